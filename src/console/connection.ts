@@ -2,8 +2,7 @@
 export const pollMs = 1000;
 /** After this long without a response to that, the service counts as lost. */
 export const responseMsMax = 10_000;
-// If nothing else was answered for so long, the service is asked whether it responds.
-const silentMs = 2000;
+const pingMs = 2000;
 const pingMsMax = 3000;
 
 /** Whether the service responds, on every page, and what the page polls. */
@@ -12,7 +11,6 @@ export class Connection {
   /** When it was lost, or restored. */
   since = new Date().toISOString();
   readonly #listeners = new Set<() => void>();
-  #respondedMs = performance.now();
   readonly #heartbeat = new Poll((signal) => this.#ping(signal));
 
   /** Calls back when the service does not respond, and when it does again. */
@@ -21,8 +19,8 @@ export class Connection {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Polls while the tab is visible. The task returns after how many milliseconds it runs again. */
-  poll(task: (signal: AbortSignal) => Promise<number>): Poll {
+  /** Polls while the tab is visible. */
+  poll(task: Task): Poll {
     const poll = new Poll(task, () => this.#listeners.delete(poll.soon));
     this.#listeners.add(poll.soon);
     return poll;
@@ -30,7 +28,6 @@ export class Connection {
 
   /** Called with the outcome of every request. */
   report(responded: boolean): void {
-    if (responded) this.#respondedMs = performance.now();
     if (responded !== this.isLost) return;
     this.isLost = !responded;
     this.since = new Date().toISOString();
@@ -43,17 +40,18 @@ export class Connection {
   }
 
   async #ping(signal: AbortSignal): Promise<number> {
-    const restMs = this.#respondedMs + silentMs - performance.now();
-    if (restMs > 0) return restMs;
     try {
       const timeout = AbortSignal.timeout(pingMsMax);
       this.report((await fetch("/livez", { signal: AbortSignal.any([signal, timeout]) })).ok);
     } catch {
       if (!signal.aborted) this.report(false);
     }
-    return pollMs;
+    return pingMs;
   }
 }
+
+/** Returns after how many milliseconds it runs again. */
+type Task = (signal: AbortSignal) => Promise<number>;
 
 /** Runs a task again and again, one run at a time, while the tab is visible. */
 class Poll {
@@ -62,7 +60,7 @@ class Poll {
   #isDue = false;
   #wake = (): void => {};
 
-  constructor(task: (signal: AbortSignal) => Promise<number>, onStop?: () => void) {
+  constructor(task: Task, onStop?: () => void) {
     this.#onStop = onStop;
     document.addEventListener("visibilitychange", this.soon);
     void this.#run(task);
@@ -81,7 +79,7 @@ class Poll {
     this.#onStop?.();
   }
 
-  async #run(task: (signal: AbortSignal) => Promise<number>): Promise<void> {
+  async #run(task: Task): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       this.#isDue = false;

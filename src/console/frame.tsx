@@ -1,5 +1,4 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
 import { formatClock } from "./format.ts";
 import { ImportIndicator } from "./import/import-page.tsx";
 import { Button } from "./parts/controls.tsx";
@@ -15,9 +14,6 @@ export interface PageLink {
   /** Hidden from tokens that lack it. */
   readonly scope?: string;
 }
-
-// A restart of the service is shorter than this.
-const offlineAfterMs = 1500;
 
 interface FrameProps {
   readonly pages: readonly PageLink[];
@@ -87,16 +83,9 @@ function Account({ onSignOut }: Pick<FrameProps, "onSignOut">) {
 /** Says, on every page, how long the service has not responded; removed once it is back. */
 function OfflineNotice() {
   const { isLost, since } = useConnection();
-  const [late, setLate] = useState(false);
-  useEffect(() => {
-    setLate(false);
-    if (!isLost) return;
-    const timer = setTimeout(() => setLate(true), offlineAfterMs);
-    return () => clearTimeout(timer);
-  }, [isLost]);
   return (
     <div role="status">
-      {late && (
+      {isLost && (
         <p class="error-notice offline">
           No connection to the service since {formatClock(since)}. This page may be out of date; it updates by
           itself once the service responds.

@@ -23,7 +23,7 @@ const actionLabels: Readonly<Record<string, string>> = {
 /** Who did what, newest first. */
 export function AuditPage() {
   const { api } = useSession();
-  const { value: newest, error: loadError, reload } = useLoad<Page>("/api/audit");
+  const { value: newest, error: loadError } = useLoad<Page>("/api/audit");
   const [older, setOlder] = useState<readonly Page[]>([]);
   const { error: olderError, attempt } = useAttempt();
   const pages = newest === undefined ? [] : [newest, ...older];
@@ -41,7 +41,7 @@ export function AuditPage() {
         title="Audit"
         lead="Who changed tokens, signed in, imported or exported plants, or used backups. Entries cannot be edited. The newest 100,000 changes of tokens are kept, and the newest 100,000 other entries."
       />
-      <ErrorNotice error={error} onRetry={reload} />
+      <ErrorNotice error={error} />
       {entries === undefined && error === undefined && <LoadingCard lines={6} />}
       {entries?.length === 0 && (
         <EmptyState title="No entries yet">

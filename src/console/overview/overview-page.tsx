@@ -2,7 +2,7 @@ import { useRef, useState } from "preact/hooks";
 import { isNoResponse } from "../api.ts";
 import type { Overview, PlantPage } from "../api-shapes.ts";
 import { formatBytes, formatCount, formatShare, formatShortTime } from "../format.ts";
-import { isRead, usePolled } from "../parts/hooks.ts";
+import { isRead, useLoad } from "../parts/hooks.ts";
 import { AddPlantButton, ErrorNotice, FirstPlant, LoadingCard, PageHead, Panel } from "../parts/page.tsx";
 import { PlantText, Tag, Time } from "../parts/plant-text.tsx";
 import { Link } from "../router.tsx";
@@ -15,7 +15,7 @@ const defaultRange = "3 h";
 const serverErrorsFrom = 50_000;
 
 export function OverviewPage() {
-  const { value: overview, error, isStale } = usePolled<Overview>("/api/overview");
+  const { value: overview, error, isStale } = useLoad<Overview>("/api/overview", true);
   // The frame says that there is no connection.
   const isNews = overview === undefined || !isNoResponse(error);
   return (
@@ -121,7 +121,7 @@ function StatusStrip({ overview: { total, store, version, startedAt } }: Figures
 
 /** The newest plants, live, unless someone points at them. */
 function LatestPlants() {
-  const { value: newest } = usePolled<PlantPage>(`/api/plants?limit=${plantsListed}`);
+  const { value: newest } = useLoad<PlantPage>(`/api/plants?limit=${plantsListed}`, true);
   const list = useRef<HTMLUListElement>(null);
   const shown = useRef(newest);
   if (!isRead(list.current)) shown.current = newest;

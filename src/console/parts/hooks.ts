@@ -3,7 +3,6 @@ import { ApiError, errorMessage, isNoResponse } from "../api.ts";
 import { type Connection, pollMs, responseMsMax } from "../connection.ts";
 import { useSession } from "../session.ts";
 
-const retryMs = 4000;
 // The numbers of the statuses from 500: the service may recover from these.
 const serverErrorsFrom = 50_000;
 
@@ -12,39 +11,33 @@ interface ElementRef {
 }
 
 /**
- * The response of the operator API at this path; it stays while newer content cannot be loaded. After an error it reloads by
- * itself, so that no page reports an outage that is over.
+ * The response of the operator API at this path, and if it is live, the newest one while the tab is visible. It stays while newer
+ * content cannot be loaded. After an error it is loaded again, so that no page reports an outage that is over.
  */
-export function useLoad<T>(path: string) {
-  const { api } = useSession();
+export function useLoad<T>(path: string, live = false) {
+  const { api, connection } = useSession();
+  const { isLost } = useConnection();
   const [value, setValue] = useState<T>();
   const [error, setError] = useState<unknown>();
-  // An earlier response must not replace a later one.
-  const loading = useRef<AbortController>(undefined);
-  const reload = useCallback(() => {
-    loading.current?.abort();
-    loading.current = new AbortController();
-    const { signal } = loading.current;
-    api.get<T>(path, signal).then(
-      (loaded) => {
-        if (signal.aborted) return;
-        setValue(() => loaded);
-        setError(undefined);
-      },
-      (reason: unknown) => signal.aborted || setError(reason),
-    );
-  }, [api, path]);
+  const [version, reload] = useReducer((version: number, _: undefined) => version + 1, 0);
   // A layout effect does not wait for a frame, so the request starts earlier.
   useLayoutEffect(() => {
-    reload();
-    return () => loading.current?.abort();
-  }, [reload]);
-  useEffect(() => {
-    if (!mayPass(error)) return;
-    const timer = setInterval(reload, retryMs);
-    return () => clearInterval(timer);
-  }, [error, reload]);
-  return { value, error, reload };
+    const poll = connection.poll(async (signal) => {
+      let failure: unknown;
+      try {
+        const timeout = AbortSignal.timeout(responseMsMax);
+        const loaded = await api.get<T>(path, AbortSignal.any([signal, timeout]));
+        setValue(() => loaded);
+      } catch (reason) {
+        failure = reason;
+      }
+      if (!signal.aborted) setError(failure);
+      if (!live && !mayPass(failure)) poll.stop();
+      return pollMs;
+    });
+    return () => poll.stop();
+  }, [api, connection, path, version]);
+  return { value, error, isStale: error !== undefined || isLost, reload: () => reload(undefined) };
 }
 
 /** Whether the same request may succeed later: there was no response, or the service was unable to respond. */
@@ -85,29 +78,6 @@ export function useConnection(): Pick<Connection, "isLost" | "since"> {
     return connection.subscribe(redraw);
   }, [connection]);
   return connection;
-}
-
-/** The response of the operator API at this path, asked for again and again while the tab is visible. */
-export function usePolled<T>(path: string) {
-  const { api, connection } = useSession();
-  const { isLost } = useConnection();
-  const [value, setValue] = useState<T>();
-  const [error, setError] = useState<unknown>();
-  // A layout effect does not wait for a frame, so the request starts earlier.
-  useLayoutEffect(() => {
-    const poll = connection.poll(async (signal) => {
-      try {
-        const timeout = AbortSignal.timeout(responseMsMax);
-        setValue(await api.get<T>(path, AbortSignal.any([signal, timeout])));
-        setError(undefined);
-      } catch (reason) {
-        if (!signal.aborted) setError(reason);
-      }
-      return pollMs;
-    });
-    return () => poll.stop();
-  }, [api, connection, path]);
-  return { value, error, isStale: error !== undefined || isLost };
 }
 
 /** Calls back with the element, at first and when its size has changed. */

@@ -80,20 +80,13 @@ export function Skeleton({ lines }: { readonly lines: number }) {
   );
 }
 
-interface ErrorNoticeProps {
-  /** Nothing is shown if it is undefined. */
-  readonly error: unknown;
-  readonly onRetry?: () => void;
-}
-
-/** An error, and a button to retry. */
-export function ErrorNotice({ error, onRetry }: ErrorNoticeProps) {
+/** Nothing is shown if it is undefined. What may pass is tried again by itself. */
+export function ErrorNotice({ error }: { readonly error: unknown }) {
   if (error === undefined) return null;
   return (
-    <div class="error-notice" role="alert">
-      <p>{errorMessage(error)}</p>
-      {onRetry && <Button onClick={onRetry}>Retry</Button>}
-    </div>
+    <p class="error-notice" role="alert">
+      {errorMessage(error)}
+    </p>
   );
 }
 

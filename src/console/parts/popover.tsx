@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "./controls.tsx";
 
 interface PopoverProps {
@@ -20,7 +20,8 @@ export function Popover({ label, buttonClass, panelClass = "", children }: Popov
     setOpen(false);
     find("button")?.focus();
   };
-  useEffect(() => {
+  // Not after the next frame: what is typed until then would be lost.
+  useLayoutEffect(() => {
     if (!open) return;
     find(".popover-panel :is(input, button)")?.focus();
     const onClick = (event: Event): void => {

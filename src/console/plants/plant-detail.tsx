@@ -19,7 +19,7 @@ const scrollsFrom = 150;
 /** All fields of one plant, next to the table. Escape closes it. */
 export function PlantDetail({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
   const heading = useRef<HTMLHeadingElement>(null);
-  const { value: plant, error, reload } = useLoad<Plant>(`/api/plants/${encodeURIComponent(id)}`);
+  const { value: plant, error } = useLoad<Plant>(`/api/plants/${encodeURIComponent(id)}`);
   const loaded = plant !== undefined || error !== undefined;
   useEffect(() => {
     if (loaded) heading.current?.focus();
@@ -44,7 +44,7 @@ export function PlantDetail({ id, onClose }: { readonly id: string; readonly onC
           <Icon name="close" />
         </Button>
       </header>
-      {missing ? <p>No plant has the id {id}.</p> : <ErrorNotice error={error} onRetry={reload} />}
+      {missing ? <p>No plant has the id {id}.</p> : <ErrorNotice error={error} />}
       {!loaded && <Skeleton lines={6} />}
       {plant !== undefined && <Fields plant={plant} />}
     </aside>

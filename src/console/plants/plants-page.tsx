@@ -51,7 +51,7 @@ export function PlantsPage() {
         <Export filter={filter} />
         <AddPlantButton />
       </PageHead>
-      <ErrorNotice error={error} onRetry={reload} />
+      <ErrorNotice error={error} />
       <Filters filter={filter} onChange={change} />
       {empty && !filtered && <FirstPlant />}
       {empty && filtered && <NoMatch onClear={() => navigate(tablePath)} />}

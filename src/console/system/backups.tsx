@@ -1,4 +1,3 @@
-import { useEffect } from "preact/hooks";
 import type { Backups as BackupList } from "../api-shapes.ts";
 import { formatBytes } from "../format.ts";
 import { Button, download } from "../parts/controls.tsx";
@@ -7,19 +6,12 @@ import { ErrorNotice, Panel, TableHead } from "../parts/page.tsx";
 import { Time } from "../parts/plant-text.tsx";
 import { useSession } from "../session.ts";
 
-const pollMs = 500;
-
 /** The backups in the service's folder: make, verify and download them. */
 export function Backups() {
   const { api } = useSession();
-  const { value: listed, error: loadError, reload } = useLoad<BackupList>("/api/backups");
+  const { value: listed, error: loadError, reload } = useLoad<BackupList>("/api/backups", true);
   const { error, attempt } = useAttempt();
   const busy = listed?.task !== undefined;
-  useEffect(() => {
-    if (!busy) return;
-    const timer = setTimeout(reload, pollMs);
-    return () => clearTimeout(timer);
-  }, [listed]);
   const start = (path: string) => void attempt(() => api.post(path, {})).then(reload);
   const save = (name: string) =>
     attempt(async () =>

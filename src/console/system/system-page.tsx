@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { Overview, ServiceSettings } from "../api-shapes.ts";
 import { formatBytes, formatRelativeTime, formatTime } from "../format.ts";
 import { Button } from "../parts/controls.tsx";
-import { useLoad, usePolled } from "../parts/hooks.ts";
+import { useLoad } from "../parts/hooks.ts";
 import { ErrorNotice, PageHead, Panel, TableHead } from "../parts/page.tsx";
 import { useSession } from "../session.ts";
 import { Backups } from "./backups.tsx";
@@ -10,7 +10,7 @@ import { Backups } from "./backups.tsx";
 /** Health, backups and settings. */
 export function SystemPage() {
   const { me } = useSession();
-  const { value, error, reload } = useLoad<ServiceSettings>("/api/settings");
+  const { value, error } = useLoad<ServiceSettings>("/api/settings");
   return (
     <>
       <PageHead title="System" lead="The health of the service, its backups, and its settings.">
@@ -18,7 +18,7 @@ export function SystemPage() {
           API docs
         </a>
       </PageHead>
-      <ErrorNotice error={error} onRetry={reload} />
+      <ErrorNotice error={error} />
       <div class="stack">
         <Health />
         <Backups />
@@ -30,7 +30,7 @@ export function SystemPage() {
 
 /** The state of the store, its files and its disk. */
 function Health() {
-  const { value: overview, error, isStale } = usePolled<Overview>("/api/overview");
+  const { value: overview, error, isStale } = useLoad<Overview>("/api/overview", true);
   return (
     <Panel
       id="health-title"

@@ -37,7 +37,7 @@ export function TokensPage() {
           <Icon name="plus" /> Create a token
         </Button>
       </PageHead>
-      <ErrorNotice error={error} onRetry={reload} />
+      <ErrorNotice error={error} />
       <div role="status">{notice !== undefined && <p class="notice">{notice}</p>}</div>
       {tokens === undefined && error === undefined && <LoadingCard lines={4} />}
       {tokens?.length === 0 && (
