@@ -311,21 +311,6 @@ describe("through the operator listener", () => {
     expect(JSON.stringify(await call(""))).not.toContain(linked);
   });
 
-  test("without an entry in the audit trail, none is made, verified or downloaded", async () => {
-    await using service = await startTestService({ "backup-folder": newFolder() });
-    const at = service.operatorUrl;
-    await call("", "POST", at);
-    const { backups, last } = await finished(at);
-    const [{ name }] = backups;
-    const { url } = await call(`/${name}/link`, "POST", at);
-    using file = new Database(service.database);
-    file.run("DROP TABLE audit_trail");
-    for (const path of ["", `/${name}/verify`])
-      expect(await call(path, "POST", at)).toMatchObject({ status: 500, error: 50001 });
-    expect((await fetch(at + url)).status).toBe(500);
-    expect(await finished(at)).toMatchObject({ backups, last });
-  });
-
   test("without a folder a sentence says so; with a missing one, a backup fails and is logged", async () => {
     await using without = await startTestService();
     const unavailable = "Set --backup-folder to an existing folder to make backups here.";
@@ -338,5 +323,18 @@ describe("through the operator listener", () => {
     expect((await finished(wrong.operatorUrl)).last.problem).toContain("does not exist");
     expect(wrong.logged.join("")).toContain('"internal error"');
     expect(existsSync(missing)).toBe(false);
+  });
+
+  // Last: the service is of no use afterwards.
+  test("without an entry in the audit trail, none is made, verified or downloaded", async () => {
+    const { backups, last } = await finished();
+    const [{ name }] = backups;
+    const { url } = await call(`/${name}/link`, "POST");
+    using file = new Database(running.database);
+    file.run("DROP TABLE audit_trail");
+    for (const path of ["", `/${name}/verify`])
+      expect(await call(path, "POST")).toMatchObject({ status: 500, error: 50001 });
+    expect((await fetch(running.operatorUrl + url)).status).toBe(500);
+    expect(await finished()).toMatchObject({ backups, last });
   });
 });

@@ -13,8 +13,6 @@ import {
 } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
-import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
-import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { serve } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
 import {
@@ -202,67 +200,4 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     expect(running.logged.join("")).toContain("the failure marker could not be written");
     expect(await create(running.url, 2)).toBe(503);
   });
-});
-
-// The unit test of DataFileWatch overwrites both files in every other way.
-test("a data file that a backup is copied over while the service runs is noticed, and no checkpoint follows", async () => {
-  const backup = join(folder, "backup.db");
-  const running = await startTestService({}, file);
-  const log = () => running.logged.join("");
-  for (let id = 1; id <= 20; id++) expect(await create(running.url, id)).toBe(200);
-  expect((await runInProcess(["backup", backup, "--database", file])).code).toBe(0);
-  const { refusals } = createUntilRefused(running.url, "under load");
-  copyFileSync(backup, file);
-  expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
-  await eventually(() => log().includes("The data file was overwritten while it was open."));
-  expect((await fetch(`${running.url}/readyz`)).status).toBe(503);
-  const before = readFileSync(file);
-  await running[Symbol.asyncDispose]();
-  expect(log()).not.toContain("every acknowledged plant is on disk");
-  expect(readFileSync(file).equals(before)).toBe(true);
-  expect((await runInProcess(["list", "--database", file])).err).toContain(replaced);
-});
-
-test("nothing is lost while another program copies the WAL, as Litestream does, and the WAL restarts only where that checkpoints", async () => {
-  // Past the 4000 frames at which the service checkpoints too.
-  const [batches, batch, name] = [12, 25, "Fern ".repeat(12_000)];
-  const salts = () => readFileSync(`${file}-wal`).toString("hex", 16, 24);
-  let stored = 0;
-  const fill = async (store: SqliteStore) => {
-    for (let count = 0; count < batches; count++) {
-      const ids = Array.from({ length: batch }, () => BigInt(++stored));
-      const arrivals = ids.map((id) => ({ plant: { id, name, tag: undefined }, createdBy: "test" }));
-      const outcomes = await store.plants.create(arrivals, 1);
-      expect(new Set(outcomes)).toEqual(new Set([{ kind: "created" }]));
-    }
-  };
-  let store = new SqliteStore(file);
-  using reader = new Database(file);
-  using other = new Database(file);
-  using checkpointer = new Database(file);
-  const hold = () => {
-    reader.run("BEGIN");
-    reader.query("SELECT count(*) FROM plants").get();
-  };
-  other.run("CREATE TABLE others_own (checkpoints INTEGER)");
-  hold();
-  for (const round of [1, 2]) {
-    const before = salts();
-    await fill(store);
-    await store[Symbol.asyncDispose]();
-    store = new SqliteStore(file);
-    await fill(store);
-    expect(salts()).toBe(before);
-    // It ends its transaction only to checkpoint, under the write lock.
-    other.run("BEGIN IMMEDIATE");
-    reader.run("ROLLBACK");
-    await eventually(() => checkpointer.query("PRAGMA wal_checkpoint(PASSIVE)").values()[0]?.[0] === 0);
-    hold();
-    other.run("ROLLBACK");
-    // The first write after a complete checkpoint restarts the WAL.
-    other.run("INSERT INTO others_own VALUES (?)", [round]);
-    expect(salts()).not.toBe(before);
-  }
-  await store[Symbol.asyncDispose]();
-  expect(await verify(file)).toMatchObject({ plants: stored, problems: [] });
 });

@@ -5,14 +5,7 @@ import { join } from "node:path";
 import { Server } from "../src/storage/postgres/connection.ts";
 import { migrate as migratePostgres, migrations } from "../src/storage/postgres/prepare.ts";
 import { allMigrations, migrate as migrateFile } from "../src/storage/sqlite/migrate.ts";
-import {
-  operatorToken,
-  post,
-  type StoredPlant,
-  startTestService,
-  storedPlants,
-  temporaryFolder,
-} from "./harness.ts";
+import { operatorToken, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 import { type Databases, usePostgres } from "./postgres.ts";
 
 // Written by 1.0.0: a data file after a shutdown, and what pg_dump made of a database. Never change them.
@@ -25,17 +18,6 @@ const plants = [
 ];
 const later = { number: 1000, sql: "ALTER TABLE plants ADD COLUMN colour TEXT" };
 
-interface Written {
-  readonly engine: string;
-  readonly token: string;
-  readonly revoked: string;
-  /** The store of 1.0.0, in a place of its own. */
-  open(): Promise<string>;
-  stored(database: string): Promise<StoredPlant[]>;
-  /** Applies one migration more than this version has. */
-  migrateFurther(database: string): Promise<void>;
-}
-
 const folder = temporaryFolder();
 let server: Databases & AsyncDisposable;
 beforeAll(async () => {
@@ -46,7 +28,7 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-const written: Written[] = [
+const written = [
   {
     engine: "a data file",
     token: "pst_LRyXCZbdKnFMEiA7gyWOPDVj3UboeBi8TcL9rMqjULF16pixE",
@@ -56,8 +38,9 @@ const written: Written[] = [
       copyFileSync(join(fixtures, "plant-store.db"), file);
       return file;
     },
-    stored: async (file) => storedPlants(file),
-    async migrateFurther(file) {
+    stored: async (file: string) => storedPlants(file),
+    /** Applies one migration more than this version has. */
+    async migrateFurther(file: string) {
       using database = new Database(file, { readwrite: true, safeIntegers: true });
       migrateFile(database, file, [...allMigrations, later]);
     },
@@ -71,8 +54,8 @@ const written: Written[] = [
       await server.run(readFileSync(join(fixtures, "postgres.sql"), "utf8"), database);
       return database;
     },
-    stored: (database) => server.stored(database),
-    async migrateFurther(database) {
+    stored: (database: string) => server.stored(database),
+    async migrateFurther(database: string) {
       const options = { databasePassword: undefined, allowUnsafeDatabase: false };
       const connection = await new Server(database, options).open();
       await migratePostgres(connection, "upgrade", [...migrations, later]);
