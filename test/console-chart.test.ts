@@ -50,16 +50,14 @@ describe("the chart", () => {
     expect(scaleOf([2, 1], 1)).toEqual([2]);
   });
 
-  test("has dates at every width, and labels that do not overlap", () => {
-    for (const widthPx of [300, 700, 1100, 2300])
-      for (const { label, times } of chartRanges(overviewOf(5, 0))) {
-        const ticks = timeTicks(times, widthPx);
-        const days = ticks.filter(({ isDay, label }) => isDay && /^\d+ [A-Z]\w+$/.test(label));
-        if (label === "7 d") expect(days.length).toBeGreaterThan(2);
-        if (label === "24 h") expect(days).toHaveLength(1);
-        const gaps = ticks.slice(1).map(({ at }, index) => (at - (ticks[index]?.at ?? 0)) * widthPx);
-        expect(Math.min(...gaps)).toBeGreaterThan(70);
-      }
+  test("has a few labels, and dates where a day starts", () => {
+    for (const range of chartRanges(overviewOf(5, 0))) {
+      const ticks = timeTicks(range);
+      expect([6, 7, 8]).toContain(ticks.length);
+      const days = ticks.filter(({ isDay, label }) => isDay && /^\d+ [A-Z]\w+$/.test(label));
+      if (range.label === "7 d") expect(days).toEqual(ticks);
+      if (range.label === "24 h") expect(days).toHaveLength(1);
+    }
   });
 });
 

@@ -1,11 +1,16 @@
 import type { Overview } from "../api-shapes.ts";
 
+const daySeconds = 86_400;
+const stepSeconds = { minute: 60, hour: 3600 };
+
 /** What the chart can show: a time range, and the counts in it. */
 export interface ChartRange {
   readonly label: string;
   /** In a sentence: "In the last hour, …". */
   readonly period: string;
   readonly unit: "minute" | "hour";
+  /** The time between two labels; a phone shows every second one. */
+  readonly tickSeconds: number;
   /** The start of each minute or hour, in seconds. */
   readonly times: readonly number[];
   readonly creates: readonly number[];
@@ -17,10 +22,10 @@ export interface ChartRange {
 }
 
 const ranges = [
-  { label: "1 h", period: "last hour", unit: "minute", steps: 60 },
-  { label: "3 h", period: "last 3 hours", unit: "minute", steps: 180 },
-  { label: "24 h", period: "last 24 hours", unit: "hour", steps: 24 },
-  { label: "7 d", period: "last 7 days", unit: "hour", steps: 168 },
+  { label: "1 h", period: "last hour", unit: "minute", steps: 60, tickSeconds: 600 },
+  { label: "3 h", period: "last 3 hours", unit: "minute", steps: 180, tickSeconds: 1800 },
+  { label: "24 h", period: "last 24 hours", unit: "hour", steps: 24, tickSeconds: 14_400 },
+  { label: "7 d", period: "last 7 days", unit: "hour", steps: 168, tickSeconds: daySeconds },
 ] as const;
 
 /** The ranges that the service has counts for. */
@@ -28,17 +33,17 @@ export function chartRanges({ perMinute, perHour, startedAt }: Overview): readon
   return ranges.flatMap(({ steps, ...range }) => {
     const counts = range.unit === "minute" ? perMinute : perHour;
     if (counts === undefined) return [];
-    const stepSeconds = range.unit === "minute" ? 60 : 3600;
-    const from = secondsOf(counts.from) + (counts.creates.length - steps) * stepSeconds;
+    const eachSeconds = stepSeconds[range.unit];
+    const from = secondsOf(counts.from) + (counts.creates.length - steps) * eachSeconds;
     const creates = counts.creates.slice(-steps);
     const isDrop = (creates.at(-1) ?? 0) < (creates.at(-2) ?? 0);
     return {
       ...range,
-      times: creates.map((_, step) => from + step * stepSeconds),
+      times: creates.map((_, step) => from + step * eachSeconds),
       creates,
       drawn: isDrop ? creates.slice(0, -1) : creates,
       refusals: counts.refusals.slice(-steps),
-      refusalsFrom: Math.max(0, Math.floor((secondsOf(startedAt) - from) / stepSeconds)),
+      refusalsFrom: Math.max(0, Math.floor((secondsOf(startedAt) - from) / eachSeconds)),
     };
   });
 }
@@ -63,31 +68,20 @@ export function scaleOf(counts: readonly number[], linesMax: number): readonly n
   return Array.from({ length: Math.ceil(highest / step) }, (_, line) => (line + 1) * step);
 }
 
-const daySeconds = 86_400;
-const tickSecondsMin = 300;
-const tickSeconds = [tickSecondsMin, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, daySeconds];
-const tickPxMin = 72;
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 
-/** The labels under the chart, at round local times, from 0 to 1: the date at midnight, else the time. */
-export function timeTicks(times: readonly number[], widthPx: number) {
-  const [from = 0, until = from] = [times[0], times.at(-1)];
-  const span = Math.max(until - from, 1);
-  const step = tickSeconds.find((step) => (step / span) * widthPx >= tickPxMin) ?? 2 * daySeconds;
-  const ticks: { at: number; label: string; isDay: boolean }[] = [];
-  for (
-    let second = Math.ceil(from / tickSecondsMin) * tickSecondsMin;
-    second <= until;
-    second += tickSecondsMin
-  ) {
+/** The labels under the chart, from 0 to 1, at the first step of each local day, and of each round part of one. */
+export function timeTicks({ times, tickSeconds, unit }: ChartRange) {
+  return times.flatMap((second, step) => {
     const time = new Date(second * 1000);
     const local = second - time.getTimezoneOffset() * 60;
-    const isDay = local % daySeconds === 0;
-    if (local % step === 0)
-      ticks.push({ at: (second - from) / span, isDay, label: (isDay ? day : clock).format(time) });
-  }
-  return ticks;
+    // Not every time zone is at a whole hour from UTC, in which the steps are.
+    const isFirstOf = (seconds: number) => local % seconds < stepSeconds[unit];
+    if (!isFirstOf(tickSeconds)) return [];
+    const isDay = isFirstOf(daySeconds);
+    return { at: step / (times.length - 1), isDay, label: (isDay ? day : clock).format(time) };
+  });
 }
 
 /** A minute or hour of the chart, for its tooltip. */

@@ -1,16 +1,9 @@
-import { useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { formatCompact, formatCount, formatPlural } from "../format.ts";
-import { useResize } from "../parts/hooks.ts";
 import { type ChartRange, formatStep, scaleOf, sum, timeTicks } from "./chart-data.ts";
-
-// A label this close to an end would reach past it.
-const labelEdgePx = 24;
 
 /** Plants created over time, and what was refused, in a band of its own with its own scale. */
 export function RateChart({ range }: { readonly range: ChartRange }) {
-  const plot = useRef<HTMLDivElement>(null);
-  const [widthPx, setWidthPx] = useState(0);
-  useResize(plot, ({ clientWidth }) => setWidthPx(clientWidth));
   const [hovered, setHovered] = useState<number>();
   const { times, creates, drawn, refusals, unit } = range;
   const last = Math.max(times.length - 1, 1);
@@ -19,7 +12,6 @@ export function RateChart({ range }: { readonly range: ChartRange }) {
   return (
     <figure>
       <div
-        ref={plot}
         class="plot"
         role="img"
         aria-label={`In the ${range.period}, ${formatPlural(created, "plant")} ${created === 1 ? "was" : "were"} created, at most ${most} per ${unit}.`}
@@ -32,11 +24,12 @@ export function RateChart({ range }: { readonly range: ChartRange }) {
         <Band kind="created" counts={drawn} linesMax={4} last={last} />
         <Band kind="refused" counts={refusals} linesMax={1} last={last} />
         <div class="ticks">
-          {timeTicks(times, widthPx).map(({ at, label, isDay }) => (
+          {timeTicks(range).map(({ at, label, isDay }) => (
+            // At either end, a label ends where the chart does.
             <span
               key={at}
               class={isDay ? "day" : ""}
-              style={{ left: `${at * 100}%`, translate: shift(at * widthPx, widthPx) }}
+              style={{ left: `${at * 100}%`, translate: `-${at * 100}%` }}
             >
               {label}
             </span>
@@ -121,10 +114,4 @@ function Tip({ range: { unit, times, creates, refusals, refusalsFrom }, index, a
       </div>
     </div>
   );
-}
-
-/** A label is centred on its tick, unless it would be cut. */
-function shift(xPx: number, widthPx: number): string {
-  if (xPx < labelEdgePx) return "0";
-  return xPx > widthPx - labelEdgePx ? "-100%" : "-50%";
 }

@@ -1,14 +1,10 @@
-import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useReducer, useState } from "preact/hooks";
 import { ApiError, errorMessage, isNoResponse } from "../api.ts";
 import { type Connection, pollMs, responseMsMax } from "../connection.ts";
 import { useSession } from "../session.ts";
 
 // The numbers of the statuses from 500: the service may recover from these.
 const serverErrorsFrom = 50_000;
-
-interface ElementRef {
-  readonly current: HTMLElement | null;
-}
 
 /**
  * The response of the operator API at this path, and if it is live, the newest one while the tab is visible. It stays while newer
@@ -78,19 +74,6 @@ export function useConnection(): Pick<Connection, "isLost" | "since"> {
     return connection.subscribe(redraw);
   }, [connection]);
   return connection;
-}
-
-/** Calls back with the element, at first and when its size has changed. */
-export function useResize(element: ElementRef, onResize: (element: HTMLElement) => void): void {
-  const latest = useRef(onResize);
-  latest.current = onResize;
-  useEffect(() => {
-    const { current } = element;
-    if (current === null) return;
-    const observer = new ResizeObserver(() => latest.current(current));
-    observer.observe(current);
-    return () => observer.disconnect();
-  }, []);
 }
 
 /** Whether someone points at the element, or moves through it with the keyboard, so that nothing in it may move. */

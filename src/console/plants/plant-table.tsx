@@ -7,7 +7,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import type { Plant } from "../api-shapes.ts";
 import { formatShortTime } from "../format.ts";
 import { Button } from "../parts/controls.tsx";
-import { useRedraw, useResize } from "../parts/hooks.ts";
+import { useRedraw } from "../parts/hooks.ts";
 import { PlantText, Tag, Time } from "../parts/plant-text.tsx";
 import { Link, useRouter } from "../router.tsx";
 import type { PlantList } from "./plant-list.ts";
@@ -49,7 +49,10 @@ export function PlantTable(props: PlantTableProps) {
   }, [list]);
   // There may be more rows.
   useLayoutEffect(look);
-  useResize(scroller, look);
+  useEffect(() => {
+    addEventListener("resize", look);
+    return () => removeEventListener("resize", look);
+  }, [length]);
   useEffect(() => {
     if (list.state === "idle" && view.last > length - prefetchRows) void list.loadMore();
   });
