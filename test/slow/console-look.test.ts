@@ -12,178 +12,12 @@ const { open } = session;
 const widthsPx = [360, 768, 1024, 2560, 1280];
 const longName = "a-name-that-someone-made-as-long-as-a-name-may-be-and-longer-123";
 
-// That of the scene in which a page crashes.
+// That of the page that crashes.
 session.expectedErrors.push(/undefined/);
 
-interface Scene {
-  readonly name: string;
-  /** What must be there. */
-  readonly ready: string;
-  act?(page: Page): Promise<unknown>;
-}
-
-const follow = (link: string) => (page: Page) =>
+const follow = (page: Page, link: string) =>
   page.getByRole("link", { name: link, exact: true }).first().click();
-const press = (button: string) => (page: Page) =>
-  page.getByRole("button", { name: button, exact: true }).click();
-
-async function reload(page: Page): Promise<void> {
-  await page.reload();
-  await page.evaluate(axe.source);
-}
-
-// One load of the console for each walk: loading and axe-core itself are what takes time.
-const walks: Record<string, { path: string; token?: ""; scenes: Scene[] }> = {
-  "signing in": { path: "/", token: "", scenes: [{ name: "signing in", ready: ".sign-in form" }] },
-  "the overview, the audit trail and the system": {
-    path: "/",
-    scenes: [
-      {
-        name: "the overview, with a large number",
-        ready: "text=1,234,567,890",
-        async act(page) {
-          await page.route("**/api/overview", async (route) => {
-            const overview = (await (await route.fetch()).json()) as object;
-            await route.fulfill({ json: { ...overview, total: "1234567890" } });
-          });
-          await reload(page);
-          await page.locator(".latest a").first().waitFor();
-        },
-      },
-      { name: "the audit trail", ready: ".audit", act: follow("Audit") },
-      { name: "the system", ready: ".system-table code", act: follow("System") },
-    ],
-  },
-  "the plants": {
-    path: "/plants",
-    scenes: [
-      { name: "the table", ready: ".rows .row" },
-      { name: "the formats of an export", ready: ".popover-panel", act: press("Export") },
-      {
-        name: "adding a plant",
-        ready: "dialog .field-error",
-        async act(page) {
-          await press("Add a plant")(page);
-          await press("Add plant")(page);
-        },
-      },
-      {
-        name: "no match",
-        ready: ".empty",
-        async act(page) {
-          await page.keyboard.press("Escape");
-          await page.getByLabel("Search by name").fill("zzz");
-        },
-      },
-    ],
-  },
-  "a filter, a name that cannot be seen, and a long one": {
-    path: "/plants?tag=odd",
-    scenes: [
-      {
-        name: "a plant and a filter",
-        ready: ".popover-panel",
-        async act(page) {
-          for (const [id, name] of ["\u202e  ", "x".repeat(60_000)].entries())
-            await post(session.running.url, JSON.stringify({ id: id - 9, name, tag: "odd" }));
-          await page.locator(".rows .row a").nth(1).waitFor();
-          await page
-            .locator(".rows .row")
-            .first()
-            .click({ position: { x: 20, y: 10 } });
-          await page.locator(".facts").waitFor();
-          await press("Filter")(page);
-        },
-      },
-    ],
-  },
-  "a page that the token may not use": {
-    path: "/audit",
-    scenes: [
-      {
-        name: "the audit trail without its scope",
-        ready: ".empty",
-        async act(page) {
-          const json = { name: "reader", scopes: ["operator:read"], publicUrl: session.running.url };
-          await page.route("**/api/me", (route) => route.fulfill({ json }));
-          await reload(page);
-        },
-      },
-    ],
-  },
-  "an import, and what cannot be read": {
-    path: "/import",
-    scenes: [
-      {
-        name: "an import with a refused row",
-        ready: ".tally",
-        async act(page) {
-          const buffer = Buffer.from('{"id": 1, "name": "One"}\n{"name": "No id"}\n');
-          await page
-            .locator("input[type=file]")
-            .setInputFiles({ name: "two.ndjson", mimeType: "text/plain", buffer });
-          await press("Start import")(page);
-          await page.getByRole("heading", { name: "Done: two.ndjson" }).waitFor();
-        },
-      },
-      {
-        name: "an overview that cannot be read",
-        ready: ".error-notice",
-        async act(page) {
-          const json = { error: 50302, message: "The store cannot be read right now." };
-          await page.route("**/api/overview", (route) => route.fulfill({ status: 503, json }));
-          await follow("Overview")(page);
-        },
-      },
-      {
-        name: "a page that crashed",
-        ready: "text=This page stopped working",
-        async act(page) {
-          await page.route("**/api/tokens", (route) => route.fulfill({ json: { tokens: [{}] } }));
-          await follow("Tokens")(page);
-        },
-      },
-    ],
-  },
-  "the tokens": {
-    path: "/tokens",
-    scenes: [
-      { name: "the table", ready: ".tokens" },
-      { name: "rotating", ready: "dialog", act: press(`Rotate ${longName}`) },
-      {
-        name: "revoking",
-        ready: "dialog .danger",
-        async act(page) {
-          await page.keyboard.press("Escape");
-          await press(`Revoke ${longName}`)(page);
-        },
-      },
-      {
-        name: "creating",
-        ready: "dialog fieldset",
-        async act(page) {
-          await page.keyboard.press("Escape");
-          await press("Create a token")(page);
-        },
-      },
-      {
-        name: "a secret",
-        ready: "dialog pre.secret",
-        async act(page) {
-          await page.getByRole("dialog").getByLabel("Name").fill("scene");
-          await page.keyboard.press("Enter");
-        },
-      },
-    ],
-  },
-};
-
-async function violations(page: Page, { ready }: Scene, options: string): Promise<unknown[]> {
-  // What is around a dialog is in another scene.
-  const context = ready.startsWith("dialog") ? "'dialog'" : "'html'";
-  const { violations } = (await page.evaluate(`axe.run(${context}, ${options})`)) as AxeResults;
-  return violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
-}
+const press = (page: Page, button: string) => page.getByRole("button", { name: button, exact: true }).click();
 
 /** What does not fit: a page wider than the window, an element wider than its box, a panel or the account out of view. */
 const misfits = `(() => {
@@ -202,32 +36,125 @@ const misfits = `(() => {
   return misfits.map((box) => box.outerHTML.slice(0, 120));
 })()`;
 
-async function checkScene(page: Page, scene: Scene): Promise<void> {
-  const { name, ready, act } = scene;
-  await act?.(page);
+async function violations(page: Page, ready: string, options: string): Promise<unknown[]> {
+  // What is around a dialog has been checked without it.
+  const context = ready.startsWith("dialog") ? "'dialog'" : "'html'";
+  const { violations } = (await page.evaluate(`axe.run(${context}, ${options})`)) as AxeResults;
+  return violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
+}
+
+/** Checks what the page shows once this element is there. */
+async function check(page: Page, ready: string): Promise<void> {
   await page.locator(ready).first().waitFor();
-  expect([name, await violations(page, scene, "{}")]).toEqual([name, []]);
+  expect([ready, await violations(page, ready, "{}")]).toEqual([ready, []]);
   // Only the colours differ in the dark theme.
   await page.emulateMedia({ colorScheme: "dark" });
   const colours = '{ runOnly: ["color-contrast"] }';
-  expect([name, "dark", await violations(page, scene, colours)]).toEqual([name, "dark", []]);
+  expect([ready, "dark", await violations(page, ready, colours)]).toEqual([ready, "dark", []]);
   await page.emulateMedia({ colorScheme: "light" });
   for (const width of widthsPx) {
     await page.setViewportSize({ width, height: 800 });
     await page.evaluate("new Promise(requestAnimationFrame)");
-    expect([name, width, await page.evaluate(misfits)]).toEqual([name, width, []]);
+    expect([ready, width, await page.evaluate(misfits)]).toEqual([ready, width, []]);
   }
 }
 
+// Several pages in each test: loading the console and axe-core is what takes time.
 describe("axe-core finds no violations, and everything fits from a phone to a wide screen:", () => {
-  for (const [name, { path, token, scenes }] of Object.entries(walks))
-    test(name, async () => {
-      const own = token ?? (await makeToken(session.running, longName, ["operator", "plants:create"]));
-      const page = await open(path, { alone: true, token: own });
-      await page.evaluate(axe.source);
-      for (const scene of scenes) await checkScene(page, scene);
-      await page.context().close();
+  let longNamed: Promise<string> | undefined;
+  async function openPage(path: string, token?: string): Promise<Page> {
+    longNamed ??= makeToken(session.running, longName, ["operator", "plants:create"]);
+    const page = await open(path, { token: token ?? (await longNamed) });
+    await page.evaluate(axe.source);
+    return page;
+  }
+  async function reload(page: Page): Promise<void> {
+    await page.reload();
+    await page.evaluate(axe.source);
+  }
+
+  test("signing in", async () => check(await openPage("/", ""), ".sign-in form"));
+
+  test("the overview, with a large number, the audit trail and the system", async () => {
+    const page = await openPage("/");
+    await page.route("**/api/overview", async (route) => {
+      const overview = (await (await route.fetch()).json()) as object;
+      await route.fulfill({ json: { ...overview, total: "1234567890" } });
     });
+    await reload(page);
+    await page.locator(".latest a").first().waitFor();
+    await check(page, "text=1,234,567,890");
+    await page.unrouteAll({ behavior: "wait" });
+    await follow(page, "Audit");
+    await check(page, ".audit");
+    await follow(page, "System");
+    await check(page, ".system-table code");
+  });
+
+  test("the plants, the formats of an export, adding a plant, and a search without a match", async () => {
+    const page = await openPage("/plants");
+    await check(page, ".rows .row");
+    await press(page, "Export");
+    await check(page, ".popover-panel");
+    await press(page, "Add a plant");
+    await press(page, "Add plant");
+    await check(page, "dialog .field-error");
+    await page.keyboard.press("Escape");
+    await page.getByLabel("Search by name").fill("zzz");
+    await check(page, ".empty");
+  });
+
+  test("a filter, a name that cannot be seen, and a long one", async () => {
+    for (const [id, name] of ["\u202e  ", "x".repeat(60_000)].entries())
+      await post(session.running.url, JSON.stringify({ id: id - 9, name, tag: "odd" }));
+    const page = await openPage("/plants?tag=odd");
+    await page.locator(".rows .row a").nth(1).waitFor();
+    const position = { x: 20, y: 10 };
+    await page.locator(".rows .row").first().click({ position });
+    await page.locator(".facts").waitFor();
+    await press(page, "Filter");
+    await check(page, ".popover-panel");
+  });
+
+  test("a page that the token may not use", async () => {
+    await check(
+      await openPage("/audit", await makeToken(session.running, "reader", ["operator:read"])),
+      ".empty",
+    );
+  });
+
+  test("an import with a refused row, a page that cannot be read, and one that crashed", async () => {
+    const page = await openPage("/import");
+    const buffer = Buffer.from('{"id": 1, "name": "One"}\n{"name": "No id"}\n');
+    const file = { name: "two.ndjson", mimeType: "text/plain", buffer };
+    await page.locator("input[type=file]").setInputFiles(file);
+    await press(page, "Start import");
+    await page.getByRole("heading", { name: "Done: two.ndjson" }).waitFor();
+    await check(page, ".tally");
+    const json = { error: 50302, message: "The store cannot be read right now." };
+    await page.route("**/api/overview", (route) => route.fulfill({ status: 503, json }));
+    await follow(page, "Overview");
+    await check(page, ".error-notice");
+    await page.route("**/api/tokens", (route) => route.fulfill({ json: { tokens: [{}] } }));
+    await follow(page, "Tokens");
+    await check(page, "text=This page stopped working");
+  });
+
+  test("the tokens, rotating, revoking and creating one, and its secret", async () => {
+    const page = await openPage("/tokens");
+    await check(page, ".tokens");
+    await press(page, `Rotate ${longName}`);
+    await check(page, "dialog");
+    await page.keyboard.press("Escape");
+    await press(page, `Revoke ${longName}`);
+    await check(page, "dialog .danger");
+    await page.keyboard.press("Escape");
+    await press(page, "Create a token");
+    await check(page, "dialog fieldset");
+    await page.getByRole("dialog").getByLabel("Name").fill("scene");
+    await page.keyboard.press("Enter");
+    await check(page, "dialog pre.secret");
+  });
 });
 
 test("the table has whole rows that do not overlap, at any width", async () => {
