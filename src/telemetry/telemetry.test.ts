@@ -41,13 +41,9 @@ test.each([
   "a flood of %s requests is logged in 20 lines per second, and the rest is counted",
   (event, message, more) => {
     const { lines, clock, events } = start();
-    let asked = 0;
-    const fields = () => {
-      asked++;
-      return { "error.type": "40002" };
-    };
+    const fields = () => ({ "error.type": "40002" });
     for (; clock.nowMs < 1000; clock.nowMs += 10) events[event](fields, new Error("refused"));
-    expect([lines.length, asked]).toEqual([20, 20]);
+    expect(lines).toHaveLength(20);
     for (let count = 0; count < 100; count++) events[event](fields, new Error("refused"));
     expect(lines).toHaveLength(41);
     expect(lines[20]).toMatchObject({ message: more, "plant_store.unlogged": 80 });
