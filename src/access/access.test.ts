@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { eventually } from "../../test/harness.ts";
 import { Gate } from "./gate.ts";
 import { RateLimit } from "./rate-limit.ts";
-import { TokenUpkeep, type TokenUpkeepParts } from "./token-upkeep.ts";
+import { TokenUpkeep } from "./token-upkeep.ts";
 import { digestOf, isMistyped, mintSecret, type Token, type TokenStore } from "./tokens.ts";
 
 const secret = mintSecret();
@@ -111,15 +111,18 @@ describe("the uses of tokens", () => {
 
   test("are written at the latest when the service stops, which no failure prevents", async () => {
     const written: unknown[] = [];
+    const failures: unknown[] = [];
     const { gate, admit } = gateOf();
     const stop = async (recordUses: TokenStore["recordUses"]) => {
       admit(5);
-      const parts = { tokens: { recordUses }, gate } as unknown as TokenUpkeepParts;
+      const events = { usesNotWritten: (reason: unknown) => failures.push(reason) } as never;
+      const tokens = { recordUses } as TokenStore;
+      const parts = { tokens, gate, events, delivery: undefined, writeNew: () => {} };
       await new TokenUpkeep(parts)[Symbol.asyncDispose]();
     };
     await stop(async (uses) => void written.push(...uses));
     await stop(() => Promise.reject(new Error("unavailable")));
-    expect(written).toEqual([{ digest: token.digest, atMs: 5 }]);
+    expect([written, failures.length]).toEqual([[{ digest: token.digest, atMs: 5 }], 1]);
   });
 });
 
@@ -144,7 +147,7 @@ test("a token that another process revokes is refused, and an outage is logged o
   };
   await using upkeep = new TokenUpkeep({
     ...{ tokens, gate, delivery: undefined, writeNew: () => {} },
-    events,
+    events: { ...events, usesNotWritten() {} },
   });
   await upkeep.start();
   state.available = false;

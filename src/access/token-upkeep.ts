@@ -23,6 +23,7 @@ export interface TokenUpkeepParts {
     readonly tokensChanged: (count: number) => void;
     readonly tokensUnreadable: (reason: unknown) => void;
     readonly presetIsStored: (preset: string, stored: string) => void;
+    readonly usesNotWritten: (reason: unknown) => void;
   };
 }
 
@@ -97,9 +98,9 @@ export class TokenUpkeep implements AsyncDisposable {
 
   /** What cannot be written is lost: a token that is in use is used again. */
   async #writeUses(): Promise<void> {
-    const { tokens, gate } = this.#parts;
+    const { tokens, gate, events } = this.#parts;
     const uses = gate.takeUses();
-    if (uses.length > 0) await tokens.recordUses(uses).catch(() => {});
+    if (uses.length > 0) await tokens.recordUses(uses).catch(events.usesNotWritten);
   }
 }
 

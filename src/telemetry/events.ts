@@ -116,6 +116,10 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
         "plant_store.preset_token": preset,
         "plant_store.token": stored,
       }),
+    usesNotWritten: (reason: unknown) =>
+      log.debug("the last uses of tokens could not be written", {
+        "exception.message": String(reason),
+      }),
     figureFailed: (figure: string, reason: unknown) =>
       log.error("an overview figure could not be read", {
         "plant_store.figure": figure,
