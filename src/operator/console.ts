@@ -89,7 +89,13 @@ export class Console {
 
   async #find(path: string): Promise<ConsoleFile | undefined> {
     this.#bundle ??= bundleConsole();
-    return (await this.#bundle).get(path);
+    try {
+      return (await this.#bundle).get(path);
+    } catch (error) {
+      // The next request tries again.
+      this.#bundle = undefined;
+      throw error;
+    }
   }
 
   #encode(exchange: Exchange, file: ConsoleFile) {
