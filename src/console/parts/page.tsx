@@ -132,17 +132,11 @@ export function TableHead({ columns, actions }: TableHeadProps) {
 
 /** In place of a page that the token may not use. */
 export function MissingScope({ title, scope }: { readonly title: string; readonly scope: string }) {
-  const { me } = useSession();
-  const isReadOnly = !hasScope(me, createScope) && !hasScope(me, "operator");
   return (
     <>
       <PageHead title={title} />
-      <EmptyState title={isReadOnly ? "Your token is read-only" : "Your token may not use this page"}>
-        <p>
-          {scope === "operator"
-            ? "Sign in with an operator token."
-            : `Sign in with a token that has the scope “${scope}”.`}
-        </p>
+      <EmptyState title="Your token may not use this page">
+        <p>Sign in with a token that has the scope “{scope}”.</p>
       </EmptyState>
     </>
   );

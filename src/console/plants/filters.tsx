@@ -104,14 +104,9 @@ function FilterForm({ filter, onApply }: FilterFormProps) {
       onSubmit={(event) => {
         event.preventDefault();
         const data = new FormData(event.currentTarget);
-        const {
-          tag = "",
-          id = "",
-          token = "",
-          since = "",
-          until = "",
-        } = Object.fromEntries(data) as Record<string, string>;
-        onApply({ tag, id, token, since: isoTime(since), until: isoTime(until) });
+        const read = (name: string): string => String(data.get(name)).trim();
+        const times = { since: isoTime(read("since")), until: isoTime(read("until")) };
+        onApply({ tag: String(data.get("tag")), id: read("id"), token: read("token"), ...times });
       }}
     >
       <Field label="Tag" name="tag" defaultValue={filter.tag} />

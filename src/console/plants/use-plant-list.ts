@@ -11,27 +11,14 @@ const staleCursor = 41001;
 // The table counts as not scrolled within this distance of its top.
 const atTopPx = 4;
 
-export interface LiveList {
-  /** Undefined until the first response. */
-  readonly list: PlantList | undefined;
-  /** A new list is being loaded; until then the current one is shown. */
-  readonly reloading: boolean;
-  /** Why new plants cannot be read, although the service responds. */
-  readonly error: unknown;
-  /** Adds the waiting plants to the list. */
-  showWaiting(): void;
-  reload(): void;
-}
-
 /** The list for a filter. New plants are added on top unless someone reads what is there. */
-export function usePlantList(
-  filter: PlantFilter,
-  scroller: { readonly current: HTMLElement | null },
-): LiveList {
+export function usePlantList(filter: PlantFilter, scroller: { readonly current: HTMLElement | null }) {
   const { api, connection } = useSession();
   const redraw = useRedraw();
+  /** Undefined until the first response; while a new list is being loaded, the current one is shown. */
   const [list, setList] = useState<PlantList>();
   const [reloading, setReloading] = useState(true);
+  /** Why new plants cannot be read, although the service responds. */
   const [error, setError] = useState<unknown>();
   const latest = useRef<PlantList>(undefined);
   const filterKey = filterQuery(filter).toString();

@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError, errorMessage, OperatorApi } from "../api.ts";
 import type { Me } from "../api-shapes.ts";
-import { Button, CopyButton, Field } from "../parts/controls.tsx";
+import { Button, Field } from "../parts/controls.tsx";
 import { useAttempt } from "../parts/hooks.ts";
 import { Leaf } from "../parts/icons.tsx";
 import { nameTab } from "../parts/page.tsx";
@@ -112,7 +112,6 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
             create another, run this on its host:
           </p>
           <pre class="code">{createTokenCommand}</pre>
-          <CopyButton text={createTokenCommand} label="Copy command" />
           <p class="note">The token is stored in this tab only, until you close it.</p>
         </section>
       </form>
