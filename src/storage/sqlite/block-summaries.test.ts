@@ -1,8 +1,7 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { temporaryFolder } from "../../../test/harness.ts";
 import type { PageRequest, PlantFilter } from "../../plants/plant-archive.ts";
 import type { Arrival } from "../../plants/plant-store.ts";
 import { BlockSummaries } from "./block-summaries.ts";
@@ -30,8 +29,8 @@ const arrivalOf = (id: number): Arrival => ({
   createdAtMs: timeOf(id),
 });
 
-const folder = mkdtempSync(join(tmpdir(), "plant-store-"));
-const file = join(folder, "plants.db");
+const folder = temporaryFolder();
+const file = join(folder.path, "plants.db");
 let store: SqliteStore;
 
 beforeAll(async () => {
@@ -44,7 +43,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await store[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
+  folder[Symbol.dispose]();
 });
 
 function fits({ tag, namePart, createdBy, sinceMs, untilMs }: PlantFilter, id: number): boolean {
@@ -109,6 +108,18 @@ test("plants are found by every filter and pair of filters, in summarised blocks
       expect([filter, await idsFound(filter, "newest-first")]).toEqual([filter, expected.toReversed()]);
     expect([filter, await counted(filter, 60_000)]).toEqual([filter, expected.length]);
   }
+});
+
+test("a search that is out of time returns what it has found, and continues from its cursor", async () => {
+  const search = { filter: { tag: "first" }, order: "newest-first", limit: 10, searchMsMax: 0 } as const;
+  let page = await store.archive.page({ ...search, cursor: undefined });
+  let { searched } = page;
+  expect(page.plants).toEqual([]);
+  while (page.next !== undefined) {
+    page = await store.archive.page({ ...search, cursor: page.next });
+    searched += page.searched;
+  }
+  expect([searched, page.plants]).toMatchObject([plants, [{ id: 1n }]]);
 });
 
 test("minutes are counted, whatever order the times are in", async () => {

@@ -1,13 +1,14 @@
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
+import { temporaryFolder } from "../../../test/harness.ts";
 import { inspectWal } from "./wal-file.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "plant-store-wal-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const temporary = temporaryFolder();
+const folder = temporary.path;
+afterAll(() => temporary[Symbol.dispose]());
 const headerBytes = 32;
 const frameBytes = 4120;
 
@@ -125,7 +126,7 @@ describe("the WAL, before SQLite opens it,", () => {
 
   test("is committed up to where SQLite recovers it", () => {
     for (let frames = 0; frames <= wal.frames; frames++) {
-      const path = join(folder, "cut.db");
+      const path = join(folder, `cut-${frames}.db`);
       writeFileSync(path, wal.data);
       writeFileSync(`${path}-wal`, wal.bytes.subarray(0, headerBytes + frames * frameBytes + 100));
       const state = inspectWal(`${path}-wal`);
@@ -133,7 +134,6 @@ describe("the WAL, before SQLite opens it,", () => {
       database.query("SELECT 1 FROM sqlite_schema").all();
       const row = database.query<{ log: number }, []>("PRAGMA wal_checkpoint(NOOP)").get();
       database.close();
-      for (const end of ["", "-wal", "-shm"]) rmSync(path + end, { force: true });
       const committed = state.kind === "sound" ? (state.committedBytes - headerBytes) / frameBytes : -1;
       expect(committed).toBe(row?.log ?? 0);
     }
