@@ -179,13 +179,15 @@ test.each([
   expect(refused.err.trimEnd().split("\n")).toHaveLength(1);
 });
 
-test("restore compares a backup with its checksum, and says if it could not", async () => {
+test("restore and verify compare a backup with its checksum, and restore says if it could not", async () => {
   const [backup, target] = [inFolder("single.db"), (number: number) => inFolder(`target-${number}.db`)];
   expect((await backUp(backup)).code).toBe(0);
   expect(await restore(backup, target(1))).toMatchObject({
     code: 0,
     err: expect.stringMatching(/^Restored and checked 3,000 plants: .*\nSHA-256 [0-9a-f]{64}\n$/),
   });
+  const verified = () => runInProcess(["verify", "--database", backup]);
+  expect(await verified()).toMatchObject({ code: 0, err: expect.stringContaining("checksum correct") });
   // In a name, where SQLite's integrity check finds nothing wrong.
   const bytes = readFileSync(backup);
   bytes.write("x", bytes.indexOf("Calathea"));
@@ -195,6 +197,10 @@ test("restore compares a backup with its checksum, and says if it could not", as
     err: expect.stringContaining(`does not match its checksum in ${backup}.sha256`),
   });
   expect(existsSync(target(2))).toBe(false);
+  expect(await verified()).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/is damaged:\n {2}its checksum is not the one in .*\.sha256/),
+  });
   rmSync(`${backup}.sha256`);
   const warning = `plant-store: ${backup}.sha256 is missing, so only the structure of ${backup} was checked, not its content. To check both, put that file beside the backup and restore again.\n`;
   const { code, err } = await restore(backup, target(2));

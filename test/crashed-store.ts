@@ -2,17 +2,14 @@ import { Database } from "bun:sqlite";
 import { copyFileSync, rmSync } from "node:fs";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 
-export interface CrashedStore {
-  readonly plants: number;
-  /** How many of them are in the data file; the others are only in the WAL. */
-  readonly checkpointed?: number;
-  readonly nameOf?: (id: number) => string;
-}
-
-/** Creates a data file and its WAL as kill -9 leaves them, with one transaction for each plant. */
+/**
+ * Creates a data file and its WAL as kill -9 leaves them, with one transaction for each plant. Those that are not checkpointed are
+ * only in the WAL.
+ */
 export async function crashedStore(
   file: string,
-  { plants, checkpointed = 0, nameOf = () => "fern" }: CrashedStore,
+  plants: number,
+  { checkpointed = 0, nameOf = (_id: number): string => "fern" } = {},
 ): Promise<void> {
   const running = `${file}.running`;
   {

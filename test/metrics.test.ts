@@ -99,6 +99,7 @@ test("metrics have the checkpoints of the WAL, with the fsync of the data file",
   await eventually(async () => (await metric("plant_store_checkpoints_total")) > 0);
   expect(await metric('plant_store_fsync_duration_seconds_count{file="data"}')).toBeGreaterThan(0);
   expect(await metric("plant_store_checkpoint_failures_total")).toBe(0);
+  expect(await metric("plant_store_wal_bytes")).toBeGreaterThan(name.length);
 });
 
 test("metrics have tokens by state, the process and the build", async () => {

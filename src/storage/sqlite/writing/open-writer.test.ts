@@ -33,7 +33,7 @@ let images = 0;
 async function crashed(failure?: FailureReason): Promise<string> {
   const file = join(folder.path, `${++images}`, "plants.db");
   mkdirSync(dirname(file));
-  await crashedStore(file, { plants, checkpointed: 40, nameOf: (id) => `${id} ${"x".repeat(1500)}` });
+  await crashedStore(file, plants, { checkpointed: 40, nameOf: (id) => `${id} ${"x".repeat(1500)}` });
   if (failure !== undefined) writeMarker(file, failure);
   return file;
 }
