@@ -104,9 +104,9 @@ function FilterForm({ filter, onApply }: FilterFormProps) {
       onSubmit={(event) => {
         event.preventDefault();
         const data = new FormData(event.currentTarget);
-        const read = (name: string): string => String(data.get(name)).trim();
+        const read = (name: string): string => String(data.get(name));
         const times = { since: isoTime(read("since")), until: isoTime(read("until")) };
-        onApply({ tag: String(data.get("tag")), id: read("id"), token: read("token"), ...times });
+        onApply({ tag: read("tag"), id: read("id").trim(), token: read("token"), ...times });
       }}
     >
       <Field label="Tag" name="tag" defaultValue={filter.tag} />
@@ -114,7 +114,7 @@ function FilterForm({ filter, onApply }: FilterFormProps) {
         label="Id"
         name="id"
         inputMode="numeric"
-        pattern="-?[0-9]+"
+        pattern="\s*-?[0-9]+\s*"
         title="An integer"
         defaultValue={filter.id}
       />
