@@ -23,7 +23,7 @@ const largestId = "9223372036854775807";
 const keys = { tab: "\uE004", enter: "\uE007", escape: "\uE00C" };
 
 test.skipIf(lacks("Firefox", !existsSync(firefox)))(
-  "an operator with Firefox signs in, adds, finds and imports plants, creates a token, and sees no page that is too wide",
+  "an operator with Firefox signs in, adds, finds and imports plants, and creates a token",
   async () => {
     using folder = temporaryFolder();
     const database = join(folder.path, "plants.db");
@@ -73,21 +73,6 @@ test.skipIf(lacks("Firefox", !existsSync(firefox)))(
     await page.see("h2", "Done: plants.csv");
     expect(await page.see(".tally")).toBe("Created1Already stored1Refused1");
 
-    await page.call("browsingContext.setViewport", { viewport: { width: 360, height: 800 } });
-    for (const [path, ready] of Object.entries({
-      "/": ".latest a",
-      "/plants": ".rows .row",
-      [`/plants/${largestId}`]: ".facts",
-      "/import": ".drop",
-      "/tokens": ".tokens",
-      "/audit": ".audit",
-      "/system": ".system-table code",
-    })) {
-      await page.open(running.operatorUrl + path);
-      await page.see(ready);
-      const excessPx = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
-      expect([path, await page.evaluate(excessPx)]).toEqual([path, 0]);
-    }
     expect(page.errors).toEqual([]);
   },
   120_000,
