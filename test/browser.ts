@@ -1,4 +1,5 @@
 import * as bun from "bun:test";
+import axe, { type AxeResults } from "axe-core";
 import {
   type Browser,
   type BrowserContextOptions,
@@ -63,4 +64,12 @@ export async function secretField(page: Page, label: string) {
       `getComputedStyle(document.getElementById("${await field.getAttribute("id")}")).getPropertyValue("-webkit-text-security")`,
     ),
   };
+}
+
+/** What axe-core finds wrong with that element of the page. */
+export async function axeViolations(page: Page, selector = "html", options = {}): Promise<unknown[]> {
+  if (!(await page.evaluate<boolean>("'axe' in window"))) await page.evaluate(axe.source);
+  const run = `axe.run("${selector}", ${JSON.stringify(options)})`;
+  const { violations } = await page.evaluate<AxeResults>(run);
+  return violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
 }

@@ -72,23 +72,14 @@ describe("the table", () => {
 
   test("shows text as what it is, and runs no HTML", async () => {
     const hostile = '<img src=x onerror="document.title=1">"><script>document.title=2</script>';
-    const odd: readonly (readonly [name: string, listed: string])[] = [
-      ["Rosa \u202eevil", "Rosa U+202Eevil"],
-      ["   ", "3 spaces"],
-      ["two\nlines", "two↵lines"],
-      ["", "(empty name)"],
-      [hostile, hostile],
-      ["x".repeat(60_000), "xxxxxx"],
-    ];
-    for (const [index, [name]] of odd.entries()) await add(80 + index + 1, name, "odd");
+    const odd = ["x".repeat(60_000), hostile, "", "Rosa \u202eevil"];
+    for (const [index, name] of odd.entries()) await add(81 + index, name, "odd");
     const page = await openTable("/plants?tag=odd");
-    await rows(page).nth(5).waitFor();
-    const listed = (await names(page)).reverse();
-    for (const [index, [, expected]] of odd.entries()) {
-      expect(listed[index]).toStartWith(expected);
-      expect(listed[index]?.length).toBeLessThan(300);
-    }
-    await rows(page).first().click();
+    await rows(page).nth(3).waitFor();
+    const [long = "", ...others] = (await names(page)).reverse();
+    expect(others).toEqual([hostile, "(empty name)", "Rosa U+202Eevil"]);
+    expect(long.length).toBeLessThan(300);
+    await rows(page).last().click();
     await page.locator(".facts").waitFor();
     expect((await page.locator(".facts dd").nth(1).textContent())?.length).toBe(60_000);
     expect((await page.locator("#detail-title").boundingBox())?.height).toBeLessThan(90);
@@ -112,16 +103,6 @@ describe("new plants", () => {
     await page.getByRole("button", { name: "1 new plant" }).click();
     await firstIs(page, "While you were reading");
     expect(await scrollPx(page)).toBe(0);
-
-    // After scrolling up by hand, the waiting ones are added, in order.
-    await scrollTo(page, 900);
-    for (const [id, name] of Object.entries({ 500004: "Came first", 500005: "Came second" }))
-      await add(id, name);
-    await page.getByRole("button", { name: "2 new plants" }).waitFor();
-    await scrollTo(page, 0);
-    await firstIs(page, "Came second");
-    expect((await names(page)).slice(0, 3)).toEqual(["Came second", "Came first", "While you were reading"]);
-    expect(await page.locator(".pill").count()).toBe(0);
 
     const first = await names(page);
     await rows(page).first().locator("a").focus();
@@ -367,11 +348,5 @@ describe("with the keyboard only", () => {
     await page.keyboard.press("Escape");
     await page.locator(".facts").waitFor({ state: "detached" });
     await waitUntil(async () => (await focusedRow(page)) === "4");
-
-    await page.getByLabel("Search by name").focus();
-    await tabTo(page, "Clear");
-    await page.keyboard.press("Enter");
-    await page.waitForURL(/\/plants$/);
-    expect(await focused(page)).toBe("Search by name");
   });
 });

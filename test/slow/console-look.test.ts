@@ -1,7 +1,6 @@
 import { expect } from "bun:test";
-import axe, { type AxeResults } from "axe-core";
 import type { Page } from "playwright-core";
-import { describe, test } from "../browser.ts";
+import { axeViolations, describe, test } from "../browser.ts";
 import { makeToken, useConsole } from "../console-session.ts";
 import { eventually, post, startTestService } from "../harness.ts";
 import { startTcpProxy } from "../tcp-proxy.ts";
@@ -36,21 +35,16 @@ const misfits = `(() => {
   return misfits.map((box) => box.outerHTML.slice(0, 120));
 })()`;
 
-async function violations(page: Page, ready: string, options: string): Promise<unknown[]> {
-  // What is around a dialog has been checked without it.
-  const context = ready.startsWith("dialog") ? "'dialog'" : "'html'";
-  const { violations } = (await page.evaluate(`axe.run(${context}, ${options})`)) as AxeResults;
-  return violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
-}
-
 /** Checks what the page shows once this element is there. */
 async function check(page: Page, ready: string): Promise<void> {
   await page.locator(ready).first().waitFor();
-  expect([ready, await violations(page, ready, "{}")]).toEqual([ready, []]);
+  // What is around a dialog has been checked without it.
+  const checked = ready.startsWith("dialog") ? "dialog" : "html";
+  expect([ready, await axeViolations(page, checked)]).toEqual([ready, []]);
   // Only the colours differ in the dark theme.
   await page.emulateMedia({ colorScheme: "dark" });
-  const colours = '{ runOnly: ["color-contrast"] }';
-  expect([ready, "dark", await violations(page, ready, colours)]).toEqual([ready, "dark", []]);
+  const dark = await axeViolations(page, checked, { runOnly: ["color-contrast"] });
+  expect([ready, "dark", dark]).toEqual([ready, "dark", []]);
   await page.emulateMedia({ colorScheme: "light" });
   for (const width of widthsPx) {
     await page.setViewportSize({ width, height: 800 });
@@ -64,13 +58,7 @@ describe("axe-core finds no violations, and everything fits from a phone to a wi
   let longNamed: Promise<string> | undefined;
   async function openPage(path: string, token?: string): Promise<Page> {
     longNamed ??= makeToken(session.running, longName, ["operator", "plants:create"]);
-    const page = await open(path, { token: token ?? (await longNamed) });
-    await page.evaluate(axe.source);
-    return page;
-  }
-  async function reload(page: Page): Promise<void> {
-    await page.reload();
-    await page.evaluate(axe.source);
+    return open(path, { token: token ?? (await longNamed) });
   }
 
   test("signing in", async () => check(await openPage("/", ""), ".sign-in form"));
@@ -81,7 +69,7 @@ describe("axe-core finds no violations, and everything fits from a phone to a wi
       const overview = (await (await route.fetch()).json()) as object;
       await route.fulfill({ json: { ...overview, total: "1234567890" } });
     });
-    await reload(page);
+    await page.reload();
     await page.locator(".latest a").first().waitFor();
     await check(page, "text=1,234,567,890");
     await page.unrouteAll({ behavior: "wait" });
