@@ -1,4 +1,5 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { errorMessage } from "../api.ts";
 import { formatCount, formatPlural } from "../format.ts";
 import { Button, download, FieldError } from "../parts/controls.tsx";
 import { useAttempt } from "../parts/hooks.ts";
@@ -8,7 +9,6 @@ import { Popover } from "../parts/popover.tsx";
 import { useRouter, withQuery } from "../router.tsx";
 import { useSession } from "../session.ts";
 import { Filters } from "./filters.tsx";
-import { ListProgress } from "./list-progress.tsx";
 import { PlantDetail } from "./plant-detail.tsx";
 import { apiFilter, filterQuery, isFiltered, type PlantFilter, readFilter } from "./plant-filter.ts";
 import type { PlantList } from "./plant-list.ts";
@@ -106,6 +106,46 @@ export function plantIdOf(path: string): string | undefined {
 function waitingText({ waiting, isOutdated }: PlantList): string {
   if (!isOutdated) return formatPlural(waiting.length, "new plant");
   return waiting.length === 0 ? "New plants" : `${formatCount(waiting.length)}+ new plants`;
+}
+
+interface ListProgressProps {
+  readonly list: PlantList;
+  /** Whether it lists only what matches a filter. */
+  readonly filtered: boolean;
+  readonly reloading: boolean;
+  readonly onReload: () => void;
+}
+
+/** How many plants there are, or what is going on, below the table. */
+function ListProgress(props: ListProgressProps) {
+  const { list, filtered, reloading, onReload } = props;
+  const status = statusText(props);
+  const isResult = filtered && !reloading && list.state !== "loading" && list.count !== undefined;
+  return (
+    <div class="progress-line">
+      <p aria-hidden="true">{status}</p>
+      {/* A screen reader reads the result of a search, and not every step of it. */}
+      <p class="visually-hidden" role="status">
+        {isResult && status}
+      </p>
+      {list.state === "failed" && (
+        <Button onClick={() => (list.rows.length === 0 ? onReload() : void list.loadMore())}>Retry</Button>
+      )}
+    </div>
+  );
+}
+
+function statusText({ list, filtered, reloading }: ListProgressProps): string {
+  const { state, rows, count, isOutdated } = list;
+  if (reloading) return "Loading…";
+  if (state === "failed") return errorMessage(list.error);
+  if (state === "full") return `${formatPlural(rows.length, "plant")} loaded, the maximum for one table.`;
+  if (count === undefined && state === "loading")
+    return `Searched ${formatPlural(list.searched, "plant")}, found ${formatCount(rows.length)}…`;
+  const known = count ?? rows.length;
+  const atLeast = count === undefined || isOutdated ? "Over " : "";
+  const matching = filtered ? (known === 1 ? " matches" : " match") : "";
+  return atLeast + formatPlural(known, "plant") + matching;
 }
 
 function NoMatch({ onClear }: { readonly onClear: () => void }) {
