@@ -13,40 +13,140 @@ import {
 import { join } from "node:path";
 import { backupRecordFile } from "../src/storage/sqlite/maintenance/backup.ts";
 import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
+import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
+import { openWriter } from "../src/storage/sqlite/writing/open-writer.ts";
 import { commandLine } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
 import { storedPlants, temporaryFolder } from "./harness.ts";
 import { lacksMounts } from "./lacks.ts";
-import { seedStore } from "./seeded-store.ts";
 import { runInProcess } from "./terminal.ts";
 
 const plants = 3000;
+const pageBytes = 4096;
 const folder = temporaryFolder();
 const sound = join(folder.path, "sound.db");
+let roots: ReadonlyMap<string, number>;
 
-beforeAll(() => seedStore(sound, { plants, fromMs: 1_700_000_000_000, untilMs: 1_700_100_000_000 }));
+beforeAll(async () => {
+  {
+    await using store = new SqliteStore(sound);
+    const arrivals = Array.from({ length: plants }, (_, id) => ({
+      plant: { id: BigInt(id), name: nameOf(id), tag: "green" },
+      createdBy: "test",
+    }));
+    await store.plants.create(arrivals, 1000);
+  }
+  await runInProcess(["token", "create", "--name", "greenhouse", "--database", sound]);
+  using database = new Database(sound);
+  const rows = database
+    .query<[string, number], []>(`SELECT name, (rootpage - 1) * ${pageBytes} FROM sqlite_schema`)
+    .values();
+  roots = new Map(rows as [string, number][]);
+});
 afterAll(() => folder[Symbol.dispose]());
 
+function nameOf(id: number): string {
+  return `The Plant ${id}, ${"green ".repeat(8)}`;
+}
+
 /** A copy of the valid file, changed directly by SQL. */
-function changed(name: string, sql: string): string {
-  const file = join(folder.path, name);
+function changed(sql: string): string {
+  const file = join(folder.path, "changed.db");
   copyFileSync(sound, file);
   using database = new Database(file);
   database.run(sql);
   return file;
 }
 
-/** A copy with a row that no INSERT would accept: its name is a blob. SQLite copies such a row unchanged. */
-function changedToBlob(file: string): string {
-  const name = "a name of its own";
-  const path = changed(file, `UPDATE plants SET name = '${name}' WHERE seq = 2900`);
-  const bytes = readFileSync(path);
+const all = ["doctor", "list", "show 700", "export", "verify", "audit", "token list"];
+
+const malformed = "is damaged (database disk image is malformed); restore it from a backup.";
+// With the sentence about it, and the commands that read what is damaged.
+const damages: [what: string, harm: (sound: Buffer) => Uint8Array, sentence: string, string[]][] = [
+  ["cut off in the middle", (bytes) => bytes.subarray(0, 40 * pageBytes), malformed, all],
+  [
+    "cut off within its last page",
+    (bytes) => bytes.subarray(0, -1000),
+    "bytes; restore it from a backup.",
+    all,
+  ],
+  [
+    "that is not a database",
+    () => Buffer.from("Dear diary,\n".repeat(1000)),
+    "is not a SQLite database; move it away or use another data file.",
+    all,
+  ],
+  [
+    "with a page of zeros among its plants",
+    (bytes) => zero(bytes, bytes.indexOf(nameOf(700))),
+    malformed,
+    ["show 700", "export", "verify"],
+  ],
+  [
+    "whose index leads to another plant",
+    // The id precedes the name in the table, and the one in the index differs then.
+    (bytes) =>
+      bytes.fill(0x7f, bytes.lastIndexOf(nameOf(plants - 1)) - 1, bytes.lastIndexOf(nameOf(plants - 1))),
+    "its index does not lead to every plant; restore it from a backup.",
+    ["doctor", "verify"],
+  ],
+  [
+    "with a page of zeros at the root of its tokens",
+    (bytes) => zero(bytes, roots.get("tokens") ?? 0),
+    malformed,
+    ["doctor", "token list", "verify"],
+  ],
+  [
+    "with a page of zeros at the root of its audit trail",
+    (bytes) => zero(bytes, roots.get("audit_trail") ?? 0),
+    malformed,
+    ["audit", "verify"],
+  ],
+  [
+    "with a plant whose name is not text",
+    notText,
+    "cannot be read; restore it from a backup.",
+    ["show 700", "export", "verify"],
+  ],
+];
+
+describe.each(damages)("a data file %s", (_, harm, sentence, failing) => {
+  const file = join(folder.path, "damaged.db");
+  beforeAll(() => writeFileSync(file, harm(readFileSync(sound))));
+
+  test.each(all)("is explained by %s in a sentence, if that reads the damage", async (name) => {
+    const { code, out, err } = await runInProcess([...name.split(" "), "--database", file]);
+    expect(out + err).not.toMatch(/internal error| {4}at /);
+    expect(code).toBe(failing.includes(name) ? 1 : 0);
+    if (code === 0) return;
+    // These two report it themselves.
+    if (name === "doctor") expect(out).toContain(sentence.replace(/\.$/, ""));
+    else if (name === "verify")
+      expect(err).toMatch(/is damaged:\n(?: {2}.+\n)+Restore it from a backup|is not a SQLite database/);
+    else {
+      expect(err).toContain(sentence);
+      expect(err.split("\n")).toEqual([expect.stringMatching(/^plant-store: .*\.$/), ""]);
+    }
+  });
+
+  if (failing.includes("doctor"))
+    test("keeps the service from starting", () => {
+      expect(() => openWriter(file)).toThrow(sentence);
+    });
+});
+
+/** The page with that byte. */
+function zero(bytes: Buffer, at: number): Buffer {
+  const page = at - (at % pageBytes);
+  return bytes.fill(0, page, page + pageBytes);
+}
+
+/** One name becomes a blob, which no INSERT would accept. SQLite copies such a row unchanged. */
+function notText(bytes: Buffer): Buffer {
   // The record's header, with the column types, precedes the first value, the id.
-  const type = bytes.lastIndexOf(name) - 8 - 4;
-  expect(bytes[type]).toBe(13 + 2 * name.length);
-  bytes[type] = 12 + 2 * name.length;
-  writeFileSync(path, bytes);
-  return path;
+  const type = bytes.indexOf(nameOf(700)) - 6;
+  bytes.writeUInt8(bytes.readUInt8(type) - 1, type);
+  return bytes;
 }
 
 describe("verify", () => {
@@ -59,7 +159,7 @@ describe("verify", () => {
     ["the last plants", "DELETE FROM plants WHERE seq > 2000", "but the last plant is 2000"],
     ["others", "DELETE FROM plants WHERE seq IN (2500, 2501)", "2 of the plants 2049 to 3000 are missing"],
   ])("finds %s changed behind the service's back, and says where", async (_, sql, message) => {
-    const { problems } = await verify(changed("disagrees.db", sql));
+    const { problems } = await verify(changed(sql));
     expect(problems.join("\n")).toContain(message);
   });
 });
@@ -84,7 +184,7 @@ describe.skipIf(lacksMounts())("on read-only media", () => {
     copyFileSync(sound, file);
     const onMedia = (...args: string[]) => onReadOnly(media, ...args, "--database", file);
     expect(onMedia("verify").err).toContain("is intact: 3,000 plants");
-    expect(onMedia("list", "--tag", "indoor", "--name", "rosa").out).toContain("Rosa");
+    expect(onMedia("list", "--tag", "green", "--name", "plant 7,").out).toContain("The Plant 7,");
     expect(onMedia("export").out.trimEnd().split("\n")).toHaveLength(plants);
     const [backup, copy] = [join(folder.path, "from-media.db"), join(folder.path, "copied.db")];
     expect(onMedia("backup", backup).code).toBe(0);
@@ -125,7 +225,8 @@ describe("commands that only read", () => {
 
 describe("backup and restore", () => {
   test("a copy that fails SQLite's integrity check is neither kept as a backup nor restored", async () => {
-    const file = changedToBlob("unsound.db");
+    const file = join(folder.path, "unsound.db");
+    writeFileSync(file, notText(readFileSync(sound)));
     const unsound = "The copy is damaged: non-TEXT value in plants.name";
     const backups = join(folder.path, "unsound-backups");
     mkdirSync(backups);
