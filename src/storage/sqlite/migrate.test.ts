@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { copyFileSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -44,90 +44,88 @@ function problemOf(work: () => unknown): Error {
   return new Error("no problem");
 }
 
-describe("migrations", () => {
-  test("are frozen by their digests", () => {
-    const digests = readdirSync(storage, { recursive: true, encoding: "utf8" })
-      .filter((name) => name.endsWith(".sql"))
-      .map((name) => [
-        name,
-        createHash("sha256")
-          .update(readFileSync(join(storage, name)))
-          .digest("hex"),
-      ]);
-    expect(Object.fromEntries(digests.sort())).toEqual(frozen);
-  });
+test("migrations are frozen by their digests", () => {
+  const digests = readdirSync(storage, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".sql"))
+    .map((name) => [
+      name,
+      createHash("sha256")
+        .update(readFileSync(join(storage, name)))
+        .digest("hex"),
+    ]);
+  expect(Object.fromEntries(digests.sort())).toEqual(frozen);
+});
 
-  test("leave a file of the same schema unchanged, with tables of other programs and the operator's indexes", () => {
-    const file = newFile();
-    {
-      using database = new Database(file);
-      database.run(
-        "CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER); CREATE TABLE _litestream_lock (id INTEGER); CREATE INDEX by_sender ON plants (created_by)",
-      );
-    }
-    const before = readFileSync(file);
-    openDatabase(file, { create: false, migrate: true }).close();
-    openReadOnly(file).close();
-    expect(readFileSync(file).equals(before)).toBe(true);
-  });
-
-  // That they keep everything it holds is in test/upgrade.test.ts, with a file of 1.0.0.
-  test("that a file lacks are run by no command that only reads", () => {
-    const read = (older: boolean) =>
-      problemOf(() => refuseUnmigrated(newest, "it", { older, migrations: later })).message;
-    expect(read(false)).toBe(
-      `it was written by an older plant-store (schema ${newest}, this one has ${newest + 1}): start the service on it once to migrate it.`,
+test("migrations leave a file of the same schema unchanged, with tables of other programs and the operator's indexes", () => {
+  const file = newFile();
+  {
+    using database = new Database(file);
+    database.run(
+      "CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER); CREATE TABLE _litestream_lock (id INTEGER); CREATE INDEX by_sender ON plants (created_by)",
     );
-    expect(read(true)).toBe("no problem");
-  });
+  }
+  const before = readFileSync(file);
+  openDatabase(file, { create: false, migrate: true }).close();
+  openReadOnly(file).close();
+  expect(readFileSync(file).equals(before)).toBe(true);
+});
 
-  const early =
-    /plants\.db was written before plant-store 1\.0\.0: export its plants with the version that wrote it, and import them into a new file\.$/;
-  const unknown: [what: string, sql: string, message: RegExp][] = [
-    ["with a table of other columns", "DROP TABLE block_times; CREATE TABLE block_times (x)", early],
-    ["that lacks a table", "DROP TABLE block_names", early],
-    ["with a view in place of a table", "DROP TABLE tokens; CREATE VIEW tokens AS SELECT 1 AS id", early],
-    ["of an earlier number", `PRAGMA user_version = ${newest - 1}`, early],
-    [
-      "with a trigger on a table of ours",
-      "CREATE TRIGGER t AFTER INSERT ON PLANTS BEGIN DELETE FROM plants; END",
-      /has the trigger "t", which could change or delete what is stored/,
-    ],
-    ["of a newer version", `PRAGMA user_version = ${newest + 1}`, /was written by a newer plant-store/],
-  ];
-  // As a clean stop leaves the file, and as a crash does.
-  test.each(unknown.flatMap((one) => [[...one, [""]] as const, [...one, ["", "-wal"]] as const]))(
-    "refuse a schema %s in one sentence, and leave every file unchanged",
-    (_, sql, message, ends) => {
-      const [made, file] = [newFile(), newFile()];
-      using database = new Database(made);
-      database.run(sql);
-      if (ends.length === 1) database.close();
-      for (const end of ends) copyFileSync(made + end, file + end);
-      const bytes = () => ends.map((end) => readFileSync(file + end, "hex"));
-      const before = bytes();
-      // The writer last: with a WAL it is not closed.
-      const problems = [
-        problemOf(() => openReadOnly(file)),
-        problemOf(() => openReadOnly(file, { older: true })),
-        problemOf(() => openWriter(file)),
-      ];
-      expect(bytes()).toEqual(before);
-      for (const problem of problems) {
-        expect(problem.message).toMatch(message);
-        expect(problem instanceof DataFileProblem || problem instanceof UnclosedFailure).toBe(true);
-      }
-    },
+// That they keep everything it holds is in test/upgrade.test.ts, with a file of 1.0.0.
+test("migrations that a file lacks are run by no command that only reads", () => {
+  const read = (older: boolean) =>
+    problemOf(() => refuseUnmigrated(newest, "it", { older, migrations: later })).message;
+  expect(read(false)).toBe(
+    `it was written by an older plant-store (schema ${newest}, this one has ${newest + 1}): start the service on it once to migrate it.`,
   );
+  expect(read(true)).toBe("no problem");
+});
 
-  test("that fail in the middle leave the file as it was", async () => {
-    const file = newFile();
-    {
-      using database = new Database(file, { readwrite: true, safeIntegers: true });
-      const failing = [...later, { number: newest + 2, sql: "CREATE TABLE filler (x); SELECT missing" }];
-      expect(() => migrate(database, file, failing)).toThrow("no such column");
+const early =
+  /plants\.db was written before plant-store 1\.0\.0: export its plants with the version that wrote it, and import them into a new file\.$/;
+const unknown: [what: string, sql: string, message: RegExp][] = [
+  ["with a table of other columns", "DROP TABLE block_times; CREATE TABLE block_times (x)", early],
+  ["that lacks a table", "DROP TABLE block_names", early],
+  ["with a view in place of a table", "DROP TABLE tokens; CREATE VIEW tokens AS SELECT 1 AS id", early],
+  ["of an earlier number", `PRAGMA user_version = ${newest - 1}`, early],
+  [
+    "with a trigger on a table of ours",
+    "CREATE TRIGGER t AFTER INSERT ON PLANTS BEGIN DELETE FROM plants; END",
+    /has the trigger "t", which could change or delete what is stored/,
+  ],
+  ["of a newer version", `PRAGMA user_version = ${newest + 1}`, /was written by a newer plant-store/],
+];
+// As a clean stop leaves the file, and as a crash does.
+test.each(unknown.flatMap((one) => [[...one, [""]] as const, [...one, ["", "-wal"]] as const]))(
+  "migrations refuse a schema %s in one sentence, and leave every file unchanged",
+  (_, sql, message, ends) => {
+    const [made, file] = [newFile(), newFile()];
+    using database = new Database(made);
+    database.run(sql);
+    if (ends.length === 1) database.close();
+    for (const end of ends) copyFileSync(made + end, file + end);
+    const bytes = () => ends.map((end) => readFileSync(file + end, "hex"));
+    const before = bytes();
+    // The writer last: with a WAL it is not closed.
+    const problems = [
+      problemOf(() => openReadOnly(file)),
+      problemOf(() => openReadOnly(file, { older: true })),
+      problemOf(() => openWriter(file)),
+    ];
+    expect(bytes()).toEqual(before);
+    for (const problem of problems) {
+      expect(problem.message).toMatch(message);
+      expect(problem instanceof DataFileProblem || problem instanceof UnclosedFailure).toBe(true);
     }
-    expect(await verify(file)).toMatchObject({ plants: 3, problems: [] });
-    openReadOnly(file).close();
-  });
+  },
+);
+
+test("migrations that fail in the middle leave the file as it was", async () => {
+  const file = newFile();
+  {
+    using database = new Database(file, { readwrite: true, safeIntegers: true });
+    const failing = [...later, { number: newest + 2, sql: "CREATE TABLE filler (x); SELECT missing" }];
+    expect(() => migrate(database, file, failing)).toThrow("no such column");
+  }
+  expect(await verify(file)).toMatchObject({ plants: 3, problems: [] });
+  openReadOnly(file).close();
 });

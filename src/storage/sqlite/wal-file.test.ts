@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -47,95 +47,93 @@ function changed(change: (bytes: Buffer) => void): Buffer {
   return bytes;
 }
 
-describe("the WAL, before SQLite opens it,", () => {
-  test("is sound to its end after a crash, and empty if the file is missing", () => {
-    expect(inspected(wal.bytes)).toEqual({ kind: "sound", committedBytes: wal.bytes.length });
-    expect(inspected(Buffer.alloc(0))).toEqual({ kind: "empty" });
-    expect(inspected(Buffer.alloc(9000))).toEqual({ kind: "empty" });
-    expect(inspectWal(join(folder, "nothing-there"))).toEqual({ kind: "empty" });
-  });
+test("a WAL is sound to its end after a crash, and empty if the file is missing", () => {
+  expect(inspected(wal.bytes)).toEqual({ kind: "sound", committedBytes: wal.bytes.length });
+  expect(inspected(Buffer.alloc(0))).toEqual({ kind: "empty" });
+  expect(inspected(Buffer.alloc(9000))).toEqual({ kind: "empty" });
+  expect(inspectWal(join(folder, "nothing-there"))).toEqual({ kind: "empty" });
+});
 
-  test("is sound up to the last transaction but one, whichever sectors of the last are torn", () => {
-    const sectors = Math.ceil((wal.bytes.length - from) / 512);
-    fc.assert(
-      fc.property(
-        fc.array(fc.boolean(), { minLength: sectors, maxLength: sectors }),
-        fc.boolean(),
-        (arrived, cut) => {
-          const torn = changed((bytes) => {
-            // Sectors that were not written hold an earlier generation of the WAL, or zeros.
-            for (const [index, there] of arrived.entries()) {
-              const at = from + index * 512;
-              if (!there) wal.bytes.copy(bytes, at, at - from, Math.min(at - from + 512, wal.bytes.length));
-              if (!there && index % 2 === 0) bytes.fill(0, at, Math.min(at + 512, bytes.length));
-            }
-          });
-          const state = inspected(cut ? torn.subarray(0, torn.length - 700) : torn);
-          const whole = arrived.every(Boolean) && !cut;
-          expect(state).toEqual({ kind: "sound", committedBytes: whole ? wal.bytes.length : from });
-        },
-      ),
-      { numRuns: 200 },
-    );
-  });
+test("a WAL is sound up to the last transaction but one, whichever sectors of the last are torn", () => {
+  const sectors = Math.ceil((wal.bytes.length - from) / 512);
+  fc.assert(
+    fc.property(
+      fc.array(fc.boolean(), { minLength: sectors, maxLength: sectors }),
+      fc.boolean(),
+      (arrived, cut) => {
+        const torn = changed((bytes) => {
+          // Sectors that were not written hold an earlier generation of the WAL, or zeros.
+          for (const [index, there] of arrived.entries()) {
+            const at = from + index * 512;
+            if (!there) wal.bytes.copy(bytes, at, at - from, Math.min(at - from + 512, wal.bytes.length));
+            if (!there && index % 2 === 0) bytes.fill(0, at, Math.min(at + 512, bytes.length));
+          }
+        });
+        const state = inspected(cut ? torn.subarray(0, torn.length - 700) : torn);
+        const whole = arrived.every(Boolean) && !cut;
+        expect(state).toEqual({ kind: "sound", committedBytes: whole ? wal.bytes.length : from });
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
 
-  test("is damaged by any one bit flipped before the last two transactions", () => {
-    const end = from - 4 * frameBytes;
-    fc.assert(
-      fc.property(fc.nat(end - 1), fc.nat(7), (at, bit) => {
-        const state = inspected(
-          changed((bytes) => {
-            bytes[at] = (bytes[at] ?? 0) ^ (1 << bit);
-          }),
-        );
-        expect(state.kind).toBe("damaged");
-      }),
-      { numRuns: 500 },
-    );
-  });
+test("a WAL is damaged by any one bit flipped before the last two transactions", () => {
+  const end = from - 4 * frameBytes;
+  fc.assert(
+    fc.property(fc.nat(end - 1), fc.nat(7), (at, bit) => {
+      const state = inspected(
+        changed((bytes) => {
+          bytes[at] = (bytes[at] ?? 0) ^ (1 << bit);
+        }),
+      );
+      expect(state.kind).toBe("damaged");
+    }),
+    { numRuns: 500 },
+  );
+});
 
-  test("is sound if a torn transaction was overwritten by a shorter one that is torn too", () => {
-    const path = join(folder, "twice.db");
+test("a WAL is sound if a torn transaction was overwritten by a shorter one that is torn too", () => {
+  const path = join(folder, "twice.db");
+  writeFileSync(path, wal.data);
+  writeFileSync(
+    `${path}-wal`,
+    changed((bytes) => bytes.fill(0, from + 100, from + 200)),
+  );
+  const database = new Database(path);
+  database.run("DELETE FROM t WHERE x = 1");
+  const twice = readFileSync(`${path}-wal`);
+  database.close();
+  // Frames of the first one follow, with the right salts and a commit frame, but they do not continue the checksum.
+  expect(twice.length).toBe(wal.bytes.length);
+  expect(inspected(twice).kind).toBe("sound");
+  twice.fill(0, from + 100, from + 200);
+  expect(inspected(twice)).toEqual({ kind: "sound", committedBytes: from });
+});
+
+test("a WAL is sound if a torn header has an older frame's commit mark, but only if the header spans two sectors", () => {
+  const long = crashedWal([200_000]);
+  const markedAt = (frame: number) => {
+    const bytes = Buffer.from(long.bytes);
+    bytes.writeUInt32BE(1, headerBytes + (frame - 1) * frameBytes + 4);
+    return inspected(bytes);
+  };
+  // The header of frame 42 starts eight bytes before the end of a sector; that of frame 41 is within one.
+  expect(markedAt(42)).toEqual({ kind: "sound", committedBytes: long.lastAt });
+  expect(markedAt(41)).toEqual({ kind: "damaged", frame: 41 });
+});
+
+test("a WAL is committed up to where SQLite recovers it", () => {
+  for (let frames = 0; frames <= wal.frames; frames++) {
+    const path = join(folder, `cut-${frames}.db`);
     writeFileSync(path, wal.data);
-    writeFileSync(
-      `${path}-wal`,
-      changed((bytes) => bytes.fill(0, from + 100, from + 200)),
-    );
+    writeFileSync(`${path}-wal`, wal.bytes.subarray(0, headerBytes + frames * frameBytes + 100));
+    const state = inspectWal(`${path}-wal`);
     const database = new Database(path);
-    database.run("DELETE FROM t WHERE x = 1");
-    const twice = readFileSync(`${path}-wal`);
+    database.query("SELECT 1 FROM sqlite_schema").all();
+    const row = database.query<{ log: number }, []>("PRAGMA wal_checkpoint(NOOP)").get();
     database.close();
-    // Frames of the first one follow, with the right salts and a commit frame, but they do not continue the checksum.
-    expect(twice.length).toBe(wal.bytes.length);
-    expect(inspected(twice).kind).toBe("sound");
-    twice.fill(0, from + 100, from + 200);
-    expect(inspected(twice)).toEqual({ kind: "sound", committedBytes: from });
-  });
-
-  test("is sound if a torn header has an older frame's commit mark, but only if the header spans two sectors", () => {
-    const long = crashedWal([200_000]);
-    const markedAt = (frame: number) => {
-      const bytes = Buffer.from(long.bytes);
-      bytes.writeUInt32BE(1, headerBytes + (frame - 1) * frameBytes + 4);
-      return inspected(bytes);
-    };
-    // The header of frame 42 starts eight bytes before the end of a sector; that of frame 41 is within one.
-    expect(markedAt(42)).toEqual({ kind: "sound", committedBytes: long.lastAt });
-    expect(markedAt(41)).toEqual({ kind: "damaged", frame: 41 });
-  });
-
-  test("is committed up to where SQLite recovers it", () => {
-    for (let frames = 0; frames <= wal.frames; frames++) {
-      const path = join(folder, `cut-${frames}.db`);
-      writeFileSync(path, wal.data);
-      writeFileSync(`${path}-wal`, wal.bytes.subarray(0, headerBytes + frames * frameBytes + 100));
-      const state = inspectWal(`${path}-wal`);
-      const database = new Database(path);
-      database.query("SELECT 1 FROM sqlite_schema").all();
-      const row = database.query<{ log: number }, []>("PRAGMA wal_checkpoint(NOOP)").get();
-      database.close();
-      const committed = state.kind === "sound" ? (state.committedBytes - headerBytes) / frameBytes : -1;
-      expect(committed).toBe(row?.log ?? 0);
-    }
-  });
+    const committed = state.kind === "sound" ? (state.committedBytes - headerBytes) / frameBytes : -1;
+    expect(committed).toBe(row?.log ?? 0);
+  }
 });

@@ -1,14 +1,15 @@
 import { afterAll, expect, test } from "bun:test";
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { temporaryFolder } from "../../../test/harness.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { refuseDamaged, refuseDamagedUnlessServed } from "./inspect-files.ts";
 import { lockForWriting, tryLock, tryShared } from "./writer-lock.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "plant-store-lock-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const temporary = temporaryFolder();
+const folder = temporary.path;
+afterAll(() => temporary[Symbol.dispose]());
 
 function isFree(path: string): boolean {
   using lock = tryLock(path);
