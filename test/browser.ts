@@ -55,15 +55,13 @@ export async function contentOf(download: Download): Promise<Buffer> {
 }
 
 /** How the field with that label treats its secret. A browser offers to save what is in a field of type password. */
-export async function secretField(page: Page, label: string) {
-  const field = page.getByLabel(label);
-  return {
-    type: await field.getAttribute("type"),
-    autocomplete: await field.getAttribute("autocomplete"),
-    shown: await page.evaluate(
-      `getComputedStyle(document.getElementById("${await field.getAttribute("id")}")).getPropertyValue("-webkit-text-security")`,
-    ),
-  };
+export async function secretField(page: Page, label: string): Promise<unknown> {
+  await page.getByLabel(label).focus();
+  return page.evaluate(`({
+    type: document.activeElement.type,
+    autocomplete: document.activeElement.autocomplete,
+    shown: getComputedStyle(document.activeElement).getPropertyValue("-webkit-text-security"),
+  })`);
 }
 
 /** What axe-core finds wrong with that element of the page. */

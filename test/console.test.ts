@@ -1,20 +1,12 @@
 import { afterAll, expect } from "bun:test";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import axe, { type AxeResults } from "axe-core";
 import type { Page } from "playwright-core";
 import packageFile from "../package.json" with { type: "json" };
 import { recordBackup } from "../src/storage/sqlite/maintenance/backup.ts";
 import { contentOf, describe, secretField, test } from "./browser.ts";
 import { makeToken, see, signIn, useConsole, waitUntil } from "./console-session.ts";
-import {
-  accessToken,
-  operatorPost,
-  post,
-  startTestService,
-  storedPlants,
-  temporaryFolder,
-} from "./harness.ts";
+import { accessToken, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 
 const seeded = 300;
 const unsafeId = "9007199254740993";
@@ -95,21 +87,6 @@ describe("signing in", () => {
     await see(page, "Sign in with a token that has the scope “plants:create”.");
     expect(await page.locator("input[type=file]").count()).toBe(0);
   });
-
-  test("is asked for again when the token is revoked", async () => {
-    const first = await operatorPost(session.running, "/api/tokens", {
-      name: "short-lived",
-      scopes: ["operator"],
-    });
-    const page = await open("/tokens", { token: first.secret });
-    await page.getByRole("button", { name: "Create a token" }).click();
-    await operatorPost(session.running, `/api/tokens/${first.token.id}/revoke`);
-    // Another request of the page may have ended the session already, and closed the dialog.
-    await page.evaluate('document.querySelector("dialog form")?.requestSubmit()');
-    await see(page, "This token has expired or was revoked");
-    await signIn(page, session.secret);
-    await heading(page, "Tokens");
-  });
 });
 
 describe("the overview", () => {
@@ -132,7 +109,6 @@ describe("the overview", () => {
     await post(session.running.url, '{"name":"No id"}');
     await see(page, "40010 a required field is missing");
 
-    expect(await page.locator(".choice button").allTextContents()).toEqual(["1 h", "3 h", "24 h", "7 d"]);
     await page.locator(".plot").hover({ position: { x: 400, y: 100 } });
     expect(await textOf(page, ".chart-tip")).toMatch(/^\d\d:\d\d\d+ createdrefusals unknown$/);
     await page.getByRole("button", { name: "7 d" }).click();
@@ -280,8 +256,6 @@ describe("tokens", () => {
     await heading(page, "Tokens");
     await page.getByRole("button", { name: "Revoke own" }).click();
     await see(page, "If you are signed in with this token");
-    await page.getByRole("dialog").getByRole("button", { name: "Revoke own" }).click();
-    await see(page, "This token has expired or was revoked.");
   });
 });
 
@@ -316,9 +290,8 @@ describe("the system page", () => {
   });
 });
 
-test("an unknown path says so; axe-core finds nothing on a page, which fits a phone", async () => {
+test("an unknown path says so", async () => {
   const page = await open("/plants");
-  await page.setViewportSize({ width: 360, height: 740 });
   for (const path of ["/nowhere", "/plants/", "/plants/%zz"]) {
     expect((await page.goto(session.running.operatorUrl + path))?.status()).toBe(404);
     await see(page, `There is nothing at ${path}`);
@@ -326,10 +299,4 @@ test("an unknown path says so; axe-core finds nothing on a page, which fits a ph
   }
   await page.getByRole("link", { name: "Go to the overview" }).click();
   await page.locator(".latest a").first().waitFor();
-  await page.getByRole("link", { name: "Tokens" }).click();
-  await page.locator(".tokens").waitFor();
-  await page.evaluate(axe.source);
-  const { violations } = (await page.evaluate("axe.run()")) as AxeResults;
-  expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
-  expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(360);
 });
