@@ -11,31 +11,28 @@ import {
   untilContinue,
 } from "./harness.ts";
 
-let running = await startTestService();
+const running = await startTestService();
 afterAll(() => running[Symbol.asyncDispose]());
 
 const bothScopes = ["plants:create", "operator:read"];
 const importer = await createToken("importer");
 
-async function createToken(name: string, scopes = bothScopes): Promise<string> {
-  return (await operatorPost(running, "/api/tokens", { name, scopes })).secret;
+async function createToken(name: string, scopes = bothScopes, service = running): Promise<string> {
+  return (await operatorPost(service, "/api/tokens", { name, scopes })).secret;
 }
 
-/** Runs a test against a service with other settings. */
-async function withService(flags: Record<string, string>, run: () => Promise<void>): Promise<void> {
-  const previous = running;
-  await using other = await startTestService(flags);
-  running = other;
-  await run().finally(() => {
-    running = previous;
-  });
-}
-
-async function send(body: string | Buffer<ArrayBuffer>, token = importer, query = "") {
+async function send(body: string | Buffer<ArrayBuffer>, token = importer, query = "", service = running) {
   const headers = { Authorization: `Bearer ${token}` };
-  const url = `${running.operatorUrl}/api/imports${query}`;
+  const url = `${service.operatorUrl}/api/imports${query}`;
   const response = await fetch(url, { method: "POST", headers, body });
   return { status: response.status, ...((await response.json()) as { outcomes: LineOutcome[] }) };
+}
+
+/** Sends to a service with another setting, as a token of its own. */
+async function startLimited(flags: Record<string, string>) {
+  const service = await startTestService(flags);
+  const token = await createToken("limited", bothScopes, service);
+  return { ...service, send: (body: string) => send(body, token, "", service) };
 }
 
 const line = (id: number, name = "Fern") => `{"id":${id},"name":"${name}"}\n`;
@@ -96,28 +93,26 @@ test("an import needs both scopes, and a named file is in the audit trail", asyn
   expect(imports).toMatchObject([{ subject: "audited.ndjson", actor: "importer" }]);
 });
 
-test("an import waits for the rate limit, if that is not for long", () =>
-  withService({ "rate-limit": "20/s" }, async () => {
-    const rows = Array.from({ length: 25 }, (_, row) => line(row)).join("");
-    const { outcomes } = await send(rows, await createToken("limited"));
-    // The burst is 20.
-    expect(outcomes.length).toBeGreaterThan(20);
-  }));
+test("an import waits for the rate limit, if that is not for long", async () => {
+  await using limited = await startLimited({ "rate-limit": "20/s" });
+  const { outcomes } = await limited.send(Array.from({ length: 25 }, (_, row) => line(row)).join(""));
+  // The burst is 20.
+  expect(outcomes.length).toBeGreaterThan(20);
+});
 
-test("an import that would wait for long reports what it stored, and then the limit", () =>
-  withService({ "rate-limit": "2/h" }, async () => {
-    const hourly = await createToken("hourly");
-    const rows = line(1) + line(2) + line(3);
-    expect((await send(rows, hourly)).outcomes).toEqual(["created", "created"]);
-    expect(await send(rows, hourly)).toMatchObject({ status: 429, error: 42901 });
-  }));
+test("an import that would wait for long reports what it stored, and then the limit", async () => {
+  await using limited = await startLimited({ "rate-limit": "2/h" });
+  const rows = line(1) + line(2) + line(3);
+  expect((await limited.send(rows)).outcomes).toEqual(["created", "created"]);
+  expect(await limited.send(rows)).toMatchObject({ status: 429, error: 42901 });
+});
 
-test("of more lines than may be pending, the first are stored", () =>
-  withService({ "max-pending": "1" }, async () => {
-    const { outcomes } = await send(line(1) + line(2) + line(3), await createToken("importer"));
-    expect(outcomes[0]).toBe("created");
-    expect(storedPlants(running.database).length).toBeGreaterThanOrEqual(outcomes.length);
-  }));
+test("of more lines than may be pending, the first are stored", async () => {
+  await using limited = await startLimited({ "max-pending": "1" });
+  const { outcomes } = await limited.send(line(1) + line(2) + line(3));
+  expect(outcomes[0]).toBe("created");
+  expect(storedPlants(limited.database).length).toBeGreaterThanOrEqual(outcomes.length);
+});
 
 // Each way in which a body may not arrive is tested on the wire; these are the ways in which the handler learns of it.
 test.each<[which: string, error: number | undefined, ending: (token: string) => readonly RawPiece[]]>([
