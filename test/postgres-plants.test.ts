@@ -188,6 +188,16 @@ describe("the tables", () => {
     expect([await tables(), await version()]).toEqual([[{ tablename: "plant_store_schema" }], 5]);
   });
 
+  test.each([
+    ["without a column", "ALTER TABLE tokens DROP COLUMN last_used_at_ms"],
+    ["with a column of another type", "ALTER TABLE plants ALTER COLUMN tag TYPE VARCHAR(20)"],
+    ["without one of them", "DROP TABLE plant_store_nodes"],
+  ])("%s are refused", async (_, sql) => {
+    await createTables();
+    await server.run(sql, database);
+    expect(await run("list")).toMatchObject(early);
+  });
+
   test("of another application or a newer version are refused", async () => {
     await server.run("CREATE TABLE plants (leaf text)", database);
     expect(await run("serve")).toMatchObject({
@@ -199,6 +209,13 @@ describe("the tables", () => {
     await createTables();
     await server.run("UPDATE plant_store_schema SET version = 999", database);
     expect(await run("serve")).toMatchObject({ code: 1, err: expect.stringContaining("newer plant-store") });
+  });
+
+  test("may have a column of the operator's own", async () => {
+    await createTables();
+    await server.run("ALTER TABLE plants ADD COLUMN colour TEXT", database);
+    await using store = await open();
+    expect(kindsOf(await store.plants.create(arrivals([1]), 1))).toEqual(["created"]);
   });
 
   test("are created by no command that only reads", async () => {
@@ -214,7 +231,7 @@ describe("the tables", () => {
 
   test("are upgraded by no command that reads or creates tables", async () => {
     await createTables();
-    const later = [...migrations, { number: 7, sql: "" }];
+    const later = [...migrations, { number: 7, sql: "", columns: {} }];
     const connection = await new Server(database, options).open();
     for (const changes of ["none", "create"] as const)
       await expect(migrate(connection, changes, later)).rejects.toThrow(

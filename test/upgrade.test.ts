@@ -58,7 +58,7 @@ const written = [
     async migrateFurther(database: string) {
       const options = { databasePassword: undefined, allowUnsafeDatabase: false };
       const connection = await new Server(database, options).open();
-      await migratePostgres(connection, "upgrade", [...migrations, later]);
+      await migratePostgres(connection, "upgrade", [...migrations, { ...later, columns: {} }]);
       connection.destroy();
     },
   },

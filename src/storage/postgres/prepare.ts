@@ -134,13 +134,27 @@ export type TableChanges = "upgrade" | "create" | "none";
 interface Migration {
   readonly number: number;
   readonly sql: string;
+  /** Columns that our tables have after it, by which a database is recognised. */
+  readonly columns: Readonly<Record<string, string>>;
 }
 
 /**
  * In order; the table plant_store_schema has the number of the last one. The numbers 1 to 5 were used before 1.0.0, and are not
  * used again: a database with one of them is recognised.
  */
-export const migrations: readonly Migration[] = [{ number: 6, sql: tables }];
+export const migrations: readonly Migration[] = [
+  {
+    number: 6,
+    sql: tables,
+    columns: {
+      plants: "id bigint, name text, tag text, created_at_ms bigint, created_by text",
+      tokens: `digest text, id text, name text, scopes text, created_at_ms bigint, expires_at_ms bigint,
+               revoked_at_ms bigint, created_by text, last_used_at_ms bigint`,
+      plant_store_nodes: "node text, seen_at_ms bigint",
+      audit_trail: "id text, at_ms bigint, actor text, action text, subject text, address text, detail text",
+    },
+  },
+];
 
 const lockNotAvailable = /^55P03$/;
 // Even with IF NOT EXISTS, PostgreSQL fails one of two sessions that create a table concurrently, with one of these.
@@ -150,6 +164,11 @@ const noSuchTable = "42P01";
 const version = { text: "SELECT version FROM plant_store_schema" };
 // NOWAIT: the caller does the waiting, so that it is logged, and ends when the service stops.
 const lock = { text: "SELECT version FROM plant_store_schema FOR UPDATE NOWAIT" };
+const columnsOf = {
+  text: `SELECT name || '.' || attname || ' ' || format_type(atttypid, NULL)
+           FROM unnest($1::text[]) AS name JOIN pg_attribute ON attrelid = to_regclass(name)
+          WHERE attnum > 0 AND NOT attisdropped`,
+};
 const firstTable = `CREATE TABLE IF NOT EXISTS plant_store_schema (one INT PRIMARY KEY CHECK (one = 1), version INT NOT NULL);
   INSERT INTO plant_store_schema (one, version) VALUES (1, 0) ON CONFLICT (one) DO NOTHING`;
 const withoutTimeouts = "SET statement_timeout = 0; SET lock_timeout = 0";
@@ -188,19 +207,37 @@ export async function migrate(
  */
 export async function schemaVersion(connection: Connection, known = migrations): Promise<number> {
   const found = await readVersion(connection, version).catch(unlessMissing);
-  if (found > (known.at(-1)?.number ?? 0))
-    throw new DatabaseProblem(
-      "The database was set up by a newer plant-store; use that version or a newer one.",
-    );
-  if (found > 0 && !known.some(({ number }) => number === found))
-    throw new DatabaseProblem(
-      "The database was set up before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new database.",
-    );
+  await refuseUnknown(connection, found, known);
   return found;
 }
 
 async function readVersion(connection: Connection, statement: { text: string }): Promise<number> {
   return Number((await connection.run(statement))[0]?.[0] ?? 0);
+}
+
+/** Further columns are ignored: CockroachDB adds one for a hash-sharded key. */
+async function refuseUnknown(
+  connection: Connection,
+  found: number,
+  known: readonly Migration[],
+): Promise<void> {
+  if (found === 0) return;
+  if (found > (known.at(-1)?.number ?? 0))
+    throw new DatabaseProblem(
+      "The database was set up by a newer plant-store; use that version or a newer one.",
+    );
+  const expected = known.find(({ number }) => number === found)?.columns;
+  if (expected === undefined) throw earlyProblem();
+  const rows = await connection.run(columnsOf, [Object.keys(expected)]);
+  const actual = new Set(rows.map(([column]) => column));
+  for (const [table, columns] of Object.entries(expected))
+    if (!columns.split(/,\s+/).every((column) => actual.has(`${table}.${column}`))) throw earlyProblem();
+}
+
+function earlyProblem(): DatabaseProblem {
+  return new DatabaseProblem(
+    "The database was set up before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new database.",
+  );
 }
 
 function refuseUnmigrated(found: number, changes: TableChanges): void {
