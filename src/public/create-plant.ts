@@ -12,6 +12,10 @@ import { idConflict, Refusal } from "../plants/refusals.ts";
 const busyResponsesPerTick = 20;
 const busyTickMs = 10;
 const replayed = { "Idempotent-Replayed": "true" };
+const contentTypeCharactersMax = 256;
+const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
+const parameter = new RegExp(`[ \\t]*;[ \\t]*(?:(${token})=(?:(${token})|"((?:[^"\\\\]|\\\\.)*)"))?`, "y");
+const jsonType = /^[ \t]*application\/json/i;
 
 /** `POST /plants`. */
 export class CreatePlant {
@@ -102,13 +106,18 @@ class BusyResponses {
 /** Whether a Content-Type is JSON in UTF-8: case and other parameters are fine, another charset is not. */
 function isJsonMediaType(contentType: string | undefined): boolean {
   if (contentType === "application/json") return true;
-  const [type = "", ...parameters] = contentType?.toLowerCase().split(";") ?? [];
-  if (type.trim() !== "application/json") return false;
-  for (const parameter of parameters) {
-    const [name = "", value = ""] = parameter.split("=");
-    if (name.trim() === "charset" && !/^"?utf-?8"?$/.test(value.trim())) return false;
+  if (contentType === undefined || contentType.length > contentTypeCharactersMax) return false;
+  const type = jsonType.exec(contentType);
+  if (type === null) return false;
+  let at = type[0].length;
+  for (;;) {
+    parameter.lastIndex = at;
+    const match = parameter.exec(contentType);
+    if (match === null) return contentType.slice(at).trim() === "";
+    const [whole, name = "", plain, quoted] = match;
+    if (name.toLowerCase() === "charset" && !/^utf-?8$/i.test(plain ?? quoted ?? "")) return false;
+    at += whole.length;
   }
-  return true;
 }
 
 function overRate(exchange: Exchange, waitMs: number): void {
