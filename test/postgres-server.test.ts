@@ -80,6 +80,22 @@ describe("connecting", () => {
     }
   });
 
+  test("without a password leaves no connection open", async () => {
+    const closed = Promise.withResolvers<void>();
+    const asksForOne = createServer((socket) => {
+      // AuthenticationSASL, then AuthenticationSASLContinue.
+      const messages = ["R\0\0\0\x17\0\0\0\x0aSCRAM-SHA-256\0\0", "R\0\0\0\x09\0\0\0\x0br"];
+      socket.on("data", () => socket.write(messages.shift() ?? ""));
+      socket.on("close", () => closed.resolve());
+    });
+    await new Promise<void>((resolve) => asksForOne.listen(0, "127.0.0.1", resolve));
+    const { port } = asksForOne.address() as { port: number };
+    const opened = new Server(`postgres://gardener@127.0.0.1:${port}/plants`, options).open();
+    await expect(opened).rejects.toThrow("password must be a non-empty string");
+    await closed.promise;
+    asksForOne.close();
+  });
+
   test("with all options that managed providers put into their URLs", async () => {
     await server.run("CREATE SCHEMA garden", database);
     const query =

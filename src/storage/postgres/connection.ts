@@ -223,7 +223,13 @@ export class Server {
 
   async #openHost(host: Host): Promise<Connection> {
     const connection = new Connection(this.address, host);
-    await connection.connect();
+    try {
+      await connection.connect();
+    } catch (error) {
+      // pg leaves the socket open if its own part of the login fails, such as without a password.
+      connection.destroy();
+      throw error;
+    }
     await this.setUp(connection);
     return connection;
   }

@@ -24,6 +24,8 @@ type PooledConnection = Connection & pg.PoolClient;
 const retryWaitMsMin = 20;
 const retryWaitMsMax = 500;
 const closeMsMax = 500;
+// A timer may fire a little before its time.
+const timerSlackMs = 5;
 
 // A session that waits for a standby does not notice that its client is gone, and would use up the server's connections. The
 // process may have ended and its number been given to another session; at worst that one is ours too, and is tried again.
@@ -64,10 +66,14 @@ export class Connections implements AsyncDisposable {
     const startMs = performance.now();
     const deadlineMs = startMs + timeoutMs;
     const retryUntilMs = startMs + Math.min(timeoutMs, this.#options.retryMsMax ?? timeoutMs);
+    let reason: unknown;
     for (let attempt = 0; ; attempt++) {
       try {
         return await this.#once(deadlineMs, work);
       } catch (error) {
+        // An attempt that only ran out of time says less than the one before it.
+        if (reason !== undefined && performance.now() >= deadlineMs - timerSlackMs) throw reason;
+        reason = error;
         const waitMs = retryWaitMs(attempt);
         if (!mayRetry(error) || this.#closed || performance.now() + waitMs >= retryUntilMs) throw error;
         await sleep(waitMs);
