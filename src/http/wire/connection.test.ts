@@ -176,6 +176,20 @@ describe("a body", () => {
   });
 });
 
+test("an empty line before a request leaves the connection idle, even in two packets", async () => {
+  using received = spyOn(Connection.prototype, "receive");
+  await using wire = new TestWire(respond);
+  const client = await wire.connect();
+  client.send("\r");
+  await eventually(() => received.mock.calls.length === 1);
+  client.send("\n");
+  await eventually(() => received.mock.calls.length === 2);
+  // Longer than a head may take.
+  wire.pass(11);
+  client.send(get);
+  await eventually(() => client.received === emptyResponse);
+});
+
 describe("a drain", () => {
   test("waits a second for a request that may be on its way, and no longer", async () => {
     await using wire = new TestWire(respond);

@@ -217,6 +217,8 @@ export class Connection {
     const head = this.#incoming.readHead();
     if (head === undefined) {
       if (this.state.now === "idle" && this.#incoming.length > 0) this.state.enter("head");
+      // All that had arrived of it was an empty line, which may come before a head.
+      if (this.state.now === "head" && this.#incoming.length === 0) this.state.enter("idle");
       return false;
     }
     if (head instanceof WireFault) {
