@@ -71,6 +71,9 @@ const names: Summary = {
 // The one that is fastest to read first.
 const summaries = [tags, times, names];
 
+// Another program may have added thousands of blocks; one batch summarises at most this many.
+const blocksPerBatchMax = 64;
+
 /** Writes the summary of each block that is full, inside the writer's own transactions. */
 export class BlockSummaries {
   readonly #database: Database;
@@ -95,8 +98,9 @@ export class BlockSummaries {
     if (this.#last < this.#summarised + blockPlants) return;
     // Read again, inside the lock: another process may have stored plants and summarised blocks since.
     this.reload();
-    while (this.#summarised + blockPlants <= this.#last) {
+    for (let blocks = 0; blocks < blocksPerBatchMax; blocks++) {
       const [low, high] = [this.#summarised, this.#summarised + blockPlants];
+      if (high > this.#last) return;
       for (const insert of this.#inserts) insert.run(low / blockPlants, low, high);
       this.#summarised = high;
     }
