@@ -130,7 +130,8 @@ async function fetchProvider(issuer: string): Promise<Provider> {
   const { keys } = await fetchObject(jwksUri);
   if (!Array.isArray(keys)) throw new Error(`${jwksUri}: "keys" is not a list`);
   return {
-    keys,
+    // In one order: some providers list the same keys in another one each time.
+    keys: keys.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)),
     authorizationEndpoint: endpoint("authorization_endpoint"),
     tokenEndpoint: endpoint("token_endpoint"),
   };
