@@ -244,6 +244,18 @@ describe("many plants", () => {
     expect([received, most]).toEqual([60, 5]);
   });
 
+  test("are yielded while the source waits for them", async () => {
+    let received = 0;
+    async function* source() {
+      for (const item of numbered(3)) {
+        yield item;
+        while (received <= item.id) await new Promise(setImmediate);
+      }
+    }
+    for await (const _ of clientOf([ok]).client.createPlants(source())) received++;
+    expect(received).toBe(3);
+  });
+
   test("stop if every plant would be refused, and read no more of the source", async () => {
     const html: Answer = () => new Response("<html>", { status: 400 });
     for (const answer of [status(401), html, status(400, {}, 40030)]) {

@@ -151,25 +151,37 @@ export class PlantStoreClient {
       for (const one of inFlight) one.abort();
     };
     signal?.addEventListener("abort", abort);
+    const source = iterate(plants);
+    let next = source.next();
     let index = 0;
     try {
-      for await (const item of plants) {
+      for (;;) {
+        const [oldest] = inFlight;
+        const awaited = [oldest?.outcome, inFlight.length < concurrency ? next : undefined];
+        // Whichever is first: the source may wait for an outcome before it goes on.
+        const first = await Promise.race(awaited.filter((one) => one !== undefined));
+        if ("kind" in first) {
+          yield first;
+          inFlight.shift();
+          continue;
+        }
+        if (first.done) break;
         // One for each plant: Node warns when a signal has many listeners.
         const controller = new AbortController();
         if (signal?.aborted) controller.abort(signal.reason);
-        const outcome = this.#outcomeOf(item, index++, controller.signal);
+        const outcome = this.#outcomeOf(first.value, index++, controller.signal);
         // Thrown where it is awaited, if it ever is.
         outcome.catch(() => {});
         inFlight.push({ outcome, abort: () => controller.abort(signal?.reason) });
-        const [oldest] = inFlight;
-        if (oldest === undefined || inFlight.length < concurrency) continue;
-        yield await oldest.outcome;
-        inFlight.shift();
+        next = source.next();
       }
       for (const { outcome } of inFlight) yield await outcome;
     } finally {
       signal?.removeEventListener("abort", abort);
       abort();
+      // Not awaited: it may never go on. What it throws from now on concerns nobody.
+      next.catch(() => {});
+      source.return().catch(() => {});
     }
   }
 
@@ -258,9 +270,12 @@ function exactId(id: PlantId): string {
   const isExact =
     typeof id === "string" ? decimal.test(id) : typeof id === "bigint" || Number.isSafeInteger(id);
   if (isExact) return BigInt(id).toString();
-  throw new TypeError(
-    `The id must be a bigint, a safe integer or a decimal string, not ${JSON.stringify(id)}.`,
-  );
+  const shown = typeof id === "string" ? JSON.stringify(id) : String(id);
+  throw new TypeError(`The id must be a bigint, a safe integer or a decimal string, not ${shown}.`);
+}
+
+async function* iterate<Item>(items: Iterable<Item> | AsyncIterable<Item>): AsyncGenerator<Item, void, void> {
+  yield* items;
 }
 
 function isRetryable(status: number | undefined): boolean {
