@@ -139,7 +139,9 @@ describe("import", () => {
     const gone = await run("http://127.0.0.1:1");
     expect(gone).toContain("Run this again; it resumes.\n0 created");
     expect(gone.match(/could not be reached in 1 attempt/g)).toHaveLength(1);
-    expect(await run(`${service.url}/elsewhere`)).toContain("(40401) Run this again");
+    expect(await run(`${service.url}/elsewhere`)).toContain(
+      "(40401) Fix that and run this again; it resumes.",
+    );
     const refused = "(40301) Set PLANT_STORE_ACCESS_TOKEN";
     expect(await run(service.url, operatorToken)).toContain(refused);
   });

@@ -73,7 +73,8 @@ export const importPlants: Command = {
     stopping.abort();
     const dryRun = target === undefined;
     const ending = interrupted ? `Interrupted after line ${tally.lastLine}.` : describeFailure(error);
-    const failure = ending && !dryRun ? `${ending} Run this again; it resumes.` : ending;
+    const again = interrupted || isPassing(error) ? "Run this again" : "Fix that and run this again";
+    const failure = ending && !dryRun ? `${ending} ${again}; it resumes.` : ending;
     const succeeded = failure === undefined && tally.refused === 0;
     const source = describeSource(format, input.gzip, reader.separator);
     terminal.note(`Read ${file === "-" ? "standard input" : file} as ${source}.\n`);
@@ -133,4 +134,10 @@ function describeFailure(error: unknown): string | undefined {
   const isExpected = [ServiceUnreachable, FileProblem, BrokenFile].some((type) => error instanceof type);
   if (!isExpected) throw error;
   return `The import stopped. ${(error as Error).message}`;
+}
+
+/** Whether nobody has to change anything before it can succeed. */
+function isPassing(error: unknown): boolean {
+  const status = error instanceof ServiceRefused ? error.status : undefined;
+  return error instanceof ServiceUnreachable || status === 429 || (status !== undefined && status >= 500);
 }
