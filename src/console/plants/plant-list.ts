@@ -47,7 +47,7 @@ export class PlantList {
   /** How many plants match; undefined until all were counted. A list that has ended needs no count. */
   get count(): number | undefined {
     if (this.state === "ended") return this.rows.length + this.waiting.length;
-    return this.#counted && this.#counted + this.#arrived;
+    return this.#counted === undefined ? undefined : this.#counted + this.#arrived;
   }
 
   /** Loads about a page more, or up to the end. */
