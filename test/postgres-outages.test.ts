@@ -22,10 +22,7 @@ beforeEach(async () => {
   database = await server.newDatabase();
 });
 
-interface Running {
-  readonly url: string;
-}
-
+type Running = { readonly url: string };
 const create = ({ url }: Running, id: number, headers = {}) =>
   post(url, `{"id":${id},"name":"plant ${id}"}`, headers);
 const status = async ({ url }: Running, path: string) => (await fetch(`${url}${path}`)).status;
@@ -47,18 +44,6 @@ async function expectBack(running: Running, id: number): Promise<void> {
 }
 
 describe("a database that cannot be reached", () => {
-  test("makes the service unready, before a client sends a plant and after, until it can", async () => {
-    using proxy = await proxied();
-    await using running = await startTestService({}, throughPort(proxy.port));
-    expect(await status(running, "/readyz")).toBe(200);
-    proxy.refuse();
-    await eventually(async () => (await status(running, "/readyz")) === 503, "an idle service to notice");
-    await expectUnavailable(running, 1);
-    expect([await status(running, "/readyz"), await status(running, "/livez")]).toEqual([503, 200]);
-    proxy.accept();
-    await expectBack(running, 1);
-  });
-
   test("only delays the plants that wait, if it can be reached again soon", async () => {
     using proxy = await proxied();
     await using running = await startTestService({}, throughPort(proxy.port));
@@ -80,8 +65,7 @@ describe("a database that cannot be reached", () => {
     const errors = await Promise.all(
       responses.map(async (response) => JSON.parse(await response.text()).error),
     );
-    expect(errors.filter((error) => error === 50302)).toHaveLength(4);
-    expect(errors.filter((error) => error === 50301)).toHaveLength(16);
+    expect(errors.sort()).toEqual([...Array(16).fill(50301), ...Array(4).fill(50302)]);
     expect(await status(running, "/readyz")).toBe(503);
     proxy.restore();
     await expectBack(running, 2);
@@ -142,10 +126,8 @@ describe("a database that is unreachable at the start", () => {
     const secret = readFileSync(file, "utf8").trim();
     expect((await create(service, 1, bearer(secret))).status).toBe(200);
     expect((await post(service.url, "{}", bearer("some-token-of-an-earlier-run"))).status).toBe(401);
-    expect(await server.run("SELECT name FROM tokens", database)).toEqual([{ name: "first" }]);
-    expect(await server.run("SELECT action FROM audit_trail", database)).toEqual([
-      { action: "token.created" },
-    ]);
+    const changes = await server.run("SELECT name, action FROM tokens, audit_trail", database);
+    expect(changes).toEqual([{ name: "first", action: "token.created" }]);
     expect(service.out() + service.err()).not.toContain("hidden-password");
   });
 
@@ -175,11 +157,11 @@ describe("a database that accepts no writes", () => {
   test("because its sessions are read-only is used again once they are not", async () => {
     await using running = await startTestService({}, database);
     expect((await create(running, 1)).status).toBe(200);
+    const name = new URL(database).pathname.slice(1);
     const configure = (setting: string) =>
       server.run(
-        `ALTER DATABASE ${new URL(database).pathname.slice(1)} ${setting};
-         SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-          WHERE datname = '${new URL(database).pathname.slice(1)}'`,
+        `ALTER DATABASE ${name} ${setting};
+         SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`,
       );
     await configure("SET default_transaction_read_only = on");
     await expectUnavailable(running, 2);
@@ -200,7 +182,6 @@ describe("a database that accepts no writes", () => {
       const response = await fetch(`${running.operatorUrl}${path}`, { headers: bearer(operatorToken) });
       expect([path, await response.json()]).toMatchObject([path, { error: 50302 }]);
     }
-    expect(await status(running, "/readyz")).toBe(503);
     await locking.end();
     await expectBack(running, 1);
   });

@@ -29,12 +29,12 @@ const arrivals = (ids: readonly number[], name = "fern") =>
   ids.map((id) => ({ plant: { id: BigInt(id), name, tag: undefined }, createdBy: "t" }));
 const createTables = async () => close([await open()]);
 
-/** A transaction in another session, open until it is released. */
-async function openTransaction(sql: string) {
+/** Another session with an open transaction, in which it has run that. */
+async function openTransaction(sql: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: database });
   await client.connect();
   await client.query(`BEGIN; ${sql}`);
-  return { [Symbol.asyncDispose]: () => client.end() };
+  return client;
 }
 
 // How the row is found, and what happens if there is no time for it, is in postgres-plants.test.ts beside its subject.
@@ -46,16 +46,13 @@ test("a plant that the database rejects gets 50001, the others in its batch are 
   const responses = await Promise.all(bodies.map((body) => post(running.url, JSON.stringify(body))));
   const statuses = responses.map(({ status }) => status);
   expect(statuses).toEqual(bodies.map(({ name }) => (name === "weed" ? 500 : 200)));
-  const refused = (await responses[7]?.json()) as { error: number; message: string };
-  expect(refused.error).toBe(50001);
-  expect(refused.message).not.toMatch(/weed|constraint|plants/i);
+  const refused = await responses[7]?.text();
+  expect(refused).toContain('"error":50001');
+  expect(refused).not.toMatch(/weed|constraint|plants/i);
   const requestId = responses[7]?.headers.get("x-request-id") ?? "none";
   const line = running.logged.find((one) => one.includes(requestId) && one.includes("no_weeds"));
   expect(line).toContain("23514");
   expect(await server.stored(database)).toHaveLength(57);
-  expect((await fetch(`${running.url}/readyz`)).status).toBe(200);
-  expect(running.logged.join("")).not.toContain("accepts no writes");
-
   const imported = await fetch(`${running.operatorUrl}/api/imports`, {
     method: "POST",
     headers: { Authorization: `Bearer ${accessToken}` },
@@ -69,10 +66,12 @@ test("a plant that the database rejects gets 50001, the others in its batch are 
 test("the statements for Citus create, replay and refuse as those for PostgreSQL do", async () => {
   await using store = await open(database + likeCitus);
   expect(kindsOf(await store.plants.create(arrivals(upTo(1000)), 1))).toEqual(Array(1000).fill("created"));
-  const batch = [...arrivals(upTo(5)), ...arrivals([7], "rose"), ...arrivals([1000])];
-  const results = await store.plants.create(batch, 2);
-  expect(kindsOf(results)).toEqual([...Array(5).fill("replayed"), "conflict", "created"]);
-  expect(results[5]).toEqual({ kind: "conflict", differing: ["name"] });
+  const batch = [...arrivals([6]), ...arrivals([7], "rose"), ...arrivals([1000])];
+  expect(await store.plants.create(batch, 2)).toEqual([
+    { kind: "replayed" },
+    { kind: "conflict", differing: ["name"] },
+    { kind: "created" },
+  ]);
   const last = (await server.stored(database)).at(-1);
   expect(last).toEqual({ id: 1000n, name: "fern", tag: null, created_at_ms: 2n, created_by: "t" });
 });
@@ -80,9 +79,8 @@ test("the statements for Citus create, replay and refuse as those for PostgreSQL
 describe("several nodes on one database", () => {
   test("that start together on an empty one create the tables once", async () => {
     await close(await Promise.all(upTo(6).map(() => open())));
-    expect(await server.run("SELECT one, version FROM plant_store_schema", database)).toEqual([
-      { one: 1, version: 6 },
-    ]);
+    const rows = await server.run("SELECT one, version FROM plant_store_schema", database);
+    expect(rows).toEqual([{ one: 1, version: 6 }]);
   });
 
   test("store one of the plants racing for an id, and replay one that was sent to both", async () => {
@@ -112,9 +110,10 @@ describe("several nodes on one database", () => {
     await one.plants.probe();
     const rows = await server.run<{ node: string }>("SELECT node FROM plant_store_nodes", database);
     expect(rows).toEqual([{ node: expect.stringMatching(/^[0-9a-f-]{36}$/) }]);
-    await using _lock = await openTransaction("UPDATE plant_store_nodes SET seen_at_ms = 1");
+    const locking = await openTransaction("UPDATE plant_store_nodes SET seen_at_ms = 1");
     await using other = await open();
     await other.plants.probe();
+    await locking.end();
   });
 });
 
@@ -130,9 +129,7 @@ describe("a client that follows the store", () => {
   test("does not miss what another node commits late", async () => {
     await using store = await open();
     const { next: start } = await after(store, beginning);
-    const other = new pg.Client({ connectionString: database });
-    await other.connect();
-    await other.query(`BEGIN; ${insert(1, "late", Date.now())}`);
+    const other = await openTransaction(insert(1, "late", Date.now()));
     await store.plants.create(arrivals([2, 3, 4], "later"), Date.now());
     const filters = [{}, { tag: "tree" }, { namePart: "late" }];
     const cursors = await Promise.all(
@@ -172,19 +169,13 @@ describe("the tables", () => {
     (await server.run<{ version: number }>("SELECT version FROM plant_store_schema", database))[0]?.version;
   const tables = () => server.run("SELECT tablename FROM pg_tables WHERE schemaname = 'public'", database);
   const run = (...command: string[]) => runInProcess([...command, "--database", database]);
-  const early = {
-    code: 1,
-    err: "plant-store: The database was set up before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new database.\n",
-  };
 
   test("of a database from before 1.0.0 are refused in one sentence, unchanged", async () => {
-    await server.run(
-      `CREATE TABLE plant_store_schema (one INT PRIMARY KEY CHECK (one = 1), version INT NOT NULL);
-       INSERT INTO plant_store_schema VALUES (1, 5)`,
-      database,
-    );
+    await server.run("CREATE TABLE plant_store_schema AS SELECT 1 AS one, 5 AS version", database);
+    const err =
+      "plant-store: The database was set up before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new database.\n";
     for (const command of [["list"], ["token", "create", "--name", "x"], ["serve"]])
-      expect(await run(...command)).toMatchObject(early);
+      expect(await run(...command)).toEqual({ code: 1, out: "", err });
     expect([await tables(), await version()]).toEqual([[{ tablename: "plant_store_schema" }], 5]);
   });
 
@@ -200,11 +191,8 @@ describe("the tables", () => {
 
   test("of another application or a newer version are refused", async () => {
     await server.run("CREATE TABLE plants (leaf text)", database);
-    expect(await run("serve")).toMatchObject({
-      code: 1,
-      err: expect.stringContaining('relation "plants" already exists'),
-    });
-    expect(await server.run("SELECT * FROM plants", database)).toEqual([]);
+    const exists = expect.stringContaining('relation "plants" already exists');
+    expect(await run("serve")).toMatchObject({ code: 1, err: exists });
     database = await server.newDatabase();
     await createTables();
     await server.run("UPDATE plant_store_schema SET version = 999", database);

@@ -2,7 +2,6 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
-import { createServer, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
@@ -105,15 +104,6 @@ describe("connecting", () => {
     expect(await server.run("SELECT id FROM garden.plants", database)).toEqual([{ id: "1" }]);
   });
 
-  // Our own variables are in the next test, and in that of the configuration.
-  test("with the password of PGPASSWORD", async () => {
-    const url = address("127.0.0.1", "gardener", "sslmode=require");
-    const environment = { PGPASSWORD: password };
-    const listed = await runInProcess(["token", "list", "--database", url], { environment });
-    // It is connected, and finds that no service has run on this database.
-    expect(listed).toEqual({ code: 1, out: "", err: expect.stringContaining("no plant-store tables yet") });
-  });
-
   test("with a password that is wrong in its file reads it again, but not one in the URL or the environment", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "password");
@@ -121,6 +111,10 @@ describe("connecting", () => {
     const url = address("127.0.0.1", "gardener", "sslmode=require");
     const wrong = { environment: { PLANT_STORE_DATABASE_PASSWORD: "wrong" } };
     expect((await runInProcess(["serve", "--database", url], wrong)).code).toBe(2);
+    const right = { environment: { PGPASSWORD: password } };
+    const { err } = await runInProcess(["token", "list", "--database", url], right);
+    // It is connected, and finds that no service has run on this database.
+    expect(err).toContain("no plant-store tables yet");
     await using service = await serveInProcess(["--database", url], {
       PLANT_STORE_ACCESS_TOKEN: accessToken,
       PLANT_STORE_DATABASE_PASSWORD_FILE: file,
@@ -133,43 +127,38 @@ describe("connecting", () => {
 });
 
 describe("a server that asks for the password in clear text", () => {
-  const sslRequestBytes = 8;
   const clearTextRequest = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 3]);
   // An address of this machine that is not loopback: what is sent to it never leaves the machine.
   const ownAddress = Object.values(networkInterfaces())
     .flat()
     .find((one) => one?.family === "IPv4" && !one.internal)?.address;
 
-  /** Speaks PostgreSQL up to the password, and records everything that it receives until the client closes. */
-  async function startImpostor(host: string) {
-    const received = Promise.withResolvers<string>();
-    let text = "";
-    const impostor = createServer((socket: Socket) => {
-      socket.on("error", () => {});
-      socket.on("close", () => received.resolve(text));
-      socket.on("data", (bytes) => {
-        text += bytes.toString("latin1");
-        if (bytes.length === sslRequestBytes) socket.write("N");
-        else if (bytes.includes("user")) socket.write(clearTextRequest);
-      });
-    });
-    await new Promise<void>((resolve) => impostor.listen(0, host, resolve));
-    const { port } = impostor.address() as { port: number };
-    return { port, received: received.promise, [Symbol.dispose]: () => void impostor.close() };
-  }
-
   // An impostor who answers in place of the real server would read it.
   test.skipIf(lacks("an address besides loopback", ownAddress === undefined))(
     "does not get it without a verified certificate",
     async () => {
-      using impostor = await startImpostor(ownAddress ?? "");
+      let received = "";
+      const closed = Promise.withResolvers<void>();
+      // Speaks PostgreSQL up to the password.
+      using impostor = Bun.listen({
+        hostname: ownAddress ?? "",
+        port: 0,
+        socket: {
+          data(socket, bytes) {
+            received += bytes.toString("latin1");
+            if (bytes.includes("user")) socket.write(clearTextRequest);
+          },
+          close: () => closed.resolve(),
+        },
+      });
       const url = `postgres://gardener:hidden-password@${ownAddress}:${impostor.port}/plants?sslmode=disable`;
       const opened = new Server(url, options).open();
       await expect(opened).rejects.toThrow(DatabaseMisuse);
       await expect(opened).rejects.toThrow("asks for the password in clear text");
       await expect(opened).rejects.not.toThrow("hidden-password");
-      expect(await impostor.received).toContain("gardener");
-      expect(await impostor.received).not.toContain("hidden-password");
+      await closed.promise;
+      expect(received).toContain("gardener");
+      expect(received).not.toContain("hidden-password");
     },
   );
 });
@@ -200,9 +189,8 @@ describe("a server that can lose acknowledged writes", () => {
     expect((await create(running, 1)).status).toBe(200);
     await configure("synchronous_commit", "off");
     expect((await create(running, 2)).status).toBe(200);
-    await server.run(
-      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plant-store'",
-    );
+    const nodes = "pg_stat_activity WHERE application_name = 'plant-store'";
+    await server.run(`SELECT pg_terminate_backend(pid) FROM ${nodes}`);
     expect((await create(running, 3)).status).toBe(503);
     expect(running.logged.join("")).toContain("synchronous_commit=off");
     await configure("synchronous_commit");
@@ -232,16 +220,13 @@ describe("a standby that does not confirm", () => {
     await configure("synchronous_standby_names", "nobody");
     // The server applies it shortly after the reload: to one of the test's own writes first.
     const write = "CREATE TABLE IF NOT EXISTS standby_test (n INT); INSERT INTO standby_test VALUES (1)";
-    for (let ended = false, isWaiting = false; !isWaiting; ended = false) {
+    for (;;) {
+      let ended = false;
       const writing = server.run(write).finally(() => {
         ended = true;
       });
-      await eventually(async () => {
-        isWaiting = (await waiting()).length > 0;
-        return ended || isWaiting;
-      }, "a write to end or to wait");
-      if (isWaiting) await cancelWait();
-      await writing;
+      await eventually(async () => (await waiting()).length > 0 || ended, "a write to end or to wait");
+      if (!ended) return void (await Promise.all([cancelWait(), writing]));
     }
   }
 
