@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import {
   chmodSync,
   chownSync,
@@ -12,7 +12,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import pg from "pg";
@@ -23,6 +22,7 @@ import { sharedServer } from "./shared-server.ts";
 const nobody = 65_534;
 export const isRoot = process.getuid?.() === 0;
 const asUser = isRoot ? { uid: nobody, gid: nobody } : {};
+const initdbOptions = "-U postgres -A trust -E UTF8 --locale=C --no-sync".split(" ");
 
 /** The databases of a server. */
 export interface Databases {
@@ -84,11 +84,11 @@ export async function startPostgres({
   if (isRoot) chownSync(folder, nobody, nobody);
   const binaries = join(installation ?? copyInstallation(folder), "bin");
   const data = join(folder, "data");
-  if (standbyOf === undefined) initialise(binaries, data);
-  else await copyData(standbyOf, data);
+  if (standbyOf !== undefined) await copyData(standbyOf, data);
+  else runProgram(join(binaries, "initdb"), ["-D", data, ...initdbOptions]);
   const accessFile = join(data, "pg_hba.conf");
   writeFileSync(accessFile, [...access, readFileSync(accessFile, "utf8")].join("\n"));
-  const port = await freePort();
+  const port = freePort();
   const options = {
     listen_addresses: "127.0.0.1",
     unix_socket_directories: folder,
@@ -196,11 +196,6 @@ function copyInstallation(folder: string): string {
   return native;
 }
 
-function initialise(binaries: string, data: string): void {
-  const options = "-U postgres -A trust -E UTF8 --locale=C --no-sync --no-instructions".split(" ");
-  runProgram(join(binaries, "initdb"), ["-D", data, ...options]);
-}
-
 async function copyData(primary: PostgresServer, data: string): Promise<void> {
   await primary.stop("fast");
   // With cp, since Node's own copy would change the owner.
@@ -210,8 +205,7 @@ async function copyData(primary: PostgresServer, data: string): Promise<void> {
 }
 
 function runProgram(command: string, args: readonly string[]): void {
-  const { status, stderr, error } = spawnSync(command, args, { ...asUser, cwd: "/", encoding: "utf8" });
-  if (status !== 0) throw new Error(`${command} failed: ${stderr}${error ?? ""}`);
+  execFileSync(command, args, { ...asUser, cwd: "/", stdio: "pipe" });
 }
 
 // PostgreSQL refuses a key that others can read.
@@ -226,11 +220,7 @@ function certificate(folder: string): Record<string, string> {
   return { ssl_cert_file: place("localhost.pem"), ssl_key_file: place("localhost.key") };
 }
 
-export function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
-    });
-  });
+export function freePort(): number {
+  using listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  return listener.port;
 }

@@ -92,7 +92,7 @@ export async function runCluster({ rounds, random, tell }: SoakRun): Promise<Fig
     await using pair = await startPair();
     const { primary, standby, link, database, onStandby } = pair;
     const both = database.replace(`:${primary.port}/`, `:${primary.port},127.0.0.1:${standby.port}/`);
-    const ports = await Promise.all(Array.from({ length: nodeCount }, freePort));
+    const ports = Array.from({ length: nodeCount }, freePort);
     const startNode = (port: number) => serveOn(both, { PLANT_STORE_LISTEN: `127.0.0.1:${port}` });
     const nodes = await Promise.all(ports.map(startNode));
     await using load = new Clients(clients, () => nodes[Math.floor(random() * nodeCount)]?.url);
