@@ -45,6 +45,24 @@ const address = (host: string, login: string, query: string) =>
 const login = `gardener:${encodeURIComponent(password)}`;
 const authority = `sslrootcert=${join(import.meta.dir, "certificates/ca.pem")}`;
 
+/** A server that answers each message of a client with the next of these. `received` is everything, once the client has closed. */
+function impostor(hostname: string, answers: string[]) {
+  const received = Promise.withResolvers<string>();
+  let text = "";
+  const listener = Bun.listen({
+    hostname,
+    port: 0,
+    socket: {
+      data(socket, bytes) {
+        text += bytes.toString("latin1");
+        socket.write(answers.shift() ?? "");
+      },
+      close: () => received.resolve(text),
+    },
+  });
+  return { port: listener.port, received: received.promise, [Symbol.dispose]: () => listener.stop() };
+}
+
 describe("connecting", () => {
   test("by TLS, with anyone, with a known authority, and with the right name; in clear text on loopback and on a socket", async () => {
     for (const [host, by, query, ssl] of [
@@ -80,19 +98,12 @@ describe("connecting", () => {
   });
 
   test("without a password leaves no connection open", async () => {
-    const closed = Promise.withResolvers<void>();
-    const asksForOne = createServer((socket) => {
-      // AuthenticationSASL, then AuthenticationSASLContinue.
-      const messages = ["R\0\0\0\x17\0\0\0\x0aSCRAM-SHA-256\0\0", "R\0\0\0\x09\0\0\0\x0br"];
-      socket.on("data", () => socket.write(messages.shift() ?? ""));
-      socket.on("close", () => closed.resolve());
-    });
-    await new Promise<void>((resolve) => asksForOne.listen(0, "127.0.0.1", resolve));
-    const { port } = asksForOne.address() as { port: number };
-    const opened = new Server(`postgres://gardener@127.0.0.1:${port}/plants`, options).open();
+    // AuthenticationSASL, then AuthenticationSASLContinue.
+    const messages = ["R\0\0\0\x17\0\0\0\x0aSCRAM-SHA-256\0\0", "R\0\0\0\x09\0\0\0\x0br"];
+    using asksForOne = impostor("127.0.0.1", messages);
+    const opened = new Server(`postgres://gardener@127.0.0.1:${asksForOne.port}/plants`, options).open();
     await expect(opened).rejects.toThrow("password must be a non-empty string");
-    await closed.promise;
-    asksForOne.close();
+    await asksForOne.received;
   });
 
   test("with all options that managed providers put into their URLs", async () => {
@@ -127,7 +138,6 @@ describe("connecting", () => {
 });
 
 describe("a server that asks for the password in clear text", () => {
-  const clearTextRequest = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 3]);
   // An address of this machine that is not loopback: what is sent to it never leaves the machine.
   const ownAddress = Object.values(networkInterfaces())
     .flat()
@@ -137,28 +147,14 @@ describe("a server that asks for the password in clear text", () => {
   test.skipIf(lacks("an address besides loopback", ownAddress === undefined))(
     "does not get it without a verified certificate",
     async () => {
-      let received = "";
-      const closed = Promise.withResolvers<void>();
-      // Speaks PostgreSQL up to the password.
-      using impostor = Bun.listen({
-        hostname: ownAddress ?? "",
-        port: 0,
-        socket: {
-          data(socket, bytes) {
-            received += bytes.toString("latin1");
-            if (bytes.includes("user")) socket.write(clearTextRequest);
-          },
-          close: () => closed.resolve(),
-        },
-      });
-      const url = `postgres://gardener:hidden-password@${ownAddress}:${impostor.port}/plants?sslmode=disable`;
+      using asksForIt = impostor(ownAddress ?? "", ["R\0\0\0\x08\0\0\0\x03"]);
+      const url = `postgres://gardener:hidden-password@${ownAddress}:${asksForIt.port}/plants?sslmode=disable`;
       const opened = new Server(url, options).open();
       await expect(opened).rejects.toThrow(DatabaseMisuse);
       await expect(opened).rejects.toThrow("asks for the password in clear text");
       await expect(opened).rejects.not.toThrow("hidden-password");
-      await closed.promise;
-      expect(received).toContain("gardener");
-      expect(received).not.toContain("hidden-password");
+      expect(await asksForIt.received).toContain("gardener");
+      expect(await asksForIt.received).not.toContain("hidden-password");
     },
   );
 });
