@@ -2,12 +2,9 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { openStore } from "../src/storage/open-store.ts";
-import { type Databases, type PostgresServer, startPostgres } from "./postgres.ts";
+import { startPostgres } from "./postgres.ts";
 
-/** A coordinator and its two workers, on this machine. */
-export interface CitusCluster extends Databases, AsyncDisposable {
-  readonly workers: readonly PostgresServer[];
-}
+export type CitusCluster = Awaited<ReturnType<typeof startCitus>>;
 
 /**
  * Whether the PostgreSQL that pg_config names has it. Citus 13.2.2 builds on Debian's postgresql-15 and postgresql-server-dev-15: remove
@@ -18,8 +15,8 @@ export function citusIsInstalled(): boolean {
   return existsSync(join((stdout ?? "").trim(), "extension/citus.control"));
 }
 
-/** Starts the three servers, in a few seconds. */
-export async function startCitus(shards = 8): Promise<CitusCluster> {
+/** Starts a coordinator and its two workers, in a few seconds. */
+export async function startCitus(shards = 8) {
   await using started = new AsyncDisposableStack();
   // Citus is built for the PostgreSQL that pg_config belongs to.
   const { stdout } = spawnSync("pg_config", ["--bindir"], { encoding: "utf8" });
@@ -38,38 +35,21 @@ export async function startCitus(shards = 8): Promise<CitusCluster> {
   const start = async () => started.use(await startPostgres({ installation, settings }));
   const [coordinator, ...workers] = [await start(), await start(), await start()];
   const owned = started.move();
-  return {
-    workers,
-    run: coordinator.run,
-    stored: coordinator.stored,
-    newDatabase: () => distributedDatabase(coordinator, workers, shards),
-    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  /** With our tables, distributed as docs/scaling.md says. */
+  const newDatabase = async (): Promise<string> => {
+    const database = await coordinator.newDatabase();
+    const run = (sql: string) => coordinator.run(sql, database);
+    for (const worker of workers) await worker.run("CREATE EXTENSION citus", await worker.newDatabase());
+    // One by one: a script would be a single transaction.
+    await run("CREATE EXTENSION citus");
+    await run(`SELECT citus_set_coordinator_host('127.0.0.1', ${coordinator.port})`);
+    for (const { port } of workers) await run(`SELECT citus_add_node('127.0.0.1', ${port})`);
+    const store = await openStore({ database, databasePassword: undefined, allowUnsafeDatabase: false });
+    await store[Symbol.asyncDispose]();
+    await run("ALTER ROLE postgres SET lock_timeout = '100ms'");
+    await run(`SET citus.shard_count = ${shards}; SELECT create_distributed_table('plants', 'id')`);
+    return database;
   };
-}
-
-/** Creates a database with our tables, distributed as docs/scaling.md says, and returns its URL. */
-async function distributedDatabase(
-  coordinator: PostgresServer,
-  workers: readonly PostgresServer[],
-  shards: number,
-): Promise<string> {
-  const database = await coordinator.newDatabase();
-  for (const worker of workers) {
-    const onWorker = await worker.newDatabase();
-    await worker.run("CREATE EXTENSION citus", onWorker);
-  }
-  const host = "'127.0.0.1'";
-  const added = workers.map(({ port }) => `SELECT citus_add_node(${host}, ${port})`);
-  const nodes = ["CREATE EXTENSION citus", `SELECT citus_set_coordinator_host(${host}, ${coordinator.port})`];
-  // One by one: a script would be a single transaction.
-  for (const sql of [...nodes, ...added]) await coordinator.run(sql, database);
-  await (await openStore({ database, databasePassword: undefined, allowUnsafeDatabase: false }))[
-    Symbol.asyncDispose
-  ]();
-  await coordinator.run("ALTER ROLE postgres SET lock_timeout = '100ms'", database);
-  await coordinator.run(
-    `SET citus.shard_count = ${shards}; SELECT create_distributed_table('plants', 'id')`,
-    database,
-  );
-  return database;
+  const { run, stored } = coordinator;
+  return { workers, run, stored, newDatabase, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

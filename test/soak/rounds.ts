@@ -1,5 +1,5 @@
 import { type Serving, serve } from "../command.ts";
-import { accessToken, eventually, post } from "../harness.ts";
+import { accessToken, eventually, post, type StoredPlant } from "../harness.ts";
 
 export interface Soak {
   readonly summary: string;
@@ -94,6 +94,10 @@ export class Clients implements AsyncDisposable {
     await Promise.all(this.#running);
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
   /** Resolves when every client can have had another plant acknowledged. */
   async acknowledgedAgain(): Promise<void> {
     const before = this.acknowledged;
@@ -101,14 +105,10 @@ export class Clients implements AsyncDisposable {
   }
 
   /** How many of the plants that are acknowledged by now are not in the store, or changed there. */
-  async lostIn(stored: () => StoredNames | Promise<StoredNames>): Promise<number> {
+  async lostIn(stored: () => StoredPlant[] | Promise<StoredPlant[]>): Promise<number> {
     const acknowledged = [...this.#acknowledged];
     const names = new Map((await stored()).map(({ id, name }) => [String(id), name]));
     return acknowledged.filter(([id, name]) => names.get(id) !== name).length;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop();
   }
 
   async #client(): Promise<void> {
@@ -138,5 +138,3 @@ export class Clients implements AsyncDisposable {
     return true;
   }
 }
-
-type StoredNames = readonly { readonly id: bigint; readonly name: string }[];
