@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { OperatorApi } from "../src/console/api.ts";
 import type { Plant } from "../src/console/api-shapes.ts";
 import { PlantList } from "../src/console/plants/plant-list.ts";
@@ -28,36 +28,34 @@ async function openList(engine: Engine) {
 const idsOf = (plants: readonly Plant[]) => plants.map(({ id }) => Number(id));
 
 onEveryEngine((engine) => {
-  describe("new plants for the table", () => {
-    test("come once each, also where the service sends some again", async () => {
-      await using store = await openList(engine);
-      await store.add(2);
-      const list = await store.load();
-      await list.readNew(signal);
-      expect([list.waiting, list.isOutdated]).toEqual([[], false]);
-      for (const id of [3, 4, 5]) {
-        await store.add(1);
-        await list.readNew(signal);
-        expect([idsOf(list.waiting), list.isOutdated, list.showWaiting()]).toEqual([[id], false, true]);
-      }
-      expect(idsOf(list.rows)).toEqual([5, 4, 3, 2, 1]);
-    });
-
-    test("that are more than a page are not added: the next list has them, in order", async () => {
-      await using store = await openList(engine);
-      await store.add(3);
-      const list = await store.load();
-      await store.add(pageRows + 50);
-      await list.readNew(signal);
-      expect([list.waiting, list.isOutdated, list.showWaiting()]).toEqual([[], true, false]);
-      const next = await store.load();
-      for (const _ of [1, 2]) await next.readNew(signal);
-      expect([next.waiting, next.isOutdated]).toEqual([[], false]);
+  test("new plants for the table come once each, also where the service sends some again", async () => {
+    await using store = await openList(engine);
+    await store.add(2);
+    const list = await store.load();
+    await list.readNew(signal);
+    expect([list.waiting, list.isOutdated]).toEqual([[], false]);
+    for (const id of [3, 4, 5]) {
       await store.add(1);
-      await next.readNew(signal);
-      if (engine.name === "sqlite") expect(idsOf(next.waiting)).toEqual([pageRows + 54]);
-      // The plants of the last seconds come again, and are still more than a page.
-      else expect([next.waiting, next.isOutdated]).toEqual([[], true]);
-    });
+      await list.readNew(signal);
+      expect([idsOf(list.waiting), list.isOutdated, list.showWaiting()]).toEqual([[id], false, true]);
+    }
+    expect(idsOf(list.rows)).toEqual([5, 4, 3, 2, 1]);
+  });
+
+  test("new plants that are more than a page are not added: the next list has them, in order", async () => {
+    await using store = await openList(engine);
+    await store.add(3);
+    const list = await store.load();
+    await store.add(pageRows + 50);
+    await list.readNew(signal);
+    expect([list.waiting, list.isOutdated, list.showWaiting()]).toEqual([[], true, false]);
+    const next = await store.load();
+    for (const _ of [1, 2]) await next.readNew(signal);
+    expect([next.waiting, next.isOutdated]).toEqual([[], false]);
+    await store.add(1);
+    await next.readNew(signal);
+    if (engine.name === "sqlite") expect(idsOf(next.waiting)).toEqual([pageRows + 54]);
+    // The plants of the last seconds come again, and are still more than a page.
+    else expect([next.waiting, next.isOutdated]).toEqual([[], true]);
   });
 });

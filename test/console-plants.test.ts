@@ -271,78 +271,74 @@ describe("a filter", () => {
   });
 });
 
-describe("one plant", () => {
-  test("has its exact id, is copied, and closed with Escape", async () => {
-    await add(unsafeId, "Beyond doubles", "exact");
-    const page = await openTable("/plants?tag=exact");
-    await rows(page).first().click();
-    await page.waitForURL(new RegExp(`/plants/${unsafeId}\\?`));
-    await page.getByRole("heading", { name: "Beyond doubles" }).waitFor();
-    expect(await page.locator(".facts .exact").textContent()).toBe(unsafeId);
-    const copied = () => page.evaluate("navigator.clipboard.readText()");
-    await page.getByRole("button", { name: "Copy id" }).click();
-    await see(page, "Copied");
-    expect(await copied()).toBe(unsafeId);
-    await page.getByRole("button", { name: "Copy JSON" }).click();
-    const json = `{"id": ${unsafeId}, "name": "Beyond doubles", "tag": "exact"}`;
-    await waitUntil(async () => (await copied()) === json);
-    await page.keyboard.press("Escape");
-    await page.waitForURL(/\/plants\?tag=exact$/);
-    await page.goto(`${session.running.operatorUrl}/plants/424242`);
-    await page.getByRole("heading", { name: "Plant not found" }).waitFor();
-  });
+test("one plant has its exact id, is copied, and closed with Escape", async () => {
+  await add(unsafeId, "Beyond doubles", "exact");
+  const page = await openTable("/plants?tag=exact");
+  await rows(page).first().click();
+  await page.waitForURL(new RegExp(`/plants/${unsafeId}\\?`));
+  await page.getByRole("heading", { name: "Beyond doubles" }).waitFor();
+  expect(await page.locator(".facts .exact").textContent()).toBe(unsafeId);
+  const copied = () => page.evaluate("navigator.clipboard.readText()");
+  await page.getByRole("button", { name: "Copy id" }).click();
+  await see(page, "Copied");
+  expect(await copied()).toBe(unsafeId);
+  await page.getByRole("button", { name: "Copy JSON" }).click();
+  const json = `{"id": ${unsafeId}, "name": "Beyond doubles", "tag": "exact"}`;
+  await waitUntil(async () => (await copied()) === json);
+  await page.keyboard.press("Escape");
+  await page.waitForURL(/\/plants\?tag=exact$/);
+  await page.goto(`${session.running.operatorUrl}/plants/424242`);
+  await page.getByRole("heading", { name: "Plant not found" }).waitFor();
 });
 
-describe("with the keyboard only", () => {
-  const focused = (page: Page) =>
-    page.evaluate<string>(
-      '(document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent).trim()',
-    );
-  const focusedRow = (page: Page) =>
-    page.evaluate<string>('document.activeElement.closest(".row")?.ariaRowIndex ?? ""');
+const focused = (page: Page) =>
+  page.evaluate<string>(
+    '(document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent).trim()',
+  );
+const focusedRow = (page: Page) =>
+  page.evaluate<string>('document.activeElement.closest(".row")?.ariaRowIndex ?? ""');
 
-  async function tabTo(page: Page, name: string | RegExp): Promise<void> {
-    for (let steps = 0; steps < 40; steps++) {
-      await page.keyboard.press("Tab");
-      const label = await focused(page);
-      if (typeof name === "string" ? label === name : name.test(label)) return;
-    }
-    throw new Error(`the Tab key never reached ${name}`);
-  }
-
-  test("a user skips to the content, searches, filters, exports, and opens a plant, and never loses the focus", async () => {
-    const page = await openTable();
+async function tabTo(page: Page, name: string | RegExp): Promise<void> {
+  for (let steps = 0; steps < 40; steps++) {
     await page.keyboard.press("Tab");
-    expect(await focused(page)).toBe("Skip to content");
-    await page.keyboard.press("Enter");
-    expect(await page.evaluate("document.activeElement.id")).toBe("main");
-    await tabTo(page, "Export");
-    await page.keyboard.press("Enter");
-    await waitUntil(async () => (await focused(page)).includes("NDJSON"));
-    await page.keyboard.press("Escape");
-    expect(await focused(page)).toBe("Export");
-    await tabTo(page, "Filter");
-    await page.keyboard.press("Enter");
-    await waitUntil(() => page.evaluate<boolean>("document.activeElement.matches('input')"));
-    await page.keyboard.type("fern");
-    await page.keyboard.press("Enter");
-    await waitUntil(async () => (await focused(page)) === "Filter");
-    await tabTo(page, "Remove the filter Tag: fern");
-    await page.keyboard.press("Enter");
-    await waitUntil(async () => (await focused(page)) === "Search by name");
-    await page.keyboard.type("rosa");
-    await page.waitForURL(/name=rosa/);
-    await waitUntil(async () => (await names(page)).every((name) => name.startsWith("Rosa")));
-    await tabTo(page, /^Rosa /);
-    await page.keyboard.press("ArrowDown");
-    await page.keyboard.press("ArrowDown");
-    await waitUntil(async () => (await focusedRow(page)) === "4");
-    await page.keyboard.press("Enter");
-    await page.locator(".facts").waitFor();
-    await waitUntil(async () => (await focused(page)).startsWith("Rosa "));
-    await tabTo(page, "Copy id");
-    await page.keyboard.press("Escape");
-    await page.locator(".facts").waitFor({ state: "detached" });
-    await waitUntil(async () => (await focusedRow(page)) === "4");
-  });
+    const label = await focused(page);
+    if (typeof name === "string" ? label === name : name.test(label)) return;
+  }
+  throw new Error(`the Tab key never reached ${name}`);
+}
+
+test("with the keyboard only, a user skips to the content, searches, filters, exports, and opens a plant, and never loses the focus", async () => {
+  const page = await openTable();
+  await page.keyboard.press("Tab");
+  expect(await focused(page)).toBe("Skip to content");
+  await page.keyboard.press("Enter");
+  expect(await page.evaluate("document.activeElement.id")).toBe("main");
+  await tabTo(page, "Export");
+  await page.keyboard.press("Enter");
+  await waitUntil(async () => (await focused(page)).includes("NDJSON"));
+  await page.keyboard.press("Escape");
+  expect(await focused(page)).toBe("Export");
+  await tabTo(page, "Filter");
+  await page.keyboard.press("Enter");
+  await waitUntil(() => page.evaluate<boolean>("document.activeElement.matches('input')"));
+  await page.keyboard.type("fern");
+  await page.keyboard.press("Enter");
+  await waitUntil(async () => (await focused(page)) === "Filter");
+  await tabTo(page, "Remove the filter Tag: fern");
+  await page.keyboard.press("Enter");
+  await waitUntil(async () => (await focused(page)) === "Search by name");
+  await page.keyboard.type("rosa");
+  await page.waitForURL(/name=rosa/);
+  await waitUntil(async () => (await names(page)).every((name) => name.startsWith("Rosa")));
+  await tabTo(page, /^Rosa /);
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  await waitUntil(async () => (await focusedRow(page)) === "4");
+  await page.keyboard.press("Enter");
+  await page.locator(".facts").waitFor();
+  await waitUntil(async () => (await focused(page)).startsWith("Rosa "));
+  await tabTo(page, "Copy id");
+  await page.keyboard.press("Escape");
+  await page.locator(".facts").waitFor({ state: "detached" });
+  await waitUntil(async () => (await focusedRow(page)) === "4");
 });

@@ -150,44 +150,42 @@ describe("the overview", () => {
   });
 });
 
-describe("adding a plant", () => {
-  test("keeps its id exact, reports a replay, and shows errors at their fields", async () => {
-    await post(session.running.url, '{"id":7,"name":"First"}');
-    const page = await open("/");
-    await page.getByRole("button", { name: "Add a plant" }).click();
-    const dialog = page.getByRole("dialog");
-    expect(await page.evaluate("document.activeElement.name")).toBe("id");
-    const add = async (id: string, name = "Fern", tag = ""): Promise<void> => {
-      await dialog.getByLabel("Id").fill(id);
-      await dialog.getByLabel("Name").fill(name);
-      await dialog.getByLabel("Tag").fill(tag);
-      await dialog.getByRole("button", { name: "Add plant" }).click();
-    };
-    const errorAt = async (label: string): Promise<string> => {
-      await page.locator(".field-error").first().waitFor();
-      const descriptionId = await dialog.getByLabel(label).getAttribute("aria-describedby");
-      return textOf(page, `[id="${descriptionId}"]`);
-    };
-    await add("12 apples");
-    expect(await errorAt("Id")).toContain('but is the string "12 apples"');
-    await add("7", "Other");
-    expect(await errorAt("Id")).toContain("already belongs to a plant with a different name");
-    expect(await page.evaluate("document.activeElement.name")).toBe("id");
-    await page.getByRole("button", { name: "Generate" }).click();
-    expect(BigInt(await dialog.getByLabel("Id").inputValue())).toBeLessThan(2n ** 63n);
+test("adding a plant keeps its id exact, reports a replay, and shows errors at their fields", async () => {
+  await post(session.running.url, '{"id":7,"name":"First"}');
+  const page = await open("/");
+  await page.getByRole("button", { name: "Add a plant" }).click();
+  const dialog = page.getByRole("dialog");
+  expect(await page.evaluate("document.activeElement.name")).toBe("id");
+  const add = async (id: string, name = "Fern", tag = ""): Promise<void> => {
+    await dialog.getByLabel("Id").fill(id);
+    await dialog.getByLabel("Name").fill(name);
+    await dialog.getByLabel("Tag").fill(tag);
+    await dialog.getByRole("button", { name: "Add plant" }).click();
+  };
+  const errorAt = async (label: string): Promise<string> => {
+    await page.locator(".field-error").first().waitFor();
+    const descriptionId = await dialog.getByLabel(label).getAttribute("aria-describedby");
+    return textOf(page, `[id="${descriptionId}"]`);
+  };
+  await add("12 apples");
+  expect(await errorAt("Id")).toContain('but is the string "12 apples"');
+  await add("7", "Other");
+  expect(await errorAt("Id")).toContain("already belongs to a plant with a different name");
+  expect(await page.evaluate("document.activeElement.name")).toBe("id");
+  await page.getByRole("button", { name: "Generate" }).click();
+  expect(BigInt(await dialog.getByLabel("Id").inputValue())).toBeLessThan(2n ** 63n);
 
-    await add("4001", "");
-    expect(await errorAt("Name")).toContain("is empty");
-    expect(find(4001n)).toBeUndefined();
+  await add("4001", "");
+  expect(await errorAt("Name")).toContain("is empty");
+  expect(find(4001n)).toBeUndefined();
 
-    await add("1e3", "A thousand");
-    await see(page, "The plant is stored.");
-    for (const outcome of ["The plant is stored.", "This plant is already stored"]) {
-      await add(unsafeId, 'O\'Fern "quoted"', "indoor");
-      await see(page, outcome);
-    }
-    expect(find(BigInt(unsafeId))).toMatchObject({ name: 'O\'Fern "quoted"', tag: "indoor" });
-  });
+  await add("1e3", "A thousand");
+  await see(page, "The plant is stored.");
+  for (const outcome of ["The plant is stored.", "This plant is already stored"]) {
+    await add(unsafeId, 'O\'Fern "quoted"', "indoor");
+    await see(page, outcome);
+  }
+  expect(find(BigInt(unsafeId))).toMatchObject({ name: 'O\'Fern "quoted"', tag: "indoor" });
 });
 
 describe("tokens", () => {
@@ -259,35 +257,33 @@ describe("tokens", () => {
   });
 });
 
-describe("the system page", () => {
-  test("has the health, settings without a secret, and a link to the docs", async () => {
-    const page = await open("/system");
-    await see(page, "Disk space free");
-    expect(await textOf(page, ".health-facts")).toMatch(/Storeready.*EngineSQLite.*WAL[\d.]+ \w+/);
-    const settings = page.getByRole("table", { name: "Current settings" });
-    const sources = settings.locator("tbody td:last-child");
-    expect(new Set(await sources.allTextContents())).toEqual(new Set(["flag", "environment"]));
-    expect(await settings.getByRole("row", { name: /^backup-folder/ }).count()).toBe(1);
-    await page.getByRole("button", { name: /^Show all \d\d$/ }).click();
-    const row = settings.getByRole("row", { name: /max-body-bytes/ });
-    expect(await row.textContent()).toBe("max-body-bytes65536default");
-    expect(await settings.getByRole("row", { name: /OPERATOR_TOKEN/ }).textContent()).toContain("not shown");
-    expect(await page.content()).not.toMatch(/test-(?:access|operator)-token/);
-    const docs = page.getByRole("link", { name: "API docs" });
-    expect(await docs.getAttribute("href")).toBe(`${session.running.url}/docs`);
+test("the system page has the health, settings without a secret, and a link to the docs", async () => {
+  const page = await open("/system");
+  await see(page, "Disk space free");
+  expect(await textOf(page, ".health-facts")).toMatch(/Storeready.*EngineSQLite.*WAL[\d.]+ \w+/);
+  const settings = page.getByRole("table", { name: "Current settings" });
+  const sources = settings.locator("tbody td:last-child");
+  expect(new Set(await sources.allTextContents())).toEqual(new Set(["flag", "environment"]));
+  expect(await settings.getByRole("row", { name: /^backup-folder/ }).count()).toBe(1);
+  await page.getByRole("button", { name: /^Show all \d\d$/ }).click();
+  const row = settings.getByRole("row", { name: /max-body-bytes/ });
+  expect(await row.textContent()).toBe("max-body-bytes65536default");
+  expect(await settings.getByRole("row", { name: /OPERATOR_TOKEN/ }).textContent()).toContain("not shown");
+  expect(await page.content()).not.toMatch(/test-(?:access|operator)-token/);
+  const docs = page.getByRole("link", { name: "API docs" });
+  expect(await docs.getAttribute("href")).toBe(`${session.running.url}/docs`);
 
-    await see(page, "No backups yet.");
-    await page.getByRole("button", { name: "Back up now" }).click();
-    await see(page, "The backup is complete and checked.");
-    await page.getByRole("button", { name: "Verify" }).click();
-    await see(page, /\.db is intact\.$/);
-    const waiting = page.waitForEvent("download");
-    await page.getByRole("button", { name: "Download" }).click();
-    const downloaded = await waiting;
-    expect(await contentOf(downloaded)).toEqual(
-      readFileSync(join(backupFolder, downloaded.suggestedFilename())),
-    );
-  });
+  await see(page, "No backups yet.");
+  await page.getByRole("button", { name: "Back up now" }).click();
+  await see(page, "The backup is complete and checked.");
+  await page.getByRole("button", { name: "Verify" }).click();
+  await see(page, /\.db is intact\.$/);
+  const waiting = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Download" }).click();
+  const downloaded = await waiting;
+  expect(await contentOf(downloaded)).toEqual(
+    readFileSync(join(backupFolder, downloaded.suggestedFilename())),
+  );
 });
 
 test("an unknown path says so", async () => {
