@@ -34,12 +34,12 @@ onEveryEngine((engine) => {
     const list = await store.load();
     await list.readNew(signal);
     expect([list.waiting, list.isOutdated]).toEqual([[], false]);
-    for (const id of [3, 4, 5]) {
-      await store.add(1);
+    for (const ids of [[3], [4], [5, 6]]) {
+      for (const _ of ids) await store.add(1);
       await list.readNew(signal);
-      expect([idsOf(list.waiting), list.isOutdated, list.showWaiting()]).toEqual([[id], false, true]);
+      expect([idsOf(list.waiting), list.isOutdated, list.showWaiting()]).toEqual([ids, false, true]);
     }
-    expect(idsOf(list.rows)).toEqual([5, 4, 3, 2, 1]);
+    expect(idsOf(list.rows)).toEqual([6, 5, 4, 3, 2, 1]);
   });
 
   test("new plants that are more than a page are not added: the next list has them, in order", async () => {
