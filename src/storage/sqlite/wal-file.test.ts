@@ -93,24 +93,6 @@ test("a WAL is damaged by any one bit flipped before the last two transactions",
   );
 });
 
-test("a WAL is sound if a torn transaction was overwritten by a shorter one that is torn too", () => {
-  const path = join(folder, "twice.db");
-  writeFileSync(path, wal.data);
-  writeFileSync(
-    `${path}-wal`,
-    changed((bytes) => bytes.fill(0, from + 100, from + 200)),
-  );
-  const database = new Database(path);
-  database.run("DELETE FROM t WHERE x = 1");
-  const twice = readFileSync(`${path}-wal`);
-  database.close();
-  // Frames of the first one follow, with the right salts and a commit frame, but they do not continue the checksum.
-  expect(twice.length).toBe(wal.bytes.length);
-  expect(inspected(twice).kind).toBe("sound");
-  twice.fill(0, from + 100, from + 200);
-  expect(inspected(twice)).toEqual({ kind: "sound", committedBytes: from });
-});
-
 test("a WAL is sound if a torn header has an older frame's commit mark, but only if the header spans two sectors", () => {
   const long = crashedWal([200_000]);
   const markedAt = (frame: number) => {

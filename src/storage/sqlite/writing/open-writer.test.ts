@@ -151,15 +151,6 @@ test("a data file that a start rebuilds while a command opens it is opened again
   expect(() => opened[0]?.query("SELECT 1").get()).toThrow();
 });
 
-test("a file that replaced a lost one is used once the old WAL and then the marker are gone", async () => {
-  const file = await crashed("replaced");
-  expect(() => openWriter(file)).toThrow(/first move .*plants\.db-wal and .* away, and only then delete/);
-  rmSync(`${file}-wal`);
-  rmSync(markerFile(file));
-  open(file);
-  expect(storedPlants(file)).toHaveLength(40);
-});
-
 describe("what a crash cannot have left", () => {
   // Its header as SQLite writes it: the file had no pages when the transaction began, so undoing that empties the file.
   const journal = Buffer.alloc(1024);
@@ -201,14 +192,6 @@ describe("what a crash cannot have left", () => {
       expect(attempt).toThrow(why);
     }
     expect(bytes()).toEqual(before);
-  });
-
-  test("is no torn transaction at the end of the WAL", async () => {
-    const file = await crashed();
-    const wal = readFileSync(`${file}-wal`);
-    writeFileSync(`${file}-wal`, wal.fill(0, wal.length - 2000));
-    open(file);
-    expect(storedPlants(file)).toHaveLength(plants - 1);
   });
 
   test("is no journal of the first transaction of a new file, which is undone, and no empty one", async () => {
