@@ -16,7 +16,7 @@ import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { openWriter } from "../src/storage/sqlite/writing/open-writer.ts";
 import { commandLine } from "./command.ts";
-import { crashedStore } from "./crashed-store.ts";
+import { crashedStore, emptyingJournal } from "./crashed-store.ts";
 import { storedPlants, temporaryFolder } from "./harness.ts";
 import { lacksMounts } from "./lacks.ts";
 import { runInProcess } from "./terminal.ts";
@@ -248,17 +248,14 @@ describe("backup and restore", () => {
   test("a rollback journal that an interrupted copy left does not empty a restored file, and no other file is overwritten", async () => {
     const backup = join(folder.path, "with-journal.db");
     expect((await runInProcess(["backup", backup, "--database", sound])).code).toBe(0);
-    // Its header as SQLite writes it: the file had no pages when the transaction began, so undoing that empties the file.
-    const journal = Buffer.alloc(1024);
-    journal.write("d9d505f920a163d700000000c753ac28000000000000020000001000", "hex");
     const target = join(folder.path, "restored.db");
     const restore = () => runInProcess(["restore", backup, "--database", target]);
     for (const end of ["-wal", "-journal"]) {
-      writeFileSync(target + end, journal);
+      writeFileSync(target + end, emptyingJournal);
       expect((await restore()).err).toContain(`${target}${end} exists already; restoring never overwrites`);
       rmSync(target + end);
     }
-    writeFileSync(`${target}.partial-journal`, journal);
+    writeFileSync(`${target}.partial-journal`, emptyingJournal);
     expect((await restore()).err).toContain("3,000 plants");
     expect(storedPlants(target)).toEqual(storedPlants(sound));
   });

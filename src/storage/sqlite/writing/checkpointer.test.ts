@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { eventually, temporaryFolder } from "../../../../test/harness.ts";
@@ -109,125 +109,123 @@ function cuedThread() {
   };
 }
 
-describe("a checkpoint thread", () => {
-  test("whose fsync fails has failed, and is never asked again", async () => {
+test("a checkpoint thread whose fsync fails has failed, and is never asked again", async () => {
+  using thread = cuedThread();
+  await using store = opened();
+  store.commit("huge");
+  expect(thread.calls.map(({ method }) => method)).toEqual(["checkpoint"]);
+  await thread.answer("EIO");
+  store.commit("huge");
+  expect(store).toMatchObject({ failed: ["A checkpoint failed: SQLiteError: EIO."], checkpoints: [false] });
+  expect(thread.calls).toHaveLength(1);
+});
+
+test.each(["SQLITE_BUSY", "SQLITE_BUSY_RECOVERY", "SQLITE_FULL"])(
+  "a checkpoint thread that reports %s has not failed, and is asked again later",
+  async (code) => {
     using thread = cuedThread();
     await using store = opened();
     store.commit("huge");
-    expect(thread.calls.map(({ method }) => method)).toEqual(["checkpoint"]);
-    await thread.answer("EIO");
-    store.commit("huge");
-    expect(store).toMatchObject({ failed: ["A checkpoint failed: SQLiteError: EIO."], checkpoints: [false] });
-    expect(thread.calls).toHaveLength(1);
-  });
-
-  test.each(["SQLITE_BUSY", "SQLITE_BUSY_RECOVERY", "SQLITE_FULL"])(
-    "that reports %s has not failed, and is asked again later",
-    async (code) => {
-      using thread = cuedThread();
-      await using store = opened();
-      store.commit("huge");
-      await thread.answer(code);
-      expect(store).toMatchObject({ failed: [], checkpoints: [false] });
-      store.commit("small");
-      expect(thread.calls).toHaveLength(1);
-      store.commit("huge");
-      expect(thread.calls).toHaveLength(2);
-      thread.end();
-    },
-  );
-
-  test("whose writer does not stop writing gets a pause for the rest, before the end of which a failure is known", async () => {
-    for (const [code, end] of [
-      [undefined, "end"],
-      ["SQLITE_IOERR_FSYNC", "end after a failure"],
-    ] as const) {
-      using thread = cuedThread();
-      await using store = opened();
-      store.commit("huge");
-      // Frames are left after each round, as if they had been written meanwhile.
-      for (let round = 0; round < 4; round++) {
-        expect(store.paused).toEqual([]);
-        await thread.answer();
-      }
-      expect([store.paused, store.checkpoints]).toEqual([["begin"], []]);
-      await thread.answer(code);
-      expect([store.paused, store.checkpoints]).toEqual([["begin", end], [code === undefined]]);
-      expect(thread.calls).toHaveLength(5);
-      thread.end();
-    }
-  });
-
-  test("that a reader kept from finishing is asked again after as many frames, or when the WAL has restarted", async () => {
-    using thread = cuedThread();
-    await using store = opened();
-    store.commit("huge");
-    for (let round = 0; round < 5; round++) await thread.answer();
+    await thread.answer(code);
+    expect(store).toMatchObject({ failed: [], checkpoints: [false] });
     store.commit("small");
-    expect(thread.calls).toHaveLength(5);
-    // The reader has ended, and another process checkpoints.
-    store.database.run("PRAGMA wal_checkpoint(TRUNCATE)");
-    store.commit("small");
-    expect(thread.calls).toHaveLength(5);
-    store.commit("huge");
-    expect(thread.calls).toHaveLength(6);
-    thread.end();
-  });
-
-  test("that ends makes the outcome unknown, idle or not", async () => {
-    for (const isBusy of [false, true]) {
-      using thread = cuedThread();
-      await using store = opened();
-      if (isBusy) store.commit("huge");
-      thread.end();
-      expect(store.failed).toEqual(["A checkpoint failed: ThreadLost: the thread ended."]);
-    }
-  });
-
-  test("is not asked when the files are not the ones that were opened, or it was halted", async () => {
-    using thread = cuedThread();
-    await using lost = opened();
-    lost.files.intact = false;
-    lost.commit("huge");
-    expect(thread.calls).toEqual([]);
-    await using halted = opened();
-    halted.commit("huge");
-    halted.checkpointer.halt();
-    halted.commit("huge");
-    await thread.answer();
-    halted.commit("huge");
     expect(thread.calls).toHaveLength(1);
-    // A thread that is lost with the files says nothing that is not reported already.
+    store.commit("huge");
+    expect(thread.calls).toHaveLength(2);
     thread.end();
-    expect(lost.failed).toEqual([]);
-  });
+  },
+);
 
-  test("that fails while the store is being closed has failed as at any other time", async () => {
+test("a checkpoint thread whose writer does not stop writing gets a pause for the rest, before the end of which a failure is known", async () => {
+  for (const [code, end] of [
+    [undefined, "end"],
+    ["SQLITE_IOERR_FSYNC", "end after a failure"],
+  ] as const) {
     using thread = cuedThread();
     await using store = opened();
     store.commit("huge");
-    const stopped = store.checkpointer.stop();
-    await thread.answer("SQLITE_IOERR_FSYNC");
-    await stopped;
-    expect(store.failed).toEqual(["A checkpoint failed: SQLITE_IOERR_FSYNC."]);
-  });
+    // Frames are left after each round, as if they had been written meanwhile.
+    for (let round = 0; round < 4; round++) {
+      expect(store.paused).toEqual([]);
+      await thread.answer();
+    }
+    expect([store.paused, store.checkpoints]).toEqual([["begin"], []]);
+    await thread.answer(code);
+    expect([store.paused, store.checkpoints]).toEqual([["begin", end], [code === undefined]]);
+    expect(thread.calls).toHaveLength(5);
+    thread.end();
+  }
+});
 
-  test("does not start on a data file that was replaced, and fails where its fsync of the data file does", async () => {
-    using folder = temporaryFolder();
-    const path = join(folder.path, "plants.db");
-    using _file = openWriter(path);
-    const { ino } = statSync(path, { bigint: true });
-    const asked = async (setting: { inode: bigint; file: number }) => {
-      const thread = new Thread<CheckpointCalls>("storage/sqlite/writing/checkpoint-thread", {
-        setting: { path, ...setting },
-        keepsProcessAlive: false,
-      });
-      const reason = await thread.ask("checkpoint").catch((error: Error) => error);
-      await thread.stop();
-      return reason;
-    };
-    expect(String(await asked({ inode: ino + 1n, file: -1 }))).toContain("the data file was replaced");
-    // No open file has this descriptor.
-    expect(await asked({ inode: ino, file: 1_000_000 })).toMatchObject({ code: "EBADF" });
-  });
+test("a checkpoint thread that a reader kept from finishing is asked again after as many frames, or when the WAL has restarted", async () => {
+  using thread = cuedThread();
+  await using store = opened();
+  store.commit("huge");
+  for (let round = 0; round < 5; round++) await thread.answer();
+  store.commit("small");
+  expect(thread.calls).toHaveLength(5);
+  // The reader has ended, and another process checkpoints.
+  store.database.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  store.commit("small");
+  expect(thread.calls).toHaveLength(5);
+  store.commit("huge");
+  expect(thread.calls).toHaveLength(6);
+  thread.end();
+});
+
+test("a checkpoint thread that ends makes the outcome unknown, idle or not", async () => {
+  for (const isBusy of [false, true]) {
+    using thread = cuedThread();
+    await using store = opened();
+    if (isBusy) store.commit("huge");
+    thread.end();
+    expect(store.failed).toEqual(["A checkpoint failed: ThreadLost: the thread ended."]);
+  }
+});
+
+test("a checkpoint thread is not asked when the files are not the ones that were opened, or it was halted", async () => {
+  using thread = cuedThread();
+  await using lost = opened();
+  lost.files.intact = false;
+  lost.commit("huge");
+  expect(thread.calls).toEqual([]);
+  await using halted = opened();
+  halted.commit("huge");
+  halted.checkpointer.halt();
+  halted.commit("huge");
+  await thread.answer();
+  halted.commit("huge");
+  expect(thread.calls).toHaveLength(1);
+  // A thread that is lost with the files says nothing that is not reported already.
+  thread.end();
+  expect(lost.failed).toEqual([]);
+});
+
+test("a checkpoint thread that fails while the store is being closed has failed as at any other time", async () => {
+  using thread = cuedThread();
+  await using store = opened();
+  store.commit("huge");
+  const stopped = store.checkpointer.stop();
+  await thread.answer("SQLITE_IOERR_FSYNC");
+  await stopped;
+  expect(store.failed).toEqual(["A checkpoint failed: SQLITE_IOERR_FSYNC."]);
+});
+
+test("a checkpoint thread does not start on a data file that was replaced, and fails where its fsync of the data file does", async () => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "plants.db");
+  using _file = openWriter(path);
+  const { ino } = statSync(path, { bigint: true });
+  const asked = async (setting: { inode: bigint; file: number }) => {
+    const thread = new Thread<CheckpointCalls>("storage/sqlite/writing/checkpoint-thread", {
+      setting: { path, ...setting },
+      keepsProcessAlive: false,
+    });
+    const reason = await thread.ask("checkpoint").catch((error: Error) => error);
+    await thread.stop();
+    return reason;
+  };
+  expect(String(await asked({ inode: ino + 1n, file: -1 }))).toContain("the data file was replaced");
+  // No open file has this descriptor.
+  expect(await asked({ inode: ino, file: 1_000_000 })).toMatchObject({ code: "EBADF" });
 });

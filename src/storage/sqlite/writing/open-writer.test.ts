@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { crashedStore } from "../../../../test/crashed-store.ts";
+import { crashedStore, emptyingJournal } from "../../../../test/crashed-store.ts";
 import { storedPlants, temporaryFolder } from "../../../../test/harness.ts";
 import { openUnmoved } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
@@ -36,14 +36,6 @@ async function crashed(failure?: FailureReason): Promise<string> {
   await crashedStore(file, plants, { checkpointed: 40, nameOf: (id) => `${id} ${"x".repeat(1500)}` });
   if (failure !== undefined) writeMarker(file, failure);
   return file;
-}
-
-/** What a rebuild writes before it changes anything else. */
-function copyOf(file: string): void {
-  const image = `${file}-image`;
-  for (const end of ["", "-wal"]) copyFileSync(file + end, image + end);
-  using database = new Database(image);
-  copyInto(database, `${file}.rebuilt`);
 }
 
 function open(file: string): void {
@@ -86,7 +78,11 @@ describe("the start after a failed fsync", () => {
     ],
   ])("continues one that ended %s", async (_, change) => {
     const file = await crashed("rebuilt");
-    copyOf(file);
+    // What a rebuild writes before it changes anything else.
+    const image = `${file}-image`;
+    for (const end of ["", "-wal"]) copyFileSync(file + end, image + end);
+    using database = new Database(image);
+    copyInto(database, `${file}.rebuilt`);
     await change(file);
     expect(() => openReadOnly(file)).toThrow(/start the service on it once to finish that\.$/);
     open(file);
@@ -152,9 +148,6 @@ test("a data file that a start rebuilds while a command opens it is opened again
 });
 
 describe("what a crash cannot have left", () => {
-  // Its header as SQLite writes it: the file had no pages when the transaction began, so undoing that empties the file.
-  const journal = Buffer.alloc(1024);
-  journal.write("d9d505f920a163d700000000c753ac28000000000000020000001000", "hex");
   const isJournal = /plants\.db-journal is a rollback journal: .* Move the journal away, unless/;
 
   test.each<[what: string, why: RegExp, harm: (file: string) => void]>([
@@ -165,13 +158,13 @@ describe("what a crash cannot have left", () => {
     ],
     ["a WAL whose data file is missing", /is missing or empty/, (file) => rmSync(file)],
     ["a WAL whose data file is empty", /is missing or empty/, (file) => truncateSync(file)],
-    ["a rollback journal with a WAL", isJournal, (file) => writeFileSync(`${file}-journal`, journal)],
+    ["a rollback journal with a WAL", isJournal, (file) => writeFileSync(`${file}-journal`, emptyingJournal)],
     [
       "a rollback journal without one",
       isJournal,
       (file) => {
         open(file);
-        writeFileSync(`${file}-journal`, journal);
+        writeFileSync(`${file}-journal`, emptyingJournal);
       },
     ],
   ])("%s is refused by every command, also through a link, and no file changes", async (_, why, harm) => {
@@ -197,7 +190,7 @@ describe("what a crash cannot have left", () => {
   test("is no journal of the first transaction of a new file, which is undone, and no empty one", async () => {
     const file = join(folder.path, "new.db");
     writeFileSync(file, Buffer.alloc(4096));
-    writeFileSync(`${file}-journal`, journal);
+    writeFileSync(`${file}-journal`, emptyingJournal);
     open(file);
     expect([storedPlants(file), existsSync(`${file}-journal`)]).toEqual([[], false]);
     const other = await crashed();
