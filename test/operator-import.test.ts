@@ -116,7 +116,7 @@ test("of more lines than may be pending, the first are stored", async () => {
 
 // Each way in which a body may not arrive is tested on the wire; these are the ways in which the handler learns of it.
 test.each<[which: string, error: number | undefined, ending: (token: string) => readonly RawPiece[]]>([
-  ["whose client goes away", undefined, () => ['{"id":1']],
+  ["whose client goes away", undefined, () => ['20\r\n{"id":1']],
   [
     "whose token is revoked meanwhile",
     40102,
