@@ -34,22 +34,19 @@ function start() {
 }
 
 test.each([
-  ["refused", "refused", "more requests were refused than are logged"],
-  ["failed", "failed", "more requests failed than are logged"],
-  ["internalError", "internal error", "more requests failed than are logged"],
-] as const)(
-  "a flood of %s requests is logged in 20 lines per second, and the rest is counted",
-  (event, message, more) => {
-    const { lines, clock, events } = start();
-    const fields = () => ({ "error.type": "40002" });
-    for (; clock.nowMs < 1000; clock.nowMs += 10) events[event](fields, new Error("refused"));
-    expect(lines).toHaveLength(20);
-    for (let count = 0; count < 100; count++) events[event](fields, new Error("refused"));
-    expect(lines).toHaveLength(41);
-    expect(lines[20]).toMatchObject({ message: more, "plant_store.unlogged": 80 });
-    expect(lines[21]).toMatchObject({ message, "error.type": "40002" });
-  },
-);
+  ["refused", "more requests were refused than are logged"],
+  ["failed", "more requests failed than are logged"],
+  ["internalError", "more requests failed than are logged"],
+] as const)("a flood of %s is logged in 20 lines per second, and the rest is counted", (event, message) => {
+  const { lines, clock, events } = start();
+  const fields = () => ({ "error.type": "40002" });
+  for (; clock.nowMs < 1000; clock.nowMs += 10) events[event](fields, new Error("refused"));
+  expect(lines).toHaveLength(20);
+  for (let count = 0; count < 100; count++) events[event](fields, new Error("refused"));
+  expect(lines).toHaveLength(41);
+  expect(lines[20]).toMatchObject({ message, "plant_store.unlogged": 80 });
+  expect(lines[21]).toMatchObject(fields());
+});
 
 test("a connection closed at the limit is counted, and logged once per second", () => {
   const { lines, events, counters } = start();

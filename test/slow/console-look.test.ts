@@ -167,19 +167,16 @@ const tableFault = `(() => {
   return seen.some(({ top, bottom }) => top < body.top - 0.5 || bottom > body.bottom + 0.5) ? "cut row" : "";
 })()`;
 
-test("a service that hangs is connected neither on a page that polls nor on one that asks for nothing", async () => {
+test("a service that hangs is not connected, even on a page that asks for nothing", async () => {
   await using running = await startTestService();
   using proxy = await startTcpProxy(Number(new URL(running.operatorUrl).port));
   const token = await makeToken(running, "ops", ["operator", "plants:create"]);
-  for (const path of ["/plants", "/import"]) {
-    const page = await open(path, { token, origin: `http://127.0.0.1:${proxy.port}`, alone: true });
-    await page.getByText("Connected", { exact: true }).waitFor();
-    proxy.cut();
-    await page.getByText("No response", { exact: true }).waitFor();
-    await page.locator(".offline").waitFor();
-    proxy.restore();
-    await page.getByText("Connected", { exact: true }).waitFor();
-    await page.locator(".offline").waitFor({ state: "detached" });
-    await page.context().close();
-  }
+  const page = await open("/import", { token, origin: `http://127.0.0.1:${proxy.port}`, alone: true });
+  await page.getByText("Connected", { exact: true }).waitFor();
+  proxy.cut();
+  await page.getByText("No response", { exact: true }).waitFor();
+  await page.locator(".offline").waitFor();
+  proxy.restore();
+  await page.getByText("Connected", { exact: true }).waitFor();
+  await page.locator(".offline").waitFor({ state: "detached" });
 });
