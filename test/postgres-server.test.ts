@@ -4,7 +4,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { writeFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
-import pg from "pg";
 import { openStore } from "../src/storage/open-store.ts";
 import { Server } from "../src/storage/postgres/connection.ts";
 import { DatabaseMisuse } from "../src/storage/postgres/database-url.ts";
@@ -196,20 +195,10 @@ describe("a server that can lose acknowledged writes", () => {
 
 describe("a standby that does not confirm", () => {
   const waits = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
-  // One session for all that is asked again and again.
-  let observer: pg.Client;
-  beforeAll(async () => {
-    observer = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${server.port}/postgres` });
-    await observer.connect();
-  });
-  afterAll(() => observer.end());
   const waiting = async () =>
-    (await observer.query<{ pid: number }>(`SELECT pid ${waits}`)).rows.map(({ pid }) => pid);
-  const cancelWait = () =>
-    eventually(
-      async () => ((await observer.query(`SELECT pg_cancel_backend(pid) ${waits}`)).rowCount ?? 0) > 0,
-      "a commit to wait",
-    );
+    (await server.run<{ pid: number }>(`SELECT pid ${waits}`)).map(({ pid }) => pid);
+  const cancel = `SELECT pg_cancel_backend(pid) ${waits}`;
+  const cancelWait = () => eventually(async () => (await server.run(cancel)).length > 0, "a commit to wait");
 
   /** Makes every commit wait for a standby that does not exist. */
   async function waitForStandby(): Promise<void> {

@@ -27,13 +27,6 @@ export function whyNoExt4(): string | undefined {
 
 export type Found = Pick<Figures, "rounds" | "acknowledged" | "lost">;
 
-interface Loaded {
-  readonly disk: Ext4;
-  readonly database: string;
-  readonly serving: Serving;
-  readonly load: Clients;
-}
-
 /**
  * Loads a service on such a disk, lets `harm` do it harm and count what is lost already, and compares again with what is really on the
  * disk. Ends with the first loss, and leaves the disk mounted for a look, unless the environment makes it a control, which is meant
@@ -41,7 +34,7 @@ interface Loaded {
  */
 export async function runOnExt4(
   { rounds, random, tell }: SoakRun,
-  harm: (loaded: Loaded) => Promise<number>,
+  harm: (loaded: { disk: Ext4; database: string; serving: Serving; load: Clients }) => Promise<number>,
   control?: Record<string, string>,
 ): Promise<Found> {
   const disk = new Ext4();
