@@ -15,6 +15,7 @@ test("a plant is accepted, however it is written", () => {
   const taken: [string, { id: bigint; name: string; tag?: string }][] = [
     ['{"tag":"","name":"","id":-0}', { id: 0n, name: "", tag: "" }],
     [' \t\r\n{ "id" : 1.0 , "name" : "a" } \n', { id: 1n, name: "a" }],
+    ['{"id":9007199254740993,"name":"a"}', { id: 9007199254740993n, name: "a" }],
     ['{"\\u0069d":7,"n\\u0061me":"x"}', { id: 7n, name: "x" }],
     ['{"id":1,"name":"\\ud83c\\udf31 \\"\\\\\\/\\b\\f\\n\\r\\t"}', { id: 1n, name: '🌱 "\\/\b\f\n\r\t' }],
     ['{"__proto__":{"x":1},"id":1,"name":"a","constructor":null}', { id: 1n, name: "a" }],
