@@ -20,31 +20,25 @@ const copy = (from: string, to: string, ...flags: string[]) =>
 const token = (database: string, ...args: string[]) =>
   runInProcess(["token", ...args, "--database", database]);
 
-async function create(
-  database: string,
-  plants: readonly { id: number | bigint; name: string; tag?: string }[],
-  atMs = 1,
-) {
+const nameOf = (id: bigint) => `n ${id} é`;
+const tagOf = (id: bigint) => (id % 3n === 0n ? undefined : "t");
+
+async function create(database: string, ids: readonly bigint[], name = nameOf, atMs = 1) {
   await using store = await openStore({ database, databasePassword: undefined, allowUnsafeDatabase: false });
-  const arrivals = plants.map(({ id, name, tag }) => ({
-    plant: { id: BigInt(id), name, tag },
-    createdBy: "test",
-  }));
-  await store.plants.create(arrivals, atMs);
+  const plants = ids.map((id) => ({ id, name: name(id), tag: tagOf(id) }));
+  await store.plants.create(
+    plants.map((plant) => ({ plant, createdBy: "test" })),
+    atMs,
+  );
 }
 
 test("copies every plant and token exactly, from a file to PostgreSQL and back", async () => {
   const [file, back] = [join(folder.path, "exact.db"), join(folder.path, "back.db")];
   const url = await server.newDatabase();
   const secret = (await token(file, "create", "--name", "courier")).out.trim();
-  await create(file, [
-    ...Array.from({ length: 1100 }, (_, index) => ({
-      id: 2n ** 63n - 1n - BigInt(index),
-      name: `n ${index} é`,
-      tag: `t${index % 3}`,
-    })),
-    { id: -(2n ** 63n), name: "last" },
-  ]);
+  const greatest = 2n ** 63n - 1n;
+  const ids = Array.from({ length: 1100 }, (_, index) => greatest - BigInt(index));
+  await create(file, [...ids, -(2n ** 63n)]);
   expect(await copy(file, url)).toMatchObject({
     code: 0,
     err: "1,101 plants copied, 0 already stored, 1 token copied; 1,101 compared, all identical.\n",
@@ -53,22 +47,19 @@ test("copies every plant and token exactly, from a file to PostgreSQL and back",
   expect((await copy(url, back)).code).toBe(0);
   expect(storedPlants(back)).toEqual(storedPlants(file));
   await using again = await startTestService({}, back);
-  const body = `{"id":${2n ** 63n - 1n},"name":"n 0 é","tag":"t0"}`;
+  const body = `{"id":${greatest},"name":"${nameOf(greatest)}","tag":"t"}`;
   const replay = await post(again.url, body, { Authorization: `Bearer ${secret}` });
   expect([replay.status, replay.headers.get("idempotent-replayed")]).toEqual([200, "true"]);
 }, 60_000);
 
 test("resumes when run again, and reports differences", async () => {
   const [file, url] = [join(folder.path, "resumed.db"), await server.newDatabase()];
-  await create(
-    file,
-    [1, 2, 3, 4, 5].map((id) => ({ id, name: `n${id}` })),
-  );
+  await create(file, [1n, 2n, 3n, 4n, 5n]);
   expect((await copy(file, url)).code).toBe(0);
-  await create(file, [{ id: 6, name: "n6" }]);
+  await create(file, [6n]);
   expect((await copy(file, url)).err).toStartWith("1 plant copied, 5 already stored");
-  await create(url, [{ id: 7, name: "not that one" }], 2);
-  await create(file, [{ id: 7, name: "this one" }]);
+  await create(url, [7n], () => "another", 2);
+  await create(file, [7n]);
   const { code, err, out } = await copy(file, url, "--json");
   const message = "the plant with the id 7 has another name and time there";
   expect([code, err]).toEqual([1, expect.stringContaining(message)]);
@@ -96,10 +87,7 @@ test("a token that was revoked in either store, or has expired in the first, sta
 
 test("names a plant that the database rejects, and continues with the rest", async () => {
   const [file, url] = [join(folder.path, "rejected.db"), await server.newDatabase()];
-  await create(
-    file,
-    [1, 2, 5, 6].map((id) => ({ id, name: id === 5 ? "weed" : "fern" })),
-  );
+  await create(file, [1n, 2n, 5n, 6n], (id) => (id === 5n ? "weed" : "fern"));
   await create(url, []);
   await server.run("ALTER TABLE plants ADD CONSTRAINT no_weeds CHECK (name <> 'weed')", url);
   const { code, err, out } = await copy(file, url, "--json");
