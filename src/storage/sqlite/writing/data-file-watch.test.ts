@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import { copyFileSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { temporaryFolder } from "../../../../test/harness.ts";
@@ -67,36 +67,34 @@ test("a folder that cannot be read proves nothing about the file; one that was d
   expect(store.watch.check()).toBe(false);
 });
 
-describe("is not an overwritten file:", () => {
-  test.each(["PASSIVE", "RESTART", "TRUNCATE"])(
-    "a %s checkpoint by another connection, at any moment, also one that a reader limits",
-    (mode) => {
-      using reader = new Database(store.path);
-      for (let round = 0; round < 24; round++) {
-        const isRead = round % 4 === 0;
-        if (isRead) reader.run("BEGIN");
-        if (isRead) reader.query("SELECT count(*) FROM plants").get();
-        store.write(1 + (round % 3));
-        expectIntact();
-        if (round % 2 === 0) store.checkpoint(mode);
-        if (round % 3 === 0) expectIntact();
-        if (isRead) reader.run("ROLLBACK");
-      }
-    },
-  );
+test.each(["PASSIVE", "RESTART", "TRUNCATE"])(
+  "is not an overwritten file: a %s checkpoint by another connection, at any moment, also one that a reader limits",
+  (mode) => {
+    using reader = new Database(store.path);
+    for (let round = 0; round < 24; round++) {
+      const isRead = round % 4 === 0;
+      if (isRead) reader.run("BEGIN");
+      if (isRead) reader.query("SELECT count(*) FROM plants").get();
+      store.write(1 + (round % 3));
+      expectIntact();
+      if (round % 2 === 0) store.checkpoint(mode);
+      if (round % 3 === 0) expectIntact();
+      if (isRead) reader.run("ROLLBACK");
+    }
+  },
+);
 
-  test("a write of another connection, and a VACUUM, which makes the file shorter", () => {
-    store.write(20);
-    store.checkpoint("TRUNCATE");
-    expectIntact();
-    store.other.run("DELETE FROM plants WHERE id > 3");
-    store.other.run("VACUUM");
-    expectIntact();
-    store.checkpoint("TRUNCATE");
-    expectIntact();
-    store.write(5);
-    expectIntact();
-  });
+test("is not an overwritten file: a write of another connection, and a VACUUM, which makes the file shorter", () => {
+  store.write(20);
+  store.checkpoint("TRUNCATE");
+  expectIntact();
+  store.other.run("DELETE FROM plants WHERE id > 3");
+  store.other.run("VACUUM");
+  expectIntact();
+  store.checkpoint("TRUNCATE");
+  expectIntact();
+  store.write(5);
+  expectIntact();
 });
 
 test.each([
