@@ -73,6 +73,7 @@ const overloadSeconds = 3;
 const floor = 0.8;
 const pendingMax = 500;
 const overloaded = 4 * pendingMax;
+const count = "SELECT count(*) AS stored FROM plants";
 
 export const overload: Soak = {
   summary: `${overloaded} clients that retry at once, with room for ${pendingMax} plants, on SQLite and PostgreSQL`,
@@ -86,10 +87,7 @@ export const overload: Soak = {
     return [
       await overloadOn("SQLite", file, run, async () => countStored(file)),
       await overloadOn("PostgreSQL", database, run, async () => {
-        const [row] = await postgres.run<{ stored: string }>(
-          "SELECT count(*) AS stored FROM plants",
-          database,
-        );
+        const [row] = await postgres.run<{ stored: string }>(count, database);
         return Number(row?.stored);
       }),
     ];
@@ -134,5 +132,5 @@ async function overloadOn(
 /** Plants in a data file. Ids of a load differ, so each that was acknowledged is one of them. */
 function countStored(file: string): number {
   using database = new Database(file, { readonly: true });
-  return database.query<{ stored: number }, []>("SELECT count(*) AS stored FROM plants").get()?.stored ?? 0;
+  return database.query<{ stored: number }, []>(count).get()?.stored ?? 0;
 }
