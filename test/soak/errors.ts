@@ -14,7 +14,7 @@ export const errors: Soak = {
   rounds: 40,
   async run(run) {
     const what = "writes of the disk fail";
-    const problem = whyNoExt4();
+    const problem = await whyNoExt4();
     if (problem !== undefined) return [notRun(what, problem)];
     let [noticed, restarted] = [0, 0];
     const found = await runOnExt4(run, async ({ disk, database, serving, load }) => {

@@ -1,6 +1,6 @@
 import { dlopen, FFIType } from "bun:ffi";
 import { spawnSync } from "node:child_process";
-import { closeSync, ftruncateSync, mkdirSync, openSync, rmSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Serving } from "../command.ts";
 import { eventually, storedPlants, temporaryFolder } from "../harness.ts";
@@ -8,17 +8,19 @@ import { Clients, type Figures, type SoakRun, serveOn } from "./rounds.ts";
 
 const clients = 32;
 const loadedMsMax = 400;
-const tmpfsBytes = 700 * 1024 * 1024;
-const imageBytes = 600 * 1024 * 1024;
+const zram = "/sys/class/zram-control";
+const diskBytes = 600 * 1024 * 1024;
+// What the disk may still grow: a write of a block that it has takes the space of the new one before it frees that of the old one.
+const spareBytes = 128 * 1024;
 // _IOR('X', 125, __u32), and the flag that leaves the journal unwritten.
 const ext4Shutdown = 0x8004587d;
 const withoutJournal = 2;
 
 /** Why there can be no real ext4 here; undefined if there can. */
-export function whyNoExt4(): string | undefined {
+export async function whyNoExt4(): Promise<string | undefined> {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return "it needs root on Linux";
   try {
-    new Ext4().unmount();
+    await new Ext4().unmount();
     return undefined;
   } catch (error) {
     return (error as Error).message;
@@ -57,7 +59,7 @@ export async function runOnExt4(
     lost += await lostOn(database, load);
     tell(`round ${++round} of ${rounds}: ${load.acknowledged} acknowledged, ${lost} lost`);
   }
-  if (lost === 0 || control !== undefined) disk.unmount();
+  if (lost === 0 || control !== undefined) await disk.unmount();
   return { rounds: round, acknowledged: load.acknowledged, lost };
 }
 
@@ -72,29 +74,21 @@ async function lostOn(database: string, load: Clients): Promise<number> {
   }
 }
 
-/** A real ext4 in an image on a loop device, whose own disk is a tmpfs. */
+/**
+ * A real ext4 on a disk in memory, whose size has a limit. Not a loop device on a full tmpfs: Linux 6.18 reports a write as done that
+ * ran out of space in the middle.
+ */
 class Ext4 {
   readonly #folder = temporaryFolder();
-  readonly #memory = join(this.#folder.path, "memory");
-  readonly #image = join(this.#memory, "image");
+  readonly #number = readFileSync(`${zram}/hot_add`, "utf8").trim();
+  readonly #device = `/dev/zram${this.#number}`;
   readonly path = join(this.#folder.path, "disk");
 
   constructor() {
-    mkdirSync(this.#memory);
     mkdirSync(this.path);
-    run("mount", "-t", "tmpfs", "-o", `size=${tmpfsBytes}`, "none", this.#memory);
-    try {
-      const file = openSync(this.#image, "w");
-      ftruncateSync(file, imageBytes);
-      closeSync(file);
-      // A journal that is soon written in full: writes to what has its pages in the tmpfs do not fail, so that of most rounds the data
-      // does, and not the journal, after which ext4 would be read-only.
-      run("mkfs.ext4", "-q", "-J", "size=4", this.#image);
-      this.#mount();
-    } catch (error) {
-      this.unmount();
-      throw error;
-    }
+    this.#set("disksize", diskBytes);
+    run("mkfs.ext4", "-q", this.#device);
+    this.#mount();
   }
 
   /** Shuts the file system down without writing the page cache, like a power loss. */
@@ -108,37 +102,40 @@ class Ext4 {
     if (status !== 0) throw new Error("the file system could not be shut down");
   }
 
-  /** Fills the tmpfs below the loop device, so that the kernel's write-back fails until it is freed. */
+  /** The disk may not grow, so that most writes of new blocks fail, and those of blocks that it has mostly do not. */
   failWrites(): void {
-    const { stderr } = spawnSync("dd", ["if=/dev/zero", `of=${this.#memory}/filler`, "bs=1M"]);
-    if (!String(stderr).includes("No space left")) throw new Error(String(stderr));
+    const usedBytes = Number(
+      readFileSync(`/sys/block/zram${this.#number}/mm_stat`, "utf8").trim().split(/ +/)[2],
+    );
+    this.#set("mem_limit", usedBytes + spareBytes);
   }
 
   allowWrites(): void {
-    rmSync(join(this.#memory, "filler"), { force: true });
+    this.#set("mem_limit", 0);
   }
 
   /** Only what is really on the disk remains. */
   async remount(): Promise<void> {
     // A process that was just killed may take a moment to close its files.
     await eventually(() => spawnSync("umount", [this.path]).status === 0, "umount");
-    // Or another process made a mount namespace of its own meanwhile, in which it is still mounted.
-    const loops = () => spawnSync("losetup", ["-j", this.#image], { encoding: "utf8" }).stdout;
-    await eventually(() => loops() === "", "the loop device to be gone");
     // Exit code 1 means that errors were corrected.
-    const { status, stdout } = spawnSync("e2fsck", ["-fy", this.#image], { encoding: "utf8" });
+    const { status, stdout } = spawnSync("e2fsck", ["-fy", this.#device], { encoding: "utf8" });
     if ((status ?? 8) > 1) throw new Error(stdout);
     this.#mount();
   }
 
-  unmount(): void {
-    // Lazily, since a process that was just killed may still have a file open there.
-    for (const mounted of [this.path, this.#memory]) spawnSync("umount", ["-l", mounted]);
+  async unmount(): Promise<void> {
+    await eventually(() => spawnSync("umount", [this.path]).status === 0, "umount");
+    writeFileSync(`${zram}/hot_remove`, this.#number);
     this.#folder[Symbol.dispose]();
   }
 
   #mount(): void {
-    run("mount", "-o", "loop", this.#image, this.path);
+    run("mount", this.#device, this.path);
+  }
+
+  #set(name: string, value: number): void {
+    writeFileSync(`/sys/block/zram${this.#number}/${name}`, String(value));
   }
 }
 

@@ -61,7 +61,7 @@ async function namesAfterStart(path: string, mayBeDamaged: boolean): Promise<Set
 /** Shuts an ext4 down under a loaded service, without writing its page cache. */
 async function real(run: SoakRun): Promise<Figures[]> {
   const what = "power loss of a real ext4";
-  const problem = whyNoExt4();
+  const problem = await whyNoExt4();
   if (problem !== undefined) return [notRun(what, problem)];
   using folder = temporaryFolder();
   const withoutFsync = { LD_PRELOAD: compileSlowSync(folder.path), SYNC_US: "0" };
