@@ -138,14 +138,14 @@ void closeLoad(Load *load) {
 }
 
 // Ends when everything sent is answered. `open`: the body up to the id.
-// `result`: answered, refused, next id, elapsed, p50, p99 and the longest time without any answer, the times in µs.
+// `result`: answered, refused, next id, time until the last success (refusals may wait longer), p50, p99 and the longest time without any answer, the times in µs.
 // Returns 0, or what failed.
 int run(Load *load, double seconds, const char *head, const char *open, i64 nextId, int isRandom, int differing, double *result) {
   Client *clients = load->clients;
   u32 *buckets = calloc(bucketsMax, sizeof(u32));
   Event events[eventsMax];
   int failed = 0, connections = load->connections, waiting = 0;
-  u64 startUs = nowUs(), endUs = startUs + (u64)(seconds * 1e6), lastUs = startUs, silenceUs = 0, answered = 0, refused = 0, atUs = startUs;
+  u64 startUs = nowUs(), endUs = startUs + (u64)(seconds * 1e6), lastUs = startUs, silenceUs = 0, answered = 0, refused = 0, atUs = startUs, answeredUs = startUs;
   for (int at = 0; at < connections && !failed; at++) {
     if (!sendPlant(&clients[at], head, open, nextId++, isRandom, differing, startUs)) failed = 2;
     waiting++;
@@ -160,8 +160,10 @@ int run(Load *load, double seconds, const char *head, const char *open, i64 next
       if (bytes <= 0) failed = 3;
       client->received += bytes > 0 ? bytes : 0;
       if (failed || !isWhole(client)) continue;
-      if (memcmp(client->response, "HTTP/1.1 20", 11) == 0) answered++;
-      else refused++;
+      if (memcmp(client->response, "HTTP/1.1 20", 11) == 0) {
+        answered++;
+        answeredUs = atUs;
+      } else refused++;
       client->received = 0;
       waiting--;
       u64 tookUs = atUs - client->sentUs, bucket = tookUs / bucketUs;
@@ -174,7 +176,7 @@ int run(Load *load, double seconds, const char *head, const char *open, i64 next
     }
   }
   u64 all = answered + refused;
-  double values[] = {answered, refused, nextId, atUs - startUs, quantileUs(buckets, all, 0.5), quantileUs(buckets, all, 0.99), silenceUs};
+  double values[] = {answered, refused, nextId, answeredUs - startUs, quantileUs(buckets, all, 0.5), quantileUs(buckets, all, 0.99), silenceUs};
   memcpy(result, values, sizeof values);
   free(buckets);
   return failed;
