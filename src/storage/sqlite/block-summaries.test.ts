@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { temporaryFolder } from "../../../test/harness.ts";
 import type { PageRequest, PlantFilter } from "../../plants/plant-archive.ts";
 import type { Arrival } from "../../plants/plant-store.ts";
-import { BlockSummaries } from "./block-summaries.ts";
+import { BlockSummaries, lastSummarised } from "./block-summaries.ts";
 import { verify } from "./maintenance/verify.ts";
 import { plantQueries } from "./reading/sqlite-archive.ts";
 import { SqliteStore } from "./sqlite-store.ts";
@@ -154,18 +154,20 @@ test("plants and summaries that another process writes are included", async () =
       "INSERT INTO plants (id, name, tag, created_at_ms, created_by) VALUES (?, 'other', 't1', ?, 'other')",
     );
     other.transaction(() => {
-      for (let id = 10_000; id < 11_500; id++) insert.run(id, startMs);
+      for (let id = 10_000; id < 80_000; id++) insert.run(id, startMs);
       new BlockSummaries(other).stored(0);
+      // Two of ours, and no more than so many at once, however many there are.
+      expect(lastSummarised(other)).toBe((2 + 64) * 1024);
     })();
   }
-  const arrivals = Array.from({ length: 3000 }, (_, index) => arrivalOf(20_000 + index));
+  const arrivals = Array.from({ length: 3000 }, (_, index) => arrivalOf(200_000 + index));
   for (let first = 0; first < arrivals.length; first += batch)
     await store.plants.create(arrivals.slice(first, first + batch), startMs);
   await store[Symbol.asyncDispose]();
-  expect(await verify(file)).toMatchObject({ plants: plants + 4500, problems: [] });
+  expect(await verify(file)).toMatchObject({ plants: plants + 73_000, problems: [] });
   store = new SqliteStore(file);
-  expect(await idsFound({ createdBy: "other", tag: "t1" }, "oldest-first")).toHaveLength(1500);
+  expect(await idsFound({ createdBy: "other", tag: "t1" }, "oldest-first")).toHaveLength(70_000);
   // In several steps: each counts at least one slice, however little time it has.
   expect((await store.archive.count({ namePart: "o" }, undefined, 0)).next).toBeDefined();
-  expect(await counted({ createdBy: "other" }, 0)).toBe(1500);
+  expect(await counted({ createdBy: "other" }, 0)).toBe(70_000);
 });
