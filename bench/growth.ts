@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { BlockSummaries } from "../src/storage/sqlite/block-summaries.ts";
+import { BlockSummaries, blockPlants, lastSummarised } from "../src/storage/sqlite/block-summaries.ts";
 import { openDatabase } from "../src/storage/sqlite/writing/open-writer.ts";
 import { lineChart } from "./charts.ts";
 import { type Load, load } from "./load.ts";
@@ -157,7 +157,9 @@ function fill(path: string, count: number, order: "sequential" | "random"): void
     write(ids.filter((_, index) => index % 7 < 5));
     write(ids.filter((_, index) => index % 7 >= 5));
   }
-  database.transaction(() => new BlockSummaries(database).stored(0))();
+  const summaries = new BlockSummaries(database);
+  // Each call summarises a bounded number of blocks.
+  while (lastSummarised(database) + blockPlants <= count) database.transaction(() => summaries.stored(0))();
   database.close();
   // On disk before anything is measured: pending writes of the system would compete with the creates.
   const file = openSync(path, "r+");

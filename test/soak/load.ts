@@ -76,7 +76,7 @@ const overloaded = 4 * pendingMax;
 const count = "SELECT count(*) AS stored FROM plants";
 
 export const overload: Soak = {
-  summary: `${overloaded} clients that retry at once, with room for ${pendingMax} plants, on SQLite and PostgreSQL`,
+  summary: `${overloaded} clients without backoff, with room for ${pendingMax} plants, on SQLite and PostgreSQL`,
   unit: "rounds",
   rounds: 20,
   async run(run) {
