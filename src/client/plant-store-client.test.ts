@@ -277,7 +277,32 @@ describe("many plants", () => {
     }
   });
 
-  test("stop when aborted, when the caller leaves the loop, and when the source fails", async () => {
+  test("before a failure of the source are yielded, and then it is thrown, whether or not it was awaited", async () => {
+    for (const concurrency of [3, 4]) {
+      const failed = Promise.withResolvers<void>();
+      const { client } = clientOf([
+        async (body, signal) => {
+          await failed.promise;
+          // A turn in which an unhandled rejection would be noticed.
+          await new Promise(setImmediate);
+          return ok(body, signal);
+        },
+      ]);
+      async function* source() {
+        yield* numbered(3);
+        failed.resolve();
+        throw new Error("the source broke");
+      }
+      let received = 0;
+      const run = async () => {
+        for await (const _ of client.createPlants(source(), { concurrency })) received++;
+      };
+      expect(await caught(run())).toMatchObject({ message: "the source broke" });
+      expect(received).toBe(3);
+    }
+  });
+
+  test("stop when aborted and when the caller leaves the loop", async () => {
     const controller = new AbortController();
     const run = async (items: Iterable<NewPlant>, options: object) => {
       for await (const _ of clientOf([ok, silent]).client.createPlants(items, { concurrency: 2, ...options }))
@@ -286,10 +311,5 @@ describe("many plants", () => {
     expect(await caught(run(numbered(9), { signal: controller.signal }))).toBeInstanceOf(RequestAborted);
     expect(await caught(run(numbered(9), { signal: controller.signal }))).toBeInstanceOf(RequestAborted);
     for await (const _ of clientOf([ok, silent]).client.createPlants(numbered(9), { concurrency: 2 })) break;
-    function* failing() {
-      yield plant;
-      throw new Error("the source broke");
-    }
-    expect(await caught(run(failing(), {}))).toMatchObject({ message: "the source broke" });
   });
 });

@@ -138,7 +138,7 @@ export class PlantStoreClient {
    * Stores many plants concurrently and yields the outcome of each, in their order. It reads the source only as fast as it
    * sends. A refused plant does not stop the others.
    * @throws ServiceRefused if every plant would be refused (such as for a wrong token), ServiceUnreachable, RequestAborted;
-   * the requests in flight are then aborted.
+   * the requests in flight are then aborted. An error of the source is thrown after the outcomes of the plants before it.
    */
   async *createPlants<Item extends NewPlant | PlantJson>(
     plants: Iterable<Item> | AsyncIterable<Item>,
@@ -152,7 +152,9 @@ export class PlantStoreClient {
     };
     signal?.addEventListener("abort", abort);
     const source = iterate(plants);
-    let next = source.next();
+    // It never rejects: while the window is full, nobody awaits it.
+    const read = () => source.next().catch((error: unknown) => ({ done: true, error }) as const);
+    let next = read();
     let index = 0;
     try {
       for (;;) {
@@ -173,14 +175,15 @@ export class PlantStoreClient {
         // Thrown where it is awaited, if it ever is.
         outcome.catch(() => {});
         inFlight.push({ outcome, abort: () => controller.abort(signal?.reason) });
-        next = source.next();
+        next = read();
       }
       for (const { outcome } of inFlight) yield await outcome;
+      const last = await next;
+      if ("error" in last) throw last.error;
     } finally {
       signal?.removeEventListener("abort", abort);
       abort();
       // Not awaited: it may never go on. What it throws from now on concerns nobody.
-      next.catch(() => {});
       source.return().catch(() => {});
     }
   }
