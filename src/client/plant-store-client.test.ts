@@ -146,6 +146,12 @@ describe("retries", () => {
     expect(await caught(limited.client.createPlant(plant))).toMatchObject({ status: 429 });
     // By a clock that cannot be set back: only its time has passed here.
     expect(limited.sent.length).toBeLessThan(12);
+    // Without a backoff too, after so many attempts that 2 to their number is infinite.
+    delaysMs.length = 0;
+    await clientOf([...Array<Answer>(1030).fill(status(429)), ok], { backoffMs: 0 }).client.createPlant(
+      plant,
+    );
+    expect([delaysMs.length, ...new Set(delaysMs)]).toEqual([1030, 0]);
   });
 
   test("follow an attempt without a response in time", async () => {

@@ -76,6 +76,7 @@ const concurrencyDefault = 16;
 const atLeastOne: readonly string[] = ["timeoutMs", "attemptsMax"];
 // A timer with a longer delay would fire immediately.
 const optionMax = 2 ** 31 - 1;
+const doublingsMax = 31;
 const tokenShape = /^[\x21-\x7e]+$/;
 const decimal = /^-?\d+$/;
 const tooManyRequests = 429;
@@ -116,7 +117,9 @@ export class PlantStoreClient {
       const { status } = result;
       if (status === 200) return this.#createdPlant(result);
       const retryAfterMs = status === undefined ? 0 : parseRetryAfterMs(result.headers.get("retry-after"));
-      const backoff = Math.min(backoffMs * 2 ** (attempts - 1), backoffMsMax);
+      // Capped: 0 times infinity is not a number, and patience would never end.
+      const doublings = Math.min(attempts - 1, doublingsMax);
+      const backoff = Math.min(backoffMs * 2 ** doublings, backoffMsMax);
       // Jitter of up to half, so that clients that failed together do not retry together.
       const delayMs = retryAfterMs + (backoff * (1 + Math.random())) / 2;
       const isFinal =
