@@ -317,5 +317,13 @@ describe("many plants", () => {
     expect(await caught(run(numbered(9), { signal: controller.signal }))).toBeInstanceOf(RequestAborted);
     expect(await caught(run(numbered(9), { signal: controller.signal }))).toBeInstanceOf(RequestAborted);
     for await (const _ of clientOf([ok, silent]).client.createPlants(numbered(9), { concurrency: 2 })) break;
+    // While only the source is awaited, and before that.
+    const waiting = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
+    const later = new AbortController();
+    setImmediate(() => later.abort("enough"));
+    for (const { signal } of [later, later]) {
+      const outcomes = Array.fromAsync(clientOf([ok]).client.createPlants(waiting, { signal }));
+      expect(await caught(outcomes)).toMatchObject({ name: "AbortError", cause: "enough" });
+    }
   });
 });

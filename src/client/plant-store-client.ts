@@ -60,6 +60,8 @@ type Result =
   | { readonly status: number; readonly headers: Pick<Headers, "get">; readonly text: string }
   | { readonly status: undefined; readonly reason: string; readonly cause: unknown };
 type CompleteResponse = Extract<Result, { readonly status: number }>;
+/** What the source of many plants returned next, or why it ended early. */
+type NextItem<Item> = IteratorResult<Item, void> | { readonly done: true; readonly error: unknown };
 
 const defaults: {
   /** The time limit for one attempt. */
@@ -149,14 +151,22 @@ export class PlantStoreClient {
   ): AsyncGenerator<PlantOutcome<Item>, void, void> {
     if (!Number.isInteger(concurrency) || concurrency < 1)
       throw new TypeError("concurrency must be an integer of at least 1.");
+    throwIfAborted(signal);
     const inFlight: { readonly outcome: Promise<PlantOutcome<Item>>; readonly abort: () => void }[] = [];
+    let stopReading = () => {};
     const abort = () => {
       for (const one of inFlight) one.abort();
+      stopReading();
     };
     signal?.addEventListener("abort", abort);
     const source = iterate(plants);
     // It never rejects: while the window is full, nobody awaits it.
-    const read = () => source.next().catch((error: unknown) => ({ done: true, error }) as const);
+    const read = () =>
+      new Promise<NextItem<Item>>((resolve) => {
+        const end = (error: unknown) => resolve({ done: true, error });
+        stopReading = () => end(new RequestAborted(signal));
+        source.next().then(resolve, end);
+      });
     let next = read();
     let index = 0;
     try {
