@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { linkSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { serve, startPlantStore } from "./command.ts";
@@ -238,12 +238,14 @@ describe("the process of an import", () => {
 
 describe("an import command is refused", () => {
   const file = write("refused.csv", "id,name\n1,a\n");
+  const hardLink = join(folder.path, "hard-link.csv");
+  linkSync(file, hardLink);
   test.each<[args: string[], code: number, message: string, variables?: Record<string, string>]>([
     [[file], 2, "Set PLANT_STORE_ACCESS_TOKEN. To create a token:", {}],
     [[file, "--format", "xml"], 2, "--format must be ndjson, json or csv"],
     [[file, "--attempts", "0"], 2, "--attempts must be"],
     [[file, "--url", "http://me:secret@x"], 2, "--url must be"],
-    [[file, "--refused", file], 2, "--refused must not name"],
+    [[file, "--refused", hardLink], 2, "--refused must not name"],
     [["nowhere.csv"], 1, "nowhere.csv cannot be read: no such file or directory."],
     [[file, "--refused", "no/such/folder"], 1, "cannot be written: no such file or directory."],
     [[file, "--format", "json"], 1, "does not start with ["],

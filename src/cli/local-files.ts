@@ -1,4 +1,4 @@
-import { existsSync, realpathSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { platform } from "node:os";
 import { dirname, resolve } from "node:path";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
@@ -49,7 +49,9 @@ export function noteOfNewFile(database: string): string {
 /** Whether both paths lead to the same existing file. */
 export function isSameFile(one: string, other: string): boolean {
   try {
-    return realpathSync(one) === realpathSync(other);
+    // Not by their names: a hard link has another one. As doubles, large inode numbers could be equal after rounding.
+    const [first, second] = [statSync(one, { bigint: true }), statSync(other, { bigint: true })];
+    return first.dev === second.dev && first.ino === second.ino;
   } catch {
     return false;
   }
