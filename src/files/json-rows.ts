@@ -49,7 +49,8 @@ export class NdjsonRows implements RowReader {
       start = end + 1;
     }
     if (!this.#skipping) this.#buffered = concat(this.#buffered, bytes.slice(start));
-    if (this.#buffered.length > this.#rowBytesMax) {
+    // One more may be the carriage return of a line break, which does not count.
+    if (this.#buffered.length > this.#rowBytesMax + 1) {
       this.#buffered = noBytes;
       this.#skipping = true;
     }
@@ -62,12 +63,11 @@ export class NdjsonRows implements RowReader {
     return rows;
   }
 
-  #addLine(line: Bytes, rows: InputRow[]): void {
+  #addLine(bytes: Bytes, rows: InputRow[]): void {
+    const line = bytes.at(-1) === carriageReturn ? bytes.subarray(0, -1) : bytes;
     if (this.#skipping || line.length > this.#rowBytesMax)
       rows.push(oversizedRow(this.#line, this.#rowBytesMax));
-    else if (!line.every(isSpace)) {
-      rows.push(validRow(this.#line, line.at(-1) === carriageReturn ? line.subarray(0, -1) : line));
-    }
+    else if (!line.every(isSpace)) rows.push(validRow(this.#line, line));
     this.#skipping = false;
   }
 }

@@ -51,6 +51,11 @@ describe("NDJSON", () => {
     ]);
   });
 
+  test("may have lines of exactly the limit, without their line breaks", () => {
+    const line = "x".repeat(200);
+    expect(readable("ndjson", `${line}\r\n${line}\n${line}`)).toEqual([1, 2, 3].map((at) => [at, line]));
+  });
+
   test("continues after a line that is too long", () => {
     const { rows } = readAll("ndjson", `1\n${"x".repeat(1000)}\n3\n${"y".repeat(201)}`);
     const long = expect.stringContaining("longer than 200 bytes");
