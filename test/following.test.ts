@@ -12,31 +12,24 @@ import {
 import { lacks } from "./lacks.ts";
 import { runInProcess } from "./terminal.ts";
 
-interface Page {
-  readonly plants: readonly { readonly id: string; readonly name: string }[];
-  readonly next: string;
-  readonly newest: string;
-}
-
 const asOperator = { Authorization: `Bearer ${operatorToken}` };
-const idsOf = ({ plants }: Pick<Page, "plants">) => plants.map(({ id }) => Number(id));
 
 function get({ operatorUrl }: TestService, query: string): Promise<Response> {
   return fetch(`${operatorUrl}/api/plants?${query}`, { headers: asOperator });
 }
 
-async function list(service: TestService, query: string): Promise<Page> {
+async function list(service: TestService, query: string) {
   const response = await get(service, query);
   expect([query, response.status]).toEqual([query, 200]);
-  return (await response.json()) as Page;
+  return JSON.parse(await response.text());
 }
 
 /** Everything after the cursor, as a client reads it that asks at once while there is more. */
-async function follow(service: TestService, after: string, query = "limit=1000") {
+async function follow(service: TestService, after: string) {
   const ids: number[] = [];
   for (let cursor = after; ; ) {
-    const page = await list(service, `after=${cursor}&${query}`);
-    ids.push(...idsOf(page));
+    const page = await list(service, `after=${cursor}&limit=1000`);
+    ids.push(...page.plants.map(({ id }: { id: string }) => Number(id)));
     cursor = page.next;
     if (page.next === page.newest) return { ids, cursor };
   }
@@ -94,28 +87,10 @@ test.skipIf(lacks("jq", Bun.which("jq") === null))(
       await following.exited;
     }
     const lines = (await text("plants.ndjson")).trim().split("\n");
-    const plants = lines.map((line) => JSON.parse(line) as Page["plants"][number]);
-    expect(plants.map(({ id }) => id)).toEqual(["1", "2", "3", "4"]);
-    expect(plants[1]?.name).toBe(name);
+    const plants = lines.map((line) => JSON.parse(line));
+    expect(plants).toMatchObject([{ id: "1" }, { id: "2", name }, { id: "3" }, { id: "4" }]);
   },
 );
-
-test("each plant comes exactly once, in order, while plants are created concurrently", async () => {
-  await using running = await startTestService();
-  const all = Array.from({ length: 400 }, (_, id) => id);
-  const creating = (async () => {
-    for (let from = 0; from < all.length; from += 100) await addPlants(running, all.slice(from, from + 100));
-  })();
-  const followed: number[] = [];
-  for (let cursor = "0"; followed.length < all.length; ) {
-    const page = await follow(running, cursor, "limit=37&tag=t");
-    followed.push(...page.ids);
-    cursor = page.cursor;
-  }
-  await creating;
-  const listed = idsOf(await list(running, "order=oldest&limit=1000"));
-  expect([listed.toSorted((a, b) => a - b), followed]).toEqual([all, listed]);
-});
 
 test("41001: a cursor of another store, or of this one before it was restored or put back", async () => {
   using folder = temporaryFolder();

@@ -2,11 +2,7 @@ import type { Route } from "../src/http/route.ts";
 import { Console } from "../src/operator/console.ts";
 import { operatorRoutes as routesFor } from "../src/operator/operator-listener.ts";
 import type { OperatorParts } from "../src/operator/operator-parts.ts";
-import type { CreatePlant } from "../src/public/create-plant.ts";
-import { publicRoutes as publicRoutesFor } from "../src/public/public-listener.ts";
 
 /** Method, path and scope of every route of the operator listener. None can be called: nothing is behind them. */
 const parts = {} as OperatorParts;
 export const operatorRoutes: readonly Route[] = routesFor(parts, new Console(parts), 0);
-/** The same of the public listener. */
-export const publicRoutes: readonly Route[] = publicRoutesFor({} as CreatePlant, () => "");
