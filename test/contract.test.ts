@@ -65,6 +65,7 @@ const scenarios: Scenario[] = [
     has: authenticate(', error="insufficient_scope", scope="plants:create"'),
   },
   { what: "an unknown path", error: 40401, path: "/plant" },
+  { what: "the metrics, which are an operator's", error: 40401, method: "GET", path: "/metrics" },
   { what: "GET", error: 40501, method: "GET", has: allowed("POST") },
   { what: "a method like an object's property", error: 40501, method: "constructor", has: allowed("POST") },
   { what: "POST to a page", error: 40501, path: "/docs", has: allowed("GET, HEAD") },

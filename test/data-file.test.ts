@@ -122,7 +122,9 @@ describe.each(damages)("a data file %s", (_, harm, sentence, failing) => {
     // These two report it themselves.
     if (name === "doctor") expect(out).toContain(sentence.replace(/\.$/, ""));
     else if (name === "verify")
-      expect(err).toMatch(/is damaged:\n(?: {2}.+\n)+Restore it from a backup|is not a SQLite database/);
+      expect(err).toMatch(
+        /is damaged:\n(?: {2}.+\n)+Restore it from a backup, or check --database|is not a SQLite/,
+      );
     else {
       expect(err).toContain(sentence);
       expect(err.split("\n")).toEqual([expect.stringMatching(/^plant-store: .*\.$/), ""]);
@@ -154,6 +156,7 @@ describe("verify", () => {
     ["a name", "UPDATE plants SET name = 'Other' WHERE seq = 1500", "names of block 1 (plants 1025 to 2048)"],
     ["a tag", "UPDATE plants SET tag = 'new' WHERE seq = 7", "tags of block 0 (plants 1 to 1024)"],
     ["a time", "UPDATE plants SET created_at_ms = 5 WHERE seq = 2048", "times of block 1"],
+    ["a text", "UPDATE plants SET name = CAST(x'ff' AS TEXT) WHERE seq = 7", "id 6: its name is not text"],
     ["counts", "UPDATE block_tags SET plants = plants + 1 WHERE block = 1", "tags of block 1"],
     ["a summary", "DELETE FROM block_names WHERE block = 1", "1 summaries of names for 2 blocks"],
     ["the last plants", "DELETE FROM plants WHERE seq > 2000", "but the last plant is 2000"],

@@ -101,17 +101,8 @@ describe("the first run", () => {
   });
 });
 
+// npm-start.test.ts has those by a signal to npm, and by Ctrl-C.
 describe("a graceful shutdown", () => {
-  // npm-start.test.ts has SIGTERM to the launcher alone.
-  test("by Ctrl-C, which signals the process group, exits with 0", async () => {
-    const options = { environment: preset, through: "launcher", ownGroup: true } as const;
-    const service = await serve(["--database", newFile()], options);
-    await post(service.url, '{"id":1,"name":"a"}');
-    process.kill(-(service.child.pid ?? 0), "SIGINT");
-    const { code, err } = await service.ended();
-    expect([code, err]).toEqual([0, expect.stringContaining("every acknowledged plant is on disk")]);
-  });
-
   test.skipIf(executable !== undefined)("follows the death of the launcher", async () => {
     const args = ["serve", "--database", newFile()];
     const { child, err } = startPlantStore(args, { ownGroup: true, through: "launcher" });

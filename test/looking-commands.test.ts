@@ -1,4 +1,3 @@
-import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import {
@@ -150,18 +149,5 @@ describe("backup, restore and verify", () => {
     copyFileSync(service.database, link("c.db.partial"));
     expect((await backUp("c.db")).code).toBe(0);
     expect(existsSync(link("c.db.partial"))).toBe(false);
-  });
-
-  test("verify finds a name that is not text, and says of a file of another kind what it may be", async () => {
-    const file = path("damaged.db");
-    expect((await run(["backup", file])).code).toBe(0);
-    {
-      using database = new Database(file);
-      database.run("UPDATE plants SET name = CAST(x'ff' AS TEXT) WHERE id = 7");
-    }
-    expect((await run(["verify"], file)).err).toContain("the plant with the id 7: its name is not text");
-    writeFileSync(path("plants.txt"), "id,name,tag\n1,Fern,indoor\n".repeat(100));
-    const { code, err } = await run(["verify"], path("plants.txt"));
-    expect([code, err]).toEqual([1, expect.stringContaining("check --database if it is not a data file")]);
   });
 });

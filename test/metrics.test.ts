@@ -120,19 +120,6 @@ test("metrics have tokens by state, the process and the build", async () => {
   expect(metrics.get("process_open_fds")).toBeWithin(10, metrics.get("process_max_fds") ?? 0);
 });
 
-test("the public listener has no metrics, and does not disclose the version", async () => {
-  const headers = { Authorization: `Bearer ${operatorToken}`, Accept: "*/*" };
-  expect((await fetch(`${running.url}/metrics`, { headers })).status).toBe(404);
-  const disclosed = new RegExp(`\\b${RegExp.escape(packageFile.version)}\\b|Bun/`);
-  for (const path of ["/plants", "/metrics", "/livez", "/readyz", "/openapi.json", "/docs"]) {
-    const response = await fetch(running.url + path, { headers });
-    // The interface has a version of its own, which may be the same.
-    const body = ["/openapi.json", "/docs"].includes(path) ? "" : await response.text();
-    const all = JSON.stringify([...response.headers]) + body;
-    expect([path, all]).toEqual([path, expect.not.stringMatching(disclosed)]);
-  }
-});
-
 test("every metric of the table is on the page, but the backup's while there is none", async () => {
   const page = [...(await readMetrics()).keys()].map((name) => familyOf(name.replace(/\{.*/, "")));
   const known = Object.keys(metricFamilies).filter(

@@ -30,7 +30,8 @@ for (const [what, signal, toGroup] of [
     // npm exits only after the service, so that a supervisor that waits for npm can shut the machine down.
     await exited;
     await expect(fetch(`${url}/livez`)).rejects.toThrow();
-    expect((await said.ended).err).toContain("stopped; every acknowledged plant is on disk");
+    const { code, err } = await said.ended;
+    expect([code, err]).toEqual([0, expect.stringContaining("stopped; every acknowledged plant is on disk")]);
   });
 }
 

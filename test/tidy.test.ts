@@ -9,14 +9,7 @@ import { threadEntries } from "../src/storage/sqlite/thread.ts";
 const modules: Record<string, { readonly imports: readonly string[] }> = table.modules;
 const root = join(import.meta.dir, "..");
 
-interface File {
-  readonly path: string;
-  readonly module: string;
-  readonly text: string;
-  readonly imports: readonly string[];
-}
-
-function filesIn(folder: string): File[] {
+function filesIn(folder: string) {
   const source = join(root, folder);
   return readdirSync(source, { recursive: true, encoding: "utf8" })
     .filter((name) => /\.tsx?$/.test(name) && !name.endsWith(".d.ts"))

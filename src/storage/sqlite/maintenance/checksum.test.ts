@@ -9,15 +9,6 @@ const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
 const sha256 = "0123456789abcdef".repeat(4);
 
-test("the checksum of a file is in the file next to it, even through a symlink", () => {
-  const path = join(folder.path, "a.db");
-  expect(expectedChecksum(path)).toBeUndefined();
-  writeFileSync(`${path}.sha256`, `${sha256}  a.db\n`);
-  expect(expectedChecksum(path)).toBe(sha256);
-  symlinkSync(`${path}.sha256`, join(folder.path, "b.db.sha256"));
-  expect(expectedChecksum(join(folder.path, "b.db"))).toBe(sha256);
-});
-
 test("a checksum file that is not a small regular file is not read, and matches nothing", () => {
   const path = (name: string) => join(folder.path, `${name}.db.sha256`);
   spawnSync("mkfifo", [path("fifo")]);
