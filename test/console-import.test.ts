@@ -6,7 +6,7 @@ import type { LineOutcome } from "../src/console/api-shapes.ts";
 import { ImportRun } from "../src/console/import/import-run.ts";
 import { contentOf, describe, test } from "./browser.ts";
 import { makeToken, see, signIn, useConsole } from "./console-session.ts";
-import { eventually, post, storedPlants } from "./harness.ts";
+import { eventually, operatorPost, post, storedPlants } from "./harness.ts";
 
 // A drain timeout that could not end before a test does, and a limit that makes an import take a minute.
 const rowsMax = 300;
@@ -78,6 +78,27 @@ describe("importing a file", () => {
     await see(page, "The row that starts on line 4 has a quote inside a field");
     expect([await resumable(page), find(1291n)?.name, find(1293n)]).toEqual([0, "Oak", undefined]);
     expect(await download(page, "Download refused rows")).toBe("id,name\nx,Elm\n");
+  });
+
+  test("ends with the session, whichever way that ends", async () => {
+    const { token, secret } = await operatorPost(session.running, "/api/tokens", {
+      name: "leaving",
+      scopes: ["operator", "plants:create"],
+    });
+    const signOut = (page: Page) => page.getByRole("button", { name: "Sign out" }).click();
+    const revoke = () => operatorPost(session.running, `/api/tokens/${token.id}/revoke`);
+    for (const end of [signOut, revoke]) {
+      const page = await open("/import", { token: secret });
+      // Never answered, so that only the page itself can end it.
+      await page.route("**/api/imports*", () => {});
+      const sent = page.waitForRequest("**/api/imports*");
+      const aborted = page.waitForEvent("requestfailed", (request) => request.url().includes("/api/imports"));
+      await start(page, "endless.ndjson", '{"id": 1391, "name": "Oak"}');
+      await sent;
+      await page.getByRole("link", { name: "Plants" }).click();
+      await end(page);
+      await aborted;
+    }
   });
 
   test("is on every page while it runs, can be stopped and resumed, even in the next session, and never holds a stop", async () => {

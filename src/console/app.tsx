@@ -36,7 +36,8 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
 
   const signOut = useCallback((message?: string) => {
     sessionStorage.removeItem(tokenKey);
-    // Without a message, the user has signed out.
+    importRef.current?.stop();
+    // Without a message, the user has signed out. Otherwise the next session can resume it.
     if (message === undefined) importRef.current = undefined;
     setToken(undefined);
     setMe(undefined);
@@ -91,10 +92,7 @@ function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) 
       if (importRef.current?.state === "running") event.preventDefault();
     };
     addEventListener("beforeunload", warn);
-    return () => {
-      removeEventListener("beforeunload", warn);
-      importRef.current?.stop();
-    };
+    return () => removeEventListener("beforeunload", warn);
   }, []);
   const session: Session = useMemo(
     () => ({
