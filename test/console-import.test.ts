@@ -1,7 +1,7 @@
 import { expect, test as unitTest } from "bun:test";
 import { gzipSync } from "node:zlib";
 import type { Page } from "playwright-core";
-import { ApiError, type OperatorApi } from "../src/console/api.ts";
+import { ApiError, OperatorApi } from "../src/console/api.ts";
 import type { LineOutcome } from "../src/console/api-shapes.ts";
 import { ImportRun } from "../src/console/import/import-run.ts";
 import { contentOf, describe, test } from "./browser.ts";
@@ -159,12 +159,12 @@ describe("importing a file", () => {
 /** Imports a file with a service that does this with the lines of each request, and returns the run and the requests. */
 async function importWith(name: string, content: string, service: (lines: string[]) => LineOutcome[]) {
   const sent: { readonly path: string; readonly lines: string[] }[] = [];
-  const fetch = async (path: string, { body }: { body: Blob }): Promise<Response> => {
+  const json = async (path: string, { body }: { body: Blob }) => {
     const lines = (await body.text()).trimEnd().split("\n");
     sent.push({ path, lines });
-    return Response.json({ outcomes: service(lines) });
+    return { outcomes: service(lines) };
   };
-  const run = new ImportRun(new File([content], name), { fetch } as unknown as OperatorApi, 1000);
+  const run = new ImportRun(new File([content], name), { json } as unknown as OperatorApi, 1000);
   await eventually(() => run.state !== "running");
   return { run, sent };
 }
@@ -202,6 +202,19 @@ unitTest("an error that is not temporary ends an import, which can be resumed", 
     throw new ApiError("The token lacks the scope plants:create.", 40301);
   });
   expect([run.state, run.canResume, sent.length]).toEqual(["failed", true, 1]);
+});
+
+unitTest("a response that is cut off is like none, so an import sends its rows again", async () => {
+  const cutOff = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{";
+  using server = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: { data: (socket) => void socket.end(cutOff) },
+  });
+  const api = new OperatorApi("token", () => {});
+  const url = `http://127.0.0.1:${server.port}/`;
+  for (const ask of [() => api.get(url), () => api.post(url, {})])
+    await expect(ask()).rejects.toMatchObject({ name: "ApiError", error: 0 });
 });
 
 unitTest("a file that has changed since it was chosen has to be chosen again", async () => {

@@ -28,17 +28,27 @@ export class OperatorApi {
     this.#onOutcome = onOutcome;
   }
 
-  async get<T>(path: string, signal?: AbortSignal): Promise<T> {
-    return (await (await this.fetch(path, signal ? { signal } : {})).json()) as T;
+  get<T>(path: string, signal?: AbortSignal): Promise<T> {
+    return this.json(path, signal ? { signal } : {});
   }
 
-  async post<T>(path: string, body: unknown): Promise<T> {
+  post<T>(path: string, body: unknown): Promise<T> {
     const request = {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(body),
     };
-    return (await (await this.fetch(path, request)).json()) as T;
+    return this.json(path, request);
+  }
+
+  /** @throws as `fetch` does, also if the response is cut off in its body */
+  async json<T>(path: string, init: RequestInit = {}): Promise<T> {
+    const response = await this.fetch(path, init);
+    try {
+      return (await response.json()) as T;
+    } catch (reason) {
+      throw this.#failure(reason, init);
+    }
   }
 
   /** @throws ApiError, or the reason of the aborted signal */
@@ -48,9 +58,7 @@ export class OperatorApi {
     try {
       response = await fetch(path, { ...init, headers });
     } catch (reason) {
-      if (init.signal?.aborted && init.signal.reason.name !== "TimeoutError") throw reason;
-      this.#onOutcome(false);
-      throw new ApiError(noResponse, 0);
+      throw this.#failure(reason, init);
     }
     const error = response.ok ? undefined : await readError(response);
     // An error without a body is not the service's own, but that of a proxy in front of it.
@@ -58,6 +66,13 @@ export class OperatorApi {
     if (error === undefined) return response;
     if (unauthorizedErrors.includes(error.error)) this.#onUnauthorized();
     throw error;
+  }
+
+  /** Why there is no response, or only a part of one. */
+  #failure(reason: unknown, { signal }: RequestInit): unknown {
+    if (signal?.aborted && signal.reason.name !== "TimeoutError") return reason;
+    this.#onOutcome(false);
+    return new ApiError(noResponse, 0);
   }
 }
 

@@ -182,9 +182,9 @@ export class ImportRun {
     const query = this.#isAnnounced ? "" : `?${new URLSearchParams({ file: this.file.name.slice(-200) })}`;
     const headers = { "Content-Type": "application/x-ndjson" };
     const init = { method: "POST", headers, body: new Blob(lines), signal: this.#abort.signal };
-    const response = await api.fetch(`/api/imports${query}`, init);
+    const { outcomes } = await api.json<{ outcomes: readonly LineOutcome[] }>(`/api/imports${query}`, init);
     this.#isAnnounced = true;
-    return ((await response.json()) as { outcomes: readonly LineOutcome[] }).outcomes;
+    return outcomes;
   }
 }
 
