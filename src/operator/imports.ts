@@ -33,7 +33,7 @@ const newline = 0x0a;
 /**
  * Stores plants, one on each line, as POST /plants would. The response has the outcomes of the first lines, of one at least; the
  * caller sends the others again, which is always safe. No line is longer than `lineBytesMax`, the limit of POST /plants. With
- * `file`, the name of a file that starts with these lines, the audit trail has an entry first.
+ * `file`, the name of a file that starts with these lines or the next, the audit trail has an entry first.
  */
 export function importRoute(parts: ImportParts, lineBytesMax: number): Route {
   const bodyBytesMax = Math.max(bodyBytesMin, bodyRowsMin * lineBytesMax);

@@ -178,13 +178,17 @@ export class ImportRun {
   }
 
   async #send(api: OperatorApi, lines: (Bytes | string)[]): Promise<readonly LineOutcome[]> {
-    // The audit trail has an entry for each file, not for each part.
-    const query = this.#isAnnounced ? "" : `?${new URLSearchParams({ file: this.file.name.slice(-200) })}`;
+    // The audit trail has an entry for each file. It has a request of its own, since a part may have to be sent again.
+    if (!this.#isAnnounced)
+      await this.#post(api, `?${new URLSearchParams({ file: this.file.name.slice(-200) })}`, []);
+    this.#isAnnounced = true;
+    return (await this.#post(api, "", lines)).outcomes;
+  }
+
+  #post(api: OperatorApi, query: string, lines: (Bytes | string)[]) {
     const headers = { "Content-Type": "application/x-ndjson" };
     const init = { method: "POST", headers, body: new Blob(lines), signal: this.#abort.signal };
-    const { outcomes } = await api.json<{ outcomes: readonly LineOutcome[] }>(`/api/imports${query}`, init);
-    this.#isAnnounced = true;
-    return outcomes;
+    return api.json<{ readonly outcomes: readonly LineOutcome[] }>(`/api/imports${query}`, init);
   }
 }
 
