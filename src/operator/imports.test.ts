@@ -6,11 +6,17 @@ import { HttpError } from "../http/http-error.ts";
 import { importRoute } from "./imports.ts";
 
 test.each([
-  ["whose token is revoked", 3, Number.POSITIVE_INFINITY],
-  ["of a service that stops", Number.POSITIVE_INFINITY, 3],
+  [
+    "whose token is revoked",
+    2,
+    Number.POSITIVE_INFINITY,
+    // As the gate refuses it.
+    { "WWW-Authenticate": 'Bearer realm="plant-store", error="invalid_token"' },
+  ],
+  ["of a service that stops", Number.POSITIVE_INFINITY, 3, {}],
 ])(
   "an import %s meanwhile ends after the row it has got to, and the next does not start",
-  async (_, allowed, serving) => {
+  async (_, allowed, serving, headers) => {
     const parts = {
       gate: { watch: () => () => allowed-- > 0 },
       audit: { record: async () => {} },
@@ -33,6 +39,6 @@ test.each([
     const run = async () => handle(exchange as unknown as Exchange, caller);
     await run();
     expect(answers).toMatchObject([{ outcomes: [{ error: 40002 }, { error: 40002 }] }]);
-    await expect(run()).rejects.toBeInstanceOf(HttpError);
+    await expect(run()).rejects.toMatchObject({ name: "HttpError", headers });
   },
 );

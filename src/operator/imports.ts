@@ -29,6 +29,8 @@ const rateWaitMsMax = 3000;
 // How soon a stop is noticed meanwhile.
 const rateWaitStepMs = 250;
 const newline = 0x0a;
+// As `Exchange.deny` refuses it.
+const invalidToken = { "WWW-Authenticate": 'Bearer realm="plant-store", error="invalid_token"' };
 
 /**
  * Stores plants, one on each line, as POST /plants would. The response has the outcomes of the first lines, of one at least; the
@@ -49,7 +51,6 @@ export function importRoute(parts: ImportParts, lineBytesMax: number): Route {
     running++;
     try {
       const body = await exchange.body(bodyBytesMax);
-      if (!isAllowed()) throw new HttpError("bad-credentials");
       if (file !== undefined)
         await recordAction(parts.audit, exchange, caller, "import.started", file.slice(0, 200));
       exchange.json({
@@ -114,7 +115,7 @@ async function waitForTurn(
   deadlineMs: number,
 ): Promise<void> {
   for (;;) {
-    if (!isAllowed()) throw new HttpError("bad-credentials");
+    if (!isAllowed()) throw new HttpError("bad-credentials", undefined, invalidToken);
     exchange.refuseWhileDraining();
     const nowMs = performance.now();
     const waitMs = rateLimit?.take(caller.name, nowMs) ?? 0;
