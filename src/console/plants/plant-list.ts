@@ -112,7 +112,7 @@ export class PlantList {
     return true;
   }
 
-  /** The service counts for up to half a second per part. */
+  /** The service counts for up to 0.4 s per part. */
   async #countAll(signal: AbortSignal): Promise<void> {
     const { order: _, ...filter } = this.#query;
     const query = new URLSearchParams(filter);
