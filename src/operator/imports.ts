@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Caller } from "../access/gate.ts";
 import { allows } from "../access/scopes.ts";
+import { newline } from "../files/bytes.ts";
 import { catalogue, type ErrorKind } from "../http/error-catalogue.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
@@ -28,7 +29,6 @@ const linesMax = 1000;
 const rateWaitMsMax = 3000;
 // How soon a stop is noticed meanwhile.
 const rateWaitStepMs = 250;
-const newline = 0x0a;
 // As `Exchange.deny` refuses it.
 const invalidToken = { "WWW-Authenticate": 'Bearer realm="plant-store", error="invalid_token"' };
 
