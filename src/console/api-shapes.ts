@@ -27,7 +27,8 @@ export interface Me {
   readonly bodyBytesMax: number;
   readonly name: string;
   readonly scopes: readonly string[];
-  readonly expiresAt?: string;
+  /** The latest expiry of a token that this caller may create. */
+  readonly tokensExpireBy?: string;
 }
 
 export interface Overview {

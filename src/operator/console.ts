@@ -7,6 +7,7 @@ import { recordAction } from "./audit.ts";
 import { bundleConsole, type ConsoleFile } from "./console-bundle.ts";
 import type { OperatorParts } from "./operator-parts.ts";
 import { isoTime, readBody } from "./parameters.ts";
+import { latestExpiryMs } from "./tokens.ts";
 
 type SignInParts = Pick<OperatorParts, "audit" | "publicUrl" | "oidc" | "providerKeys">;
 
@@ -30,10 +31,10 @@ const pagePaths = ["/", "/plants", "/plants/{id}", "/import", "/tokens", "/audit
 /** Who the caller is, and how a browser signs in. */
 export function signInRoutes(parts: SignInParts, bodyBytesMax: number): readonly Route[] {
   const { audit, publicUrl } = parts;
-  const present = ({ name, scopes, expiresAtMs }: Caller) => ({
-    name,
-    scopes,
-    expiresAt: isoTime(expiresAtMs),
+  const present = (caller: Caller) => ({
+    name: caller.name,
+    scopes: caller.scopes,
+    tokensExpireBy: isoTime(latestExpiryMs(caller)),
     publicUrl,
     bodyBytesMax,
   });

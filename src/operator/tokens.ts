@@ -90,7 +90,7 @@ function originOf({ address }: Exchange, { name }: Caller): Origin {
 }
 
 /** The latest expiry of a token that this caller creates: none outlives one of ours that creates it. */
-function latestExpiryMs({ hasJwt, expiresAtMs }: Caller): number | undefined {
+export function latestExpiryMs({ hasJwt, expiresAtMs }: Caller): number | undefined {
   return hasJwt ? Date.now() + byJwtLifetimeMsMax : expiresAtMs;
 }
 

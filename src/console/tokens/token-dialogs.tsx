@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { MintedToken, Token } from "../api-shapes.ts";
-import { formatTime } from "../format.ts";
+import { formatShortTime, formatTime } from "../format.ts";
 import { Button, CopyButton, Field, FieldError, Select } from "../parts/controls.tsx";
 import { Dialog, FormDialog, focusField } from "../parts/dialog.tsx";
 import { useAttempt } from "../parts/hooks.ts";
@@ -13,7 +13,6 @@ const scopes = {
   operator: "Everything here: also manage tokens, with any scope, and read the audit trail.",
 } as const;
 const lifetimes = {
-  "": "Never",
   "1d": "After 1 day",
   "30d": "After 30 days",
   "90d": "After 90 days",
@@ -51,6 +50,8 @@ export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" 
       onMinted(await api.post("/api/tokens", { name, scopes: chosen, expiresIn: expiresIn || undefined }));
     });
   };
+  const latest = me.tokensExpireBy;
+  const longest = latest === undefined ? "Never" : `As late as possible (${formatShortTime(latest)})`;
   const field = error === undefined || sent !== wanted ? undefined : error === noScope ? "scopes" : "name";
   const errorAt = (name: string) => (field === name ? error : undefined);
   // The button was disabled meanwhile, and so lost the focus.
@@ -89,7 +90,7 @@ export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" 
       </fieldset>
       <Select
         label="Expires"
-        options={me.expiresAt === undefined ? lifetimes : { ...lifetimes, "": "With your own token" }}
+        options={{ "": longest, ...lifetimes }}
         value={expiresIn}
         onChange={(expiresIn) => change({ expiresIn })}
       />
