@@ -82,11 +82,17 @@ export function ImportIndicator() {
 function useImportRun(): ImportRun | undefined {
   const { importRef } = useSession();
   const redraw = useRedraw();
+  const run = importRef.current;
+  const drawn = run?.state;
   useEffect(() => {
-    const timer = setInterval(() => importRef.current && redraw(), redrawMs);
+    const timer = setInterval(() => {
+      const state = importRef.current?.state;
+      // Once it has ended, nothing changes until it is resumed or the next one starts.
+      if (state === "running" || state !== drawn) redraw();
+    }, redrawMs);
     return () => clearInterval(timer);
-  }, [importRef]);
-  return importRef.current;
+  }, [importRef, drawn]);
+  return run;
 }
 
 interface FilePickerProps {
