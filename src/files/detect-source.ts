@@ -13,7 +13,9 @@ export interface Source {
   readonly chunks: Chunks;
 }
 
-const openingBytesMin = 4;
+// What the format is detected from: the first line that is not empty, or as much of it.
+const firstLine = /\S\s*\n/;
+const openingBytesEnough = 1000;
 const separators: Readonly<Record<string, string>> = {
   ";": " separated by semicolons",
   "\t": " separated by tabs",
@@ -39,7 +41,7 @@ export function describeSource(format: FileFormat, gzip: boolean, separator: str
 async function peek(file: Chunks): Promise<Pick<Source, "opening" | "chunks">> {
   const iterator = file[Symbol.asyncIterator]();
   let first = noBytes;
-  while (first.length < openingBytesMin) {
+  while (first.length < openingBytesEnough && !firstLine.test(new TextDecoder().decode(first))) {
     const next = await iterator.next();
     if (next.done === true) break;
     first = concat(first, next.value);

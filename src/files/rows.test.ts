@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { openSource } from "./detect-source.ts";
 import type { InputRow } from "./input-row.ts";
 import { detectFormat, type FileFormat, rowReaderFor } from "./read-rows.ts";
 
@@ -212,4 +213,16 @@ test("the format is detected from the name and the first bytes", () => {
   for (const [name, opening, format] of guesses)
     expect([name, opening, detectFormat(name, encode(opening))]).toEqual([name, opening, format]);
   expect(() => detectFormat("plants.xlsx", encode("PK\u0003\u0000"))).toThrow("The file is binary");
+});
+
+test.each([
+  ["id,n", "ame\n", "csv"],
+  ["\n", '[{"id"', "json"],
+])("a file that starts with %j is read on to its first line", async (first, rest, format) => {
+  async function* chunks() {
+    yield encode(first);
+    yield encode(rest);
+  }
+  const { opening } = await openSource(chunks());
+  expect([decode(opening), detectFormat("-", opening)]).toEqual([first + rest, format]);
 });
