@@ -167,12 +167,15 @@ describe("backup DIR", () => {
   });
 });
 
+const loop = inFolder("loop");
+symlinkSync(loop, loop);
 test.each([
   ["--json for standard output", ["-", "--json"], 2, "--json cannot be combined"],
   ["--keep for standard output", ["-", "--keep", "3"], 2, "--keep needs a folder"],
   ["--keep for a file", [database, "--keep", "3"], 2, "--keep needs a folder"],
   ["--keep 0", [folder.path, "--keep", "0"], 2, "--keep"],
   ["a missing folder", [inFolder("missing"), "--keep", "3"], 1, "does not exist; create it first"],
+  ["a link to itself", [loop], 1, "loop cannot be written: too many symbolic links."],
 ])("backup refuses %s in one sentence", async (_, args, code, says) => {
   const refused = await backUp(...args);
   expect(refused).toEqual({ code, out: "", err: expect.stringContaining(says) });

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { linkSync, readFileSync, writeFileSync } from "node:fs";
+import { linkSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { serve, startPlantStore } from "./command.ts";
@@ -240,6 +240,8 @@ describe("an import command is refused", () => {
   const file = write("refused.csv", "id,name\n1,a\n");
   const hardLink = join(folder.path, "hard-link.csv");
   linkSync(file, hardLink);
+  const loop = join(folder.path, "loop.csv");
+  symlinkSync(loop, loop);
   test.each<[args: string[], code: number, message: string, variables?: Record<string, string>]>([
     [[file], 2, "Set PLANT_STORE_ACCESS_TOKEN. To create a token:", {}],
     [[file, "--format", "xml"], 2, "--format must be ndjson, json or csv"],
@@ -247,6 +249,7 @@ describe("an import command is refused", () => {
     [[file, "--url", "http://me:secret@x"], 2, "--url must be"],
     [[file, "--refused", hardLink], 2, "--refused must not name"],
     [["nowhere.csv"], 1, "nowhere.csv cannot be read: no such file or directory."],
+    [[loop], 1, "loop.csv cannot be read: too many symbolic links."],
     [[file, "--refused", "no/such/folder"], 1, "cannot be written: no such file or directory."],
     [[file, "--format", "json"], 1, "does not start with ["],
   ])("%j", async (args, code, message, variables = environment) => {

@@ -15,6 +15,7 @@ import { checksumFile } from "../storage/sqlite/maintenance/checksum.ts";
 import { verify as verifyFile } from "../storage/sqlite/maintenance/verify.ts";
 import { parseFlag } from "./arguments.ts";
 import { type Arguments, type Command, jsonFlag } from "./command.ts";
+import { writing } from "./local-files.ts";
 import {
   escapeInvisible,
   formatBytes,
@@ -50,7 +51,8 @@ export const backup: Command = {
     const from = dataFile(args, "pg_dump");
     const keep = parseFlag(args, "keep", (text) => parseCount(text, 1, keepMax));
     const to = args.positional;
-    const isFolder = statSync(to, { throwIfNoEntry: false })?.isDirectory() ?? keep !== undefined;
+    const existing = writing(to, () => statSync(to, { throwIfNoEntry: false }));
+    const isFolder = existing?.isDirectory() ?? keep !== undefined;
     if (keep !== undefined && (to === "-" || !isFolder)) throw new UsageError("--keep needs a folder");
     if (to === "-") return backUpToOutput(from, args, terminal);
     const folder = isFolder ? new BackupFolder(from, to) : undefined;

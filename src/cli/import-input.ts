@@ -1,4 +1,4 @@
-import { createReadStream, statSync } from "node:fs";
+import { createReadStream, fstatSync } from "node:fs";
 import { openSource, type Source } from "../files/detect-source.ts";
 import { cannotBe } from "./local-files.ts";
 import type { Terminal } from "./terminal.ts";
@@ -17,9 +17,13 @@ const chunkBytes = 256 * 1024;
  */
 export async function openInput(file: string, terminal: Terminal, stop: AbortSignal): Promise<Input> {
   const isFile = file !== "-";
-  const stream = isFile ? createReadStream(file, { highWaterMark: chunkBytes }) : terminal.input();
-  const sizeBytes = isFile ? statSync(file, { throwIfNoEntry: false })?.size : undefined;
+  let sizeBytes = 0;
   let readBytes = 0;
+  const openFile = () =>
+    createReadStream(file, { highWaterMark: chunkBytes }).once("open", (fd: number) => {
+      sizeBytes = fstatSync(fd).size;
+    });
+  const stream = isFile ? openFile() : terminal.input();
   stop.addEventListener("abort", () => stream.destroy());
   async function* read() {
     try {
@@ -34,7 +38,7 @@ export async function openInput(file: string, terminal: Terminal, stop: AbortSig
   }
   return {
     ...(await openSource(read())),
-    share: () => (sizeBytes ? readBytes / sizeBytes : undefined),
+    share: () => (sizeBytes > 0 ? readBytes / sizeBytes : undefined),
     [Symbol.dispose]: () => void stream.destroy(),
   };
 }

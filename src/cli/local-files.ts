@@ -10,6 +10,7 @@ const reasons: Readonly<Record<string, string>> = {
   ENOENT: "no such file or directory",
   EISDIR: "it is a directory",
   ENOTDIR: "part of its path is not a directory",
+  ELOOP: "too many symbolic links",
   EACCES: "permission denied",
   EPERM: "permission denied",
   EROFS: "the filesystem is read-only",
