@@ -236,6 +236,17 @@ describe("the process of an import", () => {
   });
 });
 
+describe("an import of standard input", () => {
+  test.each<[fault: string, input: string | Uint8Array, message: string]>([
+    ["its encoding", Buffer.from("\ufeffid,name\n", "utf16le"), "is in UTF-16"],
+  ])("that fails for %s ends before its writer does", async (_, input, message) => {
+    const args = ["import", "-", "--url", service.url];
+    const { child, ended } = startPlantStore(args, { environment, writesInput: true });
+    child.stdin?.write(input);
+    expect(await ended).toMatchObject({ code: 1, err: expect.stringContaining(message) });
+  });
+});
+
 describe("an import command is refused", () => {
   const file = write("refused.csv", "id,name\n1,a\n");
   const hardLink = join(folder.path, "hard-link.csv");

@@ -36,8 +36,13 @@ export async function openInput(file: string, terminal: Terminal, stop: AbortSig
       if (!stop.aborted) throw cannotBe("read", isFile ? file : "Standard input", error);
     }
   }
+  const source = await openSource(read()).catch((error: unknown) => {
+    // Or the process would go on until the writer of a pipe has ended.
+    stream.destroy();
+    throw error;
+  });
   return {
-    ...(await openSource(read())),
+    ...source,
     share: () => (sizeBytes > 0 ? readBytes / sizeBytes : undefined),
     [Symbol.dispose]: () => void stream.destroy(),
   };
