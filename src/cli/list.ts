@@ -90,7 +90,7 @@ export const show: Command = {
 
 export const audit: Command = {
   usage: "audit",
-  summary: "list token changes, sign-ins, imports and exports, newest first",
+  summary: "list token changes, sign-ins, exports, imports and backups",
   examples: ["plant-store audit", "plant-store audit --limit 1000 --json"],
   flags: {
     limit: { placeholder: "COUNT", help: `how many entries to list (${auditLimitDefault})` },
