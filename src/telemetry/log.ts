@@ -1,4 +1,4 @@
-export const levels = ["debug", "info", "warn", "error"] as const;
+const levels = ["debug", "info", "warn", "error"] as const;
 export type Level = (typeof levels)[number];
 /**
  * OpenTelemetry's names: an attribute of its semantic conventions, or one of our own under `plant_store.`; the ids of a trace

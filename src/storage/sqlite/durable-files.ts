@@ -17,7 +17,7 @@ import { DataFileProblem } from "./data-file-problem.ts";
 
 // Plants and token digests are for the service's own user. SQLite gives its WAL the same mode.
 const folderMode = 0o700;
-export const fileMode = 0o600;
+const fileMode = 0o600;
 // What file systems without fsync for folders return.
 const noFolderSync = ["EINVAL", "EBADF", "ENOTSUP", "EOPNOTSUPP"];
 
