@@ -237,11 +237,13 @@ describe("the process of an import", () => {
 });
 
 describe("an import of standard input", () => {
-  test.each<[fault: string, input: string | Uint8Array, message: string]>([
-    ["its encoding", Buffer.from("\ufeffid,name\n", "utf16le"), "is in UTF-16"],
-  ])("that fails for %s ends before its writer does", async (_, input, message) => {
+  test.each<[fault: string, input: string | Uint8Array, token: string, message: string]>([
+    ["its encoding", Buffer.from("\ufeffid,name\n", "utf16le"), accessToken, "is in UTF-16"],
+    ["its token", '{"id":1,"name":"a"}\n', operatorToken, "(40301)"],
+  ])("that fails for %s ends before its writer does", async (_, input, token, message) => {
     const args = ["import", "-", "--url", service.url];
-    const { child, ended } = startPlantStore(args, { environment, writesInput: true });
+    const options = { environment: { PLANT_STORE_ACCESS_TOKEN: token }, writesInput: true };
+    const { child, ended } = startPlantStore(args, options);
     child.stdin?.write(input);
     expect(await ended).toMatchObject({ code: 1, err: expect.stringContaining(message) });
   });

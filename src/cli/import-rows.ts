@@ -60,17 +60,27 @@ export async function* createRows(
   stop: AbortSignal,
 ): AsyncGenerator<RowOutcome, void, void> {
   const inFlight: Promise<RowOutcome>[] = [];
-  try {
-    for await (const row of rows) {
-      // If a stop has ended the input, this row may be truncated.
-      if (stop.aborted) break;
-      inFlight.push(create(row));
-      const oldest = inFlight.length < inFlightMax ? undefined : inFlight.shift();
-      if (oldest !== undefined) yield oldest;
+  const source = rows[Symbol.asyncIterator]();
+  const read = () =>
+    source.next().catch((error: unknown) => {
+      // The file cannot be read on. The rows before that are stored.
+      inFlight.push(Promise.resolve({ kind: "failed", error }));
+      return { done: true } as const;
+    });
+  let next = read();
+  for (;;) {
+    const awaited = [inFlight[0], inFlight.length < inFlightMax ? next : undefined];
+    // Whichever is first: a pipe may be open for long after its last row.
+    const first = await Promise.race(awaited.filter((one) => one !== undefined));
+    if ("kind" in first) {
+      yield first;
+      inFlight.shift();
+      continue;
     }
-  } catch (error) {
-    // The file cannot be read on. The rows before that are stored.
-    inFlight.push(Promise.resolve({ kind: "failed", error }));
+    // If a stop has ended the input, this row may be truncated.
+    if (first.done || stop.aborted) break;
+    inFlight.push(create(first.value));
+    next = read();
   }
   yield* inFlight;
 }
