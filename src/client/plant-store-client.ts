@@ -78,7 +78,6 @@ const concurrencyDefault = 16;
 const atLeastOne: readonly string[] = ["timeoutMs", "attemptsMax"];
 // A timer with a longer delay would fire immediately.
 const optionMax = 2 ** 31 - 1;
-const doublingsMax = 31;
 const tokenShape = /^[\x21-\x7e]+$/;
 const decimal = /^-?\d+$/;
 const tooManyRequests = 429;
@@ -114,16 +113,15 @@ export class PlantStoreClient {
     const { attemptsMax, backoffMs, backoffMsMax, patienceMs } = this.#limits;
     const patientUntilMs = performance.now() + patienceMs;
     let failures = 0;
+    let backoff = Math.min(backoffMs, backoffMsMax);
     for (let attempts = 1; ; attempts++) {
       const result = await this.#attempt(json, signal);
       const { status } = result;
       if (status === 200) return this.#createdPlant(result);
       const retryAfterMs = status === undefined ? 0 : parseRetryAfterMs(result.headers.get("retry-after"));
-      // Capped: 0 times infinity is not a number, and patience would never end.
-      const doublings = Math.min(attempts - 1, doublingsMax);
-      const backoff = Math.min(backoffMs * 2 ** doublings, backoffMsMax);
       // Jitter of up to half, so that clients that failed together do not retry together.
       const delayMs = retryAfterMs + (backoff * (1 + Math.random())) / 2;
+      backoff = Math.min(backoff * 2, backoffMsMax);
       const isFinal =
         !isRetryable(status) ||
         retryAfterMs > retryAfterMsMax ||
