@@ -2,6 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
+import { Server } from "../src/storage/postgres/connection.ts";
+import { Connections } from "../src/storage/postgres/connections.ts";
 import { eventually, operatorToken, post, startTestService, temporaryFolder } from "./harness.ts";
 import { type Databases, usePostgres } from "./postgres.ts";
 import { startTcpProxy } from "./tcp-proxy.ts";
@@ -69,6 +71,23 @@ describe("a database that cannot be reached", () => {
     expect(await status(running, "/readyz")).toBe(503);
     proxy.restore();
     await expectBack(running, 2);
+  });
+
+  test("because it hangs does not keep a stop waiting for its statements", async () => {
+    using proxy = await proxied();
+    const options = { databasePassword: undefined, allowUnsafeDatabase: true };
+    const hanging = new Server(throughPort(proxy.port), options);
+    const connections = new Connections({ server: hanging, count: 1, statementMsMax: 600_000 });
+    const started = Promise.withResolvers<void>();
+    const statement = connections.use(600_000, (run) => {
+      proxy.cut();
+      started.resolve();
+      return run({ text: "SELECT 1" }, []);
+    });
+    await started.promise;
+    const failure = statement.catch(String);
+    await connections[Symbol.asyncDispose]();
+    expect(await failure).toContain("Connection terminated");
   });
 
   test("just after it was opened does not stop the service", async () => {

@@ -38,6 +38,7 @@ const cancel = {
 export class Connections implements AsyncDisposable {
   readonly #options: ConnectionsOptions;
   readonly #pool: pg.Pool;
+  readonly #borrowed = new Set<PooledConnection>();
   /** Processes of the server whose statement was not answered in time. */
   readonly #abandoned: number[] = [];
   #closed = false;
@@ -96,10 +97,13 @@ export class Connections implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     await within(closeMsMax, this.#pool.end(), "").catch(() => {});
+    // Otherwise a server that hangs keeps the process alive until its statements time out.
+    for (const connection of this.#borrowed) connection.destroy();
   }
 
   async #once<Result>(deadlineMs: number, work: Work<Result>): Promise<Result> {
     const connection = await this.#connect(deadlineMs);
+    this.#borrowed.add(connection);
     let isLost = false;
     try {
       await this.#cancelAbandoned(connection);
@@ -114,6 +118,7 @@ export class Connections implements AsyncDisposable {
       if (error instanceof StatementTimeout) this.#abandoned.push(connection.pid);
       throw error;
     } finally {
+      this.#borrowed.delete(connection);
       if (isLost) connection.destroy();
       connection.release(isLost);
     }
