@@ -56,6 +56,8 @@ describe("settings", () => {
     [{ "log-level": "loud" }, {}, "--log-level must be debug, info, warn, error or off"],
     [{ "base-url": "ftp://x" }, {}, "--base-url must be an http or https URL"],
     [{ database: "mysql://me:hidden@x" }, {}, 'it is "mysql://me:***@x"'],
+    [{ database: " postgres://me:hidden@x" }, {}, 'it is " postgres://me:***@x"'],
+    [{ database: "postgres//me:hidden@x" }, {}, 'it is "postgres//me:***@x"'],
     [{ "trusted-proxies": "10.0.0.0/33" }, {}, "--trusted-proxies must be addresses or CIDR ranges"],
     [{ "operator-hosts": "example.org:443" }, {}, "--operator-hosts must be host names without port"],
     [{ "cors-origins": "https://example.org/" }, {}, "--cors-origins must be origins separated by commas"],

@@ -167,8 +167,9 @@ function list(usage: string, help: string, parse: (items: readonly string[]) => 
 }
 
 function parseDatabase(text: string): string {
-  const isOtherUrl = /^[a-z][a-z0-9+.-]+:\/\//i.test(text) && !/^postgres(?:ql)?:\/\//i.test(text);
-  if (text === "" || isOtherUrl)
+  // As a path, a mistyped URL would start an empty store, with the password in its name.
+  const resemblesUrl = /^\s*(?:[a-z][a-z0-9+.-]+:\/\/|postgres(?:ql)?(?::|\/\/))/i.test(text);
+  if (text === "" || (resemblesUrl && !/^postgres(?:ql)?:\/\//i.test(text)))
     throw new InvalidValue(
       "must be a path or a URL of PostgreSQL, such as data/plant-store.db or postgres://host/database",
     );

@@ -123,7 +123,7 @@ export function parseOrigins(origins: readonly string[]): readonly string[] {
 export function withoutPassword(database: string): string {
   // Up to the last @, since a password may contain one; up to the last %40 if there is none.
   const end = database.includes("@") ? "@" : "%40";
-  const login = new RegExp(`^(\\s*(?:\\w+:)+/*[^:@/?]*?)(:|%3a).*${end}`, "is");
+  const login = new RegExp(`^(\\s*(?:(?:\\w+:)+/*|\\w+//)[^:@/?]*?)(:|%3a).*${end}`, "is");
   return database
     .replace(login, `$1$2***${end}`)
     .replace(/([?&#\s]|^)([^?&#\s=]+)(\s*=\s*)('(?:[^'\\]|\\.)*'|[^&\s]*)/g, (all, before, name, equals) =>
