@@ -1,4 +1,4 @@
-import { parseTrailer, WireFault } from "./fields.ts";
+import { carriageReturn, parseTrailer, WireFault } from "./fields.ts";
 
 // A size, and extensions without what RFC 9112 calls bad whitespace: `;name`, `;name=value` or `;name="value"`.
 const sizeLine =
@@ -108,12 +108,15 @@ export class ChunkedBody {
   }
 
   #line(): string | WireFault | undefined {
-    const end = this.#pending.indexOf("\r\n");
+    const newlineAt = this.#pending.indexOf("\n");
+    const end = newlineAt - 1;
     // The same line is too long whether its end has arrived with it or not.
-    if (end > lineBytesMax || (end < 0 && this.#pending.length >= lineBytesMax + 2)) {
+    if (end > lineBytesMax || (newlineAt < 0 && this.#pending.length >= lineBytesMax + 2)) {
       return new WireFault("a line of the chunked body is too long");
     }
-    if (end < 0) return undefined;
+    if (newlineAt < 0) return undefined;
+    if (this.#pending[end] !== carriageReturn)
+      return new WireFault("a line of the chunked body ends in LF without CR");
     this.#framingBytes += end + 2;
     if (this.#framingBytes > framingBytesMin + framingBytesPerByte * this.#bytes) {
       return new WireFault("the chunked body has too much framing");

@@ -1,6 +1,6 @@
 const headerCountMax = 100;
 const colon = 0x3a;
-const carriageReturn = 0x0d;
+export const carriageReturn = 0x0d;
 const lineFeed = 0x0a;
 const numbersPerField = 4;
 // The headers that the wire itself reads.

@@ -113,6 +113,7 @@ describe("a chunked body", () => {
     "0\r\nX: y\n\nGET /x HTTP/1.1\nHost: h\r\n",
     `1;${"x".repeat(1000)}\r\na\r\n`.repeat(50),
     "x\r\n",
+    "5\n",
     "\r\n",
     "123456789\r\n",
     "2\r\nabc\r\n",
