@@ -261,6 +261,7 @@ describe("an import command is refused", () => {
     [[file, "--attempts", "0"], 2, "--attempts must be"],
     [[file, "--url", "http://me:secret@x"], 2, "--url must be"],
     [[file, "--refused", hardLink], 2, "--refused must not name"],
+    [["-", "--refused", "/dev/stdin"], 2, "--refused must not name"],
     [["nowhere.csv"], 1, "nowhere.csv cannot be read: no such file or directory."],
     [[loop], 1, "loop.csv cannot be read: too many symbolic links."],
     [[file, "--refused", "no/such/folder"], 1, "cannot be written: no such file or directory."],

@@ -49,7 +49,7 @@ export const importPlants: Command = {
     const config = readConfig(args.sources);
     const target = args.has("dry-run") ? undefined : readTarget(args, config);
     const refusedPath = args.value("refused");
-    if (refusedPath !== undefined && isSameFile(refusedPath, file))
+    if (refusedPath !== undefined && isSameFile(refusedPath, file === "-" ? "/dev/stdin" : file))
       throw new UsageError("--refused must not name the file that is imported");
 
     const stopping = new AbortController();
