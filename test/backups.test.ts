@@ -72,6 +72,7 @@ describe("backup -", () => {
         /^Backed up and checked 3,000 plants: standard output, .* [kM]B\.\nSHA-256 [0-9a-f]{64}\n$/,
       ),
     });
+    expect((await restore(folder.path, restored)).err).toContain(`The backup ${folder.path} is not a file.`);
     expect((await restore(file, restored)).code).toBe(0);
     expect(storedPlants(restored)).toEqual(storedPlants(database));
     expect(readdirSync(folder.path).filter((name) => name.includes("partial"))).toEqual([]);
@@ -272,6 +273,8 @@ describe("through the operator listener", () => {
   const audited = async () => JSON.parse(await (await get("/api/audit")).text()).entries;
 
   test("they are made, listed, downloaded once, and can be restored", async () => {
+    // Not a backup: there is no such time.
+    writeFileSync(join(backupFolder, "plants-2026-99-99T99-99-99-999Z.db"), "");
     expect(await call("")).toMatchObject({ folder: backupFolder, backups: [] });
     expect((await call("", "POST")).status).toBe(202);
     const { backups, last } = await finished();

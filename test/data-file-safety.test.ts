@@ -86,7 +86,7 @@ test("one data file has one writer: a second serve, copy --to or restore is refu
   ])
     expect(await runInProcess(args)).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/is in use|exists already/),
+      err: expect.stringMatching(/is in use|already exists/),
     });
   holder.run("ROLLBACK");
   expect((await runInProcess(["restore", other, "--database", missing])).code).toBe(0);

@@ -255,7 +255,7 @@ describe("backup and restore", () => {
     const restore = () => runInProcess(["restore", backup, "--database", target]);
     for (const end of ["-wal", "-journal"]) {
       writeFileSync(target + end, emptyingJournal);
-      expect((await restore()).err).toContain(`${target}${end} exists already; restoring never overwrites`);
+      expect((await restore()).err).toContain(`${target}${end} already exists. Move it first`);
       rmSync(target + end);
     }
     writeFileSync(`${target}.partial-journal`, emptyingJournal);

@@ -39,7 +39,7 @@ export class BackupFolder {
     this.#refuseMissing();
     const entries = this.#dated(backupEnding).flatMap((name) => {
       const file = lstatSync(join(this.folder, name), { throwIfNoEntry: false });
-      return file?.isFile() ? [{ name, atMs: timeOf(name), bytes: file.size }] : [];
+      return file?.isFile() ? [{ name, atMs: this.#timeOf(name, backupEnding), bytes: file.size }] : [];
     });
     return entries.reverse();
   }
@@ -118,23 +118,23 @@ export class BackupFolder {
 
   /** The names of that form, the oldest first. */
   #dated(ending: string): string[] {
-    const start = `${this.#stem}-`;
     return readdirSync(this.folder)
-      .filter((name) => name.startsWith(start) && name.endsWith(ending))
-      .filter((name) => timestamp.test(name.slice(start.length, -ending.length)))
+      .filter((name) => name.startsWith(`${this.#stem}-`) && name.endsWith(ending))
+      .filter((name) => !Number.isNaN(this.#timeOf(name, ending)))
       .sort();
+  }
+
+  /** Not a number unless the name has a time. */
+  #timeOf(name: string, ending: string): number {
+    const text = name.slice(this.#stem.length + 1, -ending.length);
+    const [, hour, minute, second, rest] = timestamp.exec(text) ?? [];
+    return Date.parse(`${hour}:${minute}:${second}.${rest}`);
   }
 
   #refuseMissing(): void {
     if (!statSync(this.folder, { throwIfNoEntry: false })?.isDirectory())
       throw new DataFileProblem(`The folder ${this.folder} does not exist; create it first.`);
   }
-}
-
-function timeOf(name: string): number {
-  const [, hour, minute, second, rest] =
-    timestamp.exec(parse(name).name.slice(-"2026-11-15T02-00-00-000Z".length)) ?? [];
-  return Date.parse(`${hour}:${minute}:${second}.${rest}`);
 }
 
 /** Whether its checksum file is one that a backup of this name has written. */

@@ -1,4 +1,4 @@
-import { createReadStream, existsSync, renameSync, rmSync } from "node:fs";
+import { createReadStream, existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
@@ -34,7 +34,7 @@ const chunkBytes = 1024 * 1024;
  * @throws DataFileProblem
  */
 export async function backUp(database: string, to: string): Promise<BackupFile> {
-  for (const path of [to, checksumFile(to)]) refuseExisting(path, "a backup never overwrites");
+  for (const path of [to, checksumFile(to)]) refuseExisting(path, "A backup never overwrites");
   if (!existsSync(dirname(resolve(to)))) throw new DataFileProblem(`The folder of ${to} does not exist.`);
   using copy = await copyDataFile(database, to);
   const sha256 = await checksum(copy.path);
@@ -89,9 +89,10 @@ export async function restore(from: string, named: string): Promise<Restored> {
   const database = realDataFile(named);
   refuseUnreadable(from);
   if (!existsSync(from)) throw new DataFileProblem(`The backup ${from} does not exist.`);
+  if (!statSync(from).isFile()) throw new DataFileProblem(`The backup ${from} is not a file.`);
   // SQLite would apply the WAL or the journal of another data file to the restored one. They may hold plants.
   for (const ending of ["", "-wal", "-journal"])
-    refuseExisting(database + ending, "restoring never overwrites; move it away first");
+    refuseExisting(database + ending, "Move it first; restore never overwrites");
   const [sha256, expected] = [await checksum(from), expectedChecksum(from)];
   if (expected !== undefined && expected !== sha256)
     throw new DataFileProblem(

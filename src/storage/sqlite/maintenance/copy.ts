@@ -34,7 +34,7 @@ const noLinks = ["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP", "EMLINK"];
 export async function copyDataFile(from: string, to: string): Promise<Copy> {
   openReadOnly(from, { older: true }).close();
   const path = to + partialEnding;
-  if (!isLeftover(path)) refuseExisting(path, "it is not from an interrupted copy; move it away first");
+  if (!isLeftover(path)) refuseExisting(path, "It is not from an interrupted copy; move it first");
   removeDatabase(path);
   using unfinished = new DisposableStack();
   unfinished.defer(() => removeDatabase(path));
@@ -82,7 +82,7 @@ export async function refuseUnsound(copy: string): Promise<void> {
 export function refuseExisting(path: string, why: string): void {
   // A symlink exists, even if its target does not.
   if (lstatSync(path, { throwIfNoEntry: false }) !== undefined)
-    throw new DataFileProblem(`${path} exists already; ${why}.`);
+    throw new DataFileProblem(`${path} already exists. ${why}.`);
 }
 
 /** Whether it is what an interrupted copy leaves: an empty file, or a SQLite database. */
@@ -126,7 +126,7 @@ export function putInPlace(partial: string, path: string, link = linkSync): void
     const { code = "", message } = error as NodeJS.ErrnoException;
     if (code === "EEXIST") throw new DataFileProblem(`${path} was created meanwhile; it was not replaced.`);
     if (!noLinks.includes(code)) throw new DataFileProblem(`${path}: ${message}.`);
-    refuseExisting(path, "it was created meanwhile");
+    refuseExisting(path, "It was created meanwhile");
     renameSync(partial, path);
   }
 }
