@@ -96,6 +96,7 @@ describe("plants", () => {
     ["plants?since=yesterday", "since"],
     ["plants?order=random", "newest or oldest"],
     ["plants?colour=green", 'There is no parameter "colour"'],
+    [`plants?${"a".repeat(49)}%F0%9F%8C%B1=`, 'a\ufffd" here'],
     ["plants?tag=a&tag=b", "more than once"],
     ["plants/x", "id"],
     ["plants/count?name=x&cursor=z", "cursor"],

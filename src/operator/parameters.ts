@@ -18,7 +18,9 @@ export const filterParameters = ["id", "tag", "name", "token", "since", "until"]
 export function readQuery(query: URLSearchParams, known: readonly string[]): Values {
   for (const name of new Set(query.keys())) {
     if (!known.includes(name))
-      throw wrong(`There is no parameter "${name.slice(0, 50)}" here; expected ${known.join(", ")}.`);
+      throw wrong(
+        `There is no parameter "${name.slice(0, 50).toWellFormed()}" here; expected ${known.join(", ")}.`,
+      );
     if (query.getAll(name).length > 1) throw wrong(`Parameter "${name}" is sent more than once.`);
   }
   return Object.fromEntries(query);
