@@ -127,6 +127,8 @@ describe("plants are exported", () => {
       const text = await response.text();
       expect(text).toStartWith(start);
       expect(text).toContain(part);
+      const head = await request(`/api/export?${query}`, "HEAD");
+      expect([head.status, head.headers.has("content-length")]).toEqual([200, false]);
     }
   });
 

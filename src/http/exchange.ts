@@ -295,12 +295,12 @@ export class Exchange implements BodyReader, LoggedRequest {
    */
   stream(contentType: string, headers: Headers, isAllowed: () => boolean): StreamedResponse | undefined {
     this.refuseWhileDraining();
-    if (this.method === "HEAD") return void this.#send(200, contentType, headers, "");
     const chunked = this.head?.isHttp11 === true;
     const head = this.#head(200, contentType, headers, chunked ? "Transfer-Encoding: chunked" : undefined);
     this.#responded = true;
-    this.#stream = this.#listener.streams.start(this.#connection, chunked, isAllowed);
     this.#listener.log.succeeded(this, 200);
+    if (this.method === "HEAD") return void this.#connection.send(head, head.length);
+    this.#stream = this.#listener.streams.start(this.#connection, chunked, isAllowed);
     this.#connection.stream(head, this.#stream);
     return this.#stream;
   }
