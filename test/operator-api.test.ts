@@ -415,8 +415,11 @@ test("an export that nobody reads ends when its token is revoked, and makes room
     return response.status;
   };
   await eventually(async () => (await exported()) === 503, "eight exports to run");
+  const link = running.operatorUrl + (await send("/api/exports", {}))["url"];
+  expect((await fetch(link)).status).toBe(503);
   await send(`/api/tokens/${token.id}/revoke`);
   await eventually(async () => (await exported()) === 200, "an export to be possible again");
+  expect((await fetch(link)).status).toBe(200);
   for (const { socket } of clients) socket.resume();
   await Promise.all(clients.map(({ closed }) => closed));
 });

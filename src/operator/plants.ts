@@ -85,7 +85,7 @@ export function plantRoutes(archive: PlantArchive, audit: AuditTrail): readonly 
 export function exportRoutes(archive: PlantArchive, audit: AuditTrail, gate: Gate): readonly Route[] {
   const downloads = new Downloads<Export>(gate, "operator:read");
   let running = 0;
-  const send = async (exchange: Exchange, download: Download<Export>): Promise<void> => {
+  const send = async (exchange: Exchange, start: () => Download<Export>): Promise<void> => {
     exchange.refuseWhileDraining();
     if (running >= exportsMax)
       throw new HttpError(
@@ -94,6 +94,8 @@ export function exportRoutes(archive: PlantArchive, audit: AuditTrail, gate: Gat
       );
     running++;
     try {
+      // Only now: a link works once, and not at all if the export is refused.
+      const download = start();
       const { format, filter } = download.target;
       const detail = [format, filterText(filter)].filter((part) => part !== "").join(", ");
       // Before the first row is sent.
@@ -110,14 +112,16 @@ export function exportRoutes(archive: PlantArchive, audit: AuditTrail, gate: Gat
   return [
     route("GET", "/api/export", "operator:read", (exchange, caller) => {
       const requested = readExport(readQuery(exchange.query, exportParameters));
-      return send(exchange, downloads.start(exchange, caller, requested));
+      return send(exchange, () => downloads.start(exchange, caller, requested));
     }),
     route("POST", "/api/exports", "operator:read", async (exchange, caller) => {
       const requested = readExport(await readBody(exchange, exportParameters));
       const secret = downloads.createLink(exchange, caller, requested);
       exchange.json({ url: `/api/exports/${secret}` }, 201);
     }),
-    route("GET", "/api/exports/{secret}", "none", (exchange) => send(exchange, downloads.follow(exchange))),
+    route("GET", "/api/exports/{secret}", "none", (exchange) =>
+      send(exchange, () => downloads.follow(exchange)),
+    ),
   ];
 }
 
