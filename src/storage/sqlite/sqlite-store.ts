@@ -14,7 +14,7 @@ import { SqlitePlants } from "./writing/sqlite-plants.ts";
 import { takeOverSync } from "./writing/wal-sync.ts";
 import { Writer, type WriterOwner } from "./writing/writer.ts";
 
-/** The embedded store as the service runs it: one connection writes plants, tokens and the audit trail; the others only read. */
+/** The embedded store as the service runs it: one connection writes plants, tokens and the audit trail; the others read or checkpoint. */
 export class SqliteStore implements AsyncDisposable {
   readonly engine = "sqlite";
   readonly plants: SqlitePlants;

@@ -19,7 +19,7 @@ const readBytes = 1_048_576;
 /**
  * Reads the WAL before SQLite opens it: SQLite treats the first bad frame as the end, and deletes the rest on close.
  *
- * With synchronous=FULL a transaction is written only after the fsync of the one before it. So a crash
+ * A transaction is written only after the fsync of the one before it. So a crash
  * leaves bad frames only in the last transaction. If a later commit frame is followed by a frame that continues its checksum, another
  * transaction came after: the bad frame was durable once, and is damaged.
  */

@@ -20,7 +20,7 @@ serveThread<CheckpointSetting>(({ path, file, inode }) => {
   const calls: CheckpointCalls = {
     checkpoint() {
       checkpoint.get();
-      // SQLite leaves the fsync to the connection that checkpoints the last frame, the writer's; after this one it is short.
+      // SQLite fsyncs the data file only when it has checkpointed the last frame; after this fsync that one is short.
       const startedMs = performance.now();
       fdatasyncSync(file);
       return performance.now() - startedMs;
