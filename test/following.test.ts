@@ -12,10 +12,9 @@ import {
 import { lacks } from "./lacks.ts";
 import { runInProcess } from "./terminal.ts";
 
-const asOperator = { Authorization: `Bearer ${operatorToken}` };
-
 function get({ operatorUrl }: TestService, query: string): Promise<Response> {
-  return fetch(`${operatorUrl}/api/plants?${query}`, { headers: asOperator });
+  const headers = { Authorization: `Bearer ${operatorToken}` };
+  return fetch(`${operatorUrl}/api/plants?${query}`, { headers });
 }
 
 async function list(service: TestService, query: string) {
