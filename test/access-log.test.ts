@@ -10,8 +10,6 @@ import {
   type TestService,
 } from "./harness.ts";
 
-type Line = Record<string, unknown>;
-
 const direct = await startTestService({ "log-requests": "all" });
 afterAll(() => direct[Symbol.asyncDispose]());
 
@@ -101,10 +99,10 @@ function get(url: string, token: string, headers: Record<string, string>): Promi
   return fetch(url, { headers: { ...(token && { Authorization: `Bearer ${token}` }), ...headers } });
 }
 
-function lines({ logged }: TestService): Line[] {
+function lines({ logged }: TestService) {
   return logged.map((text) => JSON.parse(text));
 }
 
-function line(service: TestService, requestId: string): Line | undefined {
+function line(service: TestService, requestId: string) {
   return lines(service).find((found) => found["plant_store.request_id"] === requestId);
 }

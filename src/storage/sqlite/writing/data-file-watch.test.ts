@@ -108,10 +108,8 @@ test.each([
       copyFileSync(store.copy, store.path);
     },
   ],
-  ["a data file that was emptied", "data file", () => truncateSync(store.path, 0)],
   ["a data file that was truncated within its header", "data file", () => truncateSync(store.path, 50)],
   ["a data file that was truncated after it", "data file", () => truncateSync(store.path, 20_000)],
-  ["a WAL that was emptied", "WAL", () => truncateSync(`${store.path}-wal`, 0)],
   ["a WAL that was truncated between frames", "WAL", () => truncateSync(`${store.path}-wal`, 9000)],
   [
     "a WAL that an earlier one was copied over",

@@ -71,25 +71,22 @@ test("each wait for another process's write lock has five seconds, however long 
   await waitShortly();
 });
 
-test.each(["SQLITE_IOERR_WRITE", "SQLITE_CORRUPT", ""])(
-  "any other failure of a transaction leaves its outcome unknown, and is thrown as the owner reports it: %s",
-  async (code) => {
-    using database = new Database(":memory:");
-    const reported = new OutcomeUnknown("with the marker that could not be written");
-    const writer = new Writer(database, { committed: () => {}, outcomeUnknown: () => reported });
-    let rolledBack = false;
-    const failing = writer.transaction(
-      () => {
-        throw Object.assign(new Error("failed"), { code });
-      },
-      () => {
-        rolledBack = true;
-      },
-    );
-    expect(await failing.catch((error: Error) => error)).toBe(reported);
-    expect(rolledBack).toBe(false);
-  },
-);
+test("any other failure of a transaction leaves its outcome unknown, and is thrown as the owner reports it", async () => {
+  using database = new Database(":memory:");
+  const reported = new OutcomeUnknown("with the marker that could not be written");
+  const writer = new Writer(database, { committed: () => {}, outcomeUnknown: () => reported });
+  let rolledBack = false;
+  const failing = writer.transaction(
+    () => {
+      throw Object.assign(new Error("failed"), { code: "SQLITE_IOERR_WRITE" });
+    },
+    () => {
+      rolledBack = true;
+    },
+  );
+  expect(await failing.catch((error: Error) => error)).toBe(reported);
+  expect(rolledBack).toBe(false);
+});
 
 test("a transaction on a full disk is rolled back, and the next one is stored", async () => {
   using store = openedWriter();
