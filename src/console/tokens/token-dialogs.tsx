@@ -50,8 +50,6 @@ export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" 
       onMinted(await api.post("/api/tokens", { name, scopes: chosen, expiresIn: expiresIn || undefined }));
     });
   };
-  const latest = me.tokensExpireBy;
-  const longest = latest === undefined ? "Never" : `As late as possible (${formatShortTime(latest)})`;
   const field = error === undefined || sent !== wanted ? undefined : error === noScope ? "scopes" : "name";
   const errorAt = (name: string) => (field === name ? error : undefined);
   // The button was disabled meanwhile, and so lost the focus.
@@ -90,7 +88,7 @@ export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" 
       </fieldset>
       <Select
         label="Expires"
-        options={{ "": longest, ...lifetimes }}
+        options={lifetimesUntil(me.tokensExpireBy)}
         value={expiresIn}
         onChange={(expiresIn) => change({ expiresIn })}
       />
@@ -99,6 +97,14 @@ export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" 
 }
 
 const noScope = "Choose at least one scope.";
+
+/** Those that end by then, and the longest that is possible. */
+function lifetimesUntil(latest: string | undefined): Readonly<Record<string, string>> {
+  if (latest === undefined) return { "": "Never", ...lifetimes };
+  const daysMax = (Date.parse(latest) - Date.now()) / 86_400_000;
+  const shorter = Object.entries(lifetimes).filter(([days]) => Number.parseInt(days, 10) < daysMax);
+  return { "": `Latest: ${formatShortTime(latest)}`, ...Object.fromEntries(shorter) };
+}
 
 export function RotateToken({ token, onMinted, onClose }: Omit<DialogProps, "onRevoked">) {
   const { api } = useSession();
