@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
@@ -40,6 +41,17 @@ test("with --tls-client-ca, a client of the public listener needs a certificate 
   for (const other of [{}, read(server)]) {
     const answer = await sendRaw({ ...target, ...other }, [livez]).catch(() => ({ text: "" }));
     expect(answer.text).toBe("");
+  }
+  // A resumed session sends no certificate, and could so outlive it.
+  for (const maxVersion of ["TLSv1.2", "TLSv1.3"] as const) {
+    const first = await handshake(running.port, { ...read(client), maxVersion });
+    first.write(livez);
+    await once(first, "data");
+    const session = first.getSession();
+    first.destroy();
+    const resuming = { ...target, maxVersion, session };
+    const resumed = await sendRaw(resuming, [livez]).catch(() => ({ text: "" }));
+    expect(resumed.text).toBe("");
   }
   const anonymous = "POST /plants HTTP/1.1\r\nHost: localhost\r\n\r\n";
   const requests = anonymous + rawPost('{"id":1,"name":"over TLS"}');

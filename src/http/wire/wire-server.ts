@@ -1,3 +1,4 @@
+import { constants } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Socket, TCPSocketListener } from "bun";
 import { Connection, type RequestHandler, type WireLimits } from "./connection.ts";
@@ -182,7 +183,9 @@ function tlsOptions({ cert, key, clientCa }: TlsMaterial): Bun.TLSOptions {
   const common = { ...versions, cert, key, ALPNProtocols: alpnHttp11 };
   // Explicitly: an environment variable changes Bun's default (its issue 35240).
   if (clientCa === undefined) return { ...common, requestCert: false, rejectUnauthorized: false };
-  return { ...common, ca: clientCa, requestCert: true, rejectUnauthorized: true };
+  // Without tickets: a resumed session has no certificate to check, which may have expired since.
+  const secureOptions = constants.SSL_OP_NO_TICKET;
+  return { ...common, ca: clientCa, requestCert: true, rejectUnauthorized: true, secureOptions };
 }
 
 // Node has no getrlimit; Linux shows the limit as a file.
