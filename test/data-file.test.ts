@@ -60,6 +60,30 @@ function changed(sql: string): string {
 
 const all = ["doctor", "list", "show 700", "export", "verify", "audit", "token list"];
 
+test("the WAL of an earlier copy, or of another store, is refused, and no file is changed", async () => {
+  const earlier = join(folder.path, "earlier.db");
+  await crashedStore(earlier, 3);
+  const wal = readFileSync(`${earlier}-wal`);
+  {
+    await using store = new SqliteStore(earlier);
+    await store.plants.create([{ plant: { id: 9n, name: "later", tag: undefined }, createdBy: "test" }], 1);
+  }
+  for (const [name, data] of [
+    ["later.db", readFileSync(earlier)],
+    ["other.db", readFileSync(sound)],
+  ] as const) {
+    const file = join(folder.path, name);
+    writeFileSync(file, data);
+    writeFileSync(`${file}-wal`, wal);
+    for (const command of all) {
+      const { code, out, err } = await runInProcess([...command.split(" "), "--database", file]);
+      expect([command, code, out + err]).toEqual([command, 1, expect.stringContaining("is not the WAL of")]);
+    }
+    expect(() => openWriter(file)).toThrow("is not the WAL of");
+    expect(readFileSync(file).equals(data) && readFileSync(`${file}-wal`).equals(wal)).toBe(true);
+  }
+});
+
 const malformed = "is damaged (database disk image is malformed); restore it from a backup.";
 // With the sentence about it, and the commands that read what is damaged.
 const damages: [what: string, harm: (sound: Buffer) => Uint8Array, sentence: string, string[]][] = [

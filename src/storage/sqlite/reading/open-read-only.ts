@@ -2,6 +2,7 @@ import { Database, SQLiteError, type Statement, constants as sqlite } from "bun:
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
+import { lastSeq } from "../block-summaries.ts";
 import { closeOnError, lockWaitMsMax } from "../connect.ts";
 import { mayWrite, openUnmoved, realDataFile, refuseUnreadable, requireDataFile } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
@@ -19,12 +20,15 @@ export function openReadOnly(named: string, { older = false } = {}): Database {
   const path = realDataFile(named);
   refuseDamagedUnlessServed(path);
   requireDataFile(path);
+  // Not in the service itself: closing the file, other than through SQLite, would drop its locks.
+  const alone = isServed(path) ? undefined : contentsWithoutWal(path);
   try {
     const database = connectReadOnly(path);
     return closeOnError(database, () => {
       checkOwner(database, path);
       refuseUnmigrated(schemaVersion(database, path), path, { older });
       refuseShort(database, path);
+      refuseForeignWal(database, path, alone);
     });
   } catch (error) {
     throw asDataFileProblem(error, path);
@@ -53,6 +57,38 @@ export function connectReadOnly(named: string): Database {
       );
     return readable(new ImmutableDatabase(path));
   }
+}
+
+type Contents = ReturnType<typeof contentsOf>;
+
+/** What a data file holds without its WAL, to be read before a connection opens both. Undefined if it cannot be read so. */
+export function contentsWithoutWal(path: string): Contents | undefined {
+  if (fileSize(`${path}-wal`) === 0) return undefined;
+  try {
+    using database = new ImmutableDatabase(path);
+    return contentsOf(database);
+  } catch {
+    // A crash may have interrupted a checkpoint, or the first transaction.
+    return undefined;
+  }
+}
+
+/**
+ * A WAL only adds to its data file. That of another file, or of an earlier copy of this one, would replace its plants.
+ * @throws DataFileProblem
+ */
+export function refuseForeignWal(database: Database, path: string, alone: Contents | undefined): void {
+  if (alone === undefined) return;
+  const { storeId, lastSeq } = contentsOf(database);
+  if (storeId === alone.storeId && lastSeq >= alone.lastSeq) return;
+  throw new DataFileProblem(
+    `${path}-wal is not the WAL of ${path}, or is older than it, and would remove plants; no file was changed. Move it away, or copy both files again from where they belong together.`,
+  );
+}
+
+function contentsOf(database: Database) {
+  const row = database.query<{ id: string }, []>("SELECT id FROM store_id").get();
+  return { storeId: row?.id, lastSeq: lastSeq(database) };
 }
 
 /** What a data file says about its own condition, read without changing it. */

@@ -17,6 +17,7 @@ import { readMarker, refuseReplaced, removeMarker, syncFailure, UnclosedFailure 
 import { refuseDamaged, refuseDamagedUnlessServed, refuseMalformed } from "../inspect-files.ts";
 import { finishRebuild, rebuild } from "../maintenance/rebuild.ts";
 import { checkOwner, migrate, refuseUnmigrated, schemaVersion } from "../migrate.ts";
+import { contentsWithoutWal, refuseForeignWal } from "../reading/open-read-only.ts";
 import { inspectWal } from "../wal-file.ts";
 import { lockForWriting, tryLock, type WriterLock } from "../writer-lock.ts";
 
@@ -194,6 +195,7 @@ function underWriteLock(
   waitMs: number,
   work: (database: Database) => void,
 ): boolean {
+  const alone = contentsWithoutWal(path);
   const database = connect(path, waitMs);
   try {
     const locked = tryBegin(database, lockingMode);
@@ -201,6 +203,7 @@ function underWriteLock(
       checkOwner(database, path);
       // Before the WAL of a file that is refused is checkpointed.
       schemaVersion(database, path);
+      refuseForeignWal(database, path, alone);
       work(database);
     }
     database.close();
