@@ -68,17 +68,12 @@ test("the WAL of an earlier copy, or of another store, is refused, and no file i
     await using store = new SqliteStore(earlier);
     await store.plants.create([{ plant: { id: 9n, name: "later", tag: undefined }, createdBy: "test" }], 1);
   }
-  for (const [name, data] of [
-    ["later.db", readFileSync(earlier)],
-    ["other.db", readFileSync(sound)],
-  ] as const) {
-    const file = join(folder.path, name);
+  for (const data of [readFileSync(earlier), readFileSync(sound)]) {
+    const file = join(folder.path, `with-foreign-wal-${data.length}.db`);
     writeFileSync(file, data);
     writeFileSync(`${file}-wal`, wal);
-    for (const command of all) {
-      const { code, out, err } = await runInProcess([...command.split(" "), "--database", file]);
-      expect([command, code, out + err]).toEqual([command, 1, expect.stringContaining("is not the WAL of")]);
-    }
+    const verified = await runInProcess(["verify", "--database", file]);
+    expect([verified.code, verified.err]).toEqual([1, expect.stringContaining("is not the WAL of")]);
     expect(() => openWriter(file)).toThrow("is not the WAL of");
     expect(readFileSync(file).equals(data) && readFileSync(`${file}-wal`).equals(wal)).toBe(true);
   }

@@ -5,14 +5,9 @@ import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { importRoute } from "./imports.ts";
 
+const asTheGate = { "WWW-Authenticate": 'Bearer realm="plant-store", error="invalid_token"' };
 test.each([
-  [
-    "whose token is revoked",
-    2,
-    Number.POSITIVE_INFINITY,
-    // As the gate refuses it.
-    { "WWW-Authenticate": 'Bearer realm="plant-store", error="invalid_token"' },
-  ],
+  ["whose token is revoked", 2, Number.POSITIVE_INFINITY, asTheGate],
   ["of a service that stops", Number.POSITIVE_INFINITY, 3, {}],
 ])(
   "an import %s meanwhile ends after the row it has got to, and the next does not start",
