@@ -73,7 +73,7 @@ test("the statements for Citus create, replay and refuse as those for PostgreSQL
     { kind: "created" },
   ]);
   const last = (await server.stored(database)).at(-1);
-  expect(last).toEqual({ id: 1000n, name: "fern", tag: null, created_at_ms: 2n, created_by: "t" });
+  expect(last).toMatchObject({ id: 1000n, name: "fern", tag: null, created_by: "t" });
 });
 
 describe("several nodes on one database", () => {

@@ -61,8 +61,9 @@ onEveryEngine((engine) => {
       const ids = [-(2n ** 63n), 2n ** 63n - 1n, 2n ** 53n, 2n ** 53n + 1n];
       const batch = ids.map((id) => arrival(id, `name of ${id}`, id < 0n ? "" : undefined, "who"));
       await store.plants.create(batch, 1234);
+      const createdAtMs = expect.closeTo(1234, -4); // On PostgreSQL, that of the attempt that succeeded.
       for (const { plant } of batch)
-        expect(await store.archive.find(plant.id)).toEqual({ ...plant, createdAtMs: 1234, createdBy: "who" });
+        expect(await store.archive.find(plant.id)).toEqual({ ...plant, createdAtMs, createdBy: "who" });
       expect(await store.archive.find(77n)).toBeUndefined();
       expect(await store.archive.findAll([...ids, 77n])).toHaveLength(4);
     });
