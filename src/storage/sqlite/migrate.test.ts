@@ -17,6 +17,8 @@ import { openDatabase, openWriter } from "./writing/open-writer.ts";
 const frozen: Readonly<Record<string, string>> = {
   "postgres/migrations/006-tables.sql": "61abd8c2ca708510af56534d7f68050135658905b5fa8e6d032bbc8e2b5cff54",
   "sqlite/migrations/006-tables.sql": "3e48d42473cd78741bd3a83920d3ee7997dfde22ae325fb91497566168325e89",
+  "sqlite/migrations/007-digests-and-mark.sql":
+    "40188b8602089eb8fe9b926ca35ac7db37408741e73bedda30e4958c1cf16990",
 };
 const storage = join(import.meta.dir, "..");
 const newest = allMigrations.at(-1)?.number ?? 0;

@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { readPragma } from "./connect.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 import tables from "./migrations/006-tables.sql" with { type: "text" };
+import digestsAndMark from "./migrations/007-digests-and-mark.sql" with { type: "text" };
 
 interface Migration {
   readonly number: number;
@@ -12,7 +13,10 @@ interface Migration {
  * In order; the file's user_version is the number of the last one that it has. The numbers 1 to 5 were used before 1.0.0, and
  * are not used again: no migration has the tables of such a file.
  */
-export const allMigrations: readonly Migration[] = [{ number: 6, sql: tables }];
+export const allMigrations: readonly Migration[] = [
+  { number: 6, sql: tables },
+  { number: 7, sql: digestsAndMark },
+];
 
 // "PLNT", in the file's header: distinguishes our files from other SQLite databases.
 const applicationId = 0x504c4e54;
