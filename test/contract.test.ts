@@ -116,7 +116,8 @@ describe("whatever the engine,", () => {
       await post(running.url, '{"id":7,"name":"Fern"}');
       const conflict = await post(running.url, '{"id":7,"name":"Oak"}');
       messages.push(((await conflict.json()) as { message: string }).message);
-      for (const head of ["", `Host: h\r\nX: ${"x".repeat(16_384)}\r\n`]) {
+      const large = `Host: h\r\nX: ${"x".repeat(16_384)}\r\n`;
+      for (const head of ["", "Host: h\r\nExpect: 200-ok\r\n", large]) {
         const { text } = await sendRaw(running.port, [`GET / HTTP/1.1\r\n${head}\r\n`]);
         messages.push(JSON.parse(text.split("\r\n\r\n")[1] ?? "").message);
       }

@@ -78,6 +78,7 @@ describe.each([
     ["bare line feeds", "GET /livez HTTP/1.1\nHost: localhost\n\n", 40030],
     ["a large head", `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${"x".repeat(17_000)}\r\n\r\n`, 43101],
     ["101 headers", `GET / HTTP/1.1\r\nHost: localhost\r\n${"A: b\r\n".repeat(100)}\r\n`, 43101],
+    ["an unknown Expect", `${head}Expect: 100-continue, x\r\nContent-Length: 9\r\n\r\n`, 41701],
     ["a length over the limit, before the body comes", `${head}Content-Length: 2001\r\n\r\n`, 41301],
   ])("a connection is closed, with an Error body, for %s", async (_, text, error) => {
     const answer = await sendRaw(target, [Buffer.from(text, "latin1")]);
@@ -100,6 +101,37 @@ describe.each([
     });
     await eventually(() => storedPlants(running.database).some(({ name }) => name === "gone"));
     expect((await sendRaw(target, [request])).text).toContain("Idempotent-Replayed: true");
+  });
+});
+
+describe("an unknown Expect", () => {
+  const request = (method: string, path: string) =>
+    `${method} ${path} HTTP/1.1\r\nHost: other.example\r\nX-Request-Id: mine\r\nExpect: x 100-continue\r\n\r\n`;
+
+  // Neither path, method, host nor credentials are right.
+  test.each(["public", "operator"] as const)(
+    "is refused before anything else on the %s listener",
+    async (listener) => {
+      await using running = await startTestService();
+      const port = listener === "public" ? running.port : Number(new URL(running.operatorUrl).port);
+      const { text } = await sendRaw(port, [request("DELETE", "/nowhere") + request("GET", "/livez")]);
+      expect(statuses(text)).toEqual([417]);
+      expect(errors(text)).toEqual([41701]);
+      expect(text).toContain("X-Request-Id: mine\r\n");
+    },
+  );
+
+  test("of a HEAD is refused without a body", async () => {
+    await using running = await startTestService();
+    const { text } = await sendRaw(running.port, [request("HEAD", "/livez")]);
+    expect(text).toStartWith("HTTP/1.1 417 Expectation Failed\r\n");
+    expect(text).toEndWith("\r\n\r\n");
+  });
+
+  test("in HTTP/1.0 is ignored", async () => {
+    await using running = await startTestService();
+    const { text } = await sendRaw(running.port, ["GET /livez HTTP/1.0\r\nExpect: x\r\n\r\n"]);
+    expect(statuses(text)).toEqual([200]);
   });
 });
 

@@ -97,7 +97,7 @@ describe("retries", () => {
     expect([sent.length, new Set(sent).size]).toEqual([3, 1]);
   });
 
-  test.each([400, 401, 403, 404, 405, 413, 415, 431])("do not follow %i", async (code) => {
+  test.each([400, 401, 403, 404, 405, 413, 415, 417, 431])("do not follow %i", async (code) => {
     const { client, sent } = clientOf([status(code)]);
     const error = await caught(client.createPlant(plant));
     expect(error).toBeInstanceOf(ServiceRefused);

@@ -183,6 +183,12 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
     remedy: "Send the body uncompressed and omit the header.",
     example: "The request must not have a Content-Encoding header.",
   },
+  "expectation-failed": {
+    error: 41701,
+    when: "the request has an `Expect` header other than `100-continue`",
+    remedy: "Omit the header, or send `Expect: 100-continue`.",
+    example: "The Expect header must be 100-continue, but is 200-ok.",
+  },
   "wrong-host": {
     error: 42101,
     when: "the `Host` header names a host that the operator listener does not accept",

@@ -51,6 +51,7 @@ export const reasonPhrases: Readonly<Record<number, string>> = {
   410: "Gone",
   413: "Content Too Large",
   415: "Unsupported Media Type",
+  417: "Expectation Failed",
   421: "Misdirected Request",
   429: "Too Many Requests",
   431: "Request Header Fields Too Large",
@@ -60,6 +61,7 @@ export const reasonPhrases: Readonly<Record<number, string>> = {
 const retryAfterSeconds = "1";
 // Not if the client gives it a weight of 0, which means "not acceptable" (RFC 9110, 12.5.1).
 const acceptsHtml = /(?:^|,)\s*text\/html\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))/i;
+const quotedCharactersMax = 100;
 const noHeaders: Headers = {};
 const secretEnd = "{secret}";
 const requestIdPrefixCharacters = 16;
@@ -221,6 +223,7 @@ export class Exchange implements BodyReader, LoggedRequest {
     const messages = {
       "not-http": `The request is not valid HTTP/1.1: ${reason}.`,
       "head-too-large": reason,
+      "expectation-failed": `The Expect header must be 100-continue, but is ${reason.slice(0, quotedCharactersMax)}.`,
       "body-too-large": `The body is over the limit of ${reason} bytes.`,
       "body-too-slow": `The body did not arrive within ${reason} s.`,
     };

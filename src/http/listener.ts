@@ -13,7 +13,7 @@ import { OpenStreams } from "./streaming.ts";
 import { readTlsFiles, type TlsPaths } from "./tls-files.ts";
 import type { Connection, RequestHandler } from "./wire/connection.ts";
 import type { WireFault } from "./wire/fields.ts";
-import type { Head } from "./wire/head.ts";
+import { ExpectationFailed, type Head } from "./wire/head.ts";
 import { WireServer } from "./wire/wire-server.ts";
 
 /** What the configuration says about a listener. */
@@ -129,7 +129,8 @@ export class Listener implements RequestHandler {
   }
 
   refuse(connection: Connection, fault: WireFault): void {
-    new Exchange(connection, undefined, this.#state).refuse(fault);
+    const head = fault instanceof ExpectationFailed ? fault.head : undefined;
+    new Exchange(connection, head, this.#state).refuse(fault);
   }
 
   /** Accepts no new connection, aborts streams, responds to what was sent, and closes what is left after the timeout. */

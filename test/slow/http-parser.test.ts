@@ -24,7 +24,18 @@ const names = [
 const values = [
   ...["h", "127.0.0.1:3000", "[::1]:80", "[zz]", "x:80:80", "%41", "%zz", "0", "00", "12", "007", "1 1"],
   ...["1, 1", "+1", "0x0", "chunked", "Chunked", "chunked, chunked", "gzip", "close", "x, Close"],
-  ...["keep-alive", "100-continue", "Bearer a", "", " ", "\t b c \t", "\u00e9", "a:b"],
+  ...[
+    "keep-alive",
+    "100-continue",
+    "100-Continue, 100-continue",
+    "x 100-continue",
+    "Bearer a",
+    "",
+    " ",
+    "\t b c \t",
+    "\u00e9",
+    "a:b",
+  ],
 ];
 const field = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom("Host: h", "X-A: b") },
@@ -169,7 +180,7 @@ async function nodes(texts: readonly string[]): Promise<Found[][]> {
 const known: [what: string, is: (text: string, found: readonly Found[]) => boolean][] = [
   ["a method that Node does not know", (_, found) => found.some(({ method }) => !METHODS.includes(method))],
   ["a tab after a length", (text) => /\r\ncontent-length:[ \t]*\d+[ ]*\t/i.test(text)],
-  ["an expectation that Node refuses", (text) => /\r\nexpect:(?![ \t]*100-continue[ \t]*\r\n)/i.test(text)],
+  ["an empty expectation, which Node refuses", (text) => /\r\nexpect:[ \t]*\r\n/i.test(text)],
 ];
 
 // Requests are smuggled past a proxy when two parsers disagree on one of them. So whatever our parser

@@ -176,6 +176,21 @@ describe("a body", () => {
   });
 });
 
+test("a connection whose client may still send a body that nobody asked for closes after the response", async () => {
+  const closing: boolean[] = [];
+  await using wire = new TestWire((connection, head) => {
+    closing.push(connection.closing);
+    respond(connection, head);
+  });
+  const client = await wire.connect();
+  // A client that was refused sends its next request here instead of the body, unless the connection closes.
+  client.send("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+  client.send(get);
+  await eventually(() => !client.isOpen || closing.length > 1);
+  expect(closing).toEqual([true]);
+  expect(client.received).toBe(emptyResponse);
+});
+
 test("an empty line before a request leaves the connection idle, even in two packets", async () => {
   using received = spyOn(Connection.prototype, "receive");
   await using wire = new TestWire(respond);

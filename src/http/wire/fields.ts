@@ -13,7 +13,12 @@ const isTokenByte = tableOf(/[!#$%&'*+.^_`|~0-9A-Za-z-]/);
 const isValueByte = tableOf(/[\t\x20-\x7e\x80-\xff]/);
 
 /** Why a request cannot be read. */
-export type WireFaultKind = "not-http" | "head-too-large" | "body-too-large" | "body-too-slow";
+export type WireFaultKind =
+  | "not-http"
+  | "head-too-large"
+  | "expectation-failed"
+  | "body-too-large"
+  | "body-too-slow";
 
 /** What is wrong with what arrived, in words for the sender. */
 export class WireFault {

@@ -47,6 +47,45 @@ describe("a request's head", () => {
     (host) => expect(parse("GET / HTTP/1.1", `Host: ${host}`)).toBeInstanceOf(WireFault),
   );
 
+  test.each([
+    ["100-continue", true],
+    ["100-CONTINUE", true],
+    ["100-continue, 100-Continue", true],
+    ["100-continue\r\nExpect: 100-continue", true],
+    ["\r\nExpect: 100-continue", true],
+    ["100-continue ,\t, ", true],
+    ["", false],
+    [", ,", false],
+  ])("may have the Expect %j", (value, expectsContinue) => {
+    expect(good("POST / HTTP/1.1", "Host: h", `Expect: ${value}`).expectsContinue).toBe(expectsContinue);
+  });
+
+  test.each([
+    "x",
+    "x 100-continue",
+    "100-continue x",
+    "x, 100-continue",
+    "100-continue, x",
+    "100-continue\r\nExpect: x",
+    "x\r\nExpect:",
+    "100-continue 100-continue",
+    "100-continue;q=1",
+    "100-continued",
+    '"100-continue"',
+  ])("may not have the Expect %j", (value) => {
+    const fault = parse("GET / HTTP/1.1", "Host: h", `Expect: ${value}`);
+    expect(fault).toMatchObject({ kind: "expectation-failed", head: { method: "GET" } });
+  });
+
+  test("may have any Expect in HTTP/1.0, where it means nothing", () => {
+    expect(good("POST / HTTP/1.0", "Expect: x").expectsContinue).toBe(false);
+    expect(good("POST / HTTP/1.0", "Expect: 100-continue").expectsContinue).toBe(false);
+  });
+
+  test("that is not HTTP/1.1 is refused for that, whatever it expects", () => {
+    expect(parse("GET / HTTP/1.1", "Expect: x")).toMatchObject({ kind: "not-http" });
+  });
+
   const refused: [string, ...string[]][] = [
     ["no version", "GET /"],
     ["a target whose host is none", "GET http://x:abc/ HTTP/1.1", "Host: h"],

@@ -15,12 +15,15 @@ export interface RequestLine {
   readonly host: string | undefined;
 }
 
+/** What the client expects before it sends the body. RFC 9110 (10.1.1) defines 100-continue alone. */
+export type Expectation = "none" | "100-continue" | "unknown";
+
 /** Where the body ends, and whether the connection persists. */
 export interface Framing {
   readonly contentLength: number | undefined;
   readonly chunked: boolean;
   readonly keepAlive: boolean;
-  readonly expectsContinue: boolean;
+  readonly expectation: Expectation;
   /** The value of the host header. */
   readonly hostField: string | undefined;
 }
@@ -35,7 +38,7 @@ export class Head {
   readonly contentLength: number | undefined;
   readonly chunked: boolean;
   readonly keepAlive: boolean;
-  readonly expectsContinue: boolean;
+  readonly expectation: Expectation;
   readonly hostField: string | undefined;
   readonly #fields: Fields;
 
@@ -53,9 +56,13 @@ export class Head {
     this.contentLength = contentLength;
     this.chunked = framing.chunked;
     this.keepAlive = framing.keepAlive;
-    this.expectsContinue = framing.expectsContinue;
+    this.expectation = framing.expectation;
     this.hostField = framing.hostField;
     this.#fields = fields;
+  }
+
+  get expectsContinue(): boolean {
+    return this.expectation === "100-continue";
   }
 
   /**
@@ -73,6 +80,19 @@ export class Head {
   }
 }
 
+/**
+ * The head is valid HTTP/1.1, but expects something that the service does not do. To ignore it would not be safe: a proxy that
+ * reads the same header as 100-continue may then send its next request in place of the body (CVE-2024-24791).
+ */
+export class ExpectationFailed extends WireFault {
+  readonly head: Head;
+
+  constructor(head: Head) {
+    super(head.header("expect") ?? "", "expectation-failed");
+    this.head = head;
+  }
+}
+
 // The target is a path, an absolute address, or the asterisk of OPTIONS.
 const requestLine =
   /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) (\/[\x21-\x7e]*|[hH][tT][tT][pP][sS]?:\/\/[\x21\x22\x24-\x2e\x30-\x3e\x40-\x7e][\x21-\x7e]*|\*) HTTP\/1\.([01])$/;
@@ -80,6 +100,9 @@ const requestLine =
 const hostShape = /^(?:\[([0-9A-Fa-f:.]+)\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)(?::\d*)?$/;
 const absoluteTarget = /^https?:\/\/([^/?#]*)/i;
 const closeOption = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
+// Elements of a list may be empty (RFC 9110, 5.6.1), and the same expectation twice is one.
+const emptyList = /^[ \t,]*$/;
+const continueList = /^[ \t,]*100-continue[ \t]*(?:,[ \t]*(?:100-continue[ \t]*)?)*$/i;
 const carriageReturn = 0x0d;
 const lineFeed = 0x0a;
 // How a content-length may be written.
@@ -158,7 +181,9 @@ export function parseHead(text: string, bytes: Uint8Array, offset: number, befor
   if (!isKnown && line.host !== undefined && !isHost(line.host))
     return new WireFault("the target has no valid host");
   const framing = readFraming(line.isHttp11, fields, before?.hostField);
-  return framing instanceof WireFault ? framing : new Head(line, fields, framing);
+  if (framing instanceof WireFault) return framing;
+  const head = new Head(line, fields, framing);
+  return head.expectation === "unknown" ? new ExpectationFailed(head) : head;
 }
 
 /**
@@ -221,9 +246,16 @@ function readFraming(isHttp11: boolean, fields: Fields, knownHost: string | unde
     contentLength: length === undefined ? undefined : Number(length),
     chunked: transferEncoding !== undefined,
     keepAlive: isHttp11 && (connection === undefined || !closeOption.test(connection)),
-    expectsContinue: isHttp11 && fields.getForWire("expect")?.toLowerCase() === "100-continue",
+    expectation: readExpectation(isHttp11, fields),
     hostField: host,
   };
+}
+
+function readExpectation(isHttp11: boolean, fields: Fields): Expectation {
+  const value = fields.getForWire("expect");
+  // HTTP/1.0 has none, and a server ignores one there (RFC 9110, 10.1.1).
+  if (!isHttp11 || value === undefined || emptyList.test(value)) return "none";
+  return continueList.test(value) ? "100-continue" : "unknown";
 }
 
 function isHost(text: string): boolean {
