@@ -374,6 +374,22 @@ describe("nobody gets in", () => {
   });
 });
 
+const posts = operatorRoutes.filter(({ method }) => method === "POST").map(({ path }) => path);
+test.each(posts)("an encoded body is refused by POST %s", async (path) => {
+  const { token, secret } = await createToken(crypto.randomUUID(), {
+    scopes: ["plants:create", "operator"],
+  });
+  const headers = {
+    ...bearer(secret),
+    "Content-Type": "application/json",
+    "Content-Encoding": "gzip",
+  };
+  const target = path.replaceAll(/\{\w+\}/g, token.id);
+  const body = Bun.gzipSync('{"id":667,"name":"encoded"}\n');
+  const response = await fetch(running.operatorUrl + target, { method: "POST", headers, body });
+  expect(await response.json()).toMatchObject({ error: 41502 });
+});
+
 test("a browser gets the console with 404 at an unknown path, and everyone else the Error body", async () => {
   const page = await (await fetch(running.operatorUrl)).text();
   const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";

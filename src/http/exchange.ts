@@ -177,9 +177,11 @@ export class Exchange implements BodyReader, LoggedRequest {
 
   /**
    * `bytesMax` in place of the listener's own limit.
+   * @throws HttpError the body is encoded, such as compressed.
    * @throws BodyNotReceived whichever way the request ended, so that a handler can undo what it began.
    */
-  body(bytesMax?: number): Promise<Uint8Array> {
+  async body(bytesMax?: number): Promise<Uint8Array> {
+    if (this.header("content-encoding") !== undefined) throw new HttpError("encoded-body");
     return new Promise((received, reject) =>
       this.readBody({ received, notReceived: () => reject(new BodyNotReceived()) }, bytesMax),
     );
