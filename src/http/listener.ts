@@ -54,6 +54,9 @@ export interface ListenerParts {
 // While clients send faster than they are refused, a turn of the event loop does not end, and the queue would never be written.
 const requestsPerFlush = 500;
 const portMax = 65_535;
+// These names always mean this machine (RFC 6761, 6.3). Other characters are not allowed in them, although a Host header may have
+// some: whoever reads a name up to a NUL would take `evil.example%00.localhost` for evil.example.
+const localName = /^(?:[a-z0-9.-]+\.)?localhost$/;
 
 /** Serves a table of routes, and the health checks, over HTTP/1.1. */
 export class Listener implements RequestHandler {
@@ -148,7 +151,7 @@ function isOneOf(names: readonly string[], header: string | undefined): boolean 
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/.exec(header ?? "");
   if (Number(match?.[3] ?? 0) > portMax) return false;
   const name = (match?.[1] ?? match?.[2] ?? "").toLowerCase();
-  if (name === "localhost" || name.endsWith(".localhost") || isIP(name) !== 0) return true;
+  if (localName.test(name) || isIP(name) !== 0) return true;
   return name !== "" && names.includes(name);
 }
 
