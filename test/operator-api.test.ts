@@ -1,7 +1,5 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { once } from "node:events";
-import { connect } from "node:net";
 import { type Scope, scopes } from "../src/access/scopes.ts";
 import { accessToken, eventually, operatorToken, post, sendRaw, startTestService } from "./harness.ts";
 import { operatorRoutes } from "./routes.ts";
@@ -412,35 +410,4 @@ test("a browser gets the console with 404 at an unknown path, and everyone else 
   }
   expect(await (await at("/nowhere", browser, "POST")).json()).toMatchObject({ error: 40401 });
   expect(await (await at("/api/plants", browser, "DELETE")).json()).toMatchObject({ error: 40501 });
-});
-
-test("an export that nobody reads ends when its token is revoked, and makes room for another", async () => {
-  const exportsMax = 8;
-  const name = "x".repeat(60_000);
-  const ids = Array.from({ length: 150 }, (_, index) => index + 10_000);
-  await Promise.all(ids.map((id) => post(running.url, JSON.stringify({ id, name }))));
-  const { token, secret } = await createToken("idle reader", { scopes: ["operator:read"] });
-  const askForExport = async () => {
-    const socket = connect({ port: Number(new URL(running.operatorUrl).port), host: "127.0.0.1" });
-    const closed = new Promise((resolve) => socket.on("error", () => {}).on("close", resolve));
-    await once(socket, "connect");
-    // It reads nothing.
-    socket.pause();
-    socket.write(`GET /api/export HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${secret}\r\n\r\n`);
-    return { socket, closed };
-  };
-  const clients = await Promise.all(Array.from({ length: exportsMax }, askForExport));
-  const exported = async () => {
-    const response = await request("/api/export");
-    await response.arrayBuffer();
-    return response.status;
-  };
-  await eventually(async () => (await exported()) === 503, "eight exports to run");
-  const link = running.operatorUrl + (await send("/api/exports", {}))["url"];
-  expect((await fetch(link)).status).toBe(503);
-  await send(`/api/tokens/${token.id}/revoke`);
-  await eventually(async () => (await exported()) === 200, "an export to be possible again");
-  expect((await fetch(link)).status).toBe(200);
-  for (const { socket } of clients) socket.resume();
-  await Promise.all(clients.map(({ closed }) => closed));
 });

@@ -140,3 +140,20 @@ test.each<[which: string, error: number | undefined, ending: (token: string) => 
   // The service may learn only later that a client has gone away.
   await eventually(async () => (await send("")).status === 200);
 });
+
+test("slow uploads of one token leave half of the imports to others", async () => {
+  const secret = await createToken("slow uploader");
+  const port = Number(new URL(running.operatorUrl).port);
+  const fields = `Host: localhost\r\nAuthorization: Bearer ${secret}\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked`;
+  const head = `POST /api/imports HTTP/1.1\r\n${fields}\r\n\r\n`;
+  const upload = (meanwhile: () => Promise<unknown>) =>
+    sendRaw(port, [head, untilContinue, meanwhile, "0\r\n\r\n"]);
+  const message =
+    "This token already has 2 imports running, and one token may have at most half of the 4. Try again when one has finished.";
+  await upload(() =>
+    upload(async () => {
+      expect(await send(line(61), secret)).toEqual({ status: 503, error: 50301, message } as never);
+      expect(await send(line(61))).toMatchObject({ status: 200 });
+    }),
+  );
+});

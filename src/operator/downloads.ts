@@ -45,13 +45,12 @@ export class Downloads<Target> {
     return secret;
   }
 
-  /** By the link in the path. @throws HttpError it was used, has expired, or its caller is no longer allowed. */
-  follow(exchange: Exchange): Download<Target> {
+  /** The download of the link in the path. @throws HttpError it was used, has expired, or its caller is no longer allowed. */
+  find(exchange: Exchange): Download<Target> {
     // It would use up the link, and there is nothing to say before the content.
     if (exchange.method === "HEAD")
       throw new HttpError("no-such-method", "A download link supports only GET.", { Allow: "GET" });
     const link = this.#links.get(exchange.parameter);
-    this.#links.delete(exchange.parameter);
     if (link === undefined || link.expiresMs < performance.now() || !link.download.isAllowed())
       throw new HttpError(
         "no-such-path",
@@ -60,6 +59,13 @@ export class Downloads<Target> {
     // For the log: this request has no token.
     exchange.caller = link.download.caller;
     return link.download;
+  }
+
+  /** The same, and uses up the link. @throws HttpError as `find` does. */
+  follow(exchange: Exchange): Download<Target> {
+    const download = this.find(exchange);
+    this.#links.delete(exchange.parameter);
+    return download;
   }
 }
 

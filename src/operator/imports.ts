@@ -12,6 +12,7 @@ import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { Outcome } from "../plants/plant-store.ts";
 import { idConflict, Refusal } from "../plants/refusals.ts";
 import { recordAction } from "./audit.ts";
+import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import type { OperatorParts } from "./operator-parts.ts";
 import { readQuery, readText } from "./parameters.ts";
 
@@ -22,7 +23,7 @@ type LineOutcome = "created" | "replayed" | { readonly error: number; readonly m
 
 const bodyBytesMin = 1024 * 1024;
 const bodyRowsMin = 8;
-const runningMax = 4;
+const importsMax = 4;
 // One batch: more would only crowd out the plants of other clients.
 const linesMax = 1000;
 // How long lines may wait for the rate limit. After that the response has what was done, and the caller sends the rest.
@@ -39,26 +40,20 @@ const invalidToken = { "WWW-Authenticate": 'Bearer realm="plant-store", error="i
  */
 export function importRoute(parts: ImportParts, lineBytesMax: number): Route {
   const bodyBytesMax = Math.max(bodyBytesMin, bodyRowsMin * lineBytesMax);
-  let running = 0;
+  const running = new ConcurrencyLimit("imports", importsMax);
   return route("POST", "/api/imports", "plants:create", async (exchange, caller) => {
     // Like every route here that is for people: a program's token cannot fill the audit trail.
     if (!allows(caller.scopes, "operator:read")) return exchange.deny("lacks-scope", "operator:read");
     const file = readText(readQuery(exchange.query, ["file"]), "file");
     const isAllowed = parts.gate.watch(exchange.header("authorization"), "plants:create");
     exchange.refuseWhileDraining();
-    if (running >= runningMax)
-      throw new HttpError("too-busy", `${runningMax} imports are already running. Try again in a moment.`);
-    running++;
-    try {
-      const body = await exchange.body(bodyBytesMax);
-      if (file !== undefined)
-        await recordAction(parts.audit, exchange, caller, "import.started", file.slice(0, 200));
-      exchange.json({
-        outcomes: await importLines(parts, body, { lineBytesMax, exchange, caller, isAllowed }),
-      });
-    } finally {
-      running--;
-    }
+    using _running = running.start(caller);
+    const body = await exchange.body(bodyBytesMax);
+    if (file !== undefined)
+      await recordAction(parts.audit, exchange, caller, "import.started", file.slice(0, 200));
+    exchange.json({
+      outcomes: await importLines(parts, body, { lineBytesMax, exchange, caller, isAllowed }),
+    });
   });
 }
 

@@ -18,6 +18,7 @@ import {
   StaleCursor,
 } from "../plants/plant-archive.ts";
 import { recordAction } from "./audit.ts";
+import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import { type Download, Downloads, sendFile } from "./downloads.ts";
 import {
   filterParameters,
@@ -84,44 +85,36 @@ export function plantRoutes(archive: PlantArchive, audit: AuditTrail): readonly 
  */
 export function exportRoutes(archive: PlantArchive, audit: AuditTrail, gate: Gate): readonly Route[] {
   const downloads = new Downloads<Export>(gate, "operator:read");
-  let running = 0;
-  const send = async (exchange: Exchange, start: () => Download<Export>): Promise<void> => {
+  const running = new ConcurrencyLimit("exports", exportsMax);
+  const send = async (exchange: Exchange, caller: Caller, start: () => Download<Export>): Promise<void> => {
     exchange.refuseWhileDraining();
-    if (running >= exportsMax)
-      throw new HttpError(
-        "too-busy",
-        `${exportsMax} exports are already running. Try again when one has finished.`,
-      );
-    running++;
-    try {
-      // Only now: a link works once, and not at all if the export is refused.
-      const download = start();
-      const { format, filter } = download.target;
-      const detail = [format, filterText(filter)].filter((part) => part !== "").join(", ");
-      // Before the first row is sent.
-      if (exchange.method !== "HEAD")
-        await recordAction(audit, exchange, download.caller, "export.started", "plants", detail);
-      const { contentType, extension } = exportFormats[format];
-      const name = `plants-${new Date().toISOString().slice(0, 10)}.${extension}`;
-      const pages = pagesOf(archive, filter, rowsPerPage);
-      await sendFile(exchange, download, { name, contentType }, formatPages(pages, exportFormats[format]));
-    } finally {
-      running--;
-    }
+    using _running = running.start(caller);
+    // Only now: a link works once, and not at all if too many exports are running.
+    const download = start();
+    const { format, filter } = download.target;
+    const detail = [format, filterText(filter)].filter((part) => part !== "").join(", ");
+    // Before the first row is sent.
+    if (exchange.method !== "HEAD")
+      await recordAction(audit, exchange, caller, "export.started", "plants", detail);
+    const { contentType, extension } = exportFormats[format];
+    const name = `plants-${new Date().toISOString().slice(0, 10)}.${extension}`;
+    const pages = pagesOf(archive, filter, rowsPerPage);
+    await sendFile(exchange, download, { name, contentType }, formatPages(pages, exportFormats[format]));
   };
   return [
     route("GET", "/api/export", "operator:read", (exchange, caller) => {
       const requested = readExport(readQuery(exchange.query, exportParameters));
-      return send(exchange, () => downloads.start(exchange, caller, requested));
+      return send(exchange, caller, () => downloads.start(exchange, caller, requested));
     }),
     route("POST", "/api/exports", "operator:read", async (exchange, caller) => {
       const requested = readExport(await readBody(exchange, exportParameters));
       const secret = downloads.createLink(exchange, caller, requested);
       exchange.json({ url: `/api/exports/${secret}` }, 201);
     }),
-    route("GET", "/api/exports/{secret}", "none", (exchange) =>
-      send(exchange, () => downloads.follow(exchange)),
-    ),
+    route("GET", "/api/exports/{secret}", "none", (exchange) => {
+      const { caller } = downloads.find(exchange);
+      return send(exchange, caller, () => downloads.follow(exchange));
+    }),
   ];
 }
 

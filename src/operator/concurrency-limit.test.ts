@@ -1,0 +1,28 @@
+import { expect, test } from "bun:test";
+import type { Caller } from "../access/gate.ts";
+import { ConcurrencyLimit } from "./concurrency-limit.ts";
+
+const callerNamed = (name: string): Caller => ({ name, scopes: [], expiresAtMs: undefined });
+const one = callerNamed("one");
+
+test("a caller gets half of the limit", () => {
+  const limit = new ConcurrencyLimit("exports", 4);
+  limit.start(one);
+  limit.start(one);
+  expect(() => limit.start(one)).toThrow("This token already has 2 exports running");
+});
+
+test("others get the rest of the limit, and no more", () => {
+  const limit = new ConcurrencyLimit("exports", 4);
+  for (const name of ["one", "one", "two", "three"]) limit.start(callerNamed(name));
+  expect(() => limit.start(callerNamed("four"))).toThrow("4 exports are already running");
+});
+
+test("what has ended counts no longer", () => {
+  const limit = new ConcurrencyLimit("exports", 4);
+  for (let turn = 0; turn < 10; turn++) {
+    using _first = limit.start(one);
+    using _second = limit.start(one);
+  }
+  expect(() => limit.start(one)).not.toThrow();
+});
