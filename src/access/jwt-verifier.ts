@@ -58,7 +58,7 @@ export class JwtVerifier {
   isPlausible(jwt: string, nowMs: number): boolean {
     try {
       const { alg, typ, kid } = partOf(jwt, 0);
-      const { iss, aud, exp } = partOf(jwt, 1);
+      const { iss, aud, exp, nbf, iat } = partOf(jwt, 1);
       return (
         algorithms.includes(alg as string) &&
         types.includes((typ as string).toLowerCase()) &&
@@ -66,7 +66,8 @@ export class JwtVerifier {
         iss === this.#settings.issuer &&
         [aud].flat().includes(this.#settings.audience) &&
         typeof exp === "number" &&
-        exp * 1000 > nowMs
+        exp * 1000 > nowMs &&
+        [exp, nbf, iat].every(isFiniteOrAbsent)
       );
     } catch {
       return false;
@@ -134,6 +135,11 @@ function holderName(holder: string): string {
 // A token may leave the key's id out; jose then looks for the one key that matches.
 function mayHave(keySet: KeySet | undefined, kid: string | undefined): boolean {
   return keySet !== undefined && (kid === undefined || keySet.provider.keys.some((key) => key.kid === kid));
+}
+
+// JSON has no infinity, but 1e999 is read as one: a token that expires then would never expire.
+function isFiniteOrAbsent(time: unknown): boolean {
+  return time === undefined || Number.isFinite(time);
 }
 
 function partOf(jwt: string, index: number): Readonly<Record<string, unknown>> {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, mock, spyOn, test } from "bun:test";
-import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
+import { CompactSign, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
 import { eventually } from "../../test/harness.ts";
 import { Gate } from "./gate.ts";
 import { callerOf, JwtVerifier, type OidcSettings } from "./jwt-verifier.ts";
@@ -247,6 +247,25 @@ describe("a verified token", () => {
     await admit(await sign(one));
     gate.update([]);
     expect([accepted.size, known(jwt)]).toEqual([10_000, "unverified"]);
+  });
+
+  // Not by JSON.stringify, which has no word for infinity.
+  const signTimes = (times: string) => {
+    const claims = `{"iss":"${settings.issuer}","aud":"plants","sub":"alice","scope":"operator",${times}}`;
+    return new CompactSign(new TextEncoder().encode(claims))
+      .setProtectedHeader({ alg: one.alg, kid: one.kid, typ: "JWT" })
+      .sign(one.privateKey);
+  };
+  test.each(['"exp":1e999', '"exp":1e12,"nbf":-1e999', '"exp":1e12,"iat":1e999'])(
+    "has no time that is not finite: %s is refused",
+    async (times) => {
+      const { admit } = await start([one.jwk]);
+      expect(await admit(await signTimes(times))).toBe("bad-credentials");
+    },
+  );
+  test("may expire in the far future", async () => {
+    const { admit } = await start([one.jwk]);
+    expect(await admit(await signTimes('"exp":1e12,"nbf":0,"iat":0'))).toMatchObject(alice);
   });
 
   const names: [JWTPayload, string | undefined][] = [
