@@ -22,6 +22,15 @@ const confusing: Record<string, string> = {
   "half of a surrogate pair": "green\ud83c",
   "an emoji": "greenhouse 🌱",
   "a look-alike of an apostrophe": "operator\u02bb",
+  "a modifier letter apostrophe": "operator\u02bc",
+  "a saltillo, which looks like an apostrophe": "operator\ua78c",
+  "a modifier letter acute accent": "operator\u02ca",
+  "a dental click, which looks like a bar": "north\u01c0south",
+  "a lateral click, which looks like two bars": "north\u01c1south",
+  "a retroflex click, which looks like an exclamation mark": "operator\u01c3",
+  "a glottal stop, which looks like a question mark": "operator\u0294",
+  "a capital glottal stop": "operator\u0241",
+  "a letter um, which looks like an ampersand": "a\ua778b",
   "punctuation outside ASCII": "green\u2010house",
   "a space in front": " x",
   "a space at the end": "x ",
@@ -33,9 +42,11 @@ const confusing: Record<string, string> = {
   "a Cyrillic letter among Latin ones": "gr\u0435enhouse",
   "a Latin letter among Cyrillic ones": "тепли\u0063а",
 };
-test("a token's name cannot be one that people could take for another, with an id's shape, reserved, or too long", () => {
-  for (const [what, name] of Object.entries(confusing))
-    expect([what, findNameProblem(name)]).toEqual([what, expect.stringContaining("in NFKC form.")]);
+test.each(Object.entries(confusing))("a token's name cannot have %s", (_, name) => {
+  expect(findNameProblem(name)).toContain("in NFKC form.");
+});
+
+test("a token's name cannot be reserved, have an id's shape, or be too long", () => {
   for (const name of ["preset", "PRESET-access", "preset-operator", "oidc:me", "OS:root"])
     expect(findNameProblem(name)).toBe(`The name "${name}" is reserved. Choose another.`);
   expect(findNameProblem("0123abcd")).toContain("looks like a token's id");

@@ -1,6 +1,8 @@
 const charactersMax = 64;
-// Invisible, or a letter that belongs to no script and looks like an apostrophe or another mark.
-const forbidden = /\p{Default_Ignorable_Code_Point}|(?=\p{L})\p{scx=Common}|[^\p{L}\p{M}\p{Nd} -~]/u;
+// Invisible, or a letter that looks like an apostrophe or another mark: one that belongs to no script, a Latin one without case
+// (such as a modifier letter or a click), or one of those with case that Unicode's confusables.txt has for ASCII punctuation.
+const forbidden =
+  /\p{Default_Ignorable_Code_Point}|(?=\p{L})\p{scx=Common}|(?=[\p{Lm}\p{Lo}])\p{scx=Latin}|[\u0241\u0242\ua778\ua78b\ua78c]|[^\p{L}\p{M}\p{Nd} -~]/u;
 const strayMark = /(?<![\p{L}\p{M}\p{Nd}])\p{M}/u;
 const straySpace = /^ | $| {2}/;
 const latinLetter = /(?=\p{L})\p{scx=Latin}/u;
