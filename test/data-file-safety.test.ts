@@ -3,17 +3,22 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   copyFileSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   readlinkSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
-import { serve } from "./command.ts";
+import { readMarker } from "../src/storage/sqlite/failure-marker.ts";
+import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
+import { DataFileReplaced } from "../src/storage/store.ts";
+import { main, serve, start, untilListening } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
 import {
   accessToken,
@@ -25,7 +30,7 @@ import {
   storedPlants,
   temporaryFolder,
 } from "./harness.ts";
-import { lacks } from "./lacks.ts";
+import { lacks, lacksMounts } from "./lacks.ts";
 import { runInProcess } from "./terminal.ts";
 
 const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
@@ -176,6 +181,45 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     expect((await service.ended()).code).toBe(128 + constants.signals.SIGTERM);
     expect(storedPlants(copy)).toHaveLength(1);
   });
+
+  test.each([
+    ["deleted", (file: string) => rmSync(file)],
+    ["overwritten", (file: string) => writeFileSync(file, Buffer.alloc(8192))],
+  ])("(%s) just before the store is closed is noticed by a last look", async (_, lose) => {
+    const store = new SqliteStore(file);
+    const plant = { id: 1n, name: "fern", tag: undefined };
+    await store.plants.create([{ plant, createdBy: "test" }], Date.now());
+    lose(file);
+    await store[Symbol.asyncDispose]();
+    expect(await store.failure).toBeInstanceOf(DataFileReplaced);
+    expect(readMarker(file)).toBe("replaced");
+    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+  });
+
+  test.skipIf(lacksMounts())(
+    "(on another file system, with the same inode number) is noticed by its device",
+    async () => {
+      const disk = join(folder, "disk");
+      mkdirSync(disk);
+      // Each tmpfs numbers its inodes from 1 on. So one that is mounted over the first soon has a file with the same number.
+      const script = `
+        mount -t tmpfs none ${disk}
+        ${process.execPath} ${main} serve --database ${disk}/plants.db &
+        while [ ! -e ${folder}/mount-now ]; do sleep 0.05; done
+        inode=$(stat -c %i ${disk}/plants.db)
+        mount -t tmpfs none ${disk}
+        until [ "$(stat -c %i ${disk}/plants.db)" = "$inode" ]; do mv ${disk}/plants.db ${disk}/$((n += 1)) 2>/dev/null; : > ${disk}/plants.db; done
+        wait`;
+      await using service = await untilListening(
+        start("unshare", ["-rm", "sh", "-c", script], { environment, ownGroup: true }),
+      );
+      using _group = { [Symbol.dispose]: () => process.kill(-(service.child.pid ?? 0), "SIGKILL") };
+      expect(await create(service.url, 1)).toBe(200);
+      writeFileSync(join(folder, "mount-now"), "");
+      await eventually(() => service.err().includes(lostInLog));
+      expect(service.err()).toContain("The data file was deleted or replaced while it was open.");
+    },
+  );
 
   test("is reported in the log if the failure marker cannot be written", async () => {
     const data = join(folder, "data");

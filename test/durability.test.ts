@@ -1,6 +1,17 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { openWriter } from "../src/storage/sqlite/writing/open-writer.ts";
@@ -103,6 +114,16 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
     expect([statSync(`${file}-wal`).size > 0, existsSync(`${file}.failure.json`)]).toEqual([true, rebuilt]);
     expect(reopen(file)).toEqual({ rebuilt });
     expect(storedPlants(file)).toHaveLength(3);
+  });
+
+  test("in a start that creates the tables is a failed sync: the WAL and the marker stay", async () => {
+    const syncs = recordSyncs(folder, "-wal", "once");
+    syncs.failFromNowOn();
+    const { code, err } = await plantStore(["serve", "--database", file], syncs);
+    expect(code).toBe(1);
+    expect(err).toContain("SQLITE_IOERR");
+    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+    expect(existsSync(`${file}.failure.json`)).toBe(true);
   });
 
   test("in a command keeps the WAL, and one of what a running service has committed keeps it from writing", async () => {
@@ -218,6 +239,43 @@ describe.skipIf(lacksShim)("what is synced", () => {
     expect(syncs.paths().slice(copied)).toEqual(expect.arrayContaining(folders));
   });
 });
+
+test.skipIf(lacksShim)("a copy that is damaged while it becomes a new store is not restored", async () => {
+  await crashedStore(file, 60);
+  const backup = join(folder, "backup.db");
+  const restored = join(folder, "restored.db");
+  expect((await runInProcess(["backup", backup, "--database", file])).code).toBe(0);
+  // The copy has been checked once, when its new store id is written.
+  const syncs = recordSyncs(folder, ".partial-wal", "hang");
+  syncs.failFromNowOn();
+  const restoring = plantStore(["restore", backup, "--database", restored], syncs);
+  await eventually(() => syncs.paths().includes(`${restored}.partial-wal`));
+  damageIdIndex(`${restored}.partial`);
+  syncs.failNoMore();
+  const { code, err } = await restoring;
+  expect(code).toBe(1);
+  expect(err).toContain("The copy is damaged");
+  expect(existsSync(restored)).toBe(false);
+});
+
+/** Changes the first entry of the index of ids, which is on one page, as a disk might. */
+function damageIdIndex(path: string): void {
+  const bytes = readFileSync(path);
+  const pageBytes = bytes.readUInt16BE(16);
+  const root = rootPage(path, "sqlite_autoindex_plants_1");
+  const end = root * pageBytes;
+  const file = openSync(path, "r+");
+  writeSync(file, Buffer.from([(bytes[end - 1] ?? 0) ^ 0x40]), 0, 1, end - 1);
+  closeSync(file);
+}
+
+function rootPage(path: string, index: string): number {
+  using database = new Database(path, { readonly: true });
+  const select = database.query<{ rootpage: number }, [string]>(
+    "SELECT rootpage FROM sqlite_schema WHERE name = ?",
+  );
+  return select.get(index)?.rootpage ?? 0;
+}
 
 test.skipIf(lacksShim)(
   "while an fsync of the WAL hangs, probes are answered, no plant is acknowledged, and none is readable before it is durable",

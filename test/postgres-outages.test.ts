@@ -109,6 +109,22 @@ describe("a database that cannot be reached", () => {
     expect(err).not.toContain("secret");
   });
 
+  test("on the host that was the primary is looked for on the others", async () => {
+    using before = await proxied();
+    using after = await proxied();
+    const hosts = `127.0.0.1:${before.port},127.0.0.1:${after.port}`;
+    const options = { databasePassword: undefined, allowUnsafeDatabase: true };
+    const cluster = new Server(database.replace(/127\.0\.0\.1:\d+/, hosts), options);
+    after.refuse();
+    await cluster.findPrimary();
+    // No connection to it is open that could be lost: the next one already fails to connect.
+    before.refuse();
+    after.accept();
+    await using connections = new Connections({ server: cluster, count: 1, statementMsMax: 10_000 });
+    expect(await connections.query({ text: "SELECT 1" })).toEqual([["1"]]);
+    expect(before.refused()).toBeGreaterThan(0);
+  });
+
   test("on one of its hosts is used on another", async () => {
     await using running = await startTestService({}, database.replace("127.0.0.1", "127.0.0.1:1,127.0.0.1"));
     expect((await create(running, 1)).status).toBe(200);

@@ -193,6 +193,22 @@ test("a response that is not from a plant store is reported as such", async () =
   expect(moved).toMatchObject({ status: 302, message: expect.stringContaining("a redirect to https://x/") });
 });
 
+test("a redirect is reported, not followed: a POST would become a GET, and its answer would count as a plant", async () => {
+  const requested: string[] = [];
+  await using server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch({ method, url }) {
+      requested.push(`${method} ${new URL(url).pathname}`);
+      if (url.endsWith("/moved")) return Response.json({ name: "a" });
+      return new Response(null, { status: 302, headers: { Location: "/moved" } });
+    },
+  });
+  const client = new PlantStoreClient({ ...limits, baseUrl: server.url });
+  expect(await caught(client.createPlant(plant))).toMatchObject({ status: 302 });
+  expect(requested).toEqual(["POST /plants"]);
+});
+
 test.each([
   { token: "a\r\nX: y" },
   { token: undefined },

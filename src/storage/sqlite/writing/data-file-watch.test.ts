@@ -108,6 +108,15 @@ test.each([
       copyFileSync(store.copy, store.path);
     },
   ],
+  [
+    "a data file that was truncated after a checkpoint changed its header",
+    "data file",
+    () => {
+      store.write(20);
+      store.checkpoint("PASSIVE");
+      truncateSync(store.path, 20_000);
+    },
+  ],
   ["a data file that was truncated within its header", "data file", () => truncateSync(store.path, 50)],
   ["a data file that was truncated after it", "data file", () => truncateSync(store.path, 20_000)],
   ["a WAL that was truncated between frames", "WAL", () => truncateSync(`${store.path}-wal`, 9000)],
