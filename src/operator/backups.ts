@@ -4,15 +4,15 @@ import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { requestIds } from "../http/request-log.ts";
 import { type Route, route } from "../http/route.ts";
-import { recordAction } from "./audit.ts";
+import type { ActionRecorder } from "./audit.ts";
 import { Downloads, sendFile } from "./downloads.ts";
 import type { BackupStore, OperatorParts } from "./operator-parts.ts";
 import { isoTime, readBody, wrong } from "./parameters.ts";
 
-type BackupParts = Pick<OperatorParts, "backupStore" | "audit" | "gate" | "events">;
+type BackupParts = Pick<OperatorParts, "backupStore" | "gate" | "events">;
 
-export function backupRoutes(parts: BackupParts): readonly Route[] {
-  const backups = new Backups(parts);
+export function backupRoutes(parts: BackupParts, actions: ActionRecorder): readonly Route[] {
+  const backups = new Backups(parts, actions);
   const downloads = new Downloads<string>(parts.gate, "operator");
   return [
     route("GET", "/api/backups", "operator", (exchange) => exchange.json(backups.present())),
@@ -45,7 +45,7 @@ export function backupRoutes(parts: BackupParts): readonly Route[] {
       exchange.refuseWhileDraining();
       const download = downloads.follow(exchange);
       const name = backups.existing(download.target);
-      await recordAction(parts.audit, exchange, download.caller, "backup.downloaded", name);
+      await actions.record(exchange, download.caller, "backup.downloaded", name);
       const pieces = backups.store().read(name);
       await sendFile(exchange, download, { name, contentType: "application/vnd.sqlite3" }, pieces);
     }),
@@ -67,11 +67,13 @@ interface Result {
 /** Makes and verifies backups in the background, one at a time. */
 class Backups {
   readonly #parts: BackupParts;
+  readonly #actions: ActionRecorder;
   #task: Task | undefined;
   #last: (Pick<Task, "kind"> & Result) | undefined;
 
-  constructor(parts: BackupParts) {
+  constructor(parts: BackupParts, actions: ActionRecorder) {
     this.#parts = parts;
+    this.#actions = actions;
   }
 
   present() {
@@ -112,7 +114,7 @@ class Backups {
     this.#task = task;
     try {
       const action = kind === "create" ? "backup.created" : "backup.verified";
-      await recordAction(this.#parts.audit, exchange, caller, action, name ?? "data file");
+      await this.#actions.record(exchange, caller, action, name ?? "data file");
     } catch (error) {
       this.#task = undefined;
       throw error;

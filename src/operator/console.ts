@@ -3,13 +3,13 @@ import { scopes } from "../access/scopes.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
-import { recordAction } from "./audit.ts";
+import type { ActionRecorder } from "./audit.ts";
 import { bundleConsole, type ConsoleFile } from "./console-bundle.ts";
 import type { OperatorParts } from "./operator-parts.ts";
 import { isoTime, readBody } from "./parameters.ts";
 import { latestExpiryMs } from "./tokens.ts";
 
-type SignInParts = Pick<OperatorParts, "audit" | "publicUrl" | "oidc" | "providerKeys">;
+type SignInParts = Pick<OperatorParts, "publicUrl" | "oidc" | "providerKeys">;
 
 // Nothing from elsewhere, nothing inline, and no framing: a token typed here can be sent nowhere else.
 const policy = (connectTo: string): string =>
@@ -29,8 +29,12 @@ const acceptsGzip = /(?:^|,)\s*gzip\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))/i;
 const pagePaths = ["/", "/plants", "/plants/{id}", "/import", "/tokens", "/audit", "/system"];
 
 /** Who the caller is, and how a browser signs in. */
-export function signInRoutes(parts: SignInParts, bodyBytesMax: number): readonly Route[] {
-  const { audit, publicUrl } = parts;
+export function signInRoutes(
+  parts: SignInParts,
+  actions: ActionRecorder,
+  bodyBytesMax: number,
+): readonly Route[] {
+  const { publicUrl } = parts;
   const present = (caller: Caller) => ({
     name: caller.name,
     scopes: caller.scopes,
@@ -44,7 +48,7 @@ export function signInRoutes(parts: SignInParts, bodyBytesMax: number): readonly
     route("POST", "/api/sign-in", "operator:read", async (exchange, caller) => {
       await readBody(exchange);
       const detail = caller.scopes.join(", ");
-      await recordAction(audit, exchange, caller, "console.signed-in", "console", detail);
+      await actions.record(exchange, caller, "console.signed-in", "console", detail);
       exchange.json(present(caller));
     }),
     route("GET", "/api/identity-provider", "none", (exchange) => exchange.json(providerSignIn(parts) ?? {})),

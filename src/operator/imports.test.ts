@@ -14,11 +14,10 @@ test.each([
   async (_, allowed, serving, headers) => {
     const parts = {
       gate: { watch: () => () => allowed-- > 0 },
-      audit: { record: async () => {} },
       rateLimit: new RateLimit({ count: 100, perMs: 1000 }),
       intake: {},
     };
-    const { handle } = importRoute(parts as never, 1000);
+    const { handle } = importRoute(parts as never, {} as never, 1000);
     const rows = Array.from({ length: 5 }, () => "not a plant\n").join("");
     const answers: unknown[] = [];
     const exchange = {

@@ -11,12 +11,12 @@ import type { Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { Outcome } from "../plants/plant-store.ts";
 import { idConflict, Refusal } from "../plants/refusals.ts";
-import { recordAction } from "./audit.ts";
+import type { ActionRecorder } from "./audit.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import type { OperatorParts } from "./operator-parts.ts";
 import { readQuery, readText } from "./parameters.ts";
 
-type ImportParts = Pick<OperatorParts, "intake" | "rateLimit" | "audit" | "gate" | "events">;
+type ImportParts = Pick<OperatorParts, "intake" | "rateLimit" | "gate" | "events">;
 
 /** What became of a line. */
 type LineOutcome = "created" | "replayed" | { readonly error: number; readonly message: string };
@@ -38,7 +38,7 @@ const invalidToken = { "WWW-Authenticate": 'Bearer realm="plant-store", error="i
  * caller sends the others again, which is always safe. No line is longer than `lineBytesMax`, the limit of POST /plants. With
  * `file`, the name of a file that starts with these lines or the next, the audit trail has an entry first.
  */
-export function importRoute(parts: ImportParts, lineBytesMax: number): Route {
+export function importRoute(parts: ImportParts, actions: ActionRecorder, lineBytesMax: number): Route {
   const bodyBytesMax = Math.max(bodyBytesMin, bodyRowsMin * lineBytesMax);
   const running = new ConcurrencyLimit("imports", importsMax);
   return route("POST", "/api/imports", "plants:create", async (exchange, caller) => {
@@ -49,8 +49,7 @@ export function importRoute(parts: ImportParts, lineBytesMax: number): Route {
     exchange.refuseWhileDraining();
     using _running = running.start(caller);
     const body = await exchange.body(bodyBytesMax);
-    if (file !== undefined)
-      await recordAction(parts.audit, exchange, caller, "import.started", file.slice(0, 200));
+    if (file !== undefined) await actions.record(exchange, caller, "import.started", file.slice(0, 200));
     exchange.json({
       outcomes: await importLines(parts, body, { lineBytesMax, exchange, caller, isAllowed }),
     });

@@ -1,7 +1,7 @@
 import type { Exchange } from "../http/exchange.ts";
 import { Listener, type ListenerSettings } from "../http/listener.ts";
 import { type Route, route } from "../http/route.ts";
-import { auditRoute } from "./audit.ts";
+import { ActionRecorder, auditRoute } from "./audit.ts";
 import { backupRoutes } from "./backups.ts";
 import { Console, signInRoutes } from "./console.ts";
 import { importRoute } from "./imports.ts";
@@ -30,16 +30,17 @@ export function operatorRoutes(
   bodyBytesMax: number,
 ): readonly Route[] {
   const { archive, audit, gate, settings, createPlant } = parts;
+  const actions = new ActionRecorder(audit);
   return [
-    ...signInRoutes(parts, bodyBytesMax),
+    ...signInRoutes(parts, actions, bodyBytesMax),
     overviewRoute(parts),
-    ...plantRoutes(archive, audit),
-    ...exportRoutes(archive, audit, gate),
-    importRoute(parts, bodyBytesMax),
+    ...plantRoutes(archive, actions),
+    ...exportRoutes(archive, actions, gate),
+    importRoute(parts, actions, bodyBytesMax),
     ...tokenRoutes(parts),
     auditRoute(audit),
     route("GET", "/api/settings", "operator", (exchange) => exchange.json({ settings })),
-    ...backupRoutes(parts),
+    ...backupRoutes(parts, actions),
     ...console.routes(),
     // The public contract itself, under the console's own origin.
     route("POST", "/plants", "plants:create", createPlant),

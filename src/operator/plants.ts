@@ -1,4 +1,3 @@
-import type { AuditTrail } from "../access/audit.ts";
 import type { Caller, Gate } from "../access/gate.ts";
 import {
   type ExportFormat,
@@ -17,7 +16,7 @@ import {
   pagesOf,
   StaleCursor,
 } from "../plants/plant-archive.ts";
-import { recordAction } from "./audit.ts";
+import type { ActionRecorder } from "./audit.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import { type Download, Downloads, sendFile } from "./downloads.ts";
 import {
@@ -47,9 +46,9 @@ const exportsMax = 8;
 const pieceCharacters = 262_144;
 
 /** Lists, counts and shows plants. */
-export function plantRoutes(archive: PlantArchive, audit: AuditTrail): readonly Route[] {
+export function plantRoutes(archive: PlantArchive, actions: ActionRecorder): readonly Route[] {
   const recordFollow = (exchange: Exchange, caller: Caller, filter: PlantFilter): Promise<void> =>
-    recordAction(audit, exchange, caller, "follow.started", "plants", filterText(filter));
+    actions.record(exchange, caller, "follow.started", "plants", filterText(filter));
   return [
     // With `after`: what was stored after that cursor, the oldest first. A page may be short, or even empty, and still not be
     // the last: then it has a `next`, or with `after` one that is not `newest`.
@@ -83,7 +82,7 @@ export function plantRoutes(archive: PlantArchive, audit: AuditTrail): readonly 
  * Exports plants, by a token or by a link for the browser. Each is a stream of pages: never more than one page of it is in
  * memory.
  */
-export function exportRoutes(archive: PlantArchive, audit: AuditTrail, gate: Gate): readonly Route[] {
+export function exportRoutes(archive: PlantArchive, actions: ActionRecorder, gate: Gate): readonly Route[] {
   const downloads = new Downloads<Export>(gate, "operator:read");
   const running = new ConcurrencyLimit("exports", exportsMax);
   const send = async (exchange: Exchange, caller: Caller, start: () => Download<Export>): Promise<void> => {
@@ -95,7 +94,7 @@ export function exportRoutes(archive: PlantArchive, audit: AuditTrail, gate: Gat
     const detail = [format, filterText(filter)].filter((part) => part !== "").join(", ");
     // Before the first row is sent.
     if (exchange.method !== "HEAD")
-      await recordAction(audit, exchange, caller, "export.started", "plants", detail);
+      await actions.record(exchange, caller, "export.started", "plants", detail);
     const { contentType, extension } = exportFormats[format];
     const name = `plants-${new Date().toISOString().slice(0, 10)}.${extension}`;
     const pages = pagesOf(archive, filter, rowsPerPage);
