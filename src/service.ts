@@ -7,6 +7,7 @@ import { type FirstToken, firstTokenFile, TokenUpkeep } from "./access/token-upk
 import type { Config } from "./config/read-config.ts";
 import { Readiness } from "./http/health.ts";
 import type { ListenerSettings } from "./http/listener.ts";
+import { certificateState, renewalDays } from "./http/tls-files.ts";
 import { connectionBudget } from "./http/wire/wire-server.ts";
 import { startOperatorListener } from "./operator/operator-listener.ts";
 import { Intake } from "./plants/intake.ts";
@@ -16,7 +17,7 @@ import { isUnreachable, openBackups, openServiceStore, startOnceOpen } from "./s
 import { writeNew } from "./storage/sqlite/durable-files.ts";
 import { DataFileReplaced } from "./storage/store.ts";
 import { Counters } from "./telemetry/counters.ts";
-import { createEvents } from "./telemetry/events.ts";
+import { createEvents, type Events } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
 
 // Only keeps the process alive.
@@ -86,6 +87,9 @@ export async function startService(config: Config, log: Log, printsFirstToken = 
   await using listening = new AsyncDisposableStack();
   const listener = startPublicListener(createPlant, parts, settings);
   listening.defer(() => listener.drain(0));
+  // Both listeners have the same certificate: this is said once.
+  const { certificateExpiresAtMs } = listener;
+  if (certificateExpiresAtMs !== undefined) warnOfExpiry(certificateExpiresAtMs, events);
   keys?.start();
   const operator =
     config.operatorListen &&
@@ -98,6 +102,7 @@ export async function startService(config: Config, log: Log, printsFirstToken = 
         backupStore: openBackups(config.database, config.backupFolder),
         lastBackup: store.lastBackup?.bind(store),
         publicUrl: listener.url,
+        certificateExpiresAtMs,
         createPlant: (exchange, caller) => createPlant.handle(exchange, caller),
       },
       {
@@ -147,4 +152,10 @@ export async function startService(config: Config, log: Log, printsFirstToken = 
       while (lostDataFile && !wasBroken) await sleep(stayUpMs);
     },
   };
+}
+
+function warnOfExpiry(certificateExpiresAtMs: number, events: Events): void {
+  const state = certificateState(certificateExpiresAtMs, Date.now());
+  if (state === "expires-soon") events.certificateExpiresSoon(certificateExpiresAtMs, renewalDays);
+  if (state === "expired") events.certificateExpired(certificateExpiresAtMs);
 }

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, spyOn, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -104,6 +104,52 @@ test("a file that is not plant-store's, or was replaced, fails; a recorded failu
   writeFileSync(join(folder.path, "gone.db.failure.json"), '{"reason":"replaced"}');
   const message = expect.stringContaining("deleted, replaced or overwritten while the service ran");
   expect(await examineFile("gone.db")).toMatchObject([1, { outcome: "fail", message }]);
+});
+
+describe("the certificate", () => {
+  const certificates = join(import.meta.dir, "certificates");
+  const expiresAtMs = Date.parse("2126-10-22T04:49:13Z");
+  const dayMs = 86_400_000;
+  const examineCertificate = async (cert: string, key: string) => {
+    const files = ["--tls-cert", join(certificates, cert), "--tls-key", join(certificates, key)];
+    const { code, find } = await examine("--database", service.database, ...files);
+    return { code, finding: find("certificate") };
+  };
+
+  test("is not examined without TLS", async () => {
+    const { find } = await examine("--database", service.database);
+    expect(find("certificate")).toBeUndefined();
+  });
+
+  test("passes if it is the key's and does not expire soon", async () => {
+    const { code, finding } = await examineCertificate("localhost.pem", "localhost.key");
+    expect(code).toBe(0);
+    expect(finding).toMatchObject({ outcome: "ok" });
+    expect(finding?.message).toEndWith("localhost.pem is valid until 2126-10-22T04:49:13.000Z");
+  });
+
+  test("is a warning if it expires within 30 days", async () => {
+    using _ = spyOn(Date, "now").mockReturnValue(expiresAtMs - 29 * dayMs);
+    const { code, finding } = await examineCertificate("localhost.pem", "localhost.key");
+    expect(code).toBe(0);
+    expect(finding).toMatchObject({ outcome: "warn", advice: expect.stringContaining("Renew it") });
+  });
+
+  test("fails if it has expired", async () => {
+    using _ = spyOn(Date, "now").mockReturnValue(expiresAtMs + 1);
+    const { code, finding } = await examineCertificate("localhost.pem", "localhost.key");
+    expect(code).toBe(1);
+    expect(finding).toMatchObject({ outcome: "fail", message: expect.stringContaining("expired on 2126") });
+  });
+
+  test("fails if the key belongs to another", async () => {
+    const { code, finding } = await examineCertificate("localhost.pem", "client.key");
+    expect(code).toBe(1);
+    expect(finding).toMatchObject({
+      outcome: "fail",
+      message: expect.stringContaining("does not belong to"),
+    });
+  });
 });
 
 test("an address that another program has fails, with what to do", async () => {

@@ -1,9 +1,9 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, spyOn, test } from "bun:test";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
-import { rawPost, sendRaw, startTestService, temporaryFolder } from "./harness.ts";
+import { operatorToken, rawPost, sendRaw, startTestService, temporaryFolder } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
 const certificate = (name: string) => join(import.meta.dir, "certificates", name);
@@ -11,6 +11,8 @@ const server = { cert: certificate("localhost.pem"), key: certificate("localhost
 // Signed by itself, so that it is its own authority.
 const client = { cert: certificate("client.pem"), key: certificate("client.key") };
 const flags = { "tls-cert": server.cert, "tls-key": server.key };
+const expiresAtMs = Date.parse("2126-10-22T04:49:13Z");
+const dayMs = 86_400_000;
 const trusted = { ca: readFileSync(certificate("ca.pem"), "utf8"), servername: "localhost" };
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
@@ -59,6 +61,31 @@ test("with --tls-client-ca, a client of the public listener needs a certificate 
   // Probes, Prometheus and browsers use the operator listener, which needs none.
   const operator = await sendRaw({ ...target, port: portOf(running.operatorUrl) }, [livez]);
   expect(operator.text).toStartWith("HTTP/1.1 200 ");
+});
+
+describe("the expiry of the certificate", () => {
+  test.each([
+    [31, []],
+    [29, [expect.stringContaining("the TLS certificate expires in less than 30 days")]],
+    [-1, [expect.stringContaining("the TLS certificate has expired")]],
+  ])("%i days before it is logged once at the start, if it is near", async (days, warnings) => {
+    using _ = spyOn(Date, "now").mockReturnValue(expiresAtMs - days * dayMs);
+    await using running = await startTestService(flags);
+    const logged = running.logged.map((line) => JSON.parse(line));
+    const about = logged.filter(({ message }) => message.includes("certificate"));
+    expect(about.map(({ message }) => message)).toEqual(warnings);
+    for (const line of about)
+      expect(line).toMatchObject({ level: "warn", "tls.server.not_after": "2126-10-22T04:49:13.000Z" });
+  });
+
+  test("is a metric", async () => {
+    await using running = await startTestService(flags);
+    const target = { port: portOf(running.operatorUrl), ...trusted };
+    const request = `GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${operatorToken}\r\n\r\n`;
+    const { text } = await sendRaw(target, [request]);
+    const line = `plant_store_tls_certificate_expiry_timestamp_seconds ${expiresAtMs / 1000}\n`;
+    expect(text).toContain(line);
+  });
 });
 
 describe("the command line", () => {

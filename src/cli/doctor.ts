@@ -17,6 +17,7 @@ import { type Config, readConfig } from "../config/read-config.ts";
 import { type SettingName, settings } from "../config/settings.ts";
 import type { Address } from "../config/values.ts";
 import { formatAddress, listenProblem } from "../http/listen-address.ts";
+import { certificateState, readTlsFiles, renewalDays, type TlsPaths } from "../http/tls-files.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { diagnoseDatabase } from "../storage/postgres/prepare.ts";
 import { realDataFile } from "../storage/sqlite/data-file-path.ts";
@@ -50,6 +51,8 @@ const remedies: Readonly<Record<string, string>> = {
   database: "Check the server, the URL, the password, pg_hba.conf and the role.",
   "public listener": "Free the address, or choose another with --listen.",
   "operator listener": "Free the address, or choose another with --operator-listen.",
+  certificate:
+    "Renew it, or check --tls-cert and --tls-key. A running service reads them when it is restarted.",
 };
 const freeBytesMin = 64e6;
 const inMemory = "The folder is in memory, which a reboot clears. Use one on a disk.";
@@ -101,7 +104,7 @@ export const doctor: Command = {
 };
 
 function checksFor(config: Config): Checks {
-  const { database, listen, operatorListen } = config;
+  const { database, listen, operatorListen, tls } = config;
   const isFile = !isDatabaseUrl(database);
   const served = isFile ? isServed(database) : undefined;
   return {
@@ -114,6 +117,7 @@ function checksFor(config: Config): Checks {
       : { database: async () => ({ facts: await diagnoseDatabase(database, config) }) }),
     "public listener": () => checkListener(listen, served),
     ...(operatorListen && { "operator listener": () => checkListener(operatorListen, served) }),
+    ...(tls && { certificate: () => checkCertificate(tls) }),
   };
 }
 
@@ -202,6 +206,16 @@ async function checkListener(address: Address, served: boolean | undefined): Pro
   return served
     ? { facts: `${shown} is in use, and a service has this data file open` }
     : { facts: `${shown} is in use`, doubts: ["Make sure that this service is the one using it."] };
+}
+
+/** Whether the certificate and the key can be read and belong together, and how long clients will accept them. */
+function checkCertificate(paths: TlsPaths): Facts {
+  const { expiresAtMs } = readTlsFiles(paths);
+  const expiry = new Date(expiresAtMs).toISOString();
+  const state = certificateState(expiresAtMs, Date.now());
+  if (state === "expired") throw new Error(`${paths.cert} expired on ${expiry}, and clients refuse it`);
+  const renew = `That is in less than ${renewalDays} days. Renew it, then restart the service.`;
+  return { facts: `${paths.cert} is valid until ${expiry}`, doubts: [state === "expires-soon" && renew] };
 }
 
 /** The folder of the data file, or the nearest above it that exists: `serve` creates the rest. */

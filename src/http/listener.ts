@@ -65,6 +65,8 @@ export class Listener implements RequestHandler {
   readonly port: number;
   /** Where clients reach it, without a trailing slash. */
   readonly url: string;
+  /** Undefined without TLS. */
+  readonly certificateExpiresAtMs: number | undefined;
   readonly #intake: Intake;
   readonly #events: Events;
   readonly #hosts: readonly string[] | undefined;
@@ -100,6 +102,7 @@ export class Listener implements RequestHandler {
       secretPaths: routes.map(({ path }) => path).filter((path) => path.endsWith("{secret}")),
     };
     const tls = settings.tls && readTlsFiles(settings.tls);
+    this.certificateExpiresAtMs = tls?.expiresAtMs;
     const onConnections = (open: number): void => events.connections(kind.name, open);
     try {
       this.#server = new WireServer(

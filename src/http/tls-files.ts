@@ -9,22 +9,42 @@ export interface TlsPaths {
   readonly clientCa: string | undefined;
 }
 
+export interface TlsFiles extends TlsMaterial {
+  /** When the certificate expires: the first in its file, which is the server's own. */
+  readonly expiresAtMs: number;
+}
+
 /** A file for TLS cannot be used, in one sentence for the operator. */
 export class TlsProblem extends Error {
   override readonly name = "TlsProblem";
+}
+
+const dayMs = 86_400_000;
+/** How long before its expiry a certificate should have been renewed. The alert PlantStoreCertificateExpires has the same number. */
+export const renewalDays = 30;
+
+/** Whether clients accept the certificate, as far as its expiry is concerned. */
+export function certificateState(expiresAtMs: number, nowMs: number): "valid" | "expires-soon" | "expired" {
+  if (expiresAtMs <= nowMs) return "expired";
+  return expiresAtMs <= nowMs + renewalDays * dayMs ? "expires-soon" : "valid";
 }
 
 /**
  * Reads the certificate and its key. A changed file counts from the next start on.
  * @throws TlsProblem
  */
-export function readTlsFiles({ cert, key, clientCa }: TlsPaths): TlsMaterial {
+export function readTlsFiles({ cert, key, clientCa }: TlsPaths): TlsFiles {
   const certificate = readCertificate(cert);
   const privateKey = readPem(key, "private key", createPrivateKey);
   if (!certificate.parsed.checkPrivateKey(privateKey.parsed))
     throw new TlsProblem(`The key in ${key} does not belong to the certificate in ${cert}.`);
   const authority = clientCa === undefined ? undefined : readCertificate(clientCa);
-  return { cert: certificate.pem, key: privateKey.pem, clientCa: authority?.pem };
+  return {
+    cert: certificate.pem,
+    key: privateKey.pem,
+    clientCa: authority?.pem,
+    expiresAtMs: Date.parse(certificate.parsed.validTo),
+  };
 }
 
 function readCertificate(path: string) {

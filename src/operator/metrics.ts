@@ -41,6 +41,7 @@ export const metricFamilies = {
   plant_store_wal_bytes: gauge("The size of the WAL."),
   plant_store_disk_free_bytes: gauge("The space left on their disk."),
   plant_store_last_backup_timestamp_seconds: gauge("When the last good backup was started."),
+  plant_store_tls_certificate_expiry_timestamp_seconds: gauge("When the TLS certificate in use expires."),
   process_cpu_seconds_total: counter("User and system CPU time."),
   process_resident_memory_bytes: gauge("Resident memory."),
   process_open_fds: gauge("Open file descriptors."),
@@ -50,7 +51,7 @@ export const metricFamilies = {
 
 type MetricsParts = Pick<
   OperatorParts,
-  "counters" | "archive" | "intake" | "tokens" | "engine" | "lastBackup"
+  "counters" | "archive" | "intake" | "tokens" | "engine" | "lastBackup" | "certificateExpiresAtMs"
 >;
 
 const listeners = ["public", "operator"] as const;
@@ -109,7 +110,7 @@ function counted({ counters, engine }: MetricsParts): Samples {
 
 /** What is read on each scrape. A value that cannot be read is omitted. */
 async function measured(parts: MetricsParts, startedAtMs: number): Promise<Samples> {
-  const { archive, intake, tokens, engine, lastBackup } = parts;
+  const { archive, intake, tokens, engine, lastBackup, certificateExpiresAtMs } = parts;
   const ready = await intake.ready();
   const [disk, byState, last, descriptors] = await Promise.all([
     orUndefined(archive.diskUsage()),
@@ -130,6 +131,9 @@ async function measured(parts: MetricsParts, startedAtMs: number): Promise<Sampl
     plant_store_wal_bytes: value(disk?.walBytes),
     plant_store_disk_free_bytes: value(disk?.diskFreeBytes),
     plant_store_last_backup_timestamp_seconds: value(last && last.atMs / 1000),
+    plant_store_tls_certificate_expiry_timestamp_seconds: value(
+      certificateExpiresAtMs && certificateExpiresAtMs / 1000,
+    ),
     process_cpu_seconds_total: value((cpu.user + cpu.system) / 1e6),
     process_resident_memory_bytes: value(process.memoryUsage.rss()),
     process_open_fds: value(descriptors?.open),

@@ -29,6 +29,8 @@ export interface OperatorParts extends ListenerParts {
   readonly settings: readonly { readonly name: string; readonly value: string; readonly source: string }[];
   /** Where clients reach the public listener, without a trailing slash. */
   readonly publicUrl: string;
+  /** When the TLS certificate expires; undefined without TLS. */
+  readonly certificateExpiresAtMs: number | undefined;
   /** What POST /plants does on the public listener. */
   readonly createPlant: Handler;
 }

@@ -143,6 +143,14 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       log.warn("tokens and plants are sent in plain text beyond this machine; set --tls-cert and --tls-key", {
         "plant_store.address": address,
       }),
+    certificateExpiresSoon: (expiresAtMs: number, days: number) =>
+      log.warn(`the TLS certificate expires in less than ${days} days; renew it, then restart the service`, {
+        "tls.server.not_after": new Date(expiresAtMs).toISOString(),
+      }),
+    certificateExpired: (expiresAtMs: number) =>
+      log.warn("the TLS certificate has expired, and clients refuse it; renew it, then restart the service", {
+        "tls.server.not_after": new Date(expiresAtMs).toISOString(),
+      }),
     tokensChanged: (count: number) => log.debug("tokens reloaded", { "plant_store.token_count": count }),
     tokensUnreadable: (reason: unknown) =>
       log.error("tokens could not be read; keeping the known ones", { "exception.message": String(reason) }),
