@@ -6,6 +6,7 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -101,6 +102,40 @@ describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and witho
     expect(restored).toEqual(denied(file, `The folder ${closed}`));
     const { code, out } = runAsUser(["doctor", "--database", file]);
     expect([code, out]).toEqual([1, expect.stringContaining(`uid-${user} may not write to`)]);
+  });
+});
+
+/** Who created the token, as the audit trail says, when this user runs the command with this USER in its environment. */
+function actorOf(uid: number | undefined, claimed: string): string {
+  using folder = temporaryFolder();
+  if (uid !== undefined) chownSync(folder.path, uid, uid);
+  const database = ["--database", join(folder.path, "plants.db")];
+  const options = {
+    cwd: "/",
+    env: { USER: claimed, LOGNAME: claimed, HOME: "/" },
+    encoding: "utf8",
+  } as const;
+  const asOther = uid === undefined ? {} : { uid, gid: uid };
+  const run = (args: readonly string[]) => spawnSync(...commandLine(args), { ...options, ...asOther });
+  run(["token", "create", "--name", "a", ...database]);
+  const [entry] = JSON.parse(run(["audit", "--json", ...database]).stdout);
+  return entry.actor;
+}
+
+describe("the actor of a command is the user whose uid it has", () => {
+  test("whatever USER says", () => {
+    const { stdout: name } = spawnSync("id", ["-un"], { encoding: "utf8" });
+    expect(actorOf(undefined, "alice")).toBe(`os:${name.trim()}`);
+  });
+
+  test.skipIf(lacks("root", !canRun))("also if root has become another user", () => {
+    const users = readFileSync("/etc/passwd", "utf8").split("\n");
+    const [name, , uid] = users.at(1)?.split(":") ?? [];
+    expect(actorOf(Number(uid), "root")).toBe(`os:${name}`);
+  });
+
+  test.skipIf(lacks("root", !canRun))("by its uid if it has no passwd entry", () => {
+    expect(actorOf(user, "root")).toBe(`os:uid-${user}`);
   });
 });
 

@@ -1,9 +1,9 @@
-import { statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { userInfo } from "node:os";
 
 /** Who does something, and from where. */
 export interface Origin {
-  /** The name of a token, `oidc:` and the name of a caller, or `os:` and the user who runs a command. */
+  /** The name of a token, `oidc:` and the name of a caller, or `os:` and the user whose uid a command has. */
   readonly actor: string;
   /** Of the peer; undefined on the command line. */
   readonly address: string | undefined;
@@ -51,14 +51,38 @@ export function localOrigin(): Origin {
   return { actor: `os:${localUser()}`, address: undefined };
 }
 
-/** The name, or what stands for it: in a container, and under cron, Bun often has none. */
+/**
+ * The name of the user whose uid this process has, or `uid-` and the uid if /etc/passwd has no such user, as in many containers.
+ * Never the variable USER, which can say anything.
+ */
 export function localUser(): string {
+  const uid = processUid();
+  if (uid === undefined) return "unknown";
+  // NAME:PASSWORD:UID:…
+  const entries = readPasswd()
+    .split("\n")
+    .map((line) => line.split(":"));
+  const entry = entries.find((fields) => fields[2] === String(uid));
+  return entry?.[0] ?? `uid-${uid}`;
+}
+
+/** Undefined on Windows, which has none. */
+function processUid(): number | undefined {
+  const onLinux = statSync("/proc/self", { throwIfNoEntry: false })?.uid;
+  if (onLinux !== undefined) return onLinux;
   try {
-    const { username, uid } = userInfo();
-    return username === "unknown" ? `uid-${uid}` : username;
+    const { uid } = userInfo();
+    return uid < 0 ? undefined : uid;
   } catch {
-    // Without HOME and a passwd entry, as under systemd's DynamicUser=. What follows is Linux's.
-    const uid = statSync("/proc/self", { throwIfNoEntry: false })?.uid;
-    return uid === undefined ? "unknown" : `uid-${uid}`;
+    // Bun looks for the home directory too, and there may be none.
+    return undefined;
+  }
+}
+
+function readPasswd(): string {
+  try {
+    return readFileSync("/etc/passwd", "utf8");
+  } catch {
+    return "";
   }
 }
