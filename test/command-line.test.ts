@@ -275,6 +275,21 @@ describe("the process", () => {
     process.kill(-(running.child.pid ?? 0), "SIGINT");
     const { code, err } = await running.ended;
     // Without the launcher, the shell makes the code of the signal.
+test("ready does not follow a redirect, which could lead to another service", async () => {
+  await using running = await startTestService();
+  using other = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: () => Response.redirect(`${running.url}/readyz`, 307),
+  });
+  const url = other.url.origin;
+  const { code, err } = await runInProcess(["ready", "--url", url]);
+  expect(code).toBe(1);
+  expect(err).toBe(
+    `${url} is not ready: it redirects to ${running.url}/readyz, which is not followed. Check the URL.\n`,
+  );
+});
+
     expect([code ?? running.child.signalCode, err]).toEqual([executable === undefined ? 130 : "SIGINT", ""]);
   });
 });

@@ -70,7 +70,11 @@ export const ready: Command = {
 
 async function whyUnready(url: string): Promise<string | undefined> {
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(readyMsMax) });
+    const response = await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(readyMsMax) });
+    const location = response.headers.get("location");
+    // Whatever is there may be ready, but it is not the service at this URL.
+    if (isRedirect(response.status) && location !== null)
+      return `it redirects to ${escapeInvisible(location)}, which is not followed. Check the URL.`;
     const { status, error, message } = Object(await response.json().catch(() => undefined));
     if (response.ok && status === "ready") return undefined;
     return typeof error === "number" && typeof message === "string"
@@ -86,4 +90,8 @@ function describeFailure({ name, code, message }: NodeJS.ErrnoException): string
   return /CERT|SIGNATURE/.test(code ?? "")
     ? `its certificate is not trusted (${message}). Set NODE_EXTRA_CA_CERTS to the certificate of its authority, or use a name from the certificate in --url.`
     : `no response (${code ?? message}).`;
+function isRedirect(status: number): boolean {
+  return status >= 300 && status < 400;
+}
+
 }
