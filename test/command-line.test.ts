@@ -201,6 +201,37 @@ test("config lists each setting, its source and unknown variables, without secre
   expect(inFlag.out + inVariable.out).not.toContain("hidden");
 });
 
+describe("control characters of the environment", () => {
+  const environment = {
+    PLANT_STORE_DATABASE: "plants\u001b]0;pwned\u0007\n.db",
+    "PLANT_STORE_\u009b31m": "x",
+    PLANT_STORE_LOG_LEVEL: "\u001b[2J",
+  };
+  // Colours and cursor movements; the line ends are its own.
+  const control = /(?!\n)\p{Cc}/u;
+
+  test("are escaped by config, in each line", async () => {
+    const { out } = await runInProcess(["config"], { environment });
+    expect(out).not.toMatch(control);
+    expect(out).toContain("database ");
+    expect(out).toContain("plants\\u{1b}]0;pwned\\u{7}\\u{a}.db");
+  });
+
+  test("are escaped by config, in its messages", async () => {
+    const { code, err } = await runInProcess(["config"], { environment });
+    expect(code).toBe(2);
+    expect(err).not.toMatch(control);
+    expect(err).toContain("unknown variable PLANT_STORE_\\u{9b}31m.\n");
+  });
+
+  test("are escaped by config --json", async () => {
+    const { out } = await runInProcess(["config", "--json"], { environment });
+    expect(out).not.toMatch(control);
+    const value = environment.PLANT_STORE_DATABASE;
+    expect(JSON.parse(out)).toContainEqual({ name: "database", value, source: "environment" });
+  });
+});
+
 test("import warns of a token file that other users can read", async () => {
   using open = temporaryFolder();
   chmodSync(open.path, 0o755);
@@ -244,6 +275,21 @@ describe("ready", () => {
   });
 });
 
+test("ready does not follow a redirect, which could lead to another service", async () => {
+  await using running = await startTestService();
+  using other = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: () => Response.redirect(`${running.url}/readyz`, 307),
+  });
+  const url = other.url.origin;
+  const { code, err } = await runInProcess(["ready", "--url", url]);
+  expect(code).toBe(1);
+  expect(err).toBe(
+    `${url} is not ready: it redirects to ${running.url}/readyz, which is not followed. Check the URL.\n`,
+  );
+});
+
 test.each(["version", "--version", "-v"])("%s prints the version", async (argument) => {
   expect(await runInProcess([argument])).toMatchObject({ code: 0, out: `${packageFile.version}\n` });
 });
@@ -275,21 +321,6 @@ describe("the process", () => {
     process.kill(-(running.child.pid ?? 0), "SIGINT");
     const { code, err } = await running.ended;
     // Without the launcher, the shell makes the code of the signal.
-test("ready does not follow a redirect, which could lead to another service", async () => {
-  await using running = await startTestService();
-  using other = Bun.serve({
-    hostname: "127.0.0.1",
-    port: 0,
-    fetch: () => Response.redirect(`${running.url}/readyz`, 307),
-  });
-  const url = other.url.origin;
-  const { code, err } = await runInProcess(["ready", "--url", url]);
-  expect(code).toBe(1);
-  expect(err).toBe(
-    `${url} is not ready: it redirects to ${running.url}/readyz, which is not followed. Check the URL.\n`,
-  );
-});
-
     expect([code ?? running.child.signalCode, err]).toEqual([executable === undefined ? 130 : "SIGINT", ""]);
   });
 });

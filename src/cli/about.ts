@@ -32,11 +32,16 @@ export const config: Command = {
     const effective = effectiveSettings(args.sources);
     if (args.has("json")) printJson(terminal, effective);
     else {
-      const rows = effective.map(({ name, value, source }) => [name, value || "(none)", source]);
+      // A value is whatever the environment has, before it is validated.
+      const rows = effective.map(({ name, value, source }) => [
+        name,
+        escapeInvisible(value) || "(none)",
+        source,
+      ]);
       terminal.out(`${formatColumns([["SETTING", "VALUE", "FROM"], ...rows])}\n`);
     }
     for (const name of unknownVariables(terminal.environment))
-      terminal.err(`plant-store: unknown variable ${name}.\n`);
+      terminal.err(`plant-store: unknown variable ${escapeInvisible(name)}.\n`);
     // Validated after the listing, so that an invalid value is listed with its source before the error.
     readConfig(args.sources);
     return 0;
@@ -85,13 +90,13 @@ async function whyUnready(url: string): Promise<string | undefined> {
   }
 }
 
+function isRedirect(status: number): boolean {
+  return status >= 300 && status < 400;
+}
+
 function describeFailure({ name, code, message }: NodeJS.ErrnoException): string {
   if (name === "TimeoutError") return `no response within ${readyMsMax / 1000} s.`;
   return /CERT|SIGNATURE/.test(code ?? "")
     ? `its certificate is not trusted (${message}). Set NODE_EXTRA_CA_CERTS to the certificate of its authority, or use a name from the certificate in --url.`
     : `no response (${code ?? message}).`;
-function isRedirect(status: number): boolean {
-  return status >= 300 && status < 400;
-}
-
 }

@@ -80,7 +80,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     // The service logs it.
     if (command !== serve)
       for (const warning of [...passwordWarnings(parsed), ...tokenFileWarnings(command, terminal)])
-        terminal.err(`plant-store: ${warning}.\n`);
+        terminal.err(`plant-store: ${escapeInvisible(warning)}.\n`);
     const code = await command.run(parsed, parsed.has("quiet") ? withoutNotes(terminal) : terminal);
     // The service goes on without its greeting.
     if (command !== serve) await terminal.outFlushed();

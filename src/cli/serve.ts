@@ -10,7 +10,7 @@ import { createLog, type Level, type Log } from "../telemetry/log.ts";
 import { passwordWarnings } from "./arguments.ts";
 import type { Command } from "./command.ts";
 import { exposureWarnings } from "./local-files.ts";
-import { bold, formatColumns, green, type Terminal } from "./terminal.ts";
+import { bold, escapeInvisible, formatColumns, green, type Terminal } from "./terminal.ts";
 
 export const serve: Command = {
   usage: "serve",
@@ -100,12 +100,15 @@ function batchLines({ err }: Terminal) {
 
 function startupMessage(service: Service, config: Config, terminal: Terminal): string {
   const { publicUrl, operatorUrl, addresses, firstToken, opened } = service;
+  const database = isDatabaseUrl(config.database)
+    ? withoutPassword(config.database)
+    : resolve(config.database);
   const rows = [
     ["plants", `${publicUrl}/plants`],
     ["docs", `${publicUrl}/docs`],
     ...(operatorUrl === undefined ? [] : [["console", `${operatorUrl}/`]]),
     ["listening on", addresses.join(" and ")],
-    ["data", isDatabaseUrl(config.database) ? withoutPassword(config.database) : resolve(config.database)],
+    ["data", escapeInvisible(database)],
   ];
   const started = `${green("Plant Store", terminal.colourOut)} is running. Press Ctrl-C to stop it.\n\n${formatColumns(rows, "  ")}\n\n`;
   if (opened !== undefined)
