@@ -237,10 +237,32 @@ describe("the audit trail", () => {
     expect(await audited(5)).toMatchObject([
       { action: "token.created" },
       { ...reader, action: "console.signed-in", detail: "operator:read" },
-      { ...reader, action: "export.started", detail: "ndjson, tag bush" },
+      { ...reader, action: "export.started", detail: 'ndjson, tag "bush"' },
       { action: "export.started", actor: "preset-operator", detail: "csv", address: "127.0.0.1" },
-      { ...reader, action: "follow.started", subject: "plants", detail: "tag bush" },
+      { ...reader, action: "follow.started", subject: "plants", detail: 'tag "bush"' },
     ]);
+  });
+
+  test("has each read from the beginning, however its cursor says so", async () => {
+    await using service = await startTestService();
+    const list = async (query: string) => {
+      const response = await fetch(`${service.operatorUrl}/api/plants?${query}`, {
+        headers: bearer(operatorToken),
+      });
+      return (await response.json()) as Body;
+    };
+    const { newest: ofEmpty } = await list("");
+    expect(ofEmpty).toMatch(/^[0-9a-f]{16}\.0\.0$/);
+    await post(service.url, '{"id":1,"name":"Fern"}');
+    expect(idsOf(await list(`after=${ofEmpty}`))).toEqual(["1"]);
+    using database = new Database(service.database, { readonly: true });
+    const entries = database.query<Body, []>("SELECT action, detail FROM audit_trail").all();
+    expect(entries).toEqual([{ action: "follow.started", detail: "" }]);
+  });
+
+  test("quotes the filters of an export", async () => {
+    await (await request(`/api/export?${new URLSearchParams({ tag: "x, namePart y", id: "7" })}`)).text();
+    expect(await audited(1)).toMatchObject([{ detail: 'ndjson, id 7, tag "x, namePart y"' }]);
   });
 
   test("is read in pages, and has no entry for a refusal", async () => {

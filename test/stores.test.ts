@@ -397,6 +397,24 @@ onEveryEngine((engine) => {
       }
     });
 
+    test("a page after a cursor that no plant precedes is read from the beginning", async () => {
+      await using one = await openNew();
+      const follow = (after: string) => one.archive.pageAfter({ ...request({ limit: 1 }), after });
+      const { newest: ofEmpty, fromBeginning } = await follow(beginning);
+      expect(fromBeginning).toBe(true);
+      // A client that polls an empty store reads nothing.
+      expect((await follow(ofEmpty)).fromBeginning).toBe(false);
+      await one.plants.create([arrival(1, "first")], Date.now());
+      await one.plants.create([arrival(2, "second")], Date.now() + minuteMs);
+      expect((await follow(beginning)).fromBeginning).toBe(true);
+      const page = await follow(ofEmpty);
+      expect(page.fromBeginning).toBe(true);
+      // On PostgreSQL a follower reads the newest plants again, so the cursor of the first is written here.
+      const [first] = page.plants;
+      const after = page.next === page.newest ? `${first?.createdAtMs}.1` : page.next;
+      expect(await follow(after)).toMatchObject({ plants: [{ id: 2n }], fromBeginning: false });
+    });
+
     test("a cursor that no page returned is refused, and cannot be followed", async () => {
       for (const cursor of ["x", "", "1.2.3", "9".repeat(40), "1;DROP TABLE plants"]) {
         await expect(store.archive.page(request({ cursor }))).rejects.toThrow(CursorProblem);

@@ -56,10 +56,14 @@ export function readFilter(values: Values): PlantFilter {
   };
 }
 
-/** The filter for people, such as "tag bush, namePart fern". */
+/** The filter for people, such as `tag "bush", namePart "fern"`: in quotes, since a tag may read like another filter. */
 export function filterText(filter: PlantFilter): string {
   const chosen = Object.entries(filter).filter(([, value]) => value !== undefined);
-  return chosen.map(([name, value]) => `${name} ${value}`).join(", ");
+  const quoted = chosen.map(([name, value]) => {
+    const text = typeof value === "string" ? JSON.stringify(value) : String(value);
+    return `${name} ${text}`;
+  });
+  return quoted.join(", ");
 }
 
 export function readCount(values: Values, name: string, defaultCount: number, max: number): number {

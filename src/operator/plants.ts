@@ -9,7 +9,7 @@ import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
 import {
-  beginning,
+  type FollowPage,
   type PlantArchive,
   type PlantFilter,
   type PlantPage,
@@ -47,18 +47,18 @@ const pieceCharacters = 262_144;
 
 /** Lists, counts and shows plants. */
 export function plantRoutes(archive: PlantArchive, actions: ActionRecorder): readonly Route[] {
-  const recordFollow = (exchange: Exchange, caller: Caller, filter: PlantFilter): Promise<void> =>
-    actions.record(exchange, caller, "follow.started", "plants", filterText(filter));
   return [
     // With `after`: what was stored after that cursor, the oldest first. A page may be short, or even empty, and still not be
     // the last: then it has a `next`, or with `after` one that is not `newest`.
     route("GET", "/api/plants", "operator:read", async (exchange, caller) => {
       const values = readQuery(exchange.query, [...filterParameters, "limit", "cursor", "order", "after"]);
-      const { plants, next, newest, searched } = await orWrongParameter(readPage(archive, values));
+      const after = readText(values, "after");
+      if (after === undefined) return sendPage(exchange, await orWrongParameter(listPage(archive, values)));
+      const page = await orWrongParameter(followPage(archive, after, values));
       // A program that starts at the beginning wants every plant, as an export has it.
-      if (values["after"] === beginning && exchange.method !== "HEAD")
-        await recordFollow(exchange, caller, readFilter(values));
-      exchange.json({ plants: plants.map(presentPlant), next, newest, searched });
+      if (page.fromBeginning && exchange.method !== "HEAD")
+        await actions.record(exchange, caller, "follow.started", "plants", filterText(readFilter(values)));
+      sendPage(exchange, page);
     }),
 
     // A count with `next` is one part of it: the caller adds up the parts until one has none.
@@ -117,24 +117,31 @@ export function exportRoutes(archive: PlantArchive, actions: ActionRecorder, gat
   ];
 }
 
-async function readPage(archive: PlantArchive, values: Values): Promise<PlantPage> {
+async function listPage(archive: PlantArchive, values: Values): Promise<PlantPage> {
   const order = readChoice(values, "order", ["newest", "oldest"]);
-  const cursor = readText(values, "cursor");
-  const after = readText(values, "after");
+  return archive.page({
+    filter: readFilter(values),
+    order: order === "oldest" ? "oldest-first" : "newest-first",
+    cursor: readText(values, "cursor"),
+    limit: readCount(values, "limit", limitDefault, limitMax),
+    searchMsMax,
+  });
+}
+
+async function followPage(archive: PlantArchive, after: string, values: Values): Promise<FollowPage> {
   const filter = readFilter(values);
   const limit = readCount(values, "limit", limitDefault, limitMax);
-  if (after === undefined)
-    return archive.page({
-      ...{ filter, cursor, limit, searchMsMax },
-      order: order === "oldest" ? "oldest-first" : "newest-first",
-    });
-  if (cursor !== undefined || order !== undefined)
+  if (values["cursor"] !== undefined || values["order"] !== undefined)
     throw wrong('Parameter "after" lists the oldest first: send no "cursor" and no "order" with it.');
   try {
     return await archive.pageAfter({ after, filter, limit, searchMsMax });
   } catch (error) {
     throw error instanceof StaleCursor ? new HttpError("stale-cursor") : error;
   }
+}
+
+function sendPage(exchange: Exchange, { plants, next, newest, searched }: PlantPage): void {
+  exchange.json({ plants: plants.map(presentPlant), next, newest, searched });
 }
 
 interface Export {

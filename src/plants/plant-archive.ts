@@ -56,6 +56,11 @@ export interface FollowRequest extends Pick<PageRequest, "filter" | "limit" | "s
 export interface FollowPage extends PlantPage {
   /** Where to go on, also after an empty page. At the end it is `newest`. */
   readonly next: string;
+  /**
+   * Whether the client reads the store from its beginning: with the cursor of the beginning, or with one that no plant precedes,
+   * unless there is nothing to read yet.
+   */
+  readonly fromBeginning: boolean;
 }
 
 export interface MatchCount {

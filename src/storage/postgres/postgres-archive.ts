@@ -75,7 +75,12 @@ export class PostgresArchive implements PlantArchive {
     const page = await this.page({ ...request, order: "oldest-first", cursor });
     const { next = page.newest, newest } = page;
     const isSettled = parseCursor(next).createdAtMs <= parseCursor(newest).createdAtMs;
-    return { ...page, next: isSettled ? next : newest };
+    return {
+      ...page,
+      next: isSettled ? next : newest,
+      fromBeginning:
+        after === beginning || (page.searched > 0 && (await this.#isBeforeAll(parseCursor(after)))),
+    };
   }
 
   async find(id: bigint): Promise<StoredPlant | undefined> {
@@ -135,6 +140,12 @@ export class PostgresArchive implements PlantArchive {
     const { where, values } = whereOf(filter, than, after);
     const sql = `SELECT ${fields} FROM plants ${where} ORDER BY created_at_ms ${direction}, id ${direction} LIMIT ${count}`;
     return (await this.#read(sql, values)).map(fromRow);
+  }
+
+  async #isBeforeAll({ createdAtMs, id }: Position): Promise<boolean> {
+    const [first] = await this.#rows({}, "oldest-first", undefined, 1);
+    if (first === undefined) return true;
+    return createdAtMs < first.createdAtMs || (createdAtMs === first.createdAtMs && id < first.id);
   }
 
   /** The last position before which no more plants are expected, by the server's clock, which all nodes share. */

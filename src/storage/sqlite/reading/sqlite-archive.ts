@@ -82,9 +82,13 @@ export class SqliteArchive implements PlantArchive {
 
   /** One writer numbers the plants as it commits them, so no lower seq can appear later. */
   async pageAfter({ after, ...request }: FollowRequest): Promise<FollowPage> {
-    const cursor = String(after === beginning ? 0 : this.#followedSeq(after));
-    const page = await this.page({ ...request, order: "oldest-first", cursor });
-    return { ...page, next: page.next === undefined ? page.newest : this.#cursorAt(seqOf(page.next)) };
+    const seq = after === beginning ? 0 : this.#followedSeq(after);
+    const page = await this.page({ ...request, order: "oldest-first", cursor: String(seq) });
+    return {
+      ...page,
+      next: page.next === undefined ? page.newest : this.#cursorAt(seqOf(page.next)),
+      fromBeginning: after === beginning || (seq === 0 && page.searched > 0),
+    };
   }
 
   async find(id: bigint): Promise<StoredPlant | undefined> {
