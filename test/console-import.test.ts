@@ -69,6 +69,8 @@ describe("importing a file", () => {
     await see(page, "Read as CSV separated by semicolons, gzip.");
     expect(find(1191n)).toMatchObject({ name: "Árbol; viejo", tag: "indoor" });
     expect(await download(page, "Download refused rows")).toBe("id;name;tag\nx;Elm;\n");
+    await page.getByRole("link", { name: "Audit" }).click();
+    await see(page, "2 created, 0 already stored, 1 refused");
   });
 
   test("that can never be imported says why, where, and offers no Resume", async () => {
@@ -156,17 +158,30 @@ describe("importing a file", () => {
   });
 });
 
-/** Imports a file with a service that does this with the lines of each request, and returns the run and the requests. */
-async function importWith(name: string, content: string, service: (lines: string[]) => LineOutcome[]) {
+/**
+ * Imports a file with a service that does this with the lines of each request, and that at the end. Returns the run, the requests, and
+ * what it reported at the end.
+ */
+async function importWith(
+  name: string,
+  content: string,
+  service: (lines: string[]) => LineOutcome[],
+  atEnd: () => void = () => {},
+) {
   const sent: { readonly path: string; readonly lines: string[] }[] = [];
-  const json = async (path: string, { body }: { body: Blob }) => {
+  const finished: unknown[] = [];
+  const json = async (path: string, { body }: { body: Blob | string }) => {
+    if (typeof body === "string") {
+      finished.push({ path, ...JSON.parse(body) });
+      return atEnd();
+    }
     const lines = (await body.text()).split("\n").slice(0, -1);
     sent.push({ path, lines });
     return { outcomes: service(lines) };
   };
   const run = new ImportRun(new File([content], name), { json } as unknown as OperatorApi, 1000);
   await eventually(() => run.state !== "running");
-  return { run, sent };
+  return { run, sent, finished };
 }
 
 unitTest("rows are sent in parts, the rest of one and what a temporary error met again", async () => {
@@ -189,6 +204,57 @@ unitTest("rows are sent in parts, the rest of one and what a temporary error met
   expect(run.report.listed).toMatchObject([
     { position: 4, reason: "The row has 1 field, but the header has 2." },
   ]);
+});
+
+unitTest("an import that has ended reports what it counted", async () => {
+  const outcomes: LineOutcome[] = ["created", "created", "replayed", { error: 40020, message: "conflict" }];
+  const rows = "id,name\n1,a\n2,b\n3,c\n4,d\nno name\n";
+  const { finished } = await importWith("rows.csv", rows, (lines) => outcomes.slice(0, lines.length));
+  const path = "/api/imports/finished";
+  expect(finished).toEqual([{ path, file: "rows.csv", created: 2, replayed: 1, refused: 2 }]);
+});
+
+unitTest("an import reports its end again after a temporary error", async () => {
+  let attempts = 0;
+  const { run, finished } = await importWith(
+    "plants.json",
+    "[1]",
+    (lines) => lines.map(() => "created"),
+    () => {
+      attempts++;
+      if (attempts === 1) throw new ApiError("This token has reached its limit.", 42901);
+    },
+  );
+  expect(run.state).toBe("done");
+  expect(finished).toHaveLength(2);
+});
+
+unitTest("an import whose end cannot be recorded is done all the same", async () => {
+  const { run } = await importWith(
+    "plants.json",
+    "[1]",
+    (lines) => lines.map(() => "created"),
+    () => {
+      throw new ApiError("The token lacks the scope plants:create.", 40301);
+    },
+  );
+  expect(run.state).toBe("done");
+  expect(run.report.created).toBe(1);
+});
+
+unitTest.each([
+  [
+    "fails",
+    "[1]",
+    () => {
+      throw new ApiError("The token lacks the scope plants:create.", 40301);
+    },
+  ],
+  ["cannot be read to its end", "[1, 2", (lines: string[]) => lines.map(() => "created" as const)],
+  ["has no rows", "[]", () => []],
+])("a file that %s reports no end", async (_, content, service) => {
+  const { finished } = await importWith("plants.json", content, service);
+  expect(finished).toEqual([]);
 });
 
 unitTest("an element of an array is sent as one line", async () => {

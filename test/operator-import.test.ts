@@ -93,6 +93,48 @@ test("an import needs both scopes, and a named file is in the audit trail", asyn
   expect(imports).toMatchObject([{ subject: "audited.ndjson", actor: "importer" }]);
 });
 
+function finish(body: object, token = importer): Promise<Response> {
+  const headers = { Authorization: `Bearer ${token}` };
+  const url = `${running.operatorUrl}/api/imports/finished`;
+  return fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+test("the end of an import is in the audit trail, with what was counted", async () => {
+  const response = await finish({ file: "counted.csv", created: 1200, replayed: 3, refused: 0 });
+  expect(response.status).toBe(200);
+  const headers = { Authorization: `Bearer ${operatorToken}` };
+  const audit = await fetch(`${running.operatorUrl}/api/audit?limit=1`, { headers });
+  expect(await audit.json()).toMatchObject({
+    entries: [
+      {
+        action: "import.finished",
+        actor: "importer",
+        subject: "counted.csv",
+        detail: "1200 created, 3 already stored, 0 refused",
+      },
+    ],
+  });
+});
+
+test.each([
+  ["without a file", { created: 1, replayed: 0, refused: 0 }, 'Field "file" is missing'],
+  ["without a count", { file: "x", created: 1, replayed: 0 }, 'Field "refused" must be a whole number'],
+  ["with a fraction", { file: "x", created: 1.5, replayed: 0, refused: 0 }, 'Field "created" must be'],
+  ["with a negative count", { file: "x", created: 1, replayed: -1, refused: 0 }, 'Field "replayed" must be'],
+])("the end of an import %s is refused", async (_, body, message) => {
+  const response = await finish(body);
+  expect(await response.json()).toEqual({ error: 40031, message: expect.stringContaining(message) });
+});
+
+test.each([
+  ["operator", "plants:create"],
+  ["plants:create", "operator:read"],
+])("the end of an import cannot be recorded with the scope %s alone", async (has, lacks) => {
+  const token = await createToken(`finishes with ${has}`, [has]);
+  const response = await finish({ file: "x", created: 1, replayed: 0, refused: 0 }, token);
+  expect(await response.json()).toEqual({ error: 40301, message: `The token lacks the scope ${lacks}.` });
+});
+
 test("an import waits for the rate limit, if that is not for long", async () => {
   await using limited = await startLimited({ "rate-limit": "20/s" });
   const { outcomes } = await limited.send(Array.from({ length: 25 }, (_, row) => line(row)).join(""));

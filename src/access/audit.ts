@@ -18,6 +18,7 @@ export type AuditAction =
   | "export.started"
   | "follow.started"
   | "import.started"
+  | "import.finished"
   | "backup.created"
   | "backup.verified"
   | "backup.downloaded";

@@ -3,7 +3,7 @@ import type { Caller } from "../access/gate.ts";
 import { RateLimit } from "../access/rate-limit.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
-import { importRoute } from "./imports.ts";
+import { importRoutes } from "./imports.ts";
 
 const asTheGate = { "WWW-Authenticate": 'Bearer realm="plant-store", error="invalid_token"' };
 test.each([
@@ -17,7 +17,7 @@ test.each([
       rateLimit: new RateLimit({ count: 100, perMs: 1000 }),
       intake: {},
     };
-    const { handle } = importRoute(parts as never, {} as never, 1000);
+    const [importing] = importRoutes(parts as never, {} as never, 1000);
     const rows = Array.from({ length: 5 }, () => "not a plant\n").join("");
     const answers: unknown[] = [];
     const exchange = {
@@ -30,7 +30,7 @@ test.each([
       json: (answer: unknown) => answers.push(answer),
     };
     const caller: Caller = { name: "a", scopes: ["plants:create", "operator:read"], expiresAtMs: undefined };
-    const run = async () => handle(exchange as unknown as Exchange, caller);
+    const run = async () => importing?.handle(exchange as unknown as Exchange, caller);
     await run();
     expect(answers).toMatchObject([{ outcomes: [{ error: 40002 }, { error: 40002 }] }]);
     await expect(run()).rejects.toMatchObject({ name: "HttpError", headers });

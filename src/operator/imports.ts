@@ -14,7 +14,7 @@ import { idConflict, Refusal } from "../plants/refusals.ts";
 import type { ActionRecorder } from "./audit.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import type { OperatorParts } from "./operator-parts.ts";
-import { readQuery, readText } from "./parameters.ts";
+import { readBody, readQuery, readText, type Values, wrong } from "./parameters.ts";
 
 type ImportParts = Pick<OperatorParts, "intake" | "rateLimit" | "gate" | "events">;
 
@@ -24,6 +24,7 @@ type LineOutcome = "created" | "replayed" | { readonly error: number; readonly m
 const bodyBytesMin = 1024 * 1024;
 const bodyRowsMin = 8;
 const importsMax = 4;
+const fileCharactersMax = 200;
 // One batch: more would only crowd out the plants of other clients.
 const linesMax = 1000;
 // How long lines may wait for the rate limit. After that the response has what was done, and the caller sends the rest.
@@ -33,27 +34,59 @@ const rateWaitStepMs = 250;
 // As `Exchange.deny` refuses it.
 const invalidToken = { "WWW-Authenticate": 'Bearer realm="plant-store", error="invalid_token"' };
 
-/**
- * Stores plants, one on each line, as POST /plants would. The response has the outcomes of the first lines, of one at least; the
- * caller sends the others again, which is always safe. No line is longer than `lineBytesMax`, the limit of POST /plants. With
- * `file`, the name of a file that starts with these lines or the next, the audit trail has an entry first.
- */
-export function importRoute(parts: ImportParts, actions: ActionRecorder, lineBytesMax: number): Route {
+/** Imports the rows of a file in parts, and records its start and its end. */
+export function importRoutes(
+  parts: ImportParts,
+  actions: ActionRecorder,
+  lineBytesMax: number,
+): readonly Route[] {
   const bodyBytesMax = Math.max(bodyBytesMin, bodyRowsMin * lineBytesMax);
   const running = new ConcurrencyLimit("imports", importsMax);
-  return route("POST", "/api/imports", "plants:create", async (exchange, caller) => {
-    // Like every route here that is for people: a program's token cannot fill the audit trail.
+  return [
+    // Stores plants, one on each line, as POST /plants would. The response has the outcomes of the first lines, of one at least; the
+    // caller sends the others again, which is always safe. No line is longer than `lineBytesMax`, the limit of POST /plants. With
+    // `file`, the name of a file that starts with these lines or the next, the audit trail has an entry first.
+    importRoute("/api/imports", async (exchange, caller) => {
+      const file = readText(readQuery(exchange.query, ["file"]), "file");
+      const isAllowed = parts.gate.watch(exchange.header("authorization"), "plants:create");
+      exchange.refuseWhileDraining();
+      using _running = running.start(caller);
+      const body = await exchange.body(bodyBytesMax);
+      if (file !== undefined)
+        await actions.record(exchange, caller, "import.started", file.slice(0, fileCharactersMax));
+      exchange.json({
+        outcomes: await importLines(parts, body, { lineBytesMax, exchange, caller, isAllowed }),
+      });
+    }),
+
+    // The caller has counted, since it alone knows which responses reached it, and which rows it could not even send.
+    importRoute("/api/imports/finished", async (exchange, caller) => {
+      const values = await readBody(exchange, ["file", "created", "replayed", "refused"]);
+      const file = readText(values, "file");
+      if (file === undefined) throw wrong('Field "file" is missing; expected a string.');
+      const created = readTally(values, "created");
+      const replayed = readTally(values, "replayed");
+      const refused = readTally(values, "refused");
+      const detail = `${created} created, ${replayed} already stored, ${refused} refused`;
+      await actions.record(exchange, caller, "import.finished", file.slice(0, fileCharactersMax), detail);
+      exchange.json({});
+    }),
+  ];
+}
+
+/** Needs both scopes, like every route here that is for people: a program's token cannot fill the audit trail. */
+function importRoute(path: string, handle: (exchange: Exchange, caller: Caller) => Promise<void>): Route {
+  return route("POST", path, "plants:create", (exchange, caller) => {
     if (!allows(caller.scopes, "operator:read")) return exchange.deny("lacks-scope", "operator:read");
-    const file = readText(readQuery(exchange.query, ["file"]), "file");
-    const isAllowed = parts.gate.watch(exchange.header("authorization"), "plants:create");
-    exchange.refuseWhileDraining();
-    using _running = running.start(caller);
-    const body = await exchange.body(bodyBytesMax);
-    if (file !== undefined) await actions.record(exchange, caller, "import.started", file.slice(0, 200));
-    exchange.json({
-      outcomes: await importLines(parts, body, { lineBytesMax, exchange, caller, isAllowed }),
-    });
+    return handle(exchange, caller);
   });
+}
+
+function readTally(values: Values, name: string): number {
+  const value = values[name];
+  if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0)
+    throw wrong(`Field "${name}" must be a whole number, 0 or more.`);
+  return value;
 }
 
 interface ImportRequest {

@@ -4,7 +4,7 @@ import { type Route, route } from "../http/route.ts";
 import { ActionRecorder, auditRoute } from "./audit.ts";
 import { backupRoutes } from "./backups.ts";
 import { Console, signInRoutes } from "./console.ts";
-import { importRoute } from "./imports.ts";
+import { importRoutes } from "./imports.ts";
 import { metricsRoute } from "./metrics.ts";
 import type { OperatorParts } from "./operator-parts.ts";
 import { overviewRoute } from "./overview.ts";
@@ -36,7 +36,7 @@ export function operatorRoutes(
     overviewRoute(parts),
     ...plantRoutes(archive, actions),
     ...exportRoutes(archive, actions, gate),
-    importRoute(parts, actions, bodyBytesMax),
+    ...importRoutes(parts, actions, bodyBytesMax),
     ...tokenRoutes(parts),
     auditRoute(audit),
     route("GET", "/api/settings", "operator", (exchange) => exchange.json({ settings })),

@@ -103,6 +103,7 @@ export class ImportRun {
         await this.#sendPart(api);
         this.error = undefined;
       }
+      await this.#recordEnd(api);
       this.state = "done";
     } catch (reason) {
       this.state = this.#abort.signal.aborted ? "stopped" : "failed";
@@ -154,17 +155,27 @@ export class ImportRun {
   /** Sends the rows of the part. Those that the service had no time for are left. */
   async #sendPart(api: OperatorApi): Promise<void> {
     const lines = this.#part.filter(({ error }) => error === undefined).flatMap(lineOf);
-    const outcomes = lines.length === 0 ? [] : await this.#sendUntilAnswered(api, lines);
+    const outcomes = lines.length === 0 ? [] : await this.#untilAnswered(() => this.#send(api, lines));
     this.#part = this.#part.slice(this.report.add(this.#part, outcomes));
   }
 
-  async #sendUntilAnswered(api: OperatorApi, lines: (Bytes | string)[]): Promise<readonly LineOutcome[]> {
+  /** For the audit trail: what the import counted. Every row has its outcome, so the import is done even if this fails. */
+  async #recordEnd(api: OperatorApi): Promise<void> {
+    if (!this.#isAnnounced) return;
+    const { created, replayed, refused } = this.report;
+    const body = JSON.stringify({ file: this.#auditedName, created, replayed, refused });
+    const headers = { "Content-Type": "application/json" };
+    const init = { method: "POST", headers, body, signal: this.#abort.signal };
+    await this.#untilAnswered(() => api.json("/api/imports/finished", init)).catch(() => {});
+  }
+
+  async #untilAnswered<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
     const startedMs = performance.now();
     for (let delayMs = retryMsMin; ; delayMs = Math.min(2 * delayMs, retryMsMax)) {
       try {
-        const outcomes = await this.#send(api, lines);
+        const answer = await ask();
         this.waiting = false;
-        return outcomes;
+        return answer;
       } catch (reason) {
         const isTemporary = reason instanceof ApiError && temporaryErrors.includes(reason.error);
         const isOver = performance.now() - startedMs > outageMsMax;
@@ -179,10 +190,14 @@ export class ImportRun {
 
   async #send(api: OperatorApi, lines: (Bytes | string)[]): Promise<readonly LineOutcome[]> {
     // The audit trail has an entry for each file. It has a request of its own, since a part may have to be sent again.
-    if (!this.#isAnnounced)
-      await this.#post(api, `?${new URLSearchParams({ file: this.file.name.slice(-200) })}`, []);
+    if (!this.#isAnnounced) await this.#post(api, `?${new URLSearchParams({ file: this.#auditedName })}`, []);
     this.#isAnnounced = true;
     return (await this.#post(api, "", lines)).outcomes;
+  }
+
+  /** The file as the audit trail names it. */
+  get #auditedName(): string {
+    return this.file.name.slice(-200).toWellFormed();
   }
 
   #post(api: OperatorApi, query: string, lines: (Bytes | string)[]) {
