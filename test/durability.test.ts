@@ -101,16 +101,17 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
   );
 
   test.each([
-    ["with an I/O error is a failed sync: the next start rebuilds", "EIO", true],
-    ["because the disk is full is not: the next start recovers", "ENOSPC", false],
-  ] as const)("in a start after a crash, %s", async (_, errno, rebuilt) => {
+    ["with an I/O error is a failed sync: the next start rebuilds", "EIO", "EIO", true],
+    ["because the disk is full is not: the next start recovers", "ENOSPC", "the disk is full", false],
+    ["because of a quota is not either", "EDQUOT", "the disk quota is exceeded", false],
+  ] as const)("in a start after a crash, %s", async (_, errno, reason, rebuilt) => {
     await crashedStore(file, 3);
     const syncs = recordSyncs(folder, "-wal", "once");
     syncs.failFromNowOn();
     const environment = { ...syncs.environment, FAIL_ERRNO: String(constants.errno[errno]) };
     const { code, err } = await plantStore(["serve", "--database", file], { environment });
     expect(code).toBe(1);
-    if (!rebuilt) expect(err).toContain("cannot be recovered: the disk is full");
+    expect(err).toContain(reason);
     expect([statSync(`${file}-wal`).size > 0, existsSync(`${file}.failure.json`)]).toEqual([true, rebuilt]);
     expect(reopen(file)).toEqual({ rebuilt });
     expect(storedPlants(file)).toHaveLength(3);
@@ -388,6 +389,24 @@ test.skipIf(lacksMounts())(
     expect(child.exitCode).toBeNull();
   },
 );
+
+test("a limit of the file size, which SQLite reports like an I/O error, ends the service with 1 and loses nothing", async () => {
+  // In units of 512 bytes: about sixty of these plants fit into the WAL.
+  const script = 'ulimit -f 8000; exec "$@"';
+  const command = [process.execPath, main, "serve", "--database", file];
+  const service = await untilListening(
+    start("sh", ["-c", script, "sh", ...command], { environment: withToken }),
+  );
+  const { acknowledged, refusals } = createUntilRefused(service.url, largeName);
+  for (const error of await refusals) expect([0, 50302]).toContain(error);
+  const { code, err } = await service.ended();
+  expect(code).toBe(1);
+  expect(err).toContain("Writing failed: SQLITE_IOERR_WRITE.");
+  expect(acknowledged.length).toBeGreaterThan(0);
+
+  expect(reopen(file)).toEqual({ rebuilt: true });
+  expect(missingIn(file, acknowledged)).toEqual([]);
+});
 
 /** What the next start does, in this process. */
 function reopen(file: string): { readonly rebuilt: boolean } {

@@ -57,6 +57,18 @@ describe.skipIf(lacks("/dev/full", process.platform !== "linux"))(
       expect([code, err.match(/plant-store: /g)?.length, err.includes(" at ")]).toEqual([1, 1, false]);
     });
 
+    test("or over the limit of a file's size, says that too", async () => {
+      const script = 'ulimit -f 0; exec "$@" > limited';
+      const [command, args] = commandLine(["help", "serve"]);
+      const { code, err } = await watch(
+        start("sh", ["-c", script, "sh", command, ...args], { folder: folder.path }),
+      ).ended;
+      expect(code).toBe(1);
+      expect(err).toEndWith(
+        "plant-store: standard output cannot be written: the file would be larger than the system allows (ulimit -f).\n",
+      );
+    });
+
     test("serve logs it, goes on, and stops as usual", async () => {
       const { child, err, ended } = startFull(["serve", "--database", join(folder.path, "other.db")]);
       const warning = '"level":"warn","message":"standard output cannot be written: the disk is full."';

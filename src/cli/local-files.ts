@@ -15,6 +15,8 @@ const reasons: Readonly<Record<string, string>> = {
   EPERM: "permission denied",
   EROFS: "the filesystem is read-only",
   ENOSPC: "the disk is full",
+  EDQUOT: "the disk quota is exceeded",
+  EFBIG: "the file would be larger than the system allows (ulimit -f)",
 };
 
 /** A file cannot be read or written; the message has the reason. */

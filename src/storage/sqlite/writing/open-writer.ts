@@ -42,6 +42,12 @@ export interface OpenOptions {
 const sqliteMin = "3.51.3";
 // Long enough for a command that is about to end, but not for a long reader.
 const aloneWaitMs = 500;
+// What SQLite, and the system for our own fsync, report if there is no space. The bytes are in the WAL: nothing is lost.
+const reasonsOfNoSpace: Readonly<Record<string, string>> = {
+  SQLITE_FULL: "the disk is full",
+  ENOSPC: "the disk is full",
+  EDQUOT: "the disk quota is exceeded",
+};
 
 /**
  * Opens the data file as its one writer.
@@ -211,8 +217,8 @@ function underWriteLock(
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
     const code = codeOf(error) || ((error as NodeJS.ErrnoException).code ?? "");
-    if (code === "SQLITE_FULL" || code === "ENOSPC")
-      throw new UnclosedFailure(`${path} cannot be recovered: the disk is full.`, database);
+    const full = reasonsOfNoSpace[code];
+    if (full !== undefined) throw new UnclosedFailure(`${path} cannot be recovered: ${full}.`, database);
     if (error instanceof DataFileProblem || /^SQLITE_(CORRUPT|NOTADB|CANTOPEN|READONLY)/.test(code))
       throw new UnclosedFailure(asDataFileProblem(error, path).message, database);
     throw syncFailure(path, code || String(error), database);
