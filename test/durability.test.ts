@@ -14,6 +14,7 @@ import {
 } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
+import { inspectWal } from "../src/storage/sqlite/wal-file.ts";
 import { openWriter } from "../src/storage/sqlite/writing/open-writer.ts";
 import { main, plantStore, type Serving, serve, start, untilListening } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
@@ -200,7 +201,8 @@ describe.skipIf(lacksShim)("what is synced", () => {
 
   test("by a start with a long-running reader is the WAL, truncated after its last transaction", async () => {
     await crashedStore(file, 3);
-    const wholeBytes = statSync(`${file}-wal`).size;
+    const wal = inspectWal(`${file}-wal`);
+    const wholeBytes = wal.kind === "sound" ? wal.committedBytes : 0;
     writeFileSync(`${file}-wal`, Buffer.alloc(5000, 1), { flag: "a" });
     using reader = new Database(file);
     reader.run("BEGIN");
@@ -289,7 +291,9 @@ test.skipIf(lacksShim)(
       const headers = { authorization: `Bearer ${operatorToken}` };
       return (await fetch(`${service.operatorUrl}/api/${what}`, { headers })).json();
     };
-    expect(await read("plants")).toMatchObject({ plants: [] });
+    // The first transaction restarts the WAL, whose header SQLite fsyncs itself.
+    expect((await post(service.url, '{"id":7,"name":"ivy"}')).status).toBe(200);
+    expect(await read("plants")).toMatchObject({ plants: [{ id: "7" }] });
     // A first stall is in place. After it, fsyncs are in the background for ten seconds.
     const synced = syncs.paths().length;
     syncs.failFromNowOn();
@@ -318,7 +322,7 @@ test.skipIf(lacksShim)(
     expect(ended).toEqual([]);
     syncs.failNoMore();
     await Promise.all(all);
-    expect(await read("plants")).toMatchObject({ plants: [{ id: "1" }, { id: "0" }] });
+    expect(await read("plants")).toMatchObject({ plants: [{ id: "1" }, { id: "0" }, { id: "7" }] });
     expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
     const counted = (line: string) => service.err().split(line).length - 1;
     expect(counted("the disk is stalling; creates wait")).toBe(1);

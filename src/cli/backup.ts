@@ -15,7 +15,7 @@ import { checksumFile } from "../storage/sqlite/maintenance/checksum.ts";
 import { verify as verifyFile } from "../storage/sqlite/maintenance/verify.ts";
 import { parseFlag } from "./arguments.ts";
 import { type Arguments, type Command, jsonFlag } from "./command.ts";
-import { writing } from "./local-files.ts";
+import { lostWalWarning, writing } from "./local-files.ts";
 import {
   escapeInvisible,
   formatBytes,
@@ -80,7 +80,9 @@ export const restore: Command = {
   async run(args, terminal) {
     const to = dataFile(args, "pg_restore");
     const from = args.positional;
-    const done = await withProgress(terminal, "restoring", () => restoreBackup(from, to));
+    const done = await withProgress(terminal, "restoring", () =>
+      restoreBackup(from, to, lostWalWarning(terminal)),
+    );
     if (args.has("json")) printJson(terminal, done);
     else terminal.note(summaryOf(done.checksummed ? "Restored and checked" : "Restored", done));
     if (!done.checksummed)

@@ -6,6 +6,7 @@ import { openArchive } from "../storage/open-store.ts";
 import { parseFlag } from "./arguments.ts";
 import type { Command } from "./command.ts";
 import { filterFlags, parseFilter } from "./list.ts";
+import { lostWalWarning } from "./local-files.ts";
 import { formatCount, formatPlants, showProgress } from "./terminal.ts";
 
 const pageRows = 5000;
@@ -26,7 +27,7 @@ export const exportPlants: Command = {
     const name = parseFlag(args, "format", (text) => parseChoice(text, exportFormatNames)) ?? "ndjson";
     const format = exportFormats[name];
     const filter = parseFilter(args);
-    await using opened = await openArchive(readConfig(args.sources));
+    await using opened = await openArchive(readConfig(args.sources), lostWalWarning(terminal));
     const total = await opened.archive.total();
     let exported = 0;
     let searchedRows = 0;

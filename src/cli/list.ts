@@ -7,6 +7,7 @@ import { type PlantFilter, pagesOf, type StoredPlant } from "../plants/plant-arc
 import { openArchive } from "../storage/open-store.ts";
 import { parseFlag } from "./arguments.ts";
 import { type Arguments, type Command, type Flag, jsonFlag } from "./command.ts";
+import { lostWalWarning } from "./local-files.ts";
 import { escapeInvisible, formatColumns, formatCount, printJson, UsageError } from "./terminal.ts";
 
 const limitDefault = 20;
@@ -47,7 +48,7 @@ export const list: Command = {
     const filter = parseFilter(args);
     const limit = parseFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? limitDefault;
     const order = args.has("oldest") ? "oldest-first" : "newest-first";
-    await using opened = await openArchive(readConfig(args.sources));
+    await using opened = await openArchive(readConfig(args.sources), lostWalWarning(terminal));
     const found: StoredPlant[] = [];
     let isCut = false;
     for await (const page of pagesOf(opened.archive, filter, Math.min(limit, pageMax), order)) {
@@ -76,7 +77,7 @@ export const show: Command = {
   settings: ["database", "allowUnsafeDatabase"],
   async run(args, terminal) {
     const id = parseId(args.positional);
-    await using opened = await openArchive(readConfig(args.sources));
+    await using opened = await openArchive(readConfig(args.sources), lostWalWarning(terminal));
     const plant = await opened.archive.find(id);
     if (plant === undefined) {
       terminal.err(`plant-store: no plant has the id ${id}.\n`);
@@ -99,7 +100,7 @@ export const audit: Command = {
   settings: ["database", "allowUnsafeDatabase"],
   async run(args, terminal) {
     const limit = parseFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? auditLimitDefault;
-    await using opened = await openArchive(readConfig(args.sources));
+    await using opened = await openArchive(readConfig(args.sources), lostWalWarning(terminal));
     const { entries, next } = await opened.audit.page(limit, undefined);
     if (args.has("json")) printJson(terminal, entries.map(presentEntry));
     else if (entries.length === 0) terminal.note("The audit trail is empty.\n");

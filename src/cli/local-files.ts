@@ -2,6 +2,8 @@ import { existsSync, statSync } from "node:fs";
 import { platform } from "node:os";
 import { dirname, resolve } from "node:path";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
+import type { LostWal } from "../storage/sqlite/data-file-problem.ts";
+import { escapeInvisible, type Terminal } from "./terminal.ts";
 
 // Permissions of users who are neither the owner nor in the group.
 const others = { readOrWrite: 0o006, enter: 0o001 };
@@ -41,6 +43,18 @@ export function writing<Result>(path: string, work: () => Result): Result {
 export function describeFileError(error: unknown): string {
   const { code = "", message } = error as NodeJS.ErrnoException;
   return reasons[code] ?? message;
+}
+
+/** With a line for each case. */
+export function formatLostWal({ sentence, cases }: LostWal): string {
+  const lines = [`${sentence} No file was changed.`, ...cases];
+  return `plant-store: ${lines.map((line) => escapeInvisible(line)).join("\n  ")}\n`;
+}
+
+/** For a command that reads what is there: it says what the data file lacks, and goes on. */
+export function lostWalWarning({ err }: Terminal): (problem: LostWal) => void {
+  return ({ sentence }) =>
+    err(`plant-store: ${escapeInvisible(sentence)} \`plant-store doctor\` says what to do.\n`);
 }
 
 /** What to say once a command has opened the store, if that creates a data file: nobody may expect one there. */

@@ -6,7 +6,7 @@ import { ListenProblem } from "../http/listen-address.ts";
 import { TlsProblem } from "../http/tls-files.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../plants/plant-store.ts";
 import { DatabaseMisuse, DatabaseProblem } from "../storage/postgres/database-url.ts";
-import { DataFileProblem } from "../storage/sqlite/data-file-problem.ts";
+import { DataFileProblem, LostWal } from "../storage/sqlite/data-file-problem.ts";
 import { config, ready, version } from "./about.ts";
 import { parseArguments, passwordWarnings } from "./arguments.ts";
 import { backup, restore, verify } from "./backup.ts";
@@ -16,7 +16,7 @@ import { doctor } from "./doctor.ts";
 import { exportPlants } from "./export.ts";
 import { importPlants } from "./import.ts";
 import { audit, list, show } from "./list.ts";
-import { exposureWarnings, FileProblem } from "./local-files.ts";
+import { exposureWarnings, FileProblem, formatLostWal } from "./local-files.ts";
 import { serve } from "./serve.ts";
 import { escapeInvisible, type Terminal, UsageError } from "./terminal.ts";
 import { tokenCreate, tokenList, tokenRevoke, tokenRotate } from "./token.ts";
@@ -138,6 +138,7 @@ export function errorReport(
     const help = `. See plant-store ${command === "" ? "" : `${command} `}--help.`;
     return { text: `plant-store: ${message}${isUsageError ? help : ""}\n`, code: exitCodes.usage };
   }
+  if (error instanceof LostWal) return { text: formatLostWal(error), code: exitCodes.failure };
   if (expectedErrors.some((type) => error instanceof type))
     return { text: `plant-store: ${message}\n`, code: exitCodes.failure };
   // The stack is for the operator's terminal; no client sees it.

@@ -5,6 +5,7 @@ import type { PostgresOptions } from "./postgres/connection.ts";
 import { isDatabaseUrl } from "./postgres/database-url.ts";
 import { type OpeningEvents, PostgresStore } from "./postgres/postgres-store.ts";
 import { realDataFile } from "./sqlite/data-file-path.ts";
+import type { LostWal } from "./sqlite/data-file-problem.ts";
 import { syncWal } from "./sqlite/durable-files.ts";
 import { BackupFolder } from "./sqlite/maintenance/backup-folder.ts";
 import { openReadOnly } from "./sqlite/reading/open-read-only.ts";
@@ -54,13 +55,18 @@ export async function openServiceStore(
   return store;
 }
 
-/** Opens a store for reading, even while a service uses it, or on read-only media. */
+/**
+ * Opens a store for reading, even while a service uses it, or on read-only media. A data file whose WAL was lost is refused, unless
+ * there is a function that warns of it.
+ */
 export async function openArchive(
   setting: StoreSetting,
+  warnOfLostWal?: (problem: LostWal) => void,
 ): Promise<Pick<Store, "archive" | "tokens" | "audit"> & AsyncDisposable> {
   const { database } = setting;
   if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, "none");
-  const [path, file] = [realDataFile(database), openReadOnly(database)];
+  const path = realDataFile(database);
+  const file = openReadOnly(database, { warnOfLostWal });
   // The service fsyncs a transaction after its commit, so one that can be read may not be durable yet.
   const synced = syncedReads(path, () => syncWal(path));
   return {

@@ -1,13 +1,18 @@
-import { Database } from "bun:sqlite";
-import { OutcomeUnknown, StoreUnavailable } from "../../plants/plant-store.ts";
+import { Database, type Statement, constants as sqlite } from "bun:sqlite";
+import { pathToFileURL } from "node:url";
+import { StoreUnavailable } from "../../plants/plant-store.ts";
 
 // How often to retry while another process holds SQLite's write lock, and when to give up.
 export const lockRetryMs = 5;
 export const lockWaitMsMax = 5000;
 
-/** A connection that has not read anything yet. Its statements wait that long for another connection's lock. */
+/**
+ * A connection that has not read anything yet. Its statements wait that long for another connection's lock. Closing it leaves the
+ * WAL, unless `keepWal` says otherwise.
+ */
 export function connect(path: string, waitMs: number, { create = false } = {}): Database {
   const database = new Database(path, { create, readwrite: true, strict: true, safeIntegers: true });
+  keepWal(database, true);
   database.run(`PRAGMA busy_timeout = ${waitMs}`);
   return database;
 }
@@ -40,25 +45,39 @@ export function readPragma(database: Database, name: string): bigint {
 }
 
 /**
- * Checkpoints all of the WAL and truncates it.
- * @throws StoreUnavailable another connection uses the WAL.
+ * Whether the WAL stays when this connection is closed. SQLite deletes it with the last one, however the process ends; a data file in
+ * use that has no WAL lacks plants.
  */
-export function truncateWal(database: Database): void {
-  if (readPragma(database, "wal_checkpoint(TRUNCATE)") !== 0n)
-    throw new StoreUnavailable("The WAL cannot be checkpointed: the data file is in use.");
+export function keepWal(database: Database, keep: boolean): void {
+  database.fileControl(sqlite.SQLITE_FCNTL_PERSIST_WAL, keep ? 1 : 0);
 }
 
-/** To be called before a close, which checkpoints too but ignores every error. After a failure returned here, do not close. */
-export function checkpointBeforeClose(database: Database): OutcomeUnknown | undefined {
-  try {
-    readPragma(database, "wal_checkpoint(TRUNCATE)");
-    return undefined;
-  } catch (error) {
-    if (isFullOrBusy(error)) return undefined;
-    return new OutcomeUnknown(`The last checkpoint failed: ${codeOf(error) || String(error)}.`, {
-      cause: error,
-    });
+/** A connection to a file that does not change, so that SQLite needs no lock and no -shm file. It ignores a WAL. */
+export function connectImmutable(path: string): Database {
+  return new ImmutableDatabase(path);
+}
+
+class ImmutableDatabase extends Database {
+  constructor(path: string) {
+    super(`${pathToFileURL(path).href}?immutable=1`, sqlite.SQLITE_OPEN_READONLY | sqlite.SQLITE_OPEN_URI);
   }
+
+  // Bun accepts either SQLite's own flags or its option for exact integers.
+  override query<Result, Values extends Parameters<Database["run"]>[1] & unknown[]>(
+    sql: string,
+  ): Statement<Result, Values> {
+    return super.query<Result, Values>(sql).safeIntegers(true) as Statement<Result, Values>;
+  }
+}
+
+/**
+ * Checkpoints the WAL: with PASSIVE as much of it as other connections allow, otherwise all of it, so that the next transaction
+ * begins at its start; TRUNCATE also empties the file.
+ * @throws StoreUnavailable another connection uses the WAL.
+ */
+export function checkpoint(database: Database, mode: "PASSIVE" | "RESTART" | "TRUNCATE"): void {
+  if (readPragma(database, `wal_checkpoint(${mode})`) !== 0n)
+    throw new StoreUnavailable("The WAL cannot be checkpointed: the data file is in use.");
 }
 
 export function isLocked(error: unknown): boolean {

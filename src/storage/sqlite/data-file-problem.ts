@@ -8,6 +8,27 @@ export class DataFileProblem extends Error {
   override readonly name = "DataFileProblem";
 }
 
+/**
+ * A data file that says "in use" and has no WAL: it lacks what the WAL held. Only the operator knows what became of that, so there is
+ * a line for each case, the likeliest first.
+ */
+export class LostWal extends DataFileProblem {
+  readonly sentence: string;
+  readonly cases: readonly string[];
+
+  constructor(path: string) {
+    const sentence = `${path} was in use, and its WAL ${path}-wal is missing or empty: it lacks the plants that were only there.`;
+    const cases = [
+      "If this is a copy of a data file that a service has open: copy it with `plant-store backup`, which includes the WAL.",
+      "If the WAL was moved or deleted: put it back beside the data file; if it is gone, run `plant-store restore BACKUP --replace`.",
+      `If SQLite made this file (.backup, VACUUM INTO, Litestream), or its shell closed it after a crash, nothing is missing: \`plant-store restore ${path} --replace --database ${path}\` accepts it.`,
+    ];
+    super(`${sentence} No file was changed. ${cases.join(" ")}`);
+    this.sentence = sentence;
+    this.cases = cases;
+  }
+}
+
 /** What is wrong with the content of a data file, where SQLite itself finds nothing. */
 export class Damage extends Error {
   override readonly name = "Damage";

@@ -1,11 +1,11 @@
 import type { Database } from "bun:sqlite";
-import { existsSync } from "node:fs";
 import { lastSummarised } from "./block-summaries.ts";
 import { readPragma } from "./connect.ts";
 import { refuseUnreadable } from "./data-file-path.ts";
-import { Damage, DataFileProblem } from "./data-file-problem.ts";
+import { Damage, DataFileProblem, LostWal } from "./data-file-problem.ts";
 import { fileSize } from "./durable-files.ts";
 import { readMarker, refuseReplaced } from "./failure-marker.ts";
+import { readUseWithoutWal } from "./store-use.ts";
 import { inspectWal, type WalState } from "./wal-file.ts";
 import { tryShared, type WriterLock } from "./writer-lock.ts";
 
@@ -20,7 +20,10 @@ export function refuseDamaged(path: string): WalState {
   refuseJournal(path);
   const walPath = `${path}-wal`;
   const wal = inspectWal(walPath);
-  if (wal.kind === "empty") return wal;
+  if (wal.kind === "empty") {
+    if (readUseWithoutWal(path) === "in use") throw new LostWal(path);
+    return wal;
+  }
   if (fileSize(path) === 0)
     throw new DataFileProblem(
       `${walPath} holds plants, but its data file ${path} is missing or empty; no file was changed. Put the data file back, or restore a backup.`,
@@ -48,8 +51,11 @@ export function refuseJournal(path: string): void {
   );
 }
 
-/** The same for a command that may run alongside the service; then the holder of the writer lock has checked the files. */
-export function refuseDamagedUnlessServed(path: string): void {
+/**
+ * The same for a command that may run alongside the service; then the holder of the writer lock has checked the files. With
+ * `warnOfLostWal`, a lost WAL is no reason to refuse.
+ */
+export function refuseDamagedUnlessServed(path: string, warnOfLostWal?: (problem: LostWal) => void): void {
   refuseUnreadable(path);
   const failure = readMarker(path);
   // Also while a service that has lost its data file is still up: its WAL must not be applied to another file.
@@ -59,7 +65,6 @@ export function refuseDamagedUnlessServed(path: string): void {
       `${path} was being rebuilt after a failed fsync, and ${path}.rebuilt has everything: start the service on it once to finish that.`,
     );
   refuseJournal(path);
-  if (!existsSync(`${path}-wal`)) return;
   let lock: WriterLock | undefined;
   try {
     lock = tryShared(path);
@@ -69,6 +74,9 @@ export function refuseDamagedUnlessServed(path: string): void {
   }
   try {
     refuseDamaged(path);
+  } catch (error) {
+    if (!(error instanceof LostWal) || warnOfLostWal === undefined) throw error;
+    warnOfLostWal(error);
   } finally {
     lock?.[Symbol.dispose]();
   }

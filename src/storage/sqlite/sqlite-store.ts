@@ -1,8 +1,7 @@
 import type { PlantArchive } from "../../plants/plant-archive.ts";
 import type { OutcomeUnknown } from "../../plants/plant-store.ts";
 import type { StoreEvents } from "../store.ts";
-import { checkpointBeforeClose } from "./connect.ts";
-import { type FailureReason, writeMarker } from "./failure-marker.ts";
+import { type FailureReason, UnclosedFailure, writeMarker } from "./failure-marker.ts";
 import { readLastBackup } from "./maintenance/backup.ts";
 import { ReaderThread, syncedReads } from "./reading/synced-reads.ts";
 import { SqliteAudit } from "./sqlite-audit.ts";
@@ -75,10 +74,13 @@ export class SqliteStore implements AsyncDisposable {
     if (!this.#failed) this.#watch.check();
     // Closing would sync again, which then reports success, checkpoint, and delete the WAL, the only sound copy.
     if (this.#failed) return;
-    const failure = checkpointBeforeClose(this.#file.database);
-    if (failure !== undefined) return this.#fail(failure, "sync-failed");
-    // The last connection to close deletes the WAL.
-    this.#file[Symbol.dispose]();
+    try {
+      this.#file[Symbol.dispose]();
+    } catch (error) {
+      // Nothing failed but the mark of a clean stop, and the next start recovers what a crash leaves too.
+      if (error instanceof UnclosedFailure) throw error;
+      return this.#fail(error as OutcomeUnknown, "sync-failed");
+    }
     this.#watch.closeFiles();
   }
 

@@ -1,11 +1,12 @@
 import type { Database } from "bun:sqlite";
 import type { AuditEntry } from "../../access/audit.ts";
 import type { Token, TokenStore, TokenUse } from "../../access/tokens.ts";
+import { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../access-rows.ts";
-import { checkpointBeforeClose, readPragma } from "./connect.ts";
+import { readPragma } from "./connect.ts";
 import { realDataFile, requireDataFile } from "./data-file-path.ts";
 import { syncWal } from "./durable-files.ts";
-import { syncFailure } from "./failure-marker.ts";
+import { syncFailure, UnclosedFailure } from "./failure-marker.ts";
 import { type SyncedRead, syncedReads } from "./reading/synced-reads.ts";
 import { SqliteAudit } from "./sqlite-audit.ts";
 import { openBeside } from "./writing/open-writer.ts";
@@ -134,9 +135,12 @@ export function openTokenFile(
     async [Symbol.asyncDispose]() {
       // After a failed sync the process ends without closing, so that the WAL stays.
       if (failed) return;
-      const failure = holdsLock ? checkpointBeforeClose(database) : undefined;
-      if (failure !== undefined) throw syncFailure(path, failure.message, database);
-      file[Symbol.dispose]();
+      try {
+        file[Symbol.dispose]();
+      } catch (error) {
+        if (error instanceof UnclosedFailure || !(error instanceof OutcomeUnknown)) throw error;
+        throw syncFailure(path, error.message, database);
+      }
     },
   };
 }

@@ -2,9 +2,9 @@ import { createReadStream, existsSync, renameSync, rmSync, statSync } from "node
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
-import { truncateWal } from "../connect.ts";
+import { checkpoint, keepWal } from "../connect.ts";
 import { mayWrite, realDataFile, refuseUnreadable } from "../data-file-path.ts";
-import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
+import { asDataFileProblem, DataFileProblem, type LostWal } from "../data-file-problem.ts";
 import {
   fileSize,
   makeDirectory,
@@ -85,7 +85,11 @@ export interface Restored extends BackupFile {
  * or copied from a running process, may have one.
  * @throws DataFileProblem
  */
-export async function restore(from: string, named: string): Promise<Restored> {
+export async function restore(
+  from: string,
+  named: string,
+  warnOfLostWal: (problem: LostWal) => void,
+): Promise<Restored> {
   const database = realDataFile(named);
   refuseUnreadable(from);
   if (!existsSync(from)) throw new DataFileProblem(`The backup ${from} does not exist.`);
@@ -98,10 +102,10 @@ export async function restore(from: string, named: string): Promise<Restored> {
     throw new DataFileProblem(
       `${from} does not match its checksum in ${checksumFile(from)}; it was changed or truncated.`,
     );
-  openReadOnly(from, { older: true }).close();
+  openReadOnly(from, { older: true, warnOfLostWal }).close();
   const folders = [dirname(database), ...makeDirectory(dirname(database))];
   using _lock = lockForWriting(database);
-  using copy = await copyDataFile(from, database);
+  using copy = await copyDataFile(from, database, { warnOfLostWal: () => {} });
   makeNewStore(copy.path);
   await refuseUnsound(copy.path);
   syncFile(copy.path);
@@ -150,7 +154,8 @@ function makeNewStore(path: string): void {
     using database = openDatabase(path, { create: false, migrate: true });
     database.run("UPDATE store_id SET id = lower(hex(randomblob(8)))");
     // Closing would checkpoint too, and ignore a full disk.
-    truncateWal(database);
+    checkpoint(database, "TRUNCATE");
+    keepWal(database, false);
   } catch (error) {
     throw asDataFileProblem(error, path);
   }

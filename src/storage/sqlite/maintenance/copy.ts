@@ -1,9 +1,11 @@
 import type { Database } from "bun:sqlite";
 import { linkSync, lstatSync, readSync, renameSync } from "node:fs";
+import { connect } from "../connect.ts";
 import { DataFileProblem, isDamage } from "../data-file-problem.ts";
 import { createEmpty, removeDatabase, syncFile, withFile } from "../durable-files.ts";
 import { refuseJournal } from "../inspect-files.ts";
-import { connectReadOnly, openReadOnly } from "../reading/open-read-only.ts";
+import { connectReadOnly, openReadOnly, type ReadOptions } from "../reading/open-read-only.ts";
+import { readUse, writeUse } from "../store-use.ts";
 import { Thread } from "../thread.ts";
 
 /** A complete copy, which has no name of its own yet; it is removed when it is disposed of. */
@@ -31,8 +33,12 @@ const noLinks = ["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP", "EMLINK"];
  * checked and synced. A read transaction holds the snapshot: writers go on, and only the WAL grows meanwhile.
  * @throws DataFileProblem
  */
-export async function copyDataFile(from: string, to: string): Promise<Copy> {
-  openReadOnly(from, { older: true }).close();
+export async function copyDataFile(
+  from: string,
+  to: string,
+  options: Pick<ReadOptions, "warnOfLostWal"> = {},
+): Promise<Copy> {
+  openReadOnly(from, { older: true, ...options }).close();
   const path = to + partialEnding;
   if (!isLeftover(path)) refuseExisting(path, "It is not from an interrupted copy; move it first");
   removeDatabase(path);
@@ -50,6 +56,13 @@ export async function copyDataFile(from: string, to: string): Promise<Copy> {
 export function copyInto(database: Database, to: string): void {
   createEmpty(to);
   database.query("VACUUM INTO ?").run(to);
+  markClosed(to);
+}
+
+/** The source may be in use; the copy is complete without a WAL. Whoever asked for it syncs it. */
+function markClosed(copy: string): void {
+  using database = connect(copy, 0);
+  if (readUse(database) === "in use") writeUse(database, "closed");
 }
 
 /** SQLite's integrity check on a thread: what is wrong in a data file, its indexes included. Empty for a sound one. */

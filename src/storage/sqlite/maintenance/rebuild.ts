@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { existsSync, fchmodSync, fsyncSync, renameSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { connect } from "../connect.ts";
+import { connect, keepWal } from "../connect.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
 import { giveTo, removeDatabase, syncDirectory, withFile } from "../durable-files.ts";
 import { removeMarker, writeMarker } from "../failure-marker.ts";
@@ -60,5 +60,6 @@ function rebuiltFile(path: string): string {
 /** While the copy has a name of its own: a crash here leaves a rollback journal, which must not be the data file's. */
 function setWalMode(copy: string): void {
   using database = connect(copy, 0);
+  keepWal(database, false);
   database.run("PRAGMA journal_mode = WAL");
 }

@@ -1,24 +1,31 @@
-import { Database, SQLiteError, type Statement, constants as sqlite } from "bun:sqlite";
+import { Database, SQLiteError } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
-import { pathToFileURL } from "node:url";
 import { lastSeq } from "../block-summaries.ts";
-import { closeOnError, lockWaitMsMax } from "../connect.ts";
+import { closeOnError, codeOf, connectImmutable, keepWal, lockWaitMsMax } from "../connect.ts";
 import { mayWrite, openUnmoved, realDataFile, refuseUnreadable, requireDataFile } from "../data-file-path.ts";
-import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
+import { asDataFileProblem, DataFileProblem, type LostWal } from "../data-file-problem.ts";
 import { fileSize } from "../durable-files.ts";
 import { readMarker, refuseReplaced } from "../failure-marker.ts";
 import { refuseDamagedUnlessServed, refuseMalformed, refuseShort } from "../inspect-files.ts";
 import { checkOwner, refuseUnmigrated, schemaVersion } from "../migrate.ts";
+import { closeBeside } from "../store-use.ts";
 import { tryShared } from "../writer-lock.ts";
+
+export interface ReadOptions {
+  /** Whether a file is accepted that an older version wrote. */
+  readonly older?: boolean;
+  /** Called for a file whose WAL was lost, which is then read without it. Without this function it is refused. */
+  readonly warnOfLostWal?: ((problem: LostWal) => void) | undefined;
+}
 
 /**
  * Opens a data file to read it, and never migrates it. Works while a service runs, and on read-only media.
  * @throws DataFileProblem
  */
-export function openReadOnly(named: string, { older = false } = {}): Database {
+export function openReadOnly(named: string, { older = false, warnOfLostWal }: ReadOptions = {}): Database {
   const path = realDataFile(named);
-  refuseDamagedUnlessServed(path);
+  refuseDamagedUnlessServed(path, warnOfLostWal);
   requireDataFile(path);
   // Not in the service itself: closing the file, other than through SQLite, would drop its locks.
   const alone = isServed(path) ? undefined : contentsWithoutWal(path);
@@ -31,7 +38,7 @@ export function openReadOnly(named: string, { older = false } = {}): Database {
       refuseForeignWal(database, path, alone);
     });
   } catch (error) {
-    throw asDataFileProblem(error, path);
+    throw asDataFileProblem(foreignWalProblem(error, path, alone), path);
   }
 }
 
@@ -41,9 +48,7 @@ export function connectReadOnly(named: string): Database {
   const walBytes = fileSize(`${path}-wal`);
   // A read-only connection leaves the -wal and -shm files that it had to create; one that may write removes them.
   if (walBytes === 0 && mayWrite(path) && mayWrite(dirname(path)))
-    return openUnmoved(path, () =>
-      readable(new Database(path, { readwrite: true, strict: true, safeIntegers: true })),
-    );
+    return openUnmoved(path, () => readable(new LookingDatabase(path)));
   try {
     return openUnmoved(path, () =>
       readable(new Database(path, { readonly: true, strict: true, safeIntegers: true })),
@@ -55,7 +60,7 @@ export function connectReadOnly(named: string): Database {
       throw new DataFileProblem(
         `${path} has plants in ${path}-wal, and SQLite reads that only where it can write: copy both files into another folder and use the copy.`,
       );
-    return readable(new ImmutableDatabase(path));
+    return readable(connectImmutable(path));
   }
 }
 
@@ -65,7 +70,7 @@ type Contents = ReturnType<typeof contentsOf>;
 export function contentsWithoutWal(path: string): Contents | undefined {
   if (fileSize(`${path}-wal`) === 0) return undefined;
   try {
-    using database = new ImmutableDatabase(path);
+    using database = connectImmutable(path);
     return contentsOf(database);
   } catch {
     // A crash may have interrupted a checkpoint, or the first transaction.
@@ -81,7 +86,16 @@ export function refuseForeignWal(database: Database, path: string, alone: Conten
   if (alone === undefined) return;
   const { storeId, lastSeq } = contentsOf(database);
   if (storeId === alone.storeId && lastSeq >= alone.lastSeq) return;
-  throw new DataFileProblem(
+  throw foreignWal(path);
+}
+
+/** An error from opening both: a data file that can be read alone, but not with the WAL, is not what is damaged. */
+export function foreignWalProblem(error: unknown, path: string, alone: Contents | undefined): unknown {
+  return alone !== undefined && codeOf(error).startsWith("SQLITE_CORRUPT") ? foreignWal(path) : error;
+}
+
+function foreignWal(path: string): DataFileProblem {
+  return new DataFileProblem(
     `${path}-wal is not the WAL of ${path}, or is older than it, and would remove plants; no file was changed. Move it away, or copy both files again from where they belong together.`,
   );
 }
@@ -137,17 +151,18 @@ export function isServed(named: string): boolean {
   }
 }
 
-/** For a file that cannot change, so that SQLite needs no lock and no -shm file. It would ignore a WAL. */
-class ImmutableDatabase extends Database {
+/** Closes as a connection must that may write and beside which a service may be killed. */
+class LookingDatabase extends Database {
+  readonly #path: string;
+
   constructor(path: string) {
-    super(`${pathToFileURL(path).href}?immutable=1`, sqlite.SQLITE_OPEN_READONLY | sqlite.SQLITE_OPEN_URI);
+    super(path, { readwrite: true, strict: true, safeIntegers: true });
+    this.#path = path;
+    keepWal(this, true);
   }
 
-  // Bun accepts either SQLite's own flags or its option for exact integers.
-  override query<Result, Values extends Parameters<Database["run"]>[1] & unknown[]>(
-    sql: string,
-  ): Statement<Result, Values> {
-    return super.query<Result, Values>(sql).safeIntegers(true) as Statement<Result, Values>;
+  override close(throwOnError?: boolean): void {
+    closeBeside(this, this.#path, () => super.close(throwOnError));
   }
 }
 

@@ -1,6 +1,6 @@
 import { fdatasyncSync, statSync } from "node:fs";
 import { getPriority, platform, setPriority } from "node:os";
-import { connect, setDurable } from "../connect.ts";
+import { closeOnError, connect, setDurable } from "../connect.ts";
 import { serveThread } from "../thread.ts";
 import type { CheckpointCalls, CheckpointSetting } from "./checkpointer.ts";
 
@@ -11,11 +11,14 @@ lowerPriority();
 // Serves checkpointer.ts from a connection of its own, open for as long as the writer's.
 serveThread<CheckpointSetting>(({ path, file, inode }) => {
   const database = connect(path, 0);
-  if (statSync(path, { bigint: true }).ino !== inode) throw new Error("the data file was replaced");
-  // As durable as the writer's own: the WAL is on disk before the data file is written, and that before the WAL restarts.
-  setDurable(database);
-  // A connection opens its files with its first read, and must have them open if they are deleted later.
-  database.query("SELECT count(*) FROM sqlite_schema").get();
+  // Closed by us: Bun closes what a thread leaves open, and empties the WAL before.
+  closeOnError(database, () => {
+    if (statSync(path, { bigint: true }).ino !== inode) throw new Error("the data file was replaced");
+    // As durable as the writer's own: the WAL is on disk before the data file is written, and that before the WAL restarts.
+    setDurable(database);
+    // A connection opens its files with its first read, and must have them open if they are deleted later.
+    database.query("SELECT count(*) FROM sqlite_schema").get();
+  });
   const checkpoint = database.query("PRAGMA wal_checkpoint(PASSIVE)");
   const calls: CheckpointCalls = {
     checkpoint() {

@@ -39,7 +39,8 @@ function openStore() {
     checkpoint: (mode: string) => void other.query(`PRAGMA wal_checkpoint(${mode})`).get(),
     close(): void {
       other.close();
-      opener[Symbol.dispose]();
+      // As the service does not: a file that was overwritten cannot be marked as closed.
+      opener.database.close();
       watch.closeFiles();
       folder[Symbol.dispose]();
     },

@@ -101,7 +101,7 @@ describe("the start after a failed fsync", () => {
 
   test("is refused while another process has the file open, whose cache cannot be trusted", async () => {
     const file = await crashed("sync-failed");
-    using reader = new Database(file);
+    using reader = new Database(file, { readonly: true });
     reader.query("SELECT count(*) FROM plants").get();
     expect(() => openWriter(file)).toThrow(/after a failed fsync, but another process has it open/);
     reader.close();

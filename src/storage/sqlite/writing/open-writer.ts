@@ -1,9 +1,9 @@
 import { Database } from "bun:sqlite";
 import { existsSync, fstatSync, fsyncSync, ftruncateSync } from "node:fs";
 import { dirname } from "node:path";
-import { StoreUnavailable } from "../../../plants/plant-store.ts";
+import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";
-import { codeOf, connect, isLocked, lockWaitMsMax, setDurable, truncateWal } from "../connect.ts";
+import { codeOf, connect, isFullOrBusy, isLocked, keepWal, lockWaitMsMax, setDurable } from "../connect.ts";
 import {
   openUnmoved,
   realDataFile,
@@ -17,11 +17,15 @@ import { readMarker, refuseReplaced, removeMarker, syncFailure, UnclosedFailure 
 import { refuseDamaged, refuseDamagedUnlessServed, refuseMalformed } from "../inspect-files.ts";
 import { finishRebuild, rebuild } from "../maintenance/rebuild.ts";
 import { checkOwner, migrate, refuseUnmigrated, schemaVersion } from "../migrate.ts";
-import { contentsWithoutWal, refuseForeignWal } from "../reading/open-read-only.ts";
+import { contentsWithoutWal, foreignWalProblem, refuseForeignWal } from "../reading/open-read-only.ts";
+import { closeBeside, closeRecovered, closeStore, markInUse } from "../store-use.ts";
 import { inspectWal } from "../wal-file.ts";
 import { lockForWriting, tryLock, type WriterLock } from "../writer-lock.ts";
 
-/** To dispose of it is to close the database and to release the lock. */
+/**
+ * To dispose of it is to mark the data file as closed, to close the database and to release the lock.
+ * @throws OutcomeUnknown from disposal: the process must end without closing the database.
+ */
 export interface OpenedWriter extends Disposable {
   readonly database: Database;
   /** The data file itself, where the path was a symbolic link. */
@@ -35,6 +39,11 @@ export interface OpenOptions {
   readonly create: boolean;
   /** Whether an older file is migrated, which only its one writer may do. A new one always gets its schema. */
   readonly migrate: boolean;
+}
+
+interface WriterOptions extends OpenOptions {
+  /** Whether plants will be written, so that the data file must say that it is in use. */
+  readonly writesPlants: boolean;
 }
 
 // Older ones cannot report the WAL's length, and have a bug in concurrent checkpoints. Bun brings a newer one, except on macOS,
@@ -57,12 +66,12 @@ const reasonsOfNoSpace: Readonly<Record<string, string>> = {
  */
 export function openWriter(named: string, events: StoreEvents = {}): OpenedWriter {
   refuseOldSqlite();
-  return open(named, lockForWriting, { create: true, migrate: true }, events);
+  return open(named, lockForWriting, { create: true, migrate: true, writesPlants: true }, events);
 }
 
 /** The same for a command that may run alongside the service: if that holds the lock, it has recovered the file already. */
 export function openBeside(named: string, { create }: Pick<OpenOptions, "create">): OpenedWriter {
-  return open(named, tryLock, { create, migrate: false }, {});
+  return open(named, tryLock, { create, migrate: false, writesPlants: false }, {});
 }
 
 function refuseOldSqlite(): void {
@@ -78,7 +87,7 @@ function refuseOldSqlite(): void {
 function open(
   named: string,
   acquire: (path: string) => WriterLock | undefined,
-  { create, migrate }: OpenOptions,
+  { create, migrate, writesPlants }: WriterOptions,
   events: StoreEvents,
 ): OpenedWriter {
   const path = realDataFile(named);
@@ -96,12 +105,15 @@ function open(
     if (lock !== undefined) closeIfMalformed(database, path);
     // A power loss must not remove the folders that were just created.
     for (const folder of folders) syncDirectory(folder);
+    // 7. From now on the data file needs its WAL.
+    if (writesPlants) startUse(database, path);
     // The Writer does the waiting for locks.
     database.run("PRAGMA busy_timeout = 0");
     return {
       ...{ database, path, holdsLock: lock !== undefined },
       [Symbol.dispose]() {
-        database.close();
+        if (lock === undefined) closeBeside(database, path);
+        else closeWriter(database, path);
         lock?.[Symbol.dispose]();
       },
     };
@@ -127,7 +139,7 @@ function recover(path: string, events: StoreEvents): void {
       if (!syncFailed) syncCommitted(`${path}-wal`);
       // In this locking mode the lock stays until the connection is closed.
       database.run("ROLLBACK");
-      if (!syncFailed) return truncateWal(database);
+      if (!syncFailed) return closeRecovered(database);
       events.rebuilding?.(fileSize(path));
       rebuild(database, path);
     });
@@ -152,6 +164,32 @@ function closeIfMalformed(database: Database, path: string): void {
   } catch (error) {
     database.close();
     throw asDataFileProblem(error, path);
+  }
+}
+
+function startUse(database: Database, path: string): void {
+  try {
+    markInUse(database, path);
+  } catch (error) {
+    if (!isFullOrBusy(error)) throw syncFailure(path, codeOf(error) || String(error), database);
+    database.close();
+    throw asDataFileProblem(error, path);
+  }
+}
+
+function closeWriter(database: Database, path: string): void {
+  try {
+    closeStore(database);
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable))
+      throw new OutcomeUnknown(`The last checkpoint failed: ${codeOf(error) || String(error)}.`, {
+        cause: error,
+      });
+    const why = isLocked(error.cause) ? "another process has locked it" : "the disk is full";
+    throw new UnclosedFailure(
+      `${path} was not closed: ${why}. Every acknowledged plant is on disk, in this file and its WAL; the next start closes it.`,
+      database,
+    );
   }
 }
 
@@ -204,24 +242,43 @@ function underWriteLock(
   const alone = contentsWithoutWal(path);
   const database = connect(path, waitMs);
   try {
-    const locked = tryBegin(database, lockingMode);
+    const locked = tryBeginOnOwnWal(database, path, lockingMode, alone);
     if (locked) {
-      checkOwner(database, path);
-      // Before the WAL of a file that is refused is checkpointed.
-      schemaVersion(database, path);
-      refuseForeignWal(database, path, alone);
       work(database);
+      // The work has emptied it, left it as it was, or removed it.
+      if (fileSize(`${path}-wal`) === 0) keepWal(database, false);
     }
     database.close();
     return locked;
   } catch (error) {
-    if (error instanceof StoreUnavailable) throw error;
+    if (error instanceof StoreUnavailable) {
+      database.close();
+      throw error;
+    }
     const code = codeOf(error) || ((error as NodeJS.ErrnoException).code ?? "");
     const full = reasonsOfNoSpace[code];
     if (full !== undefined) throw new UnclosedFailure(`${path} cannot be recovered: ${full}.`, database);
     if (error instanceof DataFileProblem || /^SQLITE_(CORRUPT|NOTADB|CANTOPEN|READONLY)/.test(code))
       throw new UnclosedFailure(asDataFileProblem(error, path).message, database);
     throw syncFailure(path, code || String(error), database);
+  }
+}
+
+/** Refuses a file before its WAL is checkpointed. */
+function tryBeginOnOwnWal(
+  database: Database,
+  path: string,
+  lockingMode: "EXCLUSIVE" | "NORMAL",
+  alone: ReturnType<typeof contentsWithoutWal>,
+): boolean {
+  try {
+    if (!tryBegin(database, lockingMode)) return false;
+    checkOwner(database, path);
+    schemaVersion(database, path);
+    refuseForeignWal(database, path, alone);
+    return true;
+  } catch (error) {
+    throw foreignWalProblem(error, path, alone);
   }
 }
 

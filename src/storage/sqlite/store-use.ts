@@ -1,0 +1,131 @@
+import type { Database } from "bun:sqlite";
+import { dirname } from "node:path";
+import { StoreUnavailable } from "../../plants/plant-store.ts";
+import { checkpoint, connectImmutable, isFullOrBusy, keepWal, lockWaitMsMax, setDurable } from "./connect.ts";
+import { fileSize, syncDirectory } from "./durable-files.ts";
+import { tryShared } from "./writer-lock.ts";
+
+/**
+ * What a data file says about itself, as PostgreSQL's control file does. "In use": a process writes plants to it, or ended without
+ * closing it, so it is complete only with its WAL. "Closed": it is complete without one.
+ */
+export type StoreUse = "closed" | "in use";
+
+/** With what is in the WAL. Undefined for a file of 1.0.0, which does not say. */
+export function readUse(database: Database): StoreUse | undefined {
+  const table = database.query("SELECT 1 FROM sqlite_schema WHERE name = 'store_use'").get();
+  if (table === null) return undefined;
+  return database.query<{ state: StoreUse }, []>("SELECT state FROM store_use").get()?.state;
+}
+
+/** From the data file alone; undefined also if it cannot be read so. */
+export function readUseWithoutWal(path: string): StoreUse | undefined {
+  if (fileSize(path) === 0) return undefined;
+  try {
+    using database = connectImmutable(path);
+    return readUse(database);
+  } catch {
+    // It is damaged, or not a database, which whoever opens it reports.
+    return undefined;
+  }
+}
+
+export function writeUse(database: Database, use: StoreUse): void {
+  database.query("UPDATE store_use SET state = ?").run(use);
+}
+
+/**
+ * To be called before the first plant is written. The WAL, with its name in the folder, is durable before the data file says that
+ * it needs one. A snapshot of another process may keep this checkpoint from the mark; then the next one writes it.
+ */
+export function markInUse(database: Database, path: string): void {
+  // SQLite fsyncs the WAL at this commit, and the data file at the end of the checkpoint.
+  writeUse(database, "in use");
+  syncDirectory(dirname(path));
+  checkpoint(database, "PASSIVE");
+}
+
+/**
+ * Checkpoints a WAL that a crash left, marks the data file as closed, and empties the WAL. No other process may have it open.
+ * @throws StoreUnavailable another connection uses the WAL.
+ */
+export function closeRecovered(database: Database): void {
+  const use = readUse(database);
+  // The last process said so while a reader kept it from checkpointing: this checkpoint would write it before the plants.
+  if (use === "closed") writeUse(database, "in use");
+  checkpoint(database, "RESTART");
+  if (use !== undefined) writeUse(database, "closed");
+  checkpoint(database, "TRUNCATE");
+}
+
+/**
+ * Marks the data file as closed, and closes it. In two steps: a checkpoint writes the page of the mark before those of the plants. The
+ * first one leaves the WAL as long as it is, so that the mark needs no space on a full disk.
+ * @throws StoreUnavailable it cannot be marked. The process must end without closing the database, so that the WAL stays.
+ * @throws SQLiteError any other failure; the same holds.
+ */
+export function closeStore(database: Database): void {
+  setDurable(database);
+  // With a limit, a close that leaves the WAL would empty it.
+  database.run("PRAGMA journal_size_limit = -1");
+  const isComplete = tryCheckpoint(database, "RESTART");
+  markClosed(database);
+  // Where a reader is in the way, the WAL is left for the next start.
+  if (isComplete && tryCheckpoint(database, "TRUNCATE")) keepWal(database, false);
+  database.close();
+}
+
+/**
+ * Closes a connection beside which a service may run, or may have been killed. The last connection to close deletes the WAL, which
+ * a data file in use needs. The lock keeps a service from starting in between.
+ */
+export function closeBeside(database: Database, path: string, close = () => database.close()): void {
+  const lock = lockAgainstWriters(path);
+  try {
+    if (lock !== "served" && mayDeleteWal(database, path)) keepWal(database, false);
+    close();
+  } finally {
+    if (lock !== "served") lock?.[Symbol.dispose]();
+  }
+}
+
+function markClosed(database: Database): void {
+  if (readUse(database) !== "in use") return;
+  try {
+    database.run(`PRAGMA busy_timeout = ${lockWaitMsMax}`);
+    writeUse(database, "closed");
+  } catch (error) {
+    if (!isFullOrBusy(error)) throw error;
+    throw new StoreUnavailable("The data file cannot be marked as closed.", { cause: error });
+  } finally {
+    database.run("PRAGMA busy_timeout = 0");
+  }
+}
+
+function tryCheckpoint(database: Database, mode: "RESTART" | "TRUNCATE"): boolean {
+  try {
+    checkpoint(database, mode);
+    return true;
+  } catch (error) {
+    if (error instanceof StoreUnavailable || isFullOrBusy(error)) return false;
+    throw error;
+  }
+}
+
+/** Undefined without a lock file, as on read-only media: no process writes there. */
+function lockAgainstWriters(path: string): Disposable | "served" | undefined {
+  try {
+    return tryShared(path) ?? "served";
+  } catch {
+    return undefined;
+  }
+}
+
+function mayDeleteWal(database: Database, path: string): boolean {
+  try {
+    // An empty one holds nothing, whatever the data file says.
+    return fileSize(`${path}-wal`) === 0 || readUse(database) !== "in use";
+  } catch {
+    return false;
+  }
+}
