@@ -35,6 +35,10 @@ export async function startProvider() {
     keyPair,
     /** The flags of a service that accepts its tokens. */
     flags: { "oidc-issuer": issuer, "oidc-audience": audience },
+    /** From now on it accepts requests and answers none. */
+    hang() {
+      handle = () => {};
+    },
     /** Lets the console at this address sign people in. */
     registerConsole,
     /** An access token by the client credentials grant. */

@@ -30,13 +30,16 @@ export class TestWire implements AsyncDisposable {
   }
 
   /** Settles once the server has accepted it, and over TLS once this client has finished the handshake. */
-  async connect(tls = this.#tls !== undefined): Promise<WireClient> {
+  async connect({ tls = this.#tls !== undefined, from = "127.0.0.1" } = {}): Promise<WireClient> {
     const client = new WireClient();
     const before = this.#accepted;
     const handshake = Promise.withResolvers<void>();
+    // Bun binds to it, though its types do not say so.
+    const localAddress = { localAddress: from } as object;
     client.socket = await Bun.connect({
       hostname: "127.0.0.1",
       port: this.server.port,
+      ...localAddress,
       allowHalfOpen: true,
       ...(tls && { tls: { rejectUnauthorized: false } }),
       socket: {

@@ -1,9 +1,9 @@
 import { BlockList, isIP } from "node:net";
 import type { Head } from "./wire/head.ts";
+import { canonicalAddress } from "./wire/peer-address.ts";
 
 // Some proxies add the port: 192.0.2.1:4711, [2001:db8::1]:4711.
 const withPort = /^(?:\[(.*)\](?::\d{1,5})?|([0-9.]+):\d{1,5})$/;
-const mappedIpv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 
 /** Finds out who sent a request: the peer of its connection or, behind trusted proxies, the client they name. */
 export class ClientAddresses {
@@ -40,12 +40,6 @@ export class ClientAddresses {
 export function isLoopback(host: string): boolean {
   const address = canonicalAddress(host);
   return address === "localhost" || address === "::1" || (isIP(address) === 4 && address.startsWith("127."));
-}
-
-/** Without a zone, and with an IPv4-mapped IPv6 address as IPv4. */
-export function canonicalAddress(address: string): string {
-  const plain = address.replace(/%.*$/, "");
-  return mappedIpv4.exec(plain)?.[1] ?? plain.toLowerCase();
 }
 
 function readAddress(element: string): string | undefined {

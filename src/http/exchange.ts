@@ -4,7 +4,7 @@ import { jsonText } from "../plants/json-text.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import { Refusal } from "../plants/refusals.ts";
 import type { RequestOutcome } from "../telemetry/counters.ts";
-import { type ClientAddresses, canonicalAddress } from "./client-address.ts";
+import type { ClientAddresses } from "./client-address.ts";
 import type { Cors } from "./cors.ts";
 import { catalogue, type ErrorKind, outcomeOf, statusOf } from "./error-catalogue.ts";
 import { BodyNotReceived, HttpError } from "./http-error.ts";
@@ -13,6 +13,7 @@ import type { OpenStreams, StreamedResponse } from "./streaming.ts";
 import type { BodyReader, Connection } from "./wire/connection.ts";
 import type { WireFault } from "./wire/fields.ts";
 import type { Head } from "./wire/head.ts";
+import { canonicalAddress } from "./wire/peer-address.ts";
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -107,10 +108,10 @@ export class Exchange implements BodyReader, LoggedRequest {
   readonly requestId: string;
   readonly startedMs = performance.now();
   outcome: RequestOutcome = "other";
-  /** Set by the router if the route needs a scope and the credentials are known. */
+  /** Set if the credentials are known, whether or not the gate accepts them. */
   caller: Caller | undefined;
-  /** The scope that the caller needed; set by the router. */
-  scope: Scope | undefined;
+  /** The scope that the gate accepted the caller for. */
+  #scope: Scope | undefined;
   /** The value of the route's path parameter, decoded; set by the router. */
   parameter = "";
 
@@ -168,6 +169,13 @@ export class Exchange implements BodyReader, LoggedRequest {
     return isRead && acceptsHtml.test(this.header("accept") ?? "");
   }
 
+  /** The gate accepts the caller: for this scope, or by the link in the path, which needs none. */
+  admit(caller: Caller, scope: Scope | undefined): void {
+    this.caller = caller;
+    this.#scope = scope;
+    this.#connection.admit();
+  }
+
   /** Without a promise: on the path of POST /plants, an await costs a tenth of the rate. */
   readBody(receiver: BodyReceiver, bytesMax?: number): void {
     this.#receiver = receiver;
@@ -222,6 +230,7 @@ export class Exchange implements BodyReader, LoggedRequest {
 
   /** What arrived cannot be read. */
   refuse({ kind, reason }: WireFault): void {
+    if (kind === "not-http" || kind === "head-too-large") this.#connection.becomeStranger();
     const messages = {
       "not-http": `The request is not valid HTTP/1.1: ${reason}.`,
       "head-too-large": reason,
@@ -278,9 +287,11 @@ export class Exchange implements BodyReader, LoggedRequest {
   errorPage(kind: ErrorKind, contentType: string, body: string | Uint8Array, headers: Headers): void {
     // Too late for another response: this one can only be marked as incomplete.
     if (this.#responded) return this.#stream?.abort();
+    const status = statusOf(kind);
+    if (status === 401 || status === 403) this.#connection.becomeStranger();
     this.outcome = outcomeOf(kind);
-    this.#listener.log.errorSent(this, statusOf(kind), catalogue[kind].error);
-    this.#send(statusOf(kind), contentType, headers, body);
+    this.#listener.log.errorSent(this, status, catalogue[kind].error);
+    this.#send(status, contentType, headers, body);
   }
 
   /**
@@ -312,11 +323,11 @@ export class Exchange implements BodyReader, LoggedRequest {
 
   /** If not, it has been denied. */
   #isStillAdmitted(): boolean {
-    if (this.scope === undefined) return true;
-    const caller = this.#listener.gate.admit(this.header("authorization"), this.scope, Date.now());
+    if (this.#scope === undefined) return true;
+    const caller = this.#listener.gate.admit(this.header("authorization"), this.#scope, Date.now());
     if (typeof caller !== "string") return true;
     // The provider's keys have changed since, and nobody waits for another verification here.
-    this.deny(caller === "unverified" ? "issuer-unavailable" : caller, this.scope);
+    this.deny(caller === "unverified" ? "issuer-unavailable" : caller, this.#scope);
     return false;
   }
 

@@ -71,8 +71,7 @@ export class Router {
       if (caller === "lacks-scope") exchange.caller = this.#gate.identify(exchange.header("authorization"));
       return exchange.deny(caller, scope);
     }
-    exchange.caller = caller;
-    exchange.scope = scope;
+    exchange.admit(caller, scope);
     return handle(exchange, caller);
   }
 

@@ -56,8 +56,8 @@ export class Downloads<Target> {
         "no-such-path",
         "This link was already used, or is more than a minute old. Request the download again.",
       );
-    // For the log: this request has no token.
-    exchange.caller = link.download.caller;
+    // This request has no token, but its link has been accepted.
+    exchange.admit(link.download.caller, undefined);
     return link.download;
   }
 

@@ -36,6 +36,9 @@ export const metricFamilies = {
   plant_store_idle_connections_closed_total: counter(
     "Idle or new connections closed because the connection limit was reached.",
   ),
+  plant_store_connections_closed_at_limit_total: counter(
+    "Other connections closed because the connection limit was reached, by reason.",
+  ),
   plant_store_tokens: gauge("Stored tokens, by state."),
   plant_store_data_bytes: gauge("The size of the data file."),
   plant_store_wal_bytes: gauge("The size of the WAL."),
@@ -87,7 +90,12 @@ function counted({ counters, engine }: MetricsParts): Samples {
       labels,
       counters.value(`${labels.listener}:${labels.error}`),
     ]),
-    plant_store_idle_connections_closed_total: one("idle-closed"),
+    plant_store_idle_connections_closed_total: one("closed-at-limit:idle"),
+    plant_store_connections_closed_at_limit_total: ["stranger", "slow"].map((reason) => [
+      "",
+      { reason },
+      counters.value(`closed-at-limit:${reason}`),
+    ]),
     plant_store_connections: listeners.map((listener) => [
       "",
       { listener },

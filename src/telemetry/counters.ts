@@ -13,6 +13,11 @@ export const requestOutcomes = [
   "other",
 ] as const;
 export type RequestOutcome = (typeof requestOutcomes)[number];
+/**
+ * What was closed at the connection limit: a connection without valid credentials, one whose request arrived slowly, or an idle one,
+ * which includes the new one itself.
+ */
+export type ClosedAtLimit = "stranger" | "slow" | "idle";
 export type HistogramName =
   | `request:${RequestOutcome}`
   | "commit"

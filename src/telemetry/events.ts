@@ -1,4 +1,5 @@
 import {
+  type ClosedAtLimit,
   type Counters,
   type Histogram,
   RecentRefusals,
@@ -132,12 +133,12 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       unavailableReason = reason;
     },
     databaseOpened: () => log.info("database opened"),
-    connectionLimitReached() {
-      counters.add("idle-closed");
+    connectionLimitReached(closed: ClosedAtLimit) {
+      counters.add(`closed-at-limit:${closed}`);
       if (mayLogLimitReached())
-        log.warn(
-          "the connection limit is reached; the longest idle connection was closed, or the new one if none is idle",
-        );
+        log.warn("the connection limit is reached; a connection was closed for a new one", {
+          "plant_store.closed_connection": closed,
+        });
     },
     plainText: (address: string) =>
       log.warn("tokens and plants are sent in plain text beyond this machine; set --tls-cert and --tls-key", {

@@ -50,9 +50,12 @@ test.each([
 
 test("a connection closed at the limit is counted, and logged once per second", () => {
   const { lines, events, counters } = start();
-  events.connectionLimitReached();
-  events.connectionLimitReached();
-  expect([lines.length, counters.value("idle-closed")]).toEqual([1, 2]);
+  events.connectionLimitReached("idle");
+  events.connectionLimitReached("idle");
+  events.connectionLimitReached("stranger");
+  expect(lines).toHaveLength(1);
+  expect(counters.value("closed-at-limit:idle")).toBe(2);
+  expect(counters.value("closed-at-limit:stranger")).toBe(1);
 });
 
 test("an fsync of the WAL that took over a second is logged as a stall; a slow one of the data file is not", () => {

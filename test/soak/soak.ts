@@ -8,8 +8,9 @@ import { load, overload } from "./load.ts";
 import { postgres } from "./postgres.ts";
 import { power } from "./power.ts";
 import { type Figures, type Soak, seededRandom } from "./rounds.ts";
+import { strangers } from "./strangers.ts";
 
-const soaks: Readonly<Record<string, Soak>> = { kill, power, errors, postgres, overload, load };
+const soaks: Readonly<Record<string, Soak>> = { kill, power, errors, postgres, overload, strangers, load };
 const names = Object.keys(soaks);
 const columns = ["soak", "what", "rounds", "#acknowledged", "#missing or changed", "besides", "measured"];
 const { values, positionals } = parseArgs({

@@ -83,12 +83,18 @@ export class ConnectionState {
     return this.#state === "handling" || this.#state === "writing" || this.#state === "streaming";
   }
 
+  /** Since when a head or a body has been arriving, also one that no one reads any more; undefined if none is. */
+  get arrivingSinceMs(): number | undefined {
+    const arriving = this.#state === "head" || this.#state === "body" || this.#state === "skipping-body";
+    return arriving ? this.#sinceMs : undefined;
+  }
+
   /**
-   * Since when the connection only waits for its client. Sending a body that no one reads any more, or not reading a response,
-   * counts as well: otherwise clients without a token could hold all connections.
+   * Since when the connection has nothing to do; undefined if it has. A client that does not read its response counts as well:
+   * otherwise clients could hold all connections that way.
    */
   get idleSinceMs(): number | undefined {
-    const idle = this.expectsHead || ["writing", "skipping-body", "lingering"].includes(this.#state);
+    const idle = this.#state === "idle" || this.#state === "writing" || this.#state === "lingering";
     return idle ? this.#sinceMs : undefined;
   }
 }

@@ -1,9 +1,12 @@
 import type { Socket } from "bun";
 import { type ArrivingBody, bodyTooLarge, ChunkedBody, SizedBody } from "./body.ts";
+import type { ConnectionLimit, LimitedConnection } from "./connection-limit.ts";
 import { type CoarseClock, ConnectionState } from "./connection-state.ts";
 import { WireFault } from "./fields.ts";
 import type { Head } from "./head.ts";
 import { Incoming } from "./incoming.ts";
+import { networkOf } from "./peer-address.ts";
+import type { PipelinedTurns, Pipelining } from "./pipelined-turns.ts";
 
 /** Who answers the requests of a connection. */
 export interface RequestHandler {
@@ -33,10 +36,17 @@ export interface WireLimits {
   readonly bodyTimeoutMs: number;
 }
 
+/** What all connections of a server share. */
+export interface ServerParts {
+  readonly handler: RequestHandler;
+  readonly limits: WireLimits;
+  readonly connectionLimit: ConnectionLimit;
+  readonly turns: PipelinedTurns;
+  readonly clock: CoarseClock;
+}
+
 // Bytes of further requests that a client may pipeline while one is being handled.
 const pipelinedBytesMax = 64 * 1024;
-// How many pipelined requests are handled in one turn of the event loop, before other connections get theirs.
-const requestsPerTurn = 64;
 // A client that reads fewer bytes of a response than this before `writing` expires is disconnected.
 const bytesReadMin = 256 * 1024;
 const continueResponse = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -45,17 +55,23 @@ const continueResponse = "HTTP/1.1 100 Continue\r\n\r\n";
  * One client's connection: HTTP/1.1 read strictly, one request after another, pipelined ones included. Each state has its
  * deadline, and the server's sweep ends what has outlived it.
  */
-export class Connection {
+export class Connection implements LimitedConnection, Pipelining {
   readonly #socket: Socket<Connection>;
   readonly #handler: RequestHandler;
   readonly #limits: WireLimits;
+  readonly #connectionLimit: ConnectionLimit;
+  readonly #turns: PipelinedTurns;
   readonly state: ConnectionState;
-  /** Of the peer, as the socket has it. */
+  /** The address of the other end, as the socket reports it. */
   readonly remoteAddress: string;
+  readonly network: string;
+  #isStranger = true;
   readonly #incoming: Incoming;
   readonly #outgoing: Outgoing;
   #head: Head | undefined;
   #advancing = false;
+  /** Whether the next request waits for its turn. */
+  #waitsForTurn = false;
   #lastResponse = false;
   #draining = false;
   #peerEnded = false;
@@ -67,20 +83,41 @@ export class Connection {
   #stream: StreamOwner | undefined;
   #acceptedBefore = 0;
 
-  constructor(socket: Socket<Connection>, handler: RequestHandler, limits: WireLimits, clock: CoarseClock) {
+  constructor(socket: Socket<Connection>, { handler, limits, connectionLimit, turns, clock }: ServerParts) {
     this.#socket = socket;
     // Read now: a socket that its client has reset has none.
     this.remoteAddress = socket.remoteAddress ?? "";
+    this.network = networkOf(this.remoteAddress);
     this.#incoming = new Incoming(socket);
     this.#outgoing = new Outgoing(socket);
     this.#handler = handler;
     this.#limits = limits;
+    this.#connectionLimit = connectionLimit;
+    this.#turns = turns;
     this.state = new ConnectionState(limits.bodyTimeoutMs, clock);
   }
 
   /** Whether a response can still be sent. */
   get isOpen(): boolean {
     return this.state.now !== "closed";
+  }
+
+  get isStranger(): boolean {
+    return this.#isStranger;
+  }
+
+  /** The gate has accepted the current request: from now on the connection is not a stranger's. */
+  admit(): void {
+    if (!this.#isStranger || !this.isOpen) return;
+    this.#isStranger = false;
+    this.#connectionLimit.admitted(this);
+  }
+
+  /** The gate has refused the current request, or it is none. */
+  becomeStranger(): void {
+    if (this.#isStranger || !this.isOpen) return;
+    this.#isStranger = true;
+    this.#connectionLimit.becameStranger(this);
   }
 
   /** The connection closes after the current response. */
@@ -194,17 +231,27 @@ export class Connection {
     else this.close();
   }
 
-  // Pipelined requests are handled in a loop, not by recursion, however many there are.
+  takeTurn(): void {
+    this.#waitsForTurn = false;
+    this.#advance();
+  }
+
+  // Handles one request. Pipelined ones take turns with those of other connections, however many there are.
   #advance(): void {
-    if (this.#advancing) return;
-    this.#advancing = true;
-    try {
-      for (let handled = 0; this.state.expectsHead && this.#incoming.length > 0; handled++) {
-        if (handled === requestsPerTurn) return void setImmediate(() => this.#advance());
-        if (!this.#handleNext()) break;
+    if (this.#advancing || this.#waitsForTurn) return;
+    if (this.state.expectsHead && this.#incoming.length > 0) {
+      this.#advancing = true;
+      let isHandled: boolean;
+      try {
+        isHandled = this.#handleNext();
+      } finally {
+        this.#advancing = false;
       }
-    } finally {
-      this.#advancing = false;
+      if (isHandled && this.state.expectsHead && this.#incoming.length > 0) {
+        this.#waitsForTurn = true;
+        this.#turns.wait(this);
+        return;
+      }
     }
     if (this.#peerEnded && this.state.expectsHead) return void this.#socket.end();
     // Only once all of it has been consumed: appending what arrives copies both.

@@ -1,8 +1,10 @@
 import { constants } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Socket, TCPSocketListener } from "bun";
-import { Connection, type RequestHandler, type WireLimits } from "./connection.ts";
+import { Connection, type RequestHandler, type ServerParts, type WireLimits } from "./connection.ts";
+import { ConnectionLimit, type LimitReason } from "./connection-limit.ts";
 import type { CoarseClock } from "./connection-state.ts";
+import { PipelinedTurns } from "./pipelined-turns.ts";
 
 /** PEM texts. */
 export interface TlsMaterial {
@@ -16,18 +18,13 @@ export interface WireServerOptions extends WireLimits {
   readonly port: number;
   /** Undefined for plain text. */
   readonly tls?: TlsMaterial | undefined;
-  /** With one more than this, the longest idle connection is closed, or the new one if all others have a request in progress. */
+  /** With one more than this, one is closed; `ConnectionLimit` chooses which. */
   readonly connectionsMax: number;
-  readonly onLimitReached?: () => void;
+  readonly onLimitReached?: (reason: LimitReason) => void;
   /** Called with the number of open connections whenever it changes. */
   readonly onConnections?: (open: number) => void;
   /** A monotonic clock in milliseconds; by default the platform's. */
   readonly now?: () => number;
-}
-
-interface Idle {
-  readonly connection: Connection;
-  readonly sinceMs: number;
 }
 
 // For the data file and its threads, the database, and whatever inspects the process.
@@ -65,9 +62,8 @@ export class WireServer implements CoarseClock {
   readonly #now: () => number;
   readonly #connections = new Set<Connection>();
   readonly #options: WireServerOptions;
-  // The longest idle last. Sorted once for many closes: whatever became idle since then has been idle for less time.
-  #idle: Idle[] = [];
-  readonly #handler: RequestHandler;
+  readonly #limit: ConnectionLimit;
+  readonly #parts: ServerParts;
   readonly #listener: TCPSocketListener<Connection>;
   readonly #sweeper: NodeJS.Timeout;
 
@@ -75,7 +71,15 @@ export class WireServer implements CoarseClock {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
     this.nowMs = this.#now();
-    this.#handler = handler;
+    const onLimitReached = options.onLimitReached ?? (() => {});
+    this.#limit = new ConnectionLimit(options.connectionsMax, this.#connections, this, onLimitReached);
+    this.#parts = {
+      handler,
+      limits: options,
+      connectionLimit: this.#limit,
+      turns: new PipelinedTurns(),
+      clock: this,
+    };
     this.#listener = this.#listen();
     this.#sweeper = setInterval(() => this.sweep(), sweepEveryMs);
   }
@@ -106,7 +110,7 @@ export class WireServer implements CoarseClock {
   /** Ends what has outlived its deadline. */
   sweep(): void {
     this.nowMs = this.#now();
-    if (this.#connections.size < this.#options.connectionsMax) this.#idle = [];
+    this.#limit.sweep();
     for (const connection of this.#connections) connection.sweep();
   }
 
@@ -123,12 +127,12 @@ export class WireServer implements CoarseClock {
       socket: {
         binaryType: "buffer",
         open: (socket: Socket<Connection>) => {
-          socket.data = new Connection(socket, this.#handler, options, this);
+          socket.data = new Connection(socket, this.#parts);
           // A handshake has as long as a head.
           if (tls !== undefined) socket.data.state.enter("head");
           this.#connections.add(socket.data);
           options.onConnections?.(this.#connections.size);
-          if (this.#connections.size > options.connectionsMax) this.#closeLongestIdle();
+          this.#limit.opened(socket.data);
         },
         handshake: (socket, succeeded) => {
           if (!succeeded || (tls?.clientCa !== undefined && !socket.authorized)) socket.terminate();
@@ -140,35 +144,13 @@ export class WireServer implements CoarseClock {
         close: (socket) => {
           socket.data.closed();
           this.#connections.delete(socket.data);
+          this.#limit.closed(socket.data);
           options.onConnections?.(this.#connections.size);
         },
         // Followed by close; a peer that goes away is not an error.
         error: () => {},
       },
     });
-  }
-
-  // There always is one: the connection that has just been opened.
-  #closeLongestIdle(): void {
-    let longest = this.#idle.pop();
-    while (longest !== undefined && longest.connection.state.idleSinceMs !== longest.sinceMs)
-      longest = this.#idle.pop();
-    if (longest === undefined) {
-      this.#idle = this.#byIdleTime();
-      longest = this.#idle.pop();
-    }
-    longest?.connection.close();
-    this.#options.onLimitReached?.();
-  }
-
-  #byIdleTime(): Idle[] {
-    const idle: Idle[] = [];
-    for (const connection of this.#connections) {
-      const sinceMs = connection.state.idleSinceMs;
-      if (sinceMs !== undefined) idle.push({ connection, sinceMs });
-    }
-    // Reversed after a stable sort: of two that are equal, the one that was opened first is closed first.
-    return idle.sort((a, b) => a.sinceMs - b.sinceMs).reverse();
   }
 
   #some(is: (connection: Connection) => boolean): boolean {

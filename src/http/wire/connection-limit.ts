@@ -1,0 +1,120 @@
+import type { CoarseClock, ConnectionState } from "./connection-state.ts";
+import { LongestWaiting, type Waiting, type WaitingSince } from "./longest-waiting.ts";
+import { type PossibleStranger, Strangers } from "./strangers.ts";
+
+/** What the limit needs to know of a connection. */
+export interface LimitedConnection extends PossibleStranger {
+  readonly state: Pick<ConnectionState, "idleSinceMs" | "arrivingSinceMs">;
+  close(): void;
+}
+
+/** Why a connection was closed for a new one. `idle` is also the new one itself, if no other may be closed. */
+export type LimitReason = "stranger" | "slow" | "idle";
+
+interface Victim {
+  readonly connection: LimitedConnection;
+  readonly reason: LimitReason;
+}
+
+// As OpenSSH's MaxStartups: those who have not shown valid credentials may have this share of the connections, not all of them.
+const strangersOneIn = 4;
+// Of that share, what a client may need for a moment, such as for the connections of a pool that it opens.
+const fewOneIn = 16;
+// A head or a body that has been arriving for longer yields to a new connection, and so does a connection that is idle for longer.
+const patienceMs = 1000;
+
+/**
+ * Chooses which connection is closed for a new one once a listener has as many as it may have.
+ *
+ * A connection is *admitted* once the gate has accepted the newest of its requests that it could decide, whatever the response
+ * was; any other is a *stranger*'s. What strangers have beyond a quarter of the connections, from however many addresses, they have
+ * only until others need it; a request that arrives slowly yields, with whatever token. A complete request of an admitted caller is
+ * never closed for another.
+ */
+export class ConnectionLimit {
+  readonly #connectionsMax: number;
+  readonly #strangersMax: number;
+  readonly #connections: ReadonlySet<LimitedConnection>;
+  readonly #clock: CoarseClock;
+  readonly #onClosed: (reason: LimitReason) => void;
+  readonly #strangers: Strangers<LimitedConnection>;
+  readonly #idle: LongestWaiting<LimitedConnection>;
+  readonly #arriving: LongestWaiting<LimitedConnection>;
+  /** The requests that arrive from one network, if it alone has more of them than all strangers may have connections. */
+  readonly #crowd: LongestWaiting<LimitedConnection>;
+
+  /** `connections` are the open ones, whoever adds to them and removes from them. */
+  constructor(
+    connectionsMax: number,
+    connections: ReadonlySet<LimitedConnection>,
+    clock: CoarseClock,
+    onClosed: (reason: LimitReason) => void,
+  ) {
+    const strangersMax = Math.max(1, Math.floor(connectionsMax / strangersOneIn));
+    const arrivingSince: WaitingSince<LimitedConnection> = ({ state }) => state.arrivingSinceMs;
+    const crowd = (waiting: Waiting<LimitedConnection>[]) => ofLargestNetwork(waiting, strangersMax);
+    this.#connectionsMax = connectionsMax;
+    this.#strangersMax = strangersMax;
+    this.#strangers = new Strangers(Math.floor(strangersMax / fewOneIn));
+    this.#connections = connections;
+    this.#clock = clock;
+    this.#onClosed = onClosed;
+    this.#idle = new LongestWaiting(connections, clock, ({ state }) => state.idleSinceMs);
+    this.#arriving = new LongestWaiting(connections, clock, arrivingSince);
+    this.#crowd = new LongestWaiting(connections, clock, arrivingSince, crowd);
+  }
+
+  /** Every new connection is a stranger's. Past the limit, it or another one is closed. */
+  opened(connection: LimitedConnection): void {
+    this.#strangers.opened(connection);
+    if (this.#connections.size <= this.#connectionsMax) return;
+    const victim = this.#choose(connection);
+    victim.connection.close();
+    this.#onClosed(victim.reason);
+  }
+
+  admitted(connection: LimitedConnection): void {
+    this.#strangers.admitted(connection);
+  }
+
+  becameStranger(connection: LimitedConnection): void {
+    this.#strangers.becameStranger(connection);
+  }
+
+  closed(connection: LimitedConnection): void {
+    this.#strangers.closed(connection);
+  }
+
+  /** Below the limit, nothing keeps closed connections in memory. */
+  sweep(): void {
+    if (this.#connections.size >= this.#connectionsMax) return;
+    this.#idle.forget();
+    this.#arriving.forget();
+    this.#crowd.forget();
+  }
+
+  #choose(newcomer: LimitedConnection): Victim {
+    if (this.#strangers.count > this.#strangersMax)
+      return { connection: this.#strangers.next() ?? newcomer, reason: "stranger" };
+    const longBeforeMs = this.#clock.nowMs - patienceMs;
+    const slow = this.#arriving.take(longBeforeMs) ?? this.#crowd.take();
+    if (slow !== undefined) return { connection: slow, reason: "slow" };
+    const idle = this.#idle.take(longBeforeMs);
+    if (idle !== undefined) return { connection: idle, reason: "idle" };
+    // One that has been idle for less than a second is probably in use.
+    const stranger = this.#strangers.next();
+    if (stranger !== undefined && stranger !== newcomer) return { connection: stranger, reason: "stranger" };
+    return { connection: this.#idle.take() ?? newcomer, reason: "idle" };
+  }
+}
+
+/** Those of the network that has most of them, if there are more than so many. */
+function ofLargestNetwork<Connection extends PossibleStranger>(
+  waiting: Waiting<Connection>[],
+  countMin: number,
+): Waiting<Connection>[] {
+  const byNetwork = Map.groupBy(waiting, ({ connection }) => connection.network);
+  let largest: Waiting<Connection>[] = [];
+  for (const ofNetwork of byNetwork.values()) if (ofNetwork.length > largest.length) largest = ofNetwork;
+  return largest.length > countMin ? largest : [];
+}

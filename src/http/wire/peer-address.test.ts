@@ -1,0 +1,18 @@
+import { expect, test } from "bun:test";
+import { networkOf } from "./peer-address.ts";
+
+test.each([
+  ["192.0.2.1", "192.0.2.1"],
+  ["::ffff:192.0.2.1", "192.0.2.1"],
+  ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
+  ["2001:db8:1:2::6", "2001:db8:1:2::/64"],
+  ["2001:DB8::1", "2001:db8:0:0::/64"],
+  ["2001:db8::2:3:4:5:6", "2001:db8:0:2::/64"],
+  ["::1", "0:0:0:0::/64"],
+  ["64:ff9b::192.0.2.1", "64:ff9b:0:0::/64"],
+  ["fe80::1%eth0", "fe80::1"],
+  ["fe80::2", "fe80::2"],
+  ["", ""],
+])("the sender at %p is counted as %p", (address, network) => {
+  expect(networkOf(address)).toBe(network);
+});
