@@ -77,10 +77,12 @@ export class JwtVerifier {
   /** For a plausible token. If nobody waits for it any more when its turn comes, it is not verified. */
   async verify(jwt: string, isAwaited: () => boolean): Promise<JwtCaller | JwtRefusal> {
     const kid = partOf(jwt, 0)["kid"] as string | undefined;
-    // Before its turn, so that nobody in the line waits for the provider.
-    if (!mayHave(this.#keys.current, kid)) await this.#keys.fetchUnknown();
-    const { current } = this.#keys;
-    if (!mayHave(current, kid)) return current === undefined ? "issuer-unavailable" : "bad-credentials";
+    if (!mayHave(this.#keys.current, kid)) {
+      // Before its turn, so that nobody in the line waits for the provider.
+      const areCurrent = await this.#keys.fetchUnknown();
+      // Only the provider's current keys tell that a token is forged: its key may be new.
+      if (!mayHave(this.#keys.current, kid)) return areCurrent ? "bad-credentials" : "issuer-unavailable";
+    }
     if (this.#free > 0) this.#free--;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {

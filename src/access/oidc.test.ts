@@ -153,6 +153,54 @@ describe("keys of an issuer", () => {
     expect(state.asked).toBe(4);
   });
 
+  describe("that nobody knows", () => {
+    const unknown = () => sign({ ...one, kid: "unknown" });
+
+    test("refuse a token if the provider has just published others", async () => {
+      const { admit, pass } = await start([one.jwk]);
+      await pass(minuteMs);
+      expect(await admit(await unknown())).toBe("bad-credentials");
+    });
+
+    test("cannot be decided while the provider does not respond", async () => {
+      const { state, admit, pass } = await start([one.jwk]);
+      state.up = false;
+      await pass(minuteMs);
+      // The first makes it fetch, and that fails; the second does not.
+      expect(await admit(await unknown())).toBe("issuer-unavailable");
+      expect(await admit(await unknown())).toBe("issuer-unavailable");
+    });
+
+    test("cannot be decided by keys that were fetched before the provider stopped responding", async () => {
+      const { state, admit, pass } = await start([one.jwk]);
+      await pass(minuteMs);
+      state.up = false;
+      await pass(10_000);
+      expect(await admit(await unknown())).toBe("issuer-unavailable");
+    });
+
+    test("refuse a token once the provider responds again", async () => {
+      const { state, admit, pass } = await start([one.jwk]);
+      state.up = false;
+      await pass(minuteMs);
+      expect(await admit(await unknown())).toBe("issuer-unavailable");
+      state.up = true;
+      await pass(1000);
+      expect(await admit(await unknown())).toBe("bad-credentials");
+    });
+
+    test("wait for a fetch that runs, and its failure leaves them undecided", async () => {
+      const { state, admit, pass } = await start([one.jwk]);
+      const responding = Promise.withResolvers<Response>();
+      state.respond = () => responding.promise;
+      const passing = pass(minuteMs);
+      const deciding = admit(await unknown());
+      responding.resolve(new Response("", { status: 500 }));
+      expect(await deciding).toBe("issuer-unavailable");
+      await passing;
+    });
+  });
+
   test("an unreachable issuer locks out nobody whose key is known, until the keys are an hour old", async () => {
     const { state, admit, pass, log } = await start([one.jwk]);
     const before = await sign(one);
@@ -309,7 +357,7 @@ describe("a verified token", () => {
 
 test("signatures are checked four at a time, in order; who has gone is skipped, and nobody in the line waits for a fetch", async () => {
   const checking: (() => void)[] = [];
-  const fetched = Promise.withResolvers<void>();
+  const fetched = Promise.withResolvers<boolean>();
   const verifier = new JwtVerifier(settings, {
     current: {
       provider: { keys: [one.jwk], authorizationEndpoint: undefined, tokenEndpoint: undefined },
@@ -336,7 +384,7 @@ test("signatures are checked four at a time, in order; who has gone is skipped, 
   await Promise.all([...known, gone]);
   expect(checking).toHaveLength(12);
   expect(ended.filter((name) => name !== "gone")).toEqual(names);
-  fetched.resolve();
+  fetched.resolve(true);
   await Promise.all(unknown);
   expect(checking).toHaveLength(12);
 });

@@ -71,13 +71,16 @@ export class ProviderKeys implements Disposable {
     return this.#fetching;
   }
 
-  /** A token names a key that is not there. Settles once it is worth looking again. */
-  async fetchUnknown(): Promise<void> {
-    if (this.#fetching === undefined) {
-      if (this.#now() < this.#nextUnknownMs) return;
-      this.#nextUnknownMs = this.#now() + unknownKeyEveryMs;
-    }
-    return this.update();
+  /**
+   * A token names a key that is not there. Settles once it is worth looking again: true if the provider has published its keys
+   * since the token came, or a moment before; false if it does not respond, so that nobody can know whether the key is valid.
+   */
+  async fetchUnknown(): Promise<boolean> {
+    const cameMs = this.#now();
+    if (this.#fetching === undefined && cameMs < this.#nextUnknownMs) return this.#fetchedSince(cameMs);
+    if (this.#fetching === undefined) this.#nextUnknownMs = cameMs + unknownKeyEveryMs;
+    await this.update();
+    return this.#fetchedSince(cameMs);
   }
 
   [Symbol.dispose](): void {
@@ -105,6 +108,11 @@ export class ProviderKeys implements Disposable {
       const isOld = this.#now() - this.#fetchedMs >= usableMs;
       if (isOld && this.current !== undefined) this.#replace(undefined);
     }
+  }
+
+  /** Whether the keys were fetched since then, or so shortly before that they are not fetched again. */
+  #fetchedSince(timeMs: number): boolean {
+    return timeMs - this.#fetchedMs < unknownKeyEveryMs;
   }
 
   #replace(current: KeySet | undefined): void {
