@@ -1,9 +1,11 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
+  closeSync,
   copyFileSync,
   existsSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -11,7 +13,9 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
+  writeSync,
 } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
@@ -54,6 +58,14 @@ async function refusedStart(file: string): Promise<string> {
 }
 
 const lostInLog = "the data file was lost";
+
+/** Overwrites some pages in the middle of the WAL, as a hole reads, and leaves its header and its last frame. */
+function zeroMiddle(wal: string): void {
+  const file = openSync(wal, "r+");
+  const middle = Math.floor(statSync(wal).size / 2);
+  writeSync(file, Buffer.alloc(20_000), 0, 20_000, middle);
+  closeSync(file);
+}
 
 /** Copies both files from the process that still has them open, as docs/operating.md says, and returns the path of the copy. */
 function copyFrom(process: number, file: string): string {
@@ -180,6 +192,32 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     await eventually(() => !service.child.kill("SIGTERM"));
     expect((await service.ended()).code).toBe(128 + constants.signals.SIGTERM);
     expect(storedPlants(copy)).toHaveLength(1);
+  });
+
+  test.each([
+    ["has zeros in its middle", zeroMiddle],
+    ["is shortened and appended to", (wal: string) => truncateSync(wal, statSync(wal).size / 2)],
+  ])("(whose WAL %s) is noticed before the next checkpoint", async (_, harm) => {
+    await using running = await startTestService({}, file);
+    const { acknowledged, refusals } = createUntilRefused(running.url, "x".repeat(20_000));
+    await eventually(() => acknowledged.length > 100);
+    harm(`${file}-wal`);
+    const dataBytes = statSync(file).size;
+    expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
+    expect(running.logged.join("")).toContain("The WAL was overwritten while it was open.");
+    // No checkpoint has written what the WAL lacks to it.
+    expect(statSync(file).size).toBe(dataBytes);
+  });
+
+  test("(whose WAL has zeros in its middle) is noticed when the service stops", async () => {
+    await using service = await serve(["--database", file], { environment });
+    for (let id = 1; id <= 20; id++) expect(await create(service.url, id)).toBe(200);
+    zeroMiddle(`${file}-wal`);
+    service.child.kill("SIGTERM");
+    await eventually(() => service.err().includes(lostInLog));
+    expect(service.err()).toContain("The WAL was overwritten while it was open.");
+    expect(service.err()).not.toContain("every acknowledged plant is on disk");
+    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
   });
 
   test.each([

@@ -118,7 +118,7 @@ const damages: [what: string, harm: (sound: Buffer) => Uint8Array, sentence: str
     "with a page of zeros at the root of its audit trail",
     (bytes) => zero(bytes, roots.get("audit_trail") ?? 0),
     malformed,
-    ["audit", "verify"],
+    ["audit", "doctor", "verify"],
   ],
   [
     "with a plant whose name is not text",

@@ -1,10 +1,10 @@
 import type { Database } from "bun:sqlite";
-import { lastSummarised } from "./block-summaries.ts";
 import { readPragma } from "./connect.ts";
 import { refuseUnreadable } from "./data-file-path.ts";
 import { Damage, DataFileProblem, LostWal } from "./data-file-problem.ts";
 import { fileSize } from "./durable-files.ts";
 import { readMarker, refuseReplaced } from "./failure-marker.ts";
+import { readNewestRows } from "./newest-rows.ts";
 import { readUseWithoutWal } from "./store-use.ts";
 import { inspectWal, type WalState } from "./wal-file.ts";
 import { tryShared, type WriterLock } from "./writer-lock.ts";
@@ -95,23 +95,10 @@ export function refuseShort(database: Database, path: string): void {
 }
 
 /**
- * What is quick to check: the length of the file, and both ends of the table and its index.
+ * What is quick to check: the length of the file, and its newest rows.
  * @throws Damage, SQLiteError
  */
 export function refuseMalformed(database: Database, path: string): void {
   refuseShort(database, path);
-  lastSummarised(database);
-  database.query("SELECT * FROM tokens").all();
-  for (const order of ["seq", "seq DESC", "id", "id DESC"]) {
-    const row = database
-      .query<{ seq: bigint; id: bigint }, []>(
-        `SELECT seq, id, name, tag FROM plants ORDER BY ${order} LIMIT 1`,
-      )
-      .get();
-    if (row === null) continue;
-    const found = database
-      .query<{ seq: bigint }, [bigint]>("SELECT seq FROM plants WHERE id = ?")
-      .get(row.id);
-    if (found?.seq !== row.seq) throw new Damage("its index does not lead to every plant");
-  }
+  readNewestRows(database);
 }

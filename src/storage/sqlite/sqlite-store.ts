@@ -52,7 +52,7 @@ export class SqliteStore implements AsyncDisposable {
       },
       stalled: () => events.diskStalled?.(),
     };
-    this.#writer = new Writer(database, writerOwner, takeOverSync(database, this.#watch.wal));
+    this.#writer = new Writer(database, writerOwner, takeOverSync(database, this.#watch.files.wal));
     this.plants = new SqlitePlants(database, this.#writer);
     const synced = () => this.#writer.synced();
     const syncedRead = syncedReads(real, synced);
@@ -71,7 +71,7 @@ export class SqliteStore implements AsyncDisposable {
     await this.#reader.close();
     if (!this.#failed) await this.#checkpointer.stop();
     // Closing would checkpoint into another file, and delete the WAL of the one that is at the path now.
-    if (!this.#failed) this.#watch.check();
+    if (!this.#failed) this.#watch.checkWithFrames();
     // Closing would sync again, which then reports success, checkpoint, and delete the WAL, the only sound copy.
     if (this.#failed) return;
     try {

@@ -2,6 +2,7 @@ import { fdatasyncSync, statSync } from "node:fs";
 import { getPriority, platform, setPriority } from "node:os";
 import { closeOnError, connect, setDurable } from "../connect.ts";
 import { serveThread } from "../thread.ts";
+import { CheckpointCheck } from "./checkpoint-check.ts";
 import type { CheckpointCalls, CheckpointSetting } from "./checkpointer.ts";
 
 const lowPriority = 10;
@@ -9,7 +10,7 @@ const lowPriority = 10;
 lowerPriority();
 
 // Serves checkpointer.ts from a connection of its own, open for as long as the writer's.
-serveThread<CheckpointSetting>(({ path, file, inode }) => {
+serveThread<CheckpointSetting>(({ path, files, inode }) => {
   const database = connect(path, 0);
   // Closed by us: Bun closes what a thread leaves open, and empties the WAL before.
   closeOnError(database, () => {
@@ -20,13 +21,15 @@ serveThread<CheckpointSetting>(({ path, file, inode }) => {
     database.query("SELECT count(*) FROM sqlite_schema").get();
   });
   const checkpoint = database.query("PRAGMA wal_checkpoint(PASSIVE)");
+  const check = new CheckpointCheck(files);
   const calls: CheckpointCalls = {
-    checkpoint() {
-      checkpoint.get();
+    checkpoint(dataBytes) {
+      const overwritten = check.around(dataBytes, () => void checkpoint.get());
+      if (overwritten !== undefined) return { overwritten, syncMs: 0 };
       // SQLite fsyncs the data file only when it has checkpointed the last frame; after this fsync that one is short.
       const startedMs = performance.now();
-      fdatasyncSync(file);
-      return performance.now() - startedMs;
+      fdatasyncSync(files.data);
+      return { syncMs: performance.now() - startedMs };
     },
   };
   return { calls, stop: () => database.close() };

@@ -1,10 +1,11 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { statSync } from "node:fs";
+import { closeSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { eventually, temporaryFolder } from "../../../../test/harness.ts";
 import { type FromThread, Thread, type ToThread } from "../thread.ts";
-import { type CheckpointCalls, Checkpointer } from "./checkpointer.ts";
+import type { OpenFiles } from "./checkpoint-check.ts";
+import { type CheckpointCalls, type Checkpointed, Checkpointer } from "./checkpointer.ts";
 import { DataFileWatch } from "./data-file-watch.ts";
 import { openWriter } from "./open-writer.ts";
 
@@ -19,7 +20,19 @@ function opened() {
   const file = openWriter(path);
   const { database } = file;
   const watch = new DataFileWatch(path, () => {});
-  const files = { path, data: watch.data, intact: true, check: () => files.intact };
+  const overwritten: string[] = [];
+  const files = {
+    path,
+    files: watch.files,
+    dataBytes: 0,
+    intact: true,
+    check: () => files.intact,
+    reportOverwritten: (file: string): false => {
+      overwritten.push(file);
+      checkpointer.halt();
+      return false;
+    },
+  };
   const failed: string[] = [];
   const checkpoints: boolean[] = [];
   const paused: string[] = [];
@@ -38,7 +51,7 @@ function opened() {
     "INSERT INTO plants (id, name, created_at_ms, created_by) VALUES (?, ?, 1, 'test')",
   );
   return {
-    ...{ database, path, failed, checkpoints, paused, files, checkpointer },
+    ...{ database, path, failed, checkpoints, paused, files, overwritten, checkpointer },
     /** One commit, large enough for a checkpoint or not. */
     commit(size: "huge" | "small"): void {
       insert.run(id++, size === "huge" ? hugeName : "fern");
@@ -91,13 +104,14 @@ function cuedThread() {
   } as unknown as typeof Worker;
   return {
     calls,
-    /** Answers the last call, with the failure if there is one. */
-    async answer(code?: string): Promise<void> {
+    /** Answers the last call, with the code of a failure if there is one. */
+    async answer(answer: string | Checkpointed = { syncMs: 1 }): Promise<void> {
       const number = calls.at(-1)?.number ?? 0;
-      const error = { name: "SQLiteError", message: code ?? "", code };
-      thread.onmessage({
-        data: code ? { kind: "error", number, error } : { kind: "result", number, result: 1 },
-      });
+      const data: FromThread =
+        typeof answer === "string"
+          ? { kind: "error", number, error: { name: "SQLiteError", message: answer, code: answer } }
+          : { kind: "result", number, result: answer };
+      thread.onmessage({ data });
       // Everything that follows from it is in microtasks.
       await new Promise((resolve) => setImmediate(resolve));
     },
@@ -201,6 +215,17 @@ test("a checkpoint thread is not asked when the files are not the ones that were
   expect(lost.failed).toEqual([]);
 });
 
+test("a checkpoint thread that finds an overwritten file is not asked again, and the file is reported", async () => {
+  using thread = cuedThread();
+  await using store = opened();
+  store.commit("huge");
+  await thread.answer({ syncMs: 0, overwritten: "WAL" });
+  store.commit("huge");
+  expect(store.overwritten).toEqual(["WAL"]);
+  expect(store.checkpoints).toEqual([]);
+  expect(thread.calls).toHaveLength(1);
+});
+
 test("a checkpoint thread that fails while the store is being closed has failed as at any other time", async () => {
   using thread = cuedThread();
   await using store = opened();
@@ -216,16 +241,23 @@ test("a checkpoint thread does not start on a data file that was replaced, and f
   const path = join(folder.path, "plants.db");
   using _file = openWriter(path);
   const { ino } = statSync(path, { bigint: true });
-  const asked = async (setting: { inode: bigint; file: number }) => {
+  const watch = new DataFileWatch(path, () => {});
+  watch.stop();
+  const asked = async (setting: { inode: bigint; files: OpenFiles }) => {
     const thread = new Thread<CheckpointCalls>("storage/sqlite/writing/checkpoint-thread", {
       setting: { path, ...setting },
       keepsProcessAlive: false,
     });
-    const reason = await thread.ask("checkpoint").catch((error: Error) => error);
+    const reason = await thread.ask("checkpoint", 0).catch((error: Error) => error);
     await thread.stop();
     return reason;
   };
-  expect(String(await asked({ inode: ino + 1n, file: -1 }))).toContain("the data file was replaced");
-  // No open file has this descriptor.
-  expect(await asked({ inode: ino, file: 1_000_000 })).toMatchObject({ code: "EBADF" });
+  expect(String(await asked({ inode: ino + 1n, files: watch.files }))).toContain(
+    "the data file was replaced",
+  );
+  // It can be read, but not synced.
+  const data = openSync("/dev/null", "r");
+  expect(await asked({ inode: ino, files: { ...watch.files, data } })).toMatchObject({ code: "EINVAL" });
+  watch.closeFiles();
+  closeSync(data);
 });

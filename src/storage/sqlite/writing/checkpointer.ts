@@ -4,17 +4,23 @@ import { OutcomeUnknown } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";
 import { codeOf, isFullOrBusy } from "../connect.ts";
 import { Thread } from "../thread.ts";
+import type { OpenFiles, Overwritten } from "./checkpoint-check.ts";
 import type { DataFileWatch } from "./data-file-watch.ts";
 
 export interface CheckpointSetting {
   readonly path: string;
-  /** A handle to the data file, for its fsync; and its inode, so that the thread opens the same file. */
-  readonly file: number;
+  readonly files: OpenFiles;
+  /** Of the data file, so that the thread opens the same one. */
   readonly inode: bigint;
 }
 export interface CheckpointCalls {
-  /** Returns what the fsync of the data file took, in milliseconds. */
-  checkpoint(): number;
+  /** Checkpoints, and fsyncs the data file, unless another program has changed one of the files. */
+  checkpoint(dataBytes: number): Checkpointed;
+}
+export interface Checkpointed {
+  readonly overwritten?: Overwritten;
+  /** What the fsync of the data file took. */
+  readonly syncMs: number;
 }
 
 export interface CheckpointOwner {
@@ -23,6 +29,8 @@ export interface CheckpointOwner {
   /** Runs the work while no transaction begins. */
   whilePaused(work: () => Promise<void>): Promise<void>;
 }
+
+type CheckpointWatch = Pick<DataFileWatch, "path" | "files" | "dataBytes" | "check" | "reportOverwritten">;
 
 // Four times SQLite's default: pages that change often are written to the data file once, and the writer does not wait for it.
 const framesMaxDefault = 4000;
@@ -41,7 +49,7 @@ export class Checkpointer {
   readonly #framesMax: number;
   readonly #owner: CheckpointOwner;
   readonly #events: StoreEvents;
-  readonly #watch: Pick<DataFileWatch, "check">;
+  readonly #watch: CheckpointWatch;
   readonly #progress: Statement<{ log: bigint; checkpointed: bigint }, []>;
   readonly #thread: Thread<CheckpointCalls>;
   #lastFrames = 0;
@@ -52,7 +60,7 @@ export class Checkpointer {
 
   constructor(
     database: Database,
-    watch: Pick<DataFileWatch, "path" | "data" | "check">,
+    watch: CheckpointWatch,
     owner: CheckpointOwner,
     events: StoreEvents,
     framesMax = framesMaxDefault,
@@ -66,8 +74,8 @@ export class Checkpointer {
     this.#progress = database.query("PRAGMA wal_checkpoint(NOOP)");
     const setting: CheckpointSetting = {
       path: watch.path,
-      file: watch.data,
-      inode: fstatSync(watch.data, { bigint: true }).ino,
+      files: watch.files,
+      inode: fstatSync(watch.files.data, { bigint: true }).ino,
     };
     // Started with the store: later, another file could be at the path.
     this.#thread = new Thread("storage/sqlite/writing/checkpoint-thread", {
@@ -125,8 +133,9 @@ export class Checkpointer {
   async #askThread(): Promise<boolean> {
     if (!this.#watch.check()) return false;
     try {
-      const tookMs = await this.#thread.ask("checkpoint");
-      this.#events.synced?.("data", tookMs);
+      const { overwritten, syncMs } = await this.#thread.ask("checkpoint", this.#watch.dataBytes);
+      if (overwritten !== undefined) return !this.#stopped && this.#watch.reportOverwritten(overwritten);
+      this.#events.synced?.("data", syncMs);
       return true;
     } catch (error) {
       // A full disk or a lock fails before the fsync: the WAL has everything, and the next checkpoint retries.

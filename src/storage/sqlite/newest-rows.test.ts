@@ -1,0 +1,111 @@
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { closeSync, copyFileSync, openSync, readFileSync, truncateSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryFolder } from "../../../test/harness.ts";
+import { runInProcess } from "../../../test/terminal.ts";
+import { SqliteStore } from "./sqlite-store.ts";
+import { openWriter } from "./writing/open-writer.ts";
+
+const plants = 3000;
+const pageBytes = 4096;
+const folder = temporaryFolder();
+const sound = join(folder.path, "sound.db");
+afterAll(() => folder[Symbol.dispose]());
+
+beforeAll(async () => {
+  expect((await runInProcess(["token", "create", "--name", "a", "--database", sound])).code).toBe(0);
+  await using store = new SqliteStore(sound);
+  const arrivals = Array.from({ length: plants }, (_, index) => ({
+    plant: { id: BigInt(index + 1) * 1_000_003n, name: nameOf(index + 1), tag: `tag ${index % 7}` },
+    createdBy: "test",
+  }));
+  await store.plants.create(arrivals, 1);
+});
+
+// In upper case, since the summary of names has it in lower case.
+const endOfLongName = "THE END";
+
+/** One of them has a name of several pages. */
+function nameOf(seq: number): string {
+  return seq === plants - 20 ? "long name ".repeat(1000) + endOfLongName : `plant ${seq}`;
+}
+
+let copies = 0;
+/** A copy of the sound file, changed. */
+function changed(change: (file: string) => void): string {
+  const file = join(folder.path, `${++copies}.db`);
+  copyFileSync(sound, file);
+  change(file);
+  return file;
+}
+
+/** Overwrites a page with zeros, as a hole would read. */
+function zeroPage(file: string, page: number): void {
+  const handle = openSync(file, "r+");
+  writeSync(handle, Buffer.alloc(pageBytes), 0, pageBytes, (page - 1) * pageBytes);
+  closeSync(handle);
+}
+
+function rootOf(file: string, name: string): number {
+  using database = new Database(file, { readonly: true });
+  const select = "SELECT rootpage FROM sqlite_schema WHERE name = ?";
+  return database.query<{ rootpage: number }, [string]>(select).get(name)?.rootpage ?? 0;
+}
+
+/** The page with the first occurrence of a text. */
+function pageOf(file: string, text: string): number {
+  const at = readFileSync(file).indexOf(text);
+  expect(at).toBeGreaterThan(0);
+  return Math.floor(at / pageBytes) + 1;
+}
+
+test("a sound file starts", () => {
+  openWriter(changed(() => {}))[Symbol.dispose]();
+});
+
+test.each([
+  "plants",
+  "sqlite_autoindex_plants_1",
+  "block_times",
+  "block_names",
+  "block_tags",
+  "tokens",
+  "sqlite_autoindex_tokens_1",
+  "audit_trail",
+])("a start refuses a file in which the root page of %s was lost", (name) => {
+  const file = changed((path) => zeroPage(path, rootOf(path, name)));
+  expect(() => openWriter(file)).toThrow(/is damaged/);
+});
+
+test.each([2000, 2500, 2990])("a start refuses a file that lost the page of plant %d", (seq) => {
+  const file = changed((path) => zeroPage(path, pageOf(path, `plant ${seq}`)));
+  expect(() => openWriter(file)).toThrow(/is damaged/);
+});
+
+test("a start refuses a file that lost the last page of a long name", () => {
+  const file = changed((path) => zeroPage(path, pageOf(path, endOfLongName)));
+  expect(() => openWriter(file)).toThrow(/is damaged: the name or the tag of plant 2980 is not text/);
+});
+
+test("a start refuses a file whose index leads one of the newest ids to another plant", () => {
+  const file = changed((path) => {
+    const bytes = readFileSync(path);
+    // The entry of a plant: the id in six bytes, then its seq in two.
+    const entry = Buffer.alloc(8);
+    entry.writeUIntBE(2500 * 1_000_003, 0, 6);
+    entry.writeUInt16BE(2500, 6);
+    const at = bytes.indexOf(entry);
+    expect(at).toBeGreaterThan(0);
+    entry.writeUInt16BE(2501, 6);
+    const handle = openSync(path, "r+");
+    writeSync(handle, entry, 0, entry.length, at);
+    closeSync(handle);
+  });
+  expect(() => openWriter(file)).toThrow(/its index does not lead to every plant/);
+});
+
+test("a start refuses a file that lacks its last pages", () => {
+  const file = changed((path) => truncateSync(path, readFileSync(path).length - pageBytes));
+  expect(() => openWriter(file)).toThrow(/is damaged/);
+});

@@ -1,0 +1,50 @@
+import { readSync } from "node:fs";
+
+// https://www.sqlite.org/walformat.html#the_wal_index_file_format
+const headerBytes = 48;
+// The header twice, then what checkpoints have done.
+const indexBytes = 2 * headerBytes + 40;
+
+/** What SQLite's connections, of every process, agree on in the -shm file. */
+export interface WalIndex {
+  readonly pageBytes: number;
+  /** In the WAL; none after it was restarted. */
+  readonly frames: number;
+  /** Of the database, with what is in the WAL. */
+  readonly pages: number;
+  readonly lastChecksum: readonly [number, number];
+  readonly salts: Buffer;
+  /** Frames that checkpoints have written to the data file, and those that one has begun to write. */
+  readonly backfilled: number;
+  readonly backfilling: number;
+}
+
+/** Undefined while another connection writes it. */
+export function readWalIndex(shm: number): WalIndex | undefined {
+  const bytes = readAt(shm, indexBytes, 0);
+  const first = bytes.subarray(0, headerBytes);
+  const second = bytes.subarray(headerBytes, 2 * headerBytes);
+  if (!first.equals(second)) return undefined;
+  // In the machine's byte order, and Bun runs on little-endian ones only.
+  return {
+    pageBytes: pageBytes(bytes.readUInt16LE(14)),
+    frames: bytes.readUInt32LE(16),
+    pages: bytes.readUInt32LE(20),
+    lastChecksum: [bytes.readUInt32LE(24), bytes.readUInt32LE(28)],
+    salts: bytes.subarray(32, 40),
+    backfilled: bytes.readUInt32LE(96),
+    backfilling: bytes.readUInt32LE(128),
+  };
+}
+
+/** Stored in two bytes. */
+export function pageBytes(stored: number): number {
+  return stored === 1 ? 65_536 : stored;
+}
+
+/** Filled up with zeros past the end of the file. */
+export function readAt(file: number, bytes: number, at: number): Buffer {
+  const buffer = Buffer.alloc(bytes);
+  readSync(file, buffer, 0, bytes, at);
+  return buffer;
+}
