@@ -103,7 +103,7 @@ test("no test is skipped, and no work is left for later", () => {
 });
 
 test("src/ without the console stays small enough to read in a day", () => {
-  const linesMax = 18_000; // Digests of blocks, and the mark of a clean stop.
+  const linesMax = 24_000; // Digests of blocks, and the mark of a clean stop.
   const counted = code.filter(({ module }) => module !== "console");
   const scripts = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".js") && !name.startsWith("console/"))

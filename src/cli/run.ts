@@ -9,7 +9,7 @@ import { DatabaseMisuse, DatabaseProblem } from "../storage/postgres/database-ur
 import { DataFileProblem, LostWal } from "../storage/sqlite/data-file-problem.ts";
 import { config, ready, version } from "./about.ts";
 import { parseArguments, passwordWarnings } from "./arguments.ts";
-import { backup, restore, verify } from "./backup.ts";
+import { backup, restore } from "./backup.ts";
 import { type Command, commandHelp, generalHelp, verbsOf } from "./command.ts";
 import { copy } from "./copy.ts";
 import { doctor } from "./doctor.ts";
@@ -20,6 +20,7 @@ import { exposureWarnings, FileProblem, formatLostWal } from "./local-files.ts";
 import { serve } from "./serve.ts";
 import { escapeInvisible, type Terminal, UsageError } from "./terminal.ts";
 import { tokenCreate, tokenList, tokenRevoke, tokenRotate } from "./token.ts";
+import { verify } from "./verify.ts";
 
 const exitCodes = { success: 0, failure: 1, usage: 2 } as const;
 const versionFlags = ["--version", "-v"];

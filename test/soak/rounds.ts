@@ -69,7 +69,7 @@ export class Clients implements AsyncDisposable {
   readonly #acknowledged = new Map<string, string>();
   readonly #url: () => string | undefined;
   readonly #running: Promise<void>[];
-  #next = 0n;
+  #next: bigint;
   #stopped = false;
   /** While it is true, responses are not recorded, and nothing is sent. */
   paused = false;
@@ -79,9 +79,10 @@ export class Clients implements AsyncDisposable {
   silenceMs = 0;
   #lastMs = performance.now();
 
-  /** `url`: of the service, or undefined while there is none. */
-  constructor(count: number, url: () => string | undefined) {
+  /** `url`: of the service, or undefined while there is none. The plants are numbered from `first` on. */
+  constructor(count: number, url: () => string | undefined, first = 0n) {
     this.#url = url;
+    this.#next = first;
     this.#running = Array.from({ length: count }, () => this.#client());
   }
 

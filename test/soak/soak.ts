@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { parseArgs } from "node:util";
 import { editSection, machine, table, today } from "../../bench/page.ts";
+import { digests } from "./digests.ts";
 import { errors } from "./errors.ts";
 import { kill } from "./kill.ts";
 import { load, overload } from "./load.ts";
@@ -10,7 +11,16 @@ import { power } from "./power.ts";
 import { type Figures, type Soak, seededRandom } from "./rounds.ts";
 import { strangers } from "./strangers.ts";
 
-const soaks: Readonly<Record<string, Soak>> = { kill, power, errors, postgres, overload, strangers, load };
+const soaks: Readonly<Record<string, Soak>> = {
+  kill,
+  power,
+  errors,
+  digests,
+  postgres,
+  overload,
+  strangers,
+  load,
+};
 const names = Object.keys(soaks);
 const columns = ["soak", "what", "rounds", "#acknowledged", "#missing or changed", "besides", "measured"];
 const { values, positionals } = parseArgs({

@@ -1,12 +1,10 @@
 // A search must not read a whole store. So plants are divided into blocks, in the order in which they were stored: block 0 is seq
 // 1 to 1024, and so on. Whoever fills a block also writes its summary, in the same transaction: the tags, the times and the names
 // in it. A filter asks the summaries first, and reads only the plants of the blocks that may hold a match. The newest plants, in
-// no full block yet, are all read. `verify` computes every summary again and compares.
+// no full block yet, are all read. `verify` computes every summary again and compares. A block without any plant has no summary.
 import type { Database, Statement } from "bun:sqlite";
 import type { PlantFilter } from "../../plants/plant-archive.ts";
-
-/** How many plants a block has. */
-export const blockPlants = 1024;
+import { BlockDigests, blockPlants } from "./block-digests.ts";
 
 /** A part of a query, and the values for its question marks. */
 export interface Sql {
@@ -74,10 +72,12 @@ const summaries = [tags, times, names];
 // Another program may have added thousands of blocks; one batch summarises at most this many.
 const blocksPerBatchMax = 64;
 
-/** Writes the summary of each block that is full, inside the writer's own transactions. */
+/** Writes the summary and the digest of each block that is full, inside the writer's own transactions. */
 export class BlockSummaries {
   readonly #database: Database;
   readonly #inserts: readonly Statement[];
+  readonly #digests: BlockDigests;
+  readonly #next: Statement<{ seq: bigint }, [number]>;
   #last = 0;
   #summarised = 0;
 
@@ -89,6 +89,8 @@ export class BlockSummaries {
         `INSERT INTO ${table} (block, ${columns}) SELECT ?, ${computed} FROM plants WHERE seq > ? AND seq <= ?${grouped}`,
       );
     });
+    this.#digests = new BlockDigests(database);
+    this.#next = database.query("SELECT seq FROM plants WHERE seq > ? ORDER BY seq LIMIT 1");
     this.reload();
   }
 
@@ -99,11 +101,20 @@ export class BlockSummaries {
     // Read again, inside the lock: another process may have stored plants and summarised blocks since.
     this.reload();
     for (let blocks = 0; blocks < blocksPerBatchMax; blocks++) {
-      const [low, high] = [this.#summarised, this.#summarised + blockPlants];
+      const block = this.#nextBlock();
+      const low = block * blockPlants;
+      const high = low + blockPlants;
       if (high > this.#last) return;
-      for (const insert of this.#inserts) insert.run(low / blockPlants, low, high);
+      for (const insert of this.#inserts) insert.run(block, low, high);
+      this.#digests.write(block);
       this.#summarised = high;
     }
+  }
+
+  /** The first block without a summary that has a plant. Only another program leaves a block without any. */
+  #nextBlock(): number {
+    const seq = Number(this.#next.get(this.#summarised)?.seq ?? this.#summarised + 1);
+    return Math.floor((seq - 1) / blockPlants);
   }
 
   /** To be called when a transaction was rolled back, and what it wrote here with it. */
@@ -207,12 +218,22 @@ export function summaryProblems(database: Database, plants: number): string[] {
   const problems = blocksOfWrongTags(database).map((block) => mismatch(block, tags));
   if (summarised > plants)
     problems.push(`blocks of ${summarised} plants have summaries, but the last plant is ${plants}`);
+  const blocks = blocksWithPlants(database, summarised);
   for (const { of, table } of [names, times]) {
     const row = database.query<{ rows: bigint }, []>(`SELECT count(*) AS rows FROM ${table}`).get();
-    if (Number(row?.rows ?? 0n) * blockPlants !== summarised)
-      problems.push(`there are ${row?.rows} summaries of ${of} for ${summarised / blockPlants} blocks`);
+    if (Number(row?.rows ?? 0n) !== blocks)
+      problems.push(`there are ${row?.rows} summaries of ${of} for ${blocks} blocks`);
   }
   return problems;
+}
+
+function blocksWithPlants(database: Database, upTo: number): number {
+  const row = database
+    .query<{ blocks: bigint }, [number]>(
+      `SELECT count(DISTINCT (seq - 1) / ${blockPlants}) AS blocks FROM plants WHERE seq <= ?`,
+    )
+    .get(upTo);
+  return Number(row?.blocks ?? 0n);
 }
 
 /** Where the names and times of one block differ from its plants. Its tags are compared with those of all other blocks. */

@@ -63,7 +63,7 @@ export class BackupFolder {
     using _lock = this.lock();
     const made = await backUp(this.#database, this.prepareFile(atMs));
     try {
-      recordBackup(this.#database, atMs);
+      recordBackup(this.#database, atMs, made);
     } catch (error) {
       const reason = (error as Error).message;
       throw new DataFileProblem(`The backup is complete, but its time could not be recorded: ${reason}.`);

@@ -2,6 +2,7 @@ import { createReadStream, existsSync, renameSync, rmSync, statSync } from "node
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
+import { addMissingDigests, noDigest, type StoreDigest } from "../block-digests.ts";
 import { checkpoint, keepWal } from "../connect.ts";
 import { mayWrite, realDataFile, refuseUnreadable } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem, type LostWal } from "../data-file-problem.ts";
@@ -18,9 +19,9 @@ import { openReadOnly } from "../reading/open-read-only.ts";
 import { lockForWriting, tryLock } from "../writer-lock.ts";
 import { openDatabase } from "../writing/open-writer.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
-import { copyDataFile, refuseExisting, refuseUnsound } from "./copy.ts";
+import { type CopiedPlants, compareWithSource, copyDataFile, refuseExisting, refuseUnsound } from "./copy.ts";
 
-export interface BackupFile {
+export interface BackupFile extends CopiedPlants {
   readonly path: string;
   readonly bytes: number;
   readonly plants: number;
@@ -37,6 +38,7 @@ export async function backUp(database: string, to: string): Promise<BackupFile> 
   for (const path of [to, checksumFile(to)]) refuseExisting(path, "A backup never overwrites");
   if (!existsSync(dirname(resolve(to)))) throw new DataFileProblem(`The folder of ${to} does not exist.`);
   using copy = await copyDataFile(database, to);
+  const copied = await compareWithSource(copy.path, database);
   const sha256 = await checksum(copy.path);
   writeNew(checksumFile(to), `${sha256}  ${basename(to)}\n`);
   try {
@@ -46,7 +48,7 @@ export async function backUp(database: string, to: string): Promise<BackupFile> 
     throw error;
   }
   syncDirectory(dirname(resolve(to)));
-  return { path: to, bytes: fileSize(to), plants: copy.plants, sha256 };
+  return { path: to, bytes: fileSize(to), plants: copy.plants, sha256, ...copied };
 }
 
 /**
@@ -68,11 +70,12 @@ export async function streamBackup(
       `Another backup of ${real} to standard output is running; wait for it to finish.`,
     );
   using copy = await copyDataFile(database, to);
+  const copied = await compareWithSource(copy.path, database);
   const sha256 = await checksum(copy.path);
   for await (const chunk of createReadStream(copy.path, { highWaterMark: chunkBytes }))
     if (!(await write(chunk)))
       throw new DataFileProblem("Standard output was closed before the whole backup was written.");
-  return { bytes: fileSize(copy.path), plants: copy.plants, sha256 };
+  return { bytes: fileSize(copy.path), plants: copy.plants, sha256, ...copied };
 }
 
 export interface Restored extends BackupFile {
@@ -108,14 +111,21 @@ export async function restore(
   using copy = await copyDataFile(from, database, { warnOfLostWal: () => {} });
   makeNewStore(copy.path);
   await refuseUnsound(copy.path);
+  const copied = await compareWithSource(copy.path, from);
   syncFile(copy.path);
   removeDatabase(database, ["-shm"]);
   copy.putInPlace();
   removeMarker(database);
   rmSync(backupRecordFile(database), { force: true });
   for (const folder of folders) syncDirectory(folder);
-  const { plants } = copy;
-  return { path: database, bytes: fileSize(database), plants, sha256, checksummed: expected !== undefined };
+  return {
+    path: database,
+    bytes: fileSize(database),
+    plants: copy.plants,
+    sha256,
+    checksummed: expected !== undefined,
+    ...copied,
+  };
 }
 
 /** Beside the data file, where the service finds it. No backup contains it, so a restored store has none. */
@@ -123,10 +133,19 @@ export function backupRecordFile(path: string): string {
   return `${realDataFile(path)}.last-backup.json`;
 }
 
+/** When the last backup was started, and the digest of what it holds: not known of one that 1.0.0 made. */
+export interface BackupRecord extends StoreDigest {
+  readonly atMs: number;
+}
+
 /** Records a backup that is complete. */
-export function recordBackup(database: string, atMs: number): void {
+export function recordBackup(
+  database: string,
+  atMs: number,
+  { coveredPlants, digest }: StoreDigest = noDigest,
+): void {
   const file = backupRecordFile(database);
-  const text = JSON.stringify({ at: new Date(atMs).toISOString() });
+  const text = JSON.stringify({ at: new Date(atMs).toISOString(), coveredPlants, digest });
   // Renamed once it is complete, so that the service never reads half of it.
   const unfinished = `${file}.new`;
   rmSync(unfinished, { force: true });
@@ -136,7 +155,7 @@ export function recordBackup(database: string, atMs: number): void {
 }
 
 /** The last backup of a data file; undefined if there was none, or its record is malformed. */
-export async function readLastBackup(path: string): Promise<{ readonly atMs: number } | undefined> {
+export async function readLastBackup(path: string): Promise<BackupRecord | undefined> {
   let text: string;
   try {
     text = await readFile(backupRecordFile(path), "utf8");
@@ -145,14 +164,17 @@ export async function readLastBackup(path: string): Promise<{ readonly atMs: num
     throw error;
   }
   const atMs = Date.parse(/"at":"([^"]+)"/.exec(text)?.[1] ?? "");
-  return Number.isNaN(atMs) ? undefined : { atMs };
+  if (Number.isNaN(atMs)) return undefined;
+  const [, coveredPlants, digest] = /"coveredPlants":(\d+),"digest":"([0-9a-f]{64})"/.exec(text) ?? [];
+  return { atMs, coveredPlants: Number(coveredPlants ?? 0), digest: digest ?? null };
 }
 
-/** Migrates the copy, and gives it a new store id. Opening also checks that it is a data file. */
+/** Migrates the copy, and gives it a new store id and the digests that it has not. Opening also checks that it is a data file. */
 function makeNewStore(path: string): void {
   try {
     using database = openDatabase(path, { create: false, migrate: true });
     database.run("UPDATE store_id SET id = lower(hex(randomblob(8)))");
+    addMissingDigests(database);
     // Closing would checkpoint too, and ignore a full disk.
     checkpoint(database, "TRUNCATE");
     keepWal(database, false);

@@ -1,5 +1,7 @@
 import { connectReadOnly } from "../reading/open-read-only.ts";
 import { serveThread } from "../thread.ts";
+import { checkRows } from "./check-rows.ts";
+import { comparePlants } from "./compare-plants.ts";
 import { type CopyCalls, copyInto, findDamage } from "./copy.ts";
 
 const calls: CopyCalls = {
@@ -8,6 +10,8 @@ const calls: CopyCalls = {
     copyInto(database, to);
   },
   check: findDamage,
+  checkRows,
+  compare: comparePlants,
 };
 
 serveThread(() => ({ calls }));

@@ -1,12 +1,16 @@
 import type { Database } from "bun:sqlite";
 import { linkSync, lstatSync, readSync, renameSync } from "node:fs";
+import { describeEachBlock } from "../block-digests.ts";
+import { lastSeq } from "../block-summaries.ts";
 import { connect } from "../connect.ts";
-import { DataFileProblem, isDamage } from "../data-file-problem.ts";
+import { asDataFileProblem, DataFileProblem, isDamage } from "../data-file-problem.ts";
 import { createEmpty, removeDatabase, syncFile, withFile } from "../durable-files.ts";
 import { refuseJournal } from "../inspect-files.ts";
 import { connectReadOnly, openReadOnly, type ReadOptions } from "../reading/open-read-only.ts";
 import { readUse, writeUse } from "../store-use.ts";
 import { Thread } from "../thread.ts";
+import type { CheckedRows } from "./check-rows.ts";
+import type { Comparison } from "./compare-plants.ts";
 
 /** A complete copy, which has no name of its own yet; it is removed when it is disposed of. */
 export interface Copy extends Disposable {
@@ -16,9 +20,14 @@ export interface Copy extends Disposable {
   putInPlace(): void;
 }
 
+/** What is known about the plants of a copy, after a comparison with its source. */
+export type CopiedPlants = Omit<Comparison, "comparedPlants" | "differingBlocks" | "lackingPlants">;
+
 export interface CopyCalls {
   copy(from: string, to: string): void;
   check(path: string): readonly string[];
+  checkRows(path: string): CheckedRows;
+  compare(path: string, against: string): Comparison;
 }
 
 /** What a copy is called until it is complete. */
@@ -38,7 +47,7 @@ export async function copyDataFile(
   to: string,
   options: Pick<ReadOptions, "warnOfLostWal"> = {},
 ): Promise<Copy> {
-  openReadOnly(from, { older: true, ...options }).close();
+  const lastBefore = lastSeqOf(from, options);
   const path = to + partialEnding;
   if (!isLeftover(path)) refuseExisting(path, "It is not from an interrupted copy; move it first");
   removeDatabase(path);
@@ -47,6 +56,8 @@ export async function copyDataFile(
   await inThread(`${from} cannot be copied to ${path}`, (thread) => thread.ask("copy", from, path));
   await refuseUnsound(path);
   const plants = countPlants(path);
+  if (lastSeqOf(path) < lastBefore)
+    throw new DataFileProblem(`The copy of ${from} lacks its last plants; check the disk, and try again.`);
   syncFile(path);
   const copy = unfinished.move();
   return { path, plants, putInPlace: () => putInPlace(path, to), [Symbol.dispose]: () => copy.dispose() };
@@ -70,7 +81,34 @@ export function checkDatabase(path: string): Promise<readonly string[]> {
   return inThread(`${path} cannot be read`, (thread) => thread.ask("check", path));
 }
 
-/** The same on this thread. */
+/** Checks every row of a data file, and the summary and digest of every block, on a thread. */
+export function checkRowsOf(path: string): Promise<CheckedRows> {
+  return inThread(`${path} cannot be read`, (thread) => thread.ask("checkRows", path));
+}
+
+/** Compares the plants of two data files on a thread. */
+export function compareDataFiles(path: string, against: string): Promise<Comparison> {
+  return inThread(`${path} and ${against} cannot be compared`, (thread) =>
+    thread.ask("compare", path, against),
+  );
+}
+
+/**
+ * Compares the plants of a copy with those of the store that it was made of, which may have had more since.
+ * @throws DataFileProblem they differ.
+ */
+export async function compareWithSource(copy: string, source: string): Promise<CopiedPlants> {
+  const { coveredPlants, digest, matchedPlants, changedBlocks, differingBlocks, lackingPlants } =
+    await compareDataFiles(copy, source);
+  const [differing] = describeEachBlock(differingBlocks);
+  if (differing !== undefined || lackingPlants > 0)
+    throw new DataFileProblem(
+      `The copy of ${source} has other plants in ${differing ?? "its last block"}; check the disk, and try again.`,
+    );
+  return { coveredPlants, digest, matchedPlants, changedBlocks };
+}
+
+/** SQLite's integrity check on this thread. */
 export function findDamage(path: string): readonly string[] {
   try {
     refuseJournal(path);
@@ -119,6 +157,16 @@ async function inThread<Result>(
     throw new DataFileProblem(`${failure}: ${(error as Error).message}.`);
   } finally {
     await thread.stop();
+  }
+}
+
+/** @throws DataFileProblem */
+function lastSeqOf(path: string, options: Pick<ReadOptions, "warnOfLostWal"> = {}): number {
+  using database = openReadOnly(path, { older: true, ...options });
+  try {
+    return lastSeq(database);
+  } catch (error) {
+    throw asDataFileProblem(error, path);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { existsSync, fchmodSync, fsyncSync, renameSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { addMissingDigests } from "../block-digests.ts";
 import { connect, keepWal } from "../connect.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
 import { giveTo, removeDatabase, syncDirectory, withFile } from "../durable-files.ts";
@@ -23,7 +24,7 @@ export function rebuild(database: Database, path: string): void {
       throw new DataFileProblem(
         `${path} is damaged and must be restored from a backup: ${problem.replaceAll("\n", " ")}.`,
       );
-    setWalMode(copy);
+    completeCopy(copy);
     const original = statSync(path);
     withFile(copy, "r+", (file) => {
       fchmodSync(file, original.mode);
@@ -58,8 +59,9 @@ function rebuiltFile(path: string): string {
 }
 
 /** While the copy has a name of its own: a crash here leaves a rollback journal, which must not be the data file's. */
-function setWalMode(copy: string): void {
+function completeCopy(copy: string): void {
   using database = connect(copy, 0);
   keepWal(database, false);
+  addMissingDigests(database);
   database.run("PRAGMA journal_mode = WAL");
 }

@@ -1,53 +1,99 @@
-import type { Database } from "bun:sqlite";
-import { isUtf8 } from "node:buffer";
-import { setImmediate as otherWork } from "node:timers/promises";
-import { blockPlants, blockProblems, lastSeq, summaryProblems } from "../block-summaries.ts";
+import { describeEachBlock, digestOfStore, rangeOf, type StoreDigest } from "../block-digests.ts";
 import { requireDataFile } from "../data-file-path.ts";
 import { DataFileProblem, isDamage } from "../data-file-problem.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
+import { type BackupRecord, readLastBackup } from "./backup.ts";
+import { type CheckedRows, problemsMax } from "./check-rows.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
-import { checkDatabase } from "./copy.ts";
+import { checkDatabase, checkRowsOf, compareDataFiles } from "./copy.ts";
 
-/** In a damaged file a column may hold anything. */
-interface UncheckedRow {
-  seq: bigint;
-  id: unknown;
-  name: Uint8Array | null;
-  tag: Uint8Array | null;
-  created_at_ms: unknown;
-  created_by: unknown;
-}
-
-export interface Verified {
+export interface Verified extends StoreDigest {
   readonly plants: number;
+  /** How many of them are in blocks that have the digest which was stored with them. Of the others only the form was checked. */
+  readonly matchedPlants: number;
   /** Whether there was a checksum file to compare it with. */
   readonly checksummed: boolean;
-  /** The first few problems. */
+  /** The last backup, if the plants in it were compared with those in the data file. */
+  readonly lastBackup: BackupRecord | undefined;
+  /** The first few problems, and every block that differs from its digest. */
   readonly problems: readonly string[];
 }
 
-const problemsMax = 20;
+const unread: CheckedRows = { plants: 0, matchedPlants: 0, blocks: undefined, problems: [] };
 
 /**
- * Checks the data file against its checksum, with SQLite's integrity check, then every row and the summary of every block.
- * Damage is reported, never thrown.
+ * Checks the data file against its checksum, with SQLite's integrity check, then every row, and the summary and the digest of every
+ * block; and whether it still has what was in its last backup. Damage is reported, never thrown.
  * @throws DataFileProblem it is not a data file.
  */
 export async function verify(path: string): Promise<Verified> {
   requireDataFile(path);
   const expected = expectedChecksum(path);
   const problems = expected === undefined ? [] : await checksumProblems(path, expected);
-  let plants = 0;
+  let rows = unread;
   try {
-    using database = openReadOnly(path, { older: true });
+    openReadOnly(path, { older: true }).close();
     problems.push(...(await checkDatabase(path)));
-    plants = await checkPlants(database, problems);
+    rows = await checkRowsOf(path);
   } catch (error) {
     // With a wrong checksum, a file that is not recognised is a damaged one.
     const changed = problems.length > 0 && error instanceof DataFileProblem;
     problems.push(changed ? error.message : damageOf(error));
   }
-  return { plants, checksummed: expected !== undefined, problems: problems.slice(0, problemsMax) };
+  const lastBackup = await lastBackupWithDigest(path);
+  const comparable = rows.blocks === undefined ? undefined : lastBackup;
+  if (rows.blocks !== undefined && lastBackup !== undefined)
+    problems.push(...backupProblems(rows.blocks, lastBackup));
+  return {
+    plants: rows.plants,
+    matchedPlants: rows.matchedPlants,
+    checksummed: expected !== undefined,
+    lastBackup: comparable,
+    ...digestOfStore(rows.blocks ?? []),
+    problems: [...problems.slice(0, problemsMax), ...rows.problems],
+  };
+}
+
+export interface ComparedWith {
+  /** The plants of both, up to the last one of the shorter store. */
+  readonly comparedPlants: number;
+  /** Empty if the other one has everything that is in this data file. */
+  readonly differences: readonly string[];
+}
+
+/**
+ * Whether another data file has every plant that this one has, with the same content and in the same order, computed from the rows
+ * of both. The other one may have more.
+ * @throws DataFileProblem the other one is not a data file.
+ */
+export async function compareWith(path: string, against: string): Promise<ComparedWith> {
+  requireDataFile(against);
+  openReadOnly(against, { older: true }).close();
+  try {
+    const { comparedPlants, differingBlocks, lackingPlants } = await compareDataFiles(path, against);
+    const differences = describeEachBlock(differingBlocks).map((blocks) => `${blocks}: the plants differ`);
+    if (lackingPlants > 0) differences.push(`${against} lacks the last ${lackingPlants} plants of ${path}`);
+    return { comparedPlants, differences };
+  } catch (error) {
+    if (!(error instanceof DataFileProblem)) throw error;
+    return { comparedPlants: 0, differences: [error.message] };
+  }
+}
+
+async function lastBackupWithDigest(path: string): Promise<BackupRecord | undefined> {
+  const record = await readLastBackup(path);
+  return record === undefined || record.digest === null ? undefined : record;
+}
+
+/** The digest of the plants that the last backup covers is computed again, from the rows. */
+function backupProblems(
+  blocks: NonNullable<CheckedRows["blocks"]>,
+  { atMs, coveredPlants, digest }: BackupRecord,
+): string[] {
+  const covered = digestOfStore(blocks.filter(({ block }) => rangeOf(block).upTo <= coveredPlants));
+  if (covered.digest === digest) return [];
+  const at = new Date(atMs).toISOString();
+  return [`its first ${coveredPlants} plants are not those of the last backup, made at ${at}`];
 }
 
 async function checksumProblems(path: string, expected: string): Promise<string[]> {
@@ -59,47 +105,8 @@ async function checksumProblems(path: string, expected: string): Promise<string[
   }
 }
 
-async function checkPlants(database: Database, problems: string[]): Promise<number> {
-  const count = lastSeq(database);
-  problems.push(...summaryProblems(database, count));
-  const read = database.query<UncheckedRow, [number, number]>(
-    "SELECT seq, id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag, created_at_ms, created_by FROM plants WHERE seq > ? AND seq <= ? ORDER BY seq",
-  );
-  let plants = 0;
-  // Block by block, so that one that cannot be read is reported and the others are still checked.
-  for (let block = 0; block * blockPlants < count && problems.length < problemsMax; block++) {
-    const [low, high] = [block * blockPlants, Math.min((block + 1) * blockPlants, count)];
-    try {
-      const rows = read.all(low, high);
-      plants += rows.length;
-      if (rows.length < high - low)
-        problems.push(`${high - low - rows.length} of the plants ${low + 1} to ${high} are missing`);
-      for (const row of rows)
-        problems.push(...faultsOf(row).map((fault) => `the plant with the id ${row.id}: ${fault}`));
-      problems.push(...blockProblems(database, block));
-    } catch (error) {
-      problems.push(`the plants ${low + 1} to ${high} cannot be read: ${damageOf(error)}`);
-    }
-    await otherWork();
-  }
-  return plants;
-}
-
 function damageOf(error: unknown): string {
   const cause = error instanceof DataFileProblem ? error.cause : error;
   if (!isDamage(cause)) throw error;
   return cause.message;
-}
-
-function faultsOf({ name, tag, created_at_ms: createdAtMs, created_by: createdBy }: UncheckedRow): string[] {
-  const faults: string[] = [];
-  if (name === null || !isText(name)) faults.push("its name is not text");
-  if (tag !== null && !isText(tag)) faults.push("its tag is not text");
-  if (typeof createdAtMs !== "bigint") faults.push("its time is not a number");
-  if (typeof createdBy !== "string" || createdBy === "") faults.push("it is not known who sent it");
-  return faults;
-}
-
-function isText(bytes: Uint8Array): boolean {
-  return !bytes.includes(0) && isUtf8(bytes);
 }

@@ -1,0 +1,84 @@
+import {
+  type ComparedWith,
+  compareWith,
+  type Verified,
+  verify as verifyFile,
+} from "../storage/sqlite/maintenance/verify.ts";
+import { dataFile, dataFileFlags, digestText, withProgress } from "./backup.ts";
+import type { Command } from "./command.ts";
+import { escapeInvisible, formatCount, formatPlants, printJson, type Terminal } from "./terminal.ts";
+
+export const verify: Command = {
+  usage: "verify",
+  summary: "check the data file and every row in it",
+  examples: ["plant-store verify", "plant-store verify --database backup.db --against data/plant-store.db"],
+  flags: {
+    against: { placeholder: "PATH", help: "also check that this data file has the same plants" },
+    ...dataFileFlags,
+  },
+  async run(args, terminal) {
+    const path = dataFile(args, "pg_amcheck");
+    const against = args.value("against");
+    const verified = await withProgress(terminal, "checking", () => verifyFile(path));
+    const compared =
+      against === undefined
+        ? undefined
+        : await withProgress(terminal, "comparing", () => compareWith(path, against));
+    const sound = verified.problems.length === 0 && (compared?.differences ?? []).length === 0;
+    if (args.has("json")) {
+      const { lastBackup, problems, ...figures } = verified;
+      printJson(terminal, {
+        path,
+        ...figures,
+        formOnlyPlants: verified.plants - verified.matchedPlants,
+        lastBackupAt: lastBackup === undefined ? null : new Date(lastBackup.atMs).toISOString(),
+        against: compared === undefined ? undefined : { path: against, ...compared },
+        sound,
+        problems,
+      });
+    } else {
+      printVerified(terminal, path, verified);
+      if (against !== undefined && compared !== undefined) printCompared(terminal, path, against, compared);
+    }
+    return sound ? 0 : 1;
+  },
+};
+
+function printVerified(terminal: Terminal, path: string, verified: Verified): void {
+  const { problems, lastBackup } = verified;
+  if (problems.length > 0) {
+    terminal.err(
+      `${path} is damaged:\n${listed(problems)}Restore it from a backup, or check --database if it is not a data file.\n`,
+    );
+    return;
+  }
+  terminal.note(`${path}: no damage found. ${checkedText(verified)}\n${digestText(verified)}`);
+  if (lastBackup !== undefined) {
+    const at = new Date(lastBackup.atMs).toISOString();
+    terminal.note(
+      `Its first ${formatPlants(lastBackup.coveredPlants)} are those of the last backup, made at ${at}.\n`,
+    );
+  }
+}
+
+/** No more than what was checked. */
+function checkedText({ plants, matchedPlants, checksummed }: Verified): string {
+  const matched = `${formatCount(matchedPlants)} against the digests stored with them`;
+  const others = `${formatCount(plants - matchedPlants)} for form only`;
+  const checksum = checksummed ? " The checksum of the file is correct." : "";
+  return `${formatPlants(plants)} checked: ${matched}, ${others}.${checksum}`;
+}
+
+function printCompared(
+  terminal: Terminal,
+  path: string,
+  against: string,
+  { comparedPlants, differences }: ComparedWith,
+): void {
+  if (differences.length > 0) terminal.err(`${path} and ${against} differ:\n${listed(differences)}`);
+  else terminal.note(`${against} has the same ${formatPlants(comparedPlants)}.\n`);
+}
+
+function listed(lines: readonly string[]): string {
+  return lines.map((line) => `  ${escapeInvisible(line)}\n`).join("");
+}

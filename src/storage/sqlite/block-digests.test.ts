@@ -1,0 +1,180 @@
+import { Database } from "bun:sqlite";
+import { afterAll, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryFolder } from "../../../test/harness.ts";
+import type { Arrival } from "../../plants/plant-store.ts";
+import { addMissingDigests, describeEachBlock, storedDigests } from "./block-digests.ts";
+import { BlockSummaries } from "./block-summaries.ts";
+import { checkpoint } from "./connect.ts";
+import { verify } from "./maintenance/verify.ts";
+import { SqliteStore } from "./sqlite-store.ts";
+import { openDatabase } from "./writing/open-writer.ts";
+
+const folder = temporaryFolder();
+afterAll(() => folder[Symbol.dispose]());
+
+let files = 0;
+function newFile(): string {
+  files++;
+  return join(folder.path, `${files}.db`);
+}
+
+/** An empty data file, and a connection that may change it, as another program has. */
+async function emptyStore(): Promise<{ readonly file: string; readonly database: Database }> {
+  const file = newFile();
+  await new SqliteStore(file)[Symbol.asyncDispose]();
+  return { file, database: openDatabase(file, { create: false, migrate: false }) };
+}
+
+/** Inserts plants and then tells the summaries, in one transaction. */
+function insert(database: Database, seqs: Iterable<number>, nameOf = (seq: number) => `Fern ${seq}`): void {
+  const statement = database.query(
+    "INSERT INTO plants (seq, id, name, tag, created_at_ms, created_by) VALUES (?, ?, ?, 'green', 1, 'test')",
+  );
+  database.transaction(() => {
+    for (const seq of seqs) statement.run(seq, seq, nameOf(seq));
+    new BlockSummaries(database).stored(0);
+  })();
+}
+
+function seqs(first: number, last: number): number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+}
+
+test("a digest is the SHA-256 of the rows as lines of JSON", async () => {
+  const file = newFile();
+  const startMs = 1_700_000_000_000;
+  // What JSON escapes, what it does not, and letters of one to four bytes.
+  const names = ["", 'a "quoted" \\ name', "tab\tline\ncontrol\u0001", "\u007f/'", "é日本🌱"];
+  const arrivals = Array.from({ length: 2100 }, (_, index): Arrival => {
+    const id = index % 2 === 0 ? 2n ** 63n - 1n - BigInt(index) : -(2n ** 63n) + BigInt(index);
+    const tag = index % 3 === 0 ? undefined : "green";
+    return { plant: { id, name: names[index % names.length] ?? "", tag }, createdBy: "test" };
+  });
+  {
+    await using store = new SqliteStore(file);
+    for (let first = 0; first < arrivals.length; first += 77)
+      await store.plants.create(arrivals.slice(first, first + 77), startMs);
+  }
+  // SQLite escapes as JSON.stringify does, in these names.
+  const lines = arrivals.map(({ plant: { id, name, tag } }, index) => {
+    const texts = [name, tag ?? null].map((text) => JSON.stringify(text)).join(",");
+    return `[${index + 1},${id},${texts},${startMs},"test"]\n`;
+  });
+  const blocks = [lines.slice(0, 1024), lines.slice(1024, 2048)].map((block) => sha256(block.join("")));
+  using database = new Database(file, { safeIntegers: true });
+  expect([...storedDigests(database)]).toEqual([
+    [0, blocks[0] ?? ""],
+    [1, blocks[1] ?? ""],
+  ]);
+  const digest = sha256(blocks.map((block) => `${block}\n`).join(""));
+  expect(await verify(file)).toMatchObject({
+    matchedPlants: 2048,
+    coveredPlants: 2048,
+    digest,
+    problems: [],
+  });
+});
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+test("a transaction that is rolled back leaves no digest", async () => {
+  const { database } = await emptyStore();
+  using _ = database;
+  database.run("BEGIN");
+  insert(database, seqs(1, 1024));
+  expect(storedDigests(database).size).toBe(1);
+  database.run("ROLLBACK");
+  expect(storedDigests(database).size).toBe(0);
+});
+
+test("a block with more than 8 MB of text has no digest, and is checked for form only", async () => {
+  const { file, database } = await emptyStore();
+  insert(database, seqs(1, 1024), () => "x".repeat(7803));
+  insert(database, seqs(1025, 2048), () => "x".repeat(7804));
+  insert(database, seqs(2049, 3072));
+  expect([...storedDigests(database).keys()]).toEqual([0, 2]);
+  database.close();
+  expect(await verify(file)).toMatchObject({
+    plants: 3072,
+    matchedPlants: 2048,
+    coveredPlants: 3072,
+    problems: [],
+  });
+});
+
+test("blocks without any plant get no digest and no summary, and the next one gets both", async () => {
+  const { file, database } = await emptyStore();
+  insert(database, seqs(1, 1024));
+  // More of them than one batch summarises.
+  const after = 1024 * 101;
+  insert(database, seqs(after + 1, after + 1024));
+  expect([...storedDigests(database).keys()]).toEqual([0, 101]);
+  database.close();
+  expect(await verify(file)).toMatchObject({
+    plants: 2048,
+    problems: ["blocks 1 to 100 (plants 1025 to 103424): no plant is left"],
+  });
+});
+
+test("a create after a block without any plant succeeds", async () => {
+  const { file, database } = await emptyStore();
+  insert(database, [1, 5000]);
+  database.close();
+  await using store = new SqliteStore(file);
+  const plant = { id: 7n, name: "Ivy", tag: undefined };
+  expect(await store.plants.create([{ plant, createdBy: "test" }], 1)).toEqual([{ kind: "created" }]);
+});
+
+test("a row that is damaged while its block is filled leaves the block without a digest", async () => {
+  const { file, database } = await emptyStore();
+  insert(database, seqs(1, 1000));
+  checkpoint(database, "TRUNCATE");
+  database.close();
+  // One name becomes a blob: the type of the column is in the header of the record, six bytes before.
+  const bytes = readFileSync(file);
+  const type = bytes.indexOf("Fern 500") - 6;
+  bytes.writeUInt8(bytes.readUInt8(type) - 1, type);
+  writeFileSync(file, bytes);
+  using damaged = openDatabase(file, { create: false, migrate: false });
+  insert(damaged, seqs(1001, 1024));
+  expect(storedDigests(damaged).size).toBe(0);
+});
+
+test("the digests that a copy has not are added, and the others stay", async () => {
+  const { file, database } = await emptyStore();
+  insert(database, seqs(1, 3072));
+  const before = [...storedDigests(database)];
+  database.run("DELETE FROM block_digests WHERE block <> 1");
+  database.run("UPDATE plants SET name = 'Changed' WHERE seq = 1500");
+  addMissingDigests(database);
+  expect([...storedDigests(database)]).toEqual(before);
+  database.close();
+  expect((await verify(file)).problems).toContain(
+    "block 1 (plants 1025 to 2048): the plants differ from the digest that was stored with them",
+  );
+});
+
+test("a digest that is there already is not replaced, so that removed plants are noticed", async () => {
+  const { file, database } = await emptyStore();
+  insert(database, seqs(1, 1024));
+  database.run(
+    "DELETE FROM plants WHERE seq > 1000; DELETE FROM block_times; DELETE FROM block_names; DELETE FROM block_tags",
+  );
+  insert(database, seqs(1001, 1024), (seq) => `Other ${seq}`);
+  database.close();
+  expect((await verify(file)).problems).toEqual([
+    "block 0 (plants 1 to 1024): the plants differ from the digest that was stored with them",
+  ]);
+});
+
+test("blocks that follow each other are named together", () => {
+  expect(describeEachBlock([0, 3, 4, 5])).toEqual([
+    "block 0 (plants 1 to 1024)",
+    "blocks 3 to 5 (plants 3073 to 6144)",
+  ]);
+});

@@ -1,0 +1,165 @@
+// What shows that a store holds what it stored. Whoever fills a block of plants also writes its digest, in the same transaction,
+// beside its summary: the SHA-256 of its rows, each as a line of JSON. The digest of the store is the SHA-256 of the digests of its
+// blocks, each as a line of hex. docs/backup.md has the commands that compute both with sqlite3 and sha256sum. Everything is read
+// as bytes: a JavaScript string would replace bytes that are not UTF-8, and hide that they changed.
+import type { Database, Statement } from "bun:sqlite";
+import { createHash } from "node:crypto";
+import { codeOf } from "./connect.ts";
+
+/** How many plants a block has. */
+export const blockPlants = 1024;
+
+/** How many plants a store has up to the end of its last full block, and the digest of these. */
+export interface StoreDigest {
+  /** Zero, and no digest, before the first block is full. */
+  readonly coveredPlants: number;
+  readonly digest: string | null;
+}
+
+/** Of a store whose first block is not full yet, or that is not known. */
+export const noDigest: StoreDigest = { coveredPlants: 0, digest: null };
+
+export interface BlockDigest {
+  readonly block: number;
+  /** In hex. */
+  readonly digest: string;
+}
+
+// Writing the digest of so much text pauses the service for about 20 ms. A block with more has no digest.
+const textBytesMax = 8_000_000;
+
+const line = "json_array(seq, id, name, tag, created_at_ms, created_by)";
+// In the order of seq, whatever indexes an operator has added.
+const inRange = "FROM plants NOT INDEXED WHERE seq > ? AND seq <= ?";
+
+/** Writes the digests of full blocks, inside the writer's own transactions. */
+export class BlockDigests {
+  readonly #size: Statement<{ bytes: bigint | null }, [number, number]>;
+  readonly #lines: Statement<{ lines: Uint8Array }, [number, number]>;
+  readonly #insert: Statement<never, [number, Uint8Array]>;
+
+  constructor(database: Database) {
+    // Only the lengths: that reads no text.
+    this.#size = database.query(
+      `SELECT sum(octet_length(name) + ifnull(octet_length(tag), 0) + octet_length(created_by)) AS bytes ${inRange}`,
+    );
+    this.#lines = database.query(`SELECT CAST(group_concat(${line}, char(10)) AS BLOB) AS lines ${inRange}`);
+    // A digest that is there already stays: if it differs, then plants were removed, and `verify` says so.
+    this.#insert = database.query("INSERT OR IGNORE INTO block_digests (block, digest) VALUES (?, ?)");
+  }
+
+  /** A block without any plant, or with too much text, gets no digest. */
+  write(block: number): void {
+    const { after, upTo } = rangeOf(block);
+    const bytes = this.#size.get(after, upTo)?.bytes ?? null;
+    if (bytes === null || bytes > textBytesMax) return;
+    const lines = this.#readLines(after, upTo);
+    if (lines === undefined) return;
+    const digest = createHash("sha256").update(lines).update("\n").digest();
+    this.#insert.run(block, digest);
+  }
+
+  #readLines(after: number, upTo: number): Uint8Array | undefined {
+    try {
+      return this.#lines.get(after, upTo)?.lines;
+    } catch (error) {
+      // Of a damaged row whose text is no text: `verify` names it. It is no reason to stop the service.
+      if (codeOf(error) === "SQLITE_ERROR") return undefined;
+      throw error;
+    }
+  }
+}
+
+/**
+ * Gives a copy of a store the digests that it has not: those of blocks that 1.0.0 filled. A file that is not migrated yet gets none.
+ * Only for the one writer of the file.
+ */
+export function addMissingDigests(database: Database): void {
+  if (!hasDigests(database)) return;
+  const missing = database.query<{ block: bigint }, []>(
+    "SELECT block FROM block_times WHERE block NOT IN (SELECT block FROM block_digests) ORDER BY block",
+  );
+  database
+    .transaction(() => {
+      const digests = new BlockDigests(database);
+      for (const { block } of missing.all()) digests.write(Number(block));
+    })
+    .immediate();
+}
+
+/** Computes digests from the rows of a store, of any version. */
+export class DigestReader {
+  readonly #rows: Statement<{ line: Uint8Array }, [number, number]>;
+  readonly #next: Statement<{ seq: bigint }, [number]>;
+
+  constructor(database: Database) {
+    this.#rows = database.query(`SELECT CAST(${line} AS BLOB) AS line ${inRange} ORDER BY seq`);
+    this.#next = database.query("SELECT seq FROM plants WHERE seq > ? ORDER BY seq LIMIT 1");
+  }
+
+  /** The digest of the plants with a seq over `after`, up to `upTo`, however much text they have, and how many these are. */
+  read(after: number, upTo: number): { readonly plants: number; readonly digest: string } {
+    const hash = createHash("sha256");
+    let plants = 0;
+    // Row by row: a block may have more text than fits in a value of SQLite.
+    for (const { line } of this.#rows.iterate(after, upTo)) {
+      hash.update(line).update("\n");
+      plants++;
+    }
+    return { plants, digest: hash.digest("hex") };
+  }
+
+  /** The first block from `block` on that has a plant; undefined if there is none. */
+  nextBlock(block: number): number | undefined {
+    const row = this.#next.get(rangeOf(block).after);
+    return row === null ? undefined : Math.floor((Number(row.seq) - 1) / blockPlants);
+  }
+}
+
+/** The plants of a block have a seq over `after`, up to `upTo`. */
+export function rangeOf(block: number): { readonly after: number; readonly upTo: number } {
+  return { after: block * blockPlants, upTo: (block + 1) * blockPlants };
+}
+
+/** Blocks by their numbers and their plants: "blocks 3 to 5 (plants 3073 to 6144)". */
+export function describeBlocks(first: number, last: number): string {
+  const numbers = first === last ? `block ${first}` : `blocks ${first} to ${last}`;
+  return `${numbers} (plants ${rangeOf(first).after + 1} to ${rangeOf(last).upTo})`;
+}
+
+/** The same for blocks in order, those that follow each other together. */
+export function describeEachBlock(blocks: readonly number[]): string[] {
+  const runs: { first: number; last: number }[] = [];
+  for (const block of blocks) {
+    const run = runs.at(-1);
+    if (run?.last === block - 1) run.last = block;
+    else runs.push({ first: block, last: block });
+  }
+  return runs.map(({ first, last }) => describeBlocks(first, last));
+}
+
+/** The digest of a store, from those of its full blocks, in order. */
+export function digestOfStore(blocks: readonly BlockDigest[]): StoreDigest {
+  const last = blocks.at(-1);
+  if (last === undefined) return noDigest;
+  const hash = createHash("sha256");
+  for (const { digest } of blocks) hash.update(`${digest}\n`);
+  return { coveredPlants: rangeOf(last.block).upTo, digest: hash.digest("hex") };
+}
+
+/** The digests that were stored when the blocks were filled, in hex, by block and in order. A file of 1.0.0 has none. */
+export function storedDigests(database: Database): ReadonlyMap<number, string> {
+  if (!hasDigests(database)) return new Map();
+  const rows = database
+    .query<{ block: bigint; digest: string }, []>(
+      "SELECT block, lower(hex(digest)) AS digest FROM block_digests ORDER BY block",
+    )
+    .all();
+  return new Map(rows.map(({ block, digest }) => [Number(block), digest]));
+}
+
+/** Whether the file has the table of digests. */
+function hasDigests(database: Database): boolean {
+  const table = database.query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'block_digests'");
+  return table.get() !== null;
+}

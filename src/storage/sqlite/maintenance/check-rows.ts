@@ -1,0 +1,157 @@
+import type { Database } from "bun:sqlite";
+import { isUtf8 } from "node:buffer";
+import {
+  type BlockDigest,
+  DigestReader,
+  describeBlocks,
+  describeEachBlock,
+  rangeOf,
+  storedDigests,
+} from "../block-digests.ts";
+import { blockProblems, lastSeq, summaryProblems } from "../block-summaries.ts";
+import { isDamage } from "../data-file-problem.ts";
+import { connectReadOnly } from "../reading/open-read-only.ts";
+
+export interface CheckedRows {
+  readonly plants: number;
+  /** How many of them are in blocks that have the digest which was stored with them. */
+  readonly matchedPlants: number;
+  /** Of each full block, computed from its rows; undefined if one of them cannot be read. */
+  readonly blocks: readonly BlockDigest[] | undefined;
+  /** The first few problems, and every block that differs from its digest. */
+  readonly problems: readonly string[];
+}
+
+/** In a damaged file a column may hold anything. */
+interface UncheckedRow {
+  seq: bigint;
+  id: unknown;
+  name: Uint8Array | null;
+  tag: Uint8Array | null;
+  created_at_ms: unknown;
+  created_by: unknown;
+}
+
+/** How many problems are reported; any further ones say little more. */
+export const problemsMax = 20;
+
+/** Checks every row, and the summary and digest of every block. Damage is returned, never thrown. */
+export function checkRows(path: string): CheckedRows {
+  using database = connectReadOnly(path);
+  const check = new RowCheck(database);
+  try {
+    check.run();
+  } catch (error) {
+    check.problems.push(damageOf(error));
+    check.isReadable = false;
+  }
+  return check.result();
+}
+
+class RowCheck {
+  readonly problems: string[] = [];
+  isReadable = true;
+  readonly #database: Database;
+  readonly #blocks: BlockDigest[] = [];
+  readonly #differing: number[] = [];
+  #plants = 0;
+  #matched = 0;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  run(): void {
+    const database = this.#database;
+    // In one snapshot, since a service may be storing plants and filling blocks.
+    const { last, stored } = database.transaction(() => {
+      const last = lastSeq(database);
+      this.problems.push(...summaryProblems(database, last));
+      return { last, stored: new Map(storedDigests(database)) };
+    })();
+    const read = database.query<UncheckedRow, [number, number]>(
+      "SELECT seq, id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag, created_at_ms, created_by FROM plants WHERE seq > ? AND seq <= ? ORDER BY seq",
+    );
+    const digests = new DigestReader(database);
+    let previous = -1;
+    // Block by block, so that one that cannot be read is reported and the others are still checked.
+    for (let block = digests.nextBlock(0); block !== undefined; block = digests.nextBlock(block + 1)) {
+      if (block > previous + 1) this.#report(`${describeBlocks(previous + 1, block - 1)}: no plant is left`);
+      previous = block;
+      const { after, upTo } = rangeOf(block);
+      const high = Math.min(upTo, last);
+      try {
+        // First, since it says more, and also checks what has no digest.
+        this.#checkForm(read.all(after, upTo), after, high);
+        for (const problem of blockProblems(database, block)) this.#report(problem);
+        if (upTo <= last) this.#checkDigest(digests, block, stored.get(block));
+        else if (stored.has(block)) this.#differing.push(block);
+      } catch (error) {
+        this.isReadable = false;
+        this.#report(`the plants ${after + 1} to ${high} cannot be read: ${damageOf(error)}`);
+      }
+      stored.delete(block);
+    }
+    for (const blocks of describeEachBlock([...stored.keys()]))
+      this.#report(`${blocks}: there is a digest, but no plant`);
+    this.#checkBeforeFirst();
+  }
+
+  result(): CheckedRows {
+    const problems = this.problems.slice(0, problemsMax);
+    for (const blocks of describeEachBlock(this.#differing))
+      problems.push(`${blocks}: the plants differ from the digest that was stored with them`);
+    return {
+      plants: this.#plants,
+      matchedPlants: this.#matched,
+      blocks: this.isReadable ? this.#blocks : undefined,
+      problems,
+    };
+  }
+
+  #checkForm(rows: readonly UncheckedRow[], after: number, high: number): void {
+    this.#plants += rows.length;
+    if (rows.length < high - after)
+      this.#report(`${high - after - rows.length} of the plants ${after + 1} to ${high} are missing`);
+    for (const row of rows)
+      for (const fault of faultsOf(row)) this.#report(`the plant with the id ${row.id}: ${fault}`);
+  }
+
+  #checkDigest(digests: DigestReader, block: number, stored: string | undefined): void {
+    const { after, upTo } = rangeOf(block);
+    const { plants, digest } = digests.read(after, upTo);
+    this.#blocks.push({ block, digest });
+    if (stored === digest) this.#matched += plants;
+    else if (stored !== undefined) this.#differing.push(block);
+  }
+
+  /** The service counts from 1, and never reads what another program has put before. */
+  #checkBeforeFirst(): void {
+    const row = this.#database
+      .query<{ plants: bigint }, []>("SELECT count(*) AS plants FROM plants WHERE seq < 1")
+      .get();
+    if (row !== null && row.plants > 0n) this.#report(`${row.plants} plants are before the first one, seq 1`);
+  }
+
+  #report(problem: string): void {
+    if (this.problems.length < problemsMax) this.problems.push(problem);
+  }
+}
+
+function damageOf(error: unknown): string {
+  if (!isDamage(error)) throw error;
+  return error.message;
+}
+
+function faultsOf({ name, tag, created_at_ms: createdAtMs, created_by: createdBy }: UncheckedRow): string[] {
+  const faults: string[] = [];
+  if (name === null || !isText(name)) faults.push("its name is not text");
+  if (tag !== null && !isText(tag)) faults.push("its tag is not text");
+  if (typeof createdAtMs !== "bigint") faults.push("its time is not a number");
+  if (typeof createdBy !== "string" || createdBy === "") faults.push("it is not known who sent it");
+  return faults;
+}
+
+function isText(bytes: Uint8Array): boolean {
+  return !bytes.includes(0) && isUtf8(bytes);
+}

@@ -1,0 +1,66 @@
+import {
+  type BlockDigest,
+  DigestReader,
+  digestOfStore,
+  rangeOf,
+  type StoreDigest,
+  storedDigests,
+} from "../block-digests.ts";
+import { lastSeq } from "../block-summaries.ts";
+import { connectReadOnly } from "../reading/open-read-only.ts";
+
+/** What two stores have in common, and the digest of the first one, all computed from their rows. */
+export interface Comparison extends StoreDigest {
+  /** The plants of both up to the last one of the shorter store. */
+  readonly comparedPlants: number;
+  /** The blocks that differ, in order. */
+  readonly differingBlocks: readonly number[];
+  /** How many plants the second store would need to have as many as the first. */
+  readonly lackingPlants: number;
+  /** The plants of the first store in blocks that have the digest which was stored with them. */
+  readonly matchedPlants: number;
+  /** The blocks of the first store that differ from the digest which was stored with them. */
+  readonly changedBlocks: readonly number[];
+}
+
+/** Either store may be in use: plants are only added. */
+export function comparePlants(path: string, against: string): Comparison {
+  using database = connectReadOnly(path);
+  using other = connectReadOnly(against);
+  const last = lastSeq(database);
+  const otherLast = lastSeq(other);
+  const digests = new DigestReader(database);
+  const otherDigests = new DigestReader(other);
+  const stored = storedDigests(database);
+  const blocks: BlockDigest[] = [];
+  const changedBlocks: number[] = [];
+  const differingBlocks: number[] = [];
+  let matchedPlants = 0;
+  let comparedPlants = 0;
+  // Also the blocks that have plants in the other store only.
+  const nextBlock = (from: number): number =>
+    Math.min(digests.nextBlock(from) ?? Infinity, otherDigests.nextBlock(from) ?? Infinity);
+  for (let block = nextBlock(0); rangeOf(block).after < last; block = nextBlock(block + 1)) {
+    const { after, upTo } = rangeOf(block);
+    const own = digests.read(after, Math.min(upTo, last));
+    if (upTo <= last && own.plants > 0) {
+      blocks.push({ block, digest: own.digest });
+      if (stored.get(block) === own.digest) matchedPlants += own.plants;
+      else if (stored.has(block)) changedBlocks.push(block);
+    }
+    if (after >= otherLast) continue;
+    // The last block of the shorter store is compared up to its end there.
+    const common = Math.min(upTo, last, otherLast);
+    const shared = common < Math.min(upTo, last) ? digests.read(after, common) : own;
+    if (shared.digest !== otherDigests.read(after, common).digest) differingBlocks.push(block);
+    comparedPlants += shared.plants;
+  }
+  return {
+    ...digestOfStore(blocks),
+    comparedPlants,
+    differingBlocks,
+    lackingPlants: Math.max(0, last - otherLast),
+    matchedPlants,
+    changedBlocks,
+  };
+}
