@@ -3,14 +3,12 @@ import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const source = fileURLToPath(new URL("./shims/syncs.c", import.meta.url));
-
-/** Whether this machine can record syncs: it needs Linux and a C compiler. */
+/** Whether this machine can preload a shim of ours into a process: it needs Linux and a C compiler. */
 export const canRecordSyncs = process.platform === "linux" && spawnSync("cc", ["--version"]).status === 0;
 
 /** Records the syncs of a process that is started with this environment, and makes some of them fail, or hang, on demand. */
 export function recordSyncs(folder: string, failSuffix: string, how?: "once" | "hang") {
-  const library = buildShim(process.env["PLANT_STORE_TEST_FOLDER"] ?? folder);
+  const library = buildShim("syncs", folder);
   const limit = { once: { FAIL_ONCE: "1" }, hang: { HANG: "1" }, all: {} }[how ?? "all"];
   const [log, when] = [join(folder, "syncs.log"), join(folder, "fail-now")];
   const seen = (from = 0) => {
@@ -30,9 +28,13 @@ export function recordSyncs(folder: string, failSuffix: string, how?: "once" | "
   };
 }
 
-/** Once for a run of the tests, whose folder scripts/run-tests.js creates; several files may do it at the same time. */
-function buildShim(folder: string): string {
-  const library = join(folder, "syncs.so");
+/**
+ * The library of a shim in test/shims/. Built once for a run of the tests, in the folder that scripts/run-tests.js creates, otherwise in
+ * the given one; several files may do it at the same time.
+ */
+export function buildShim(name: "syncs" | "kill-at", folder: string): string {
+  const source = fileURLToPath(new URL(`./shims/${name}.c`, import.meta.url));
+  const library = join(process.env["PLANT_STORE_TEST_FOLDER"] ?? folder, `${name}.so`);
   if (existsSync(library)) return library;
   const made = `${library}.${process.pid}`;
   const built = spawnSync("cc", ["-O1", "-shared", "-fPIC", "-o", made, source, "-ldl"], {

@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { parseArgs } from "node:util";
 import { editSection, machine, table, today } from "../../bench/page.ts";
+import { crashPoints } from "./crash-points.ts";
 import { digests } from "./digests.ts";
 import { errors } from "./errors.ts";
 import { kill } from "./kill.ts";
@@ -13,6 +14,7 @@ import { strangers } from "./strangers.ts";
 
 const soaks: Readonly<Record<string, Soak>> = {
   kill,
+  "crash-points": crashPoints,
   power,
   errors,
   digests,
@@ -83,7 +85,7 @@ function listOfSoaks(): string {
     "       npm run soak -- all [SHARE] [--write]",
     "",
     ...Object.entries(soaks).map(
-      ([one, { summary, rounds, unit }]) => `  ${one.padEnd(9)} ${summary}; ${rounds} ${unit} by default`,
+      ([one, { summary, rounds, unit }]) => `  ${one.padEnd(12)} ${summary}; ${rounds} ${unit} by default`,
     ),
     "",
     "all 0.25  runs all of them, with a quarter of their rounds",
