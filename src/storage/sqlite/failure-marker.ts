@@ -40,15 +40,25 @@ export function markerFile(path: string): string {
   return `${path}.failure.json`;
 }
 
+/** What the marker `rebuilt` says about the copy that is to take the data file's place. */
+export interface RebuiltCopy {
+  readonly bytes: number;
+  readonly plants: number;
+  /** Of all its plants; null if it has none. */
+  readonly digest: string | null;
+  /** The name of the folder, beside the data file, that gets the old files. Without one, the old files are not needed any more. */
+  readonly folder: string | undefined;
+}
+
 /** Replaces the marker, if there is one. */
-export function writeMarker(path: string, reason: FailureReason): void {
+export function writeMarker(path: string, reason: FailureReason, copy?: RebuiltCopy): void {
   const unfinished = `${markerFile(path)}.new`;
   // The folder may have been deleted too.
   const folders = [dirname(path), ...makeDirectory(dirname(path))];
   rmSync(unfinished, { force: true });
   const file = openNew(unfinished);
   try {
-    writeFileSync(file, `${JSON.stringify({ reason })}\n`);
+    writeFileSync(file, `${JSON.stringify({ reason, ...copy })}\n`);
   } finally {
     closeSync(file);
   }
@@ -61,6 +71,18 @@ export function writeMarker(path: string, reason: FailureReason): void {
 
 /** @throws DataFileProblem it exists and cannot be read, such as one that another user wrote. */
 export function readMarker(path: string): FailureReason | undefined {
+  return readFields(path)?.reason;
+}
+
+/** What the marker `rebuilt` says about the copy; undefined in one that 1.0.0 wrote. */
+export function readRebuiltCopy(path: string): RebuiltCopy | undefined {
+  const { bytes, plants, digest, folder } = readFields(path) ?? {};
+  return bytes === undefined || plants === undefined || digest === undefined
+    ? undefined
+    : { bytes, plants, digest, folder };
+}
+
+function readFields(path: string): (Partial<RebuiltCopy> & { readonly reason: FailureReason }) | undefined {
   let text: string;
   try {
     text = readFileSync(markerFile(path), "utf8");
@@ -71,10 +93,10 @@ export function readMarker(path: string): FailureReason | undefined {
     throw new DataFileProblem(`${markerFile(path)} records a failure and cannot be read: ${message}.`);
   }
   try {
-    return (JSON.parse(text) as { reason?: FailureReason }).reason ?? "sync-failed";
+    return { reason: "sync-failed", ...JSON.parse(text) };
   } catch {
     // Truncated by the failure that it records: the others are written by a disk that works.
-    return "sync-failed";
+    return { reason: "sync-failed" };
   }
 }
 

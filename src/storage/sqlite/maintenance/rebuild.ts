@@ -1,11 +1,17 @@
 import type { Database } from "bun:sqlite";
 import { existsSync, fchmodSync, fsyncSync, renameSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { addMissingDigests } from "../block-digests.ts";
-import { connect, keepWal } from "../connect.ts";
+import {
+  addMissingDigests,
+  type BlockDigest,
+  DigestReader,
+  digestOfStore,
+  rangeOf,
+} from "../block-digests.ts";
+import { connect, connectImmutable, keepWal } from "../connect.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
-import { giveTo, removeDatabase, syncDirectory, withFile } from "../durable-files.ts";
-import { removeMarker, writeMarker } from "../failure-marker.ts";
+import { fileSize, giveTo, removeDatabase, syncDirectory, withFile } from "../durable-files.ts";
+import { type RebuiltCopy, readRebuiltCopy, removeMarker, writeMarker } from "../failure-marker.ts";
 import { copyInto, findDamage } from "./copy.ts";
 
 /**
@@ -35,23 +41,64 @@ export function rebuild(database: Database, path: string): void {
     removeDatabase(copy);
     throw error;
   }
-  writeMarker(path, "rebuilt");
+  writeMarker(path, "rebuilt", { ...contentsOf(copy), folder: undefined });
   finishRebuild(path);
 }
 
 /**
  * Lets the complete copy take the data file's place. The WAL belongs to the old file, and SQLite would apply it to the new one: so it
  * goes first, and the marker tells the next start to continue here, whenever this one ends.
+ * @throws DataFileProblem the copy is not the one that was made; no file was changed.
  */
 export function finishRebuild(path: string): void {
   // Without the copy, its last rename was durable before: a WAL that is there now is the new file's own.
   if (existsSync(rebuiltFile(path))) {
+    const made = readRebuiltCopy(path);
+    if (made !== undefined) refuseDifferent(path, made);
     removeDatabase(path, ["-wal", "-shm"]);
     syncDirectory(dirname(path));
     renameSync(rebuiltFile(path), path);
     syncDirectory(dirname(path));
   }
   removeMarker(path);
+}
+
+/** @throws DataFileProblem */
+function refuseDifferent(path: string, made: RebuiltCopy): void {
+  const copy = rebuiltFile(path);
+  const found = tryContentsOf(copy);
+  const isAsLarge = found?.bytes === made.bytes && found.plants === made.plants;
+  if (isAsLarge && found.digest === made.digest) return;
+  let has = "cannot be read";
+  if (found !== undefined) has = `has ${found.bytes} bytes and ${found.plants} plants`;
+  if (isAsLarge) has = "has other plants";
+  throw new DataFileProblem(
+    `${copy} is not the copy that was made to replace ${path}, which had ${made.bytes} bytes and ${made.plants} plants: it ${has}. No file was changed. Put the copy back, or restore a backup with \`plant-store restore BACKUP --replace\`.`,
+  );
+}
+
+function tryContentsOf(copy: string): ReturnType<typeof contentsOf> | undefined {
+  try {
+    return contentsOf(copy);
+  } catch {
+    return undefined;
+  }
+}
+
+/** By which a copy is recognised: the digest is of all its plants, those of the last block included. */
+export function contentsOf(copy: string): Omit<RebuiltCopy, "folder"> {
+  // Nothing writes to it, and a connection that looks for a WAL would leave files beside it.
+  using database = connectImmutable(copy);
+  const digests = new DigestReader(database);
+  const blocks: BlockDigest[] = [];
+  let plants = 0;
+  for (let block = digests.nextBlock(0); block !== undefined; block = digests.nextBlock(block + 1)) {
+    const { after, upTo } = rangeOf(block);
+    const read = digests.read(after, upTo);
+    plants += read.plants;
+    blocks.push({ block, digest: read.digest });
+  }
+  return { bytes: fileSize(copy), plants, digest: digestOfStore(blocks).digest };
 }
 
 function rebuiltFile(path: string): string {

@@ -5,6 +5,7 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -20,6 +21,7 @@ import { openUnmoved } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
 import { type FailureReason, markerFile, readMarker, writeMarker } from "../failure-marker.ts";
 import { copyInto } from "../maintenance/copy.ts";
+import { contentsOf } from "../maintenance/rebuild.ts";
 import { verify } from "../maintenance/verify.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
 import { openBeside, openWriter } from "./open-writer.ts";
@@ -36,6 +38,13 @@ async function crashed(failure?: FailureReason): Promise<string> {
   await crashedStore(file, plants, { checkpointed: 40, nameOf: (id) => `${id} ${"x".repeat(1500)}` });
   if (failure !== undefined) writeMarker(file, failure);
   return file;
+}
+
+/** Without its rollback journal, so that nothing but the data file changes. */
+function changeBySql(file: string, sql: string): void {
+  using database = new Database(file);
+  database.run("PRAGMA journal_mode = MEMORY");
+  database.run(sql);
 }
 
 function open(file: string): void {
@@ -87,6 +96,34 @@ describe("the start after a failed fsync", () => {
     expect(() => openReadOnly(file)).toThrow(/start the service on it once to finish that\.$/);
     open(file);
     await expectWhole(file);
+  });
+
+  test.each([
+    ["truncated", (copy: string) => truncateSync(copy, statSync(copy).size - 4096), "it cannot be read"],
+    [
+      "with a plant less",
+      (copy: string) => changeBySql(copy, "DELETE FROM plants WHERE seq = 1"),
+      `${plants - 1} plants`,
+    ],
+    [
+      "with another name in its newest plant",
+      (copy: string) => changeBySql(copy, `UPDATE plants SET name = upper(name) WHERE seq = ${plants}`),
+      "it has other plants",
+    ],
+  ])("refuses a copy %s in the meantime, and changes nothing", async (_, change, message) => {
+    const file = await crashed();
+    {
+      using database = new Database(file, { readonly: true });
+      copyInto(database, `${file}.rebuilt`);
+    }
+    writeMarker(file, "rebuilt", { ...contentsOf(`${file}.rebuilt`), folder: undefined });
+    change(`${file}.rebuilt`);
+    const files = () =>
+      readdirSync(dirname(file)).map((name) => readFileSync(join(dirname(file), name), "hex"));
+    const before = files();
+    expect(() => openWriter(file)).toThrow(message);
+    rmSync(`${file}.lock`);
+    expect(files()).toEqual(before);
   });
 
   test("refuses a file with damage that no other start looks for, and changes nothing", async () => {
