@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import {
   appendFileSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -15,6 +16,7 @@ import {
 import { basename, join } from "node:path";
 import { backupRecordFile, readLastBackup } from "../src/storage/sqlite/maintenance/backup.ts";
 import { BackupFolder } from "../src/storage/sqlite/maintenance/backup-folder.ts";
+import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
 import { main } from "./command.ts";
 import {
   eventually,
@@ -141,6 +143,12 @@ describe("backup DIR", () => {
       expect(left).not.toContain(`${name}.sha256`);
       expect(err).toContain(`Removed ${join(to, name)}.`);
     }
+  });
+
+  test("--keep also removes the digest beside a backup", async () => {
+    const to = newFolder();
+    for (let backup = 0; backup < 2; backup++) expect((await backUp(to, "--keep", "1")).code).toBe(0);
+    expect(readdirSync(to).filter((name) => name.endsWith(".digest.json"))).toHaveLength(1);
   });
 
   test("a backup with the oldest name, after the clock was set back, is not removed", async () => {
@@ -322,7 +330,58 @@ describe("through the operator listener", () => {
     expect((await finished()).last).toEqual({ kind: "verify", name });
     appendFileSync(join(backupFolder, name), "x");
     await call(`/${name}/verify`, "POST");
-    expect((await finished()).last).toMatchObject({ name, problem: "it does not match its checksum" });
+    expect((await finished()).last).toMatchObject({
+      name,
+      problem: expect.stringContaining("its checksum is not the one in"),
+    });
+  });
+
+  test("they are listed with their digests, and with the time when they were verified since the start", async () => {
+    const to = newFolder();
+    const store = inFolder("with-digests.db");
+    copyFileSync(database, store);
+    await using service = await startTestService({ "backup-folder": to }, store);
+    const at = service.operatorUrl;
+    const { digest } = await verify(store);
+    await call("", "POST", at);
+    const [made] = (await finished(at)).backups;
+    expect(made).toMatchObject({ coveredPlants: 2048, digest });
+    expect(made.verifiedAt).toBeUndefined();
+    // As 1.0.0 leaves one: the digest is known once it is computed.
+    rmSync(join(to, `${made.name}.digest.json`));
+    expect((await call("", "GET", at)).backups[0]).toMatchObject({ coveredPlants: 0, digest: null });
+    const fromMs = Date.now();
+    await call(`/${made.name}/verify`, "POST", at);
+    const [verified] = (await finished(at)).backups;
+    expect(verified).toMatchObject({ coveredPlants: 2048, digest });
+    expect(Date.parse(verified.verifiedAt)).toBeGreaterThanOrEqual(fromMs);
+  });
+
+  test("one whose digest differs from the one beside it is not verified", async () => {
+    await call("", "POST");
+    const [{ name }] = (await finished()).backups;
+    const other = { coveredPlants: 1024, digest: "0".repeat(64) };
+    writeFileSync(join(backupFolder, `${name}.digest.json`), JSON.stringify(other));
+    await call(`/${name}/verify`, "POST");
+    const { backups, last } = await finished();
+    expect(last.problem).toContain("its digest is not the one in");
+    expect(backups[0].verifiedAt).toBeUndefined();
+  });
+
+  test("one of a store whose plants were changed is made, and says so", async () => {
+    const store = inFolder("changed-plants.db");
+    copyFileSync(database, store);
+    {
+      using file = new Database(store);
+      file.run("UPDATE plants SET name = 'Changed' WHERE seq = 5");
+    }
+    await using service = await startTestService({ "backup-folder": newFolder() }, store);
+    await call("", "POST", service.operatorUrl);
+    const { backups, last } = await finished(service.operatorUrl);
+    expect(backups).toHaveLength(1);
+    expect(last.problem).toContain(
+      "plants were changed after they were stored, in block 0 (plants 1 to 1024)",
+    );
   });
 
   test("they never lead out of their folder", async () => {

@@ -8,7 +8,8 @@ import { contentOf, describe, secretField, test } from "./browser.ts";
 import { makeToken, see, signIn, useConsole, waitUntil } from "./console-session.ts";
 import { accessToken, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 
-const seeded = 300;
+// With a full block, so that a backup has a digest.
+const seeded = 1100;
 const unsafeId = "9007199254740993";
 const folder = temporaryFolder();
 const backupFolder = join(folder.path, "backups");
@@ -130,8 +131,8 @@ describe("the overview", () => {
     expect(await textOf(page, ".chart-tip")).toMatch(/^\d\d:\d\d\d+ createdrefusals unknown$/);
     await page.getByRole("button", { name: "7 d" }).click();
     await page.getByRole("heading", { name: "Plants per hour" }).waitFor();
-    expect(await page.locator(".plot").getAttribute("aria-label")).toStartWith("In the last 7 days, 30");
-    expect(await textOf(page, ".legend")).toMatch(/^Created 30\dRefused 1 since the start/);
+    expect(await page.locator(".plot").getAttribute("aria-label")).toStartWith("In the last 7 days, 1,10");
+    expect(await textOf(page, ".legend")).toMatch(/^Created 1,10\dRefused 1 since the start/);
 
     session.expectedErrors.push(/not a number|BigInt|undefined/);
     await page.getByRole("link", { name: "Tokens" }).click();
@@ -293,8 +294,14 @@ test("the system page has the health, settings without a secret, and a link to t
   await see(page, "No backups yet.");
   await page.getByRole("button", { name: "Back up now" }).click();
   await see(page, "The backup is complete and checked.");
+  const backup = page.getByRole("table", { name: "Backups" }).locator("tbody tr");
+  expect(await backup.textContent()).toMatch(/1,024 plants [0-9a-f]{8}….*not since the start/);
   await page.getByRole("button", { name: "Verify" }).click();
-  await see(page, /\.db is intact\.$/);
+  await see(page, /\.db was verified, and nothing wrong was found\.$/);
+  expect(await backup.textContent()).not.toContain("not since the start");
+  await backup.getByRole("button", { name: "Copy" }).click();
+  await backup.getByRole("button", { name: "Copied" }).waitFor();
+  expect(await page.evaluate("navigator.clipboard.readText()")).toMatch(/^1024 [0-9a-f]{64}$/);
   const waiting = page.waitForEvent("download");
   await page.getByRole("button", { name: "Download" }).click();
   const downloaded = await waiting;

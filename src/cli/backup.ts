@@ -11,7 +11,7 @@ import {
   restore as restoreBackup,
   streamBackup,
 } from "../storage/sqlite/maintenance/backup.ts";
-import { BackupFolder } from "../storage/sqlite/maintenance/backup-folder.ts";
+import { BackupFolder, recordDigest } from "../storage/sqlite/maintenance/backup-folder.ts";
 import { checksumFile } from "../storage/sqlite/maintenance/checksum.ts";
 import { parseFlag } from "./arguments.ts";
 import { type Arguments, type Command, jsonFlag } from "./command.ts";
@@ -61,6 +61,7 @@ export const backup: Command = {
     const file = folder?.prepareFile(atMs) ?? to;
     const done = await withProgress(terminal, "backing up", () => backUp(from, file));
     record(from, atMs, done, terminal);
+    if (folder !== undefined) recordDigest(done);
     const isSound = done.changedBlocks.length === 0;
     // The older ones may still have the plants as they were stored.
     const removed = keep === undefined || !isSound ? [] : (folder?.removeOldest(keep, file) ?? []);

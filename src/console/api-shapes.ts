@@ -75,7 +75,16 @@ export interface ServiceSettings {
 export interface Backups {
   /** Why backups are unavailable, if they are. */
   readonly unavailable?: string;
-  readonly backups: readonly { readonly name: string; readonly at: string; readonly bytes: number }[];
+  readonly backups: readonly {
+    readonly name: string;
+    readonly at: string;
+    readonly bytes: number;
+    /** Up to the end of the last full block; the digest is that of these, and null if it is not known. */
+    readonly coveredPlants: number;
+    readonly digest: string | null;
+    /** When it was found sound, if that was since the start of the service. */
+    readonly verifiedAt?: string;
+  }[];
   readonly task?: { readonly kind: "create" | "verify"; readonly name?: string };
   readonly last?: { readonly kind: "create" | "verify"; readonly name?: string; readonly problem?: string };
 }

@@ -6,7 +6,7 @@ import { requestIds } from "../http/request-log.ts";
 import { type Route, route } from "../http/route.ts";
 import type { ActionRecorder } from "./audit.ts";
 import { Downloads, sendFile } from "./downloads.ts";
-import type { BackupStore, OperatorParts } from "./operator-parts.ts";
+import type { Backup, BackupDigest, BackupStore, OperatorParts } from "./operator-parts.ts";
 import { isoTime, readBody, wrong } from "./parameters.ts";
 
 type BackupParts = Pick<OperatorParts, "backupStore" | "gate" | "events">;
@@ -30,7 +30,7 @@ export function backupRoutes(parts: BackupParts, actions: ActionRecorder): reado
       const store = backups.store();
       const name = backups.existing(exchange.parameter);
       await backups.start(exchange, caller, { kind: "verify", name }, async () => {
-        const problem = (await store.verify(name)).join("; ") || undefined;
+        const problem = await backups.verify(store, name);
         return { name, problem };
       });
       exchange.json(backups.present(), 202);
@@ -68,6 +68,8 @@ interface Result {
 class Backups {
   readonly #parts: BackupParts;
   readonly #actions: ActionRecorder;
+  /** The backups that were verified since the start, and found sound. */
+  readonly #verified = new Map<string, BackupDigest & { readonly atMs: number }>();
   #task: Task | undefined;
   #last: (Pick<Task, "kind"> & Result) | undefined;
 
@@ -81,12 +83,20 @@ class Backups {
     if (typeof store === "string") return { unavailable: store, backups: [] };
     const state = { folder: store.folder, task: this.#task, last: this.#last };
     try {
-      const backups = store.list().map(({ atMs, ...entry }) => ({ ...entry, at: isoTime(atMs) }));
-      return { ...state, backups };
+      return { ...state, backups: store.list().map((backup) => this.#presentOne(backup)) };
     } catch (error) {
       // The folder is missing, or cannot be read.
       return { ...state, backups: [], unavailable: (error as Error).message };
     }
+  }
+
+  /** What is wrong with it, as one text; undefined if nothing is. */
+  async verify(store: BackupStore, name: string): Promise<string | undefined> {
+    this.#verified.delete(name);
+    const { problems, coveredPlants, digest } = await store.verify(name);
+    if (problems.length > 0) return problems.join("; ");
+    this.#verified.set(name, { coveredPlants, digest, atMs: Date.now() });
+    return undefined;
   }
 
   /** @throws HttpError there are no backups here. */
@@ -101,6 +111,19 @@ class Backups {
     const listed = this.store().list();
     if (listed.some((backup) => backup.name === name)) return name;
     throw new HttpError("no-such-path", `There is no backup ${name.slice(0, 100)}.`);
+  }
+
+  #presentOne({ name, atMs, bytes, coveredPlants, digest }: Backup) {
+    const verified = this.#verified.get(name);
+    return {
+      name,
+      at: isoTime(atMs),
+      bytes,
+      // A backup that 1.0.0 made has no digest beside it, until it is computed.
+      coveredPlants: verified?.coveredPlants ?? coveredPlants,
+      digest: verified?.digest ?? digest,
+      verifiedAt: isoTime(verified?.atMs),
+    };
   }
 
   /** The audit trail has an entry before the work starts, which then goes on without the request. */

@@ -35,13 +35,25 @@ export interface OperatorParts extends ListenerParts {
   readonly createPlant: Handler;
 }
 
+/** How many plants a backup has up to the end of its last full block, and the digest of these; null if there is none. */
+export interface BackupDigest {
+  readonly coveredPlants: number;
+  readonly digest: string | null;
+}
+
+export interface Backup extends BackupDigest {
+  readonly name: string;
+  readonly atMs: number;
+  readonly bytes: number;
+}
+
 /** The dated backups of the data file. */
 export interface BackupStore {
   readonly folder: string;
   /** The newest first. */
-  list(): readonly { readonly name: string; readonly atMs: number; readonly bytes: number }[];
+  list(): readonly Backup[];
   create(atMs: number): Promise<{ readonly path: string }>;
   /** For a name that `list` returned, as `read` is: any other could lead out of the folder. */
-  verify(name: string): Promise<readonly string[]>;
+  verify(name: string): Promise<BackupDigest & { readonly problems: readonly string[] }>;
   read(name: string): AsyncIterable<Uint8Array>;
 }

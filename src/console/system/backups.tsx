@@ -1,6 +1,6 @@
 import type { Backups as BackupList } from "../api-shapes.ts";
-import { formatBytes } from "../format.ts";
-import { Button, download } from "../parts/controls.tsx";
+import { formatBytes, formatCount } from "../format.ts";
+import { Button, CopyButton, download } from "../parts/controls.tsx";
 import { useAttempt, useLoad } from "../parts/hooks.ts";
 import { ErrorNotice, Panel, TableHead } from "../parts/page.tsx";
 import { Time } from "../parts/plant-text.tsx";
@@ -58,9 +58,9 @@ interface BackupTableProps {
 function BackupTable({ backups, busy, onVerify, onDownload }: BackupTableProps) {
   return (
     <table class="listed system-table" aria-labelledby="backups-title">
-      <TableHead columns={["Made", "File", "Size"]} actions />
+      <TableHead columns={["Made", "File", "Size", "Digest", "Verified"]} actions />
       <tbody>
-        {backups.map(({ name, at, bytes }) => (
+        {backups.map(({ name, at, bytes, coveredPlants, digest, verifiedAt }) => (
           <tr key={name}>
             <th scope="row">
               <Time at={at} />
@@ -69,6 +69,8 @@ function BackupTable({ backups, busy, onVerify, onDownload }: BackupTableProps) 
               <code>{name}</code>
             </td>
             <td>{formatBytes(bytes)}</td>
+            <td>{digest === null ? "none" : <Digest coveredPlants={coveredPlants} digest={digest} />}</td>
+            <td>{verifiedAt === undefined ? "not since the start" : <Time at={verifiedAt} />}</td>
             <td class="row-actions">
               <Button disabled={busy} onClick={() => onVerify(name)}>
                 Verify<span class="visually-hidden"> {name}</span>
@@ -84,12 +86,28 @@ function BackupTable({ backups, busy, onVerify, onDownload }: BackupTableProps) 
   );
 }
 
+const shownDigits = 8;
+
+/** In a short form that can be compared at a glance; the button copies all of it. */
+function Digest({ coveredPlants, digest }: { readonly coveredPlants: number; readonly digest: string }) {
+  return (
+    <>
+      <code title={digest}>
+        {formatCount(coveredPlants)} plants {digest.slice(0, shownDigits)}…
+      </code>{" "}
+      <CopyButton text={`${coveredPlants} ${digest}`} label="Copy" />
+    </>
+  );
+}
+
 function statusText({ task, last, backups, unavailable }: BackupList): string {
   if (task !== undefined) return task.kind === "create" ? "Making a backup…" : `Verifying ${task.name}…`;
   if (last !== undefined) {
     const what = last.kind === "create" ? "The backup" : (last.name ?? "The backup");
     if (last.problem !== undefined) return `${what} failed: ${last.problem}`;
-    return last.kind === "create" ? "The backup is complete and checked." : `${what} is intact.`;
+    return last.kind === "create"
+      ? "The backup is complete and checked."
+      : `${what} was verified, and nothing wrong was found.`;
   }
   return backups.length === 0 && unavailable === undefined ? "No backups yet." : "";
 }

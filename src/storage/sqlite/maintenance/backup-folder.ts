@@ -1,21 +1,28 @@
-import { createReadStream, lstatSync, readdirSync, rmSync, statSync } from "node:fs";
+import { createReadStream, lstatSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { basename, join, parse } from "node:path";
+import { describeEachBlock, noDigest, parseDigest, type StoreDigest } from "../block-digests.ts";
 import { realDataFile } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
-import { removeDatabase, syncDirectory } from "../durable-files.ts";
+import { removeDatabase, syncDirectory, writeNew } from "../durable-files.ts";
 import { tryLock } from "../writer-lock.ts";
 import { type BackupFile, backUp, recordBackup } from "./backup.ts";
-import { checksum, checksumFile, expectedChecksum, readChecksumFile } from "./checksum.ts";
-import { checkDatabase, isLeftover, partialEnding } from "./copy.ts";
+import { checksumFile, expectedChecksum, readChecksumFile } from "./checksum.ts";
+import { isLeftover, partialEnding } from "./copy.ts";
+import { verify } from "./verify.ts";
 
 const backupEnding = ".db";
 const pieceBytes = 262_144;
 const timestamp = /^(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d)-(\d{3}Z)$/;
 
-interface BackupEntry {
+interface BackupEntry extends StoreDigest {
   readonly name: string;
   readonly atMs: number;
   readonly bytes: number;
+}
+
+export interface VerifiedBackup extends StoreDigest {
+  /** Empty if nothing is wrong. */
+  readonly problems: readonly string[];
 }
 
 /** A folder with dated backups of one data file, for the service and for `plant-store backup DIR`. Files with other names are never touched. */
@@ -39,7 +46,9 @@ export class BackupFolder {
     this.#refuseMissing();
     const entries = this.#dated(backupEnding).flatMap((name) => {
       const file = lstatSync(join(this.folder, name), { throwIfNoEntry: false });
-      return file?.isFile() ? [{ name, atMs: this.#timeOf(name, backupEnding), bytes: file.size }] : [];
+      if (!file?.isFile()) return [];
+      const { coveredPlants, digest } = readDigest(join(this.folder, name));
+      return [{ name, atMs: this.#timeOf(name, backupEnding), bytes: file.size, coveredPlants, digest }];
     });
     return entries.reverse();
   }
@@ -64,10 +73,16 @@ export class BackupFolder {
     const made = await backUp(this.#database, this.prepareFile(atMs));
     try {
       recordBackup(this.#database, atMs, made);
+      recordDigest(made);
     } catch (error) {
       const reason = (error as Error).message;
       throw new DataFileProblem(`The backup is complete, but its time could not be recorded: ${reason}.`);
     }
+    const [changed] = describeEachBlock(made.changedBlocks);
+    if (changed !== undefined)
+      throw new DataFileProblem(
+        `The backup is complete, but plants were changed after they were stored, in ${changed}; verify the data file.`,
+      );
     return made;
   }
 
@@ -92,6 +107,7 @@ export class BackupFolder {
         // In this order: a checksum that is left alone is small, but a backup without one would never be removed.
         rmSync(path);
         rmSync(checksumFile(path));
+        rmSync(digestFile(path), { force: true });
       } catch (error) {
         throw new DataFileProblem(
           `The backup ${made} is complete, but an old one cannot be removed: ${(error as Error).message}.`,
@@ -102,13 +118,15 @@ export class BackupFolder {
     return removed;
   }
 
-  /** What is wrong with a backup that `list` returned, by its checksum and SQLite's integrity check. Empty if nothing is. */
-  async verify(name: string): Promise<readonly string[]> {
+  /** Checks a backup that `list` returned: its checksum, SQLite's integrity check, every row and every digest. */
+  async verify(name: string): Promise<VerifiedBackup> {
     const path = join(this.folder, name);
-    const expected = expectedChecksum(path);
-    if (expected === undefined) return ["it has no checksum file"];
-    if ((await checksum(path)) !== expected) return ["it does not match its checksum"];
-    return checkDatabase(path);
+    if (expectedChecksum(path) === undefined) return { problems: ["it has no checksum file"], ...noDigest };
+    const { coveredPlants, digest, problems } = await verify(path);
+    const recorded = readDigest(path);
+    const differs = recorded.digest !== null && recorded.digest !== digest;
+    const difference = differs ? [`its digest is not the one in ${digestFile(path)}`] : [];
+    return { problems: [...problems, ...difference], coveredPlants, digest };
   }
 
   /** Reads a backup that `list` returned. The file is opened only once someone reads it: a download may still be refused. */
@@ -141,4 +159,23 @@ export class BackupFolder {
 function isChecksumOf(path: string): boolean {
   const text = readChecksumFile(path) ?? "";
   return /^[0-9a-f]{64} {2}/.test(text) && text.slice(66) === `${basename(path)}\n`;
+}
+
+/** Where the digest of a backup in a folder is: to compute it again takes as long as to read all of the backup. */
+function digestFile(path: string): string {
+  return `${path}.digest.json`;
+}
+
+/** Writes the digest of a backup in a folder beside it. */
+export function recordDigest({ path, coveredPlants, digest }: BackupFile): void {
+  writeNew(digestFile(path), `${JSON.stringify({ coveredPlants, digest })}\n`);
+}
+
+function readDigest(path: string): StoreDigest {
+  try {
+    return parseDigest(readFileSync(digestFile(path), "utf8"));
+  } catch {
+    // 1.0.0 wrote none.
+    return noDigest;
+  }
 }

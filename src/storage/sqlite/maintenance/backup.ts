@@ -2,7 +2,7 @@ import { createReadStream, existsSync, renameSync, rmSync, statSync } from "node
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
-import { addMissingDigests, noDigest, type StoreDigest } from "../block-digests.ts";
+import { addMissingDigests, noDigest, parseDigest, type StoreDigest } from "../block-digests.ts";
 import { checkpoint, keepWal } from "../connect.ts";
 import { mayWrite, realDataFile, refuseUnreadable } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem, type LostWal } from "../data-file-problem.ts";
@@ -165,8 +165,7 @@ export async function readLastBackup(path: string): Promise<BackupRecord | undef
   }
   const atMs = Date.parse(/"at":"([^"]+)"/.exec(text)?.[1] ?? "");
   if (Number.isNaN(atMs)) return undefined;
-  const [, coveredPlants, digest] = /"coveredPlants":(\d+),"digest":"([0-9a-f]{64})"/.exec(text) ?? [];
-  return { atMs, coveredPlants: Number(coveredPlants ?? 0), digest: digest ?? null };
+  return { atMs, ...parseDigest(text) };
 }
 
 /** Migrates the copy, and gives it a new store id and the digests that it has not. Opening also checks that it is a data file. */
