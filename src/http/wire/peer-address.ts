@@ -7,8 +7,10 @@ const groupsOfNetwork = 4;
 
 /** The address without a zone, and an IPv4-mapped IPv6 address as IPv4. */
 export function canonicalAddress(address: string): string {
-  const plain = address.replace(/%.*$/, "");
-  return mappedIpv4.exec(plain)?.[1] ?? plain.toLowerCase();
+  const zoneAt = address.indexOf("%");
+  const plain = zoneAt < 0 ? address : address.slice(0, zoneAt);
+  const ipv4 = plain.includes(".") ? mappedIpv4.exec(plain)?.[1] : undefined;
+  return ipv4 ?? plain.toLowerCase();
 }
 
 /**
@@ -19,14 +21,15 @@ export function networkOf(address: string): string {
   if (!address.includes(":")) return address;
   const plain = canonicalAddress(address);
   if (!plain.includes(":") || linkLocal.test(plain)) return plain;
-  const [before = "", after] = plain.replace(dottedEnd, "0:0").split("::");
-  const first = groupsIn(before);
-  const last = groupsIn(after ?? "");
-  const omitted = after === undefined ? 0 : groupsOfAddress - first.length - last.length;
-  const groups = [...first, ...Array<string>(Math.max(0, omitted)).fill("0"), ...last];
-  return `${groups.slice(0, groupsOfNetwork).join(":")}::/64`;
-}
-
-function groupsIn(text: string): string[] {
-  return text === "" ? [] : text.split(":");
+  const omittedAt = plain.indexOf("::");
+  const before = omittedAt < 0 ? plain : plain.slice(0, omittedAt);
+  const groups = before === "" ? [] : before.split(":", groupsOfNetwork);
+  if (groups.length < groupsOfNetwork) {
+    const after = plain.slice(omittedAt + 2).replace(dottedEnd, "0:0");
+    const last = after === "" ? [] : after.split(":");
+    // All groups that `::` stands for are zeros; those after it count only if it stands for few.
+    while (groups.length < Math.min(groupsOfNetwork, groupsOfAddress - last.length)) groups.push("0");
+    groups.push(...last.slice(0, groupsOfNetwork - groups.length));
+  }
+  return `${groups.join(":")}::/64`;
 }
