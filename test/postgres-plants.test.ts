@@ -117,6 +117,15 @@ describe("several nodes on one database", () => {
   });
 });
 
+test("a search that has no time left returns after one plant", async () => {
+  await using store = await open();
+  await store.plants.create(arrivals([1, 2, 3], "fern"), Date.now());
+  const request = { order: "oldest-first", cursor: undefined, limit: 10, searchMsMax: 0 } as const;
+  const page = await store.archive.page({ ...request, filter: { namePart: "oak" } });
+  expect(page.searched).toBe(1);
+  expect(page.next).toBeString();
+});
+
 describe("a client that follows the store", () => {
   const insert = (id: number, name: string, atMs: number) =>
     `INSERT INTO plants (id, name, tag, created_at_ms, created_by) VALUES (${id}, '${name}', 'tree', ${atMs}, 't')`;

@@ -63,6 +63,8 @@ export class PostgresArchive implements PlantArchive {
         }
         position = plant;
         searched++;
+        // Matching long names takes long.
+        if (matches !== undefined && performance.now() >= endMs) break reading;
       }
       if (rows.length < count) return { plants, next: undefined, searched, newest };
       if (characters > pageCharactersMax || performance.now() >= endMs) break;

@@ -3,7 +3,7 @@
 // in it. A filter asks the summaries first, and reads only the plants of the blocks that may hold a match. The newest plants, in
 // no full block yet, are all read. `verify` computes every summary again and compares. A block without any plant has no summary.
 import type { Database, Statement } from "bun:sqlite";
-import type { PlantFilter } from "../../plants/plant-archive.ts";
+import type { PageRequest, PlantFilter } from "../../plants/plant-archive.ts";
 import { BlockDigests, blockPlants } from "./block-digests.ts";
 
 /** A part of a query, and the values for its question marks. */
@@ -53,7 +53,7 @@ const times: Summary = {
 };
 
 // Names that are longer than this on average are not summarised: reading the plants is as fast.
-const namesCharactersMax = 128 * blockPlants;
+export const namesCharactersMax = 128 * blockPlants;
 
 const names: Summary = {
   of: "names",
@@ -130,6 +130,27 @@ export function lastSeq(database: Database): number {
   return Number(row?.seq ?? 0n);
 }
 
+/** The number of the block that a plant is in, or will be once it is full. */
+export function blockOf(seq: number): number {
+  return Math.floor((seq - 1) / blockPlants);
+}
+
+/** The first of these blocks, in that order, whose names are too long for its summary; undefined if there is none. */
+export function firstBlockWithoutNames(
+  database: Database,
+  firstBlock: number,
+  lastBlock: number,
+  order: PageRequest["order"],
+): number | undefined {
+  const direction = order === "newest-first" ? "DESC" : "ASC";
+  const row = database
+    .query<{ block: bigint }, [number, number]>(
+      `SELECT block FROM block_names WHERE block BETWEEN ? AND ? AND names IS NULL ORDER BY block ${direction} LIMIT 1`,
+    )
+    .get(firstBlock, lastBlock);
+  return row === null ? undefined : Number(row.block);
+}
+
 /** The seq of the last plant in a block with a summary, as SQL. */
 const lastSummarisedSql = `(SELECT ifnull(max(block) + 1, 0) * ${blockPlants} FROM block_times)`;
 
@@ -152,7 +173,6 @@ export function plantsThatMayMatch(
   const [first, ...others] = helpful;
   if (first === undefined) return undefined;
   const block = `${first.table}.block`;
-  const blockOf = (seq: number): number => Math.floor((seq - 1) / blockPlants);
   // CROSS JOIN, so that the blocks are chosen first, in this order, and plants are read only in the chosen ones.
   return {
     sql: `FROM ${helpful.map(({ table }) => table).join(" CROSS JOIN ")} CROSS JOIN plants

@@ -26,6 +26,7 @@ import {
 } from "../block-summaries.ts";
 import { Damage } from "../data-file-problem.ts";
 import { fileSize } from "../durable-files.ts";
+import { isForLike, searchSlice } from "./search-slice.ts";
 
 interface PlantRow {
   seq: bigint;
@@ -46,7 +47,6 @@ const pageCharactersMax = 4 * 1024 * 1024;
 const followCursor = /^([0-9a-f]{16})\.(\d{1,15})\.(-?[0-9a-z]{1,13})$/;
 // The last time that a Date can hold.
 const timeMsMax = 8.64e15;
-const ascii = /^[\x20-\x7e]*$/;
 
 /** Reads SQLite, and blocks its thread while it does: the service runs it on a thread of its own. */
 export class SqliteArchive implements PlantArchive {
@@ -66,7 +66,8 @@ export class SqliteArchive implements PlantArchive {
     const plants: StoredPlant[] = [];
     let characters = 0;
     let searched = 0;
-    for (let slice = scan.slice(); slice !== undefined; slice = scan.slice()) {
+    for (let offered = scan.slice(); offered !== undefined; offered = scan.slice()) {
+      const slice = this.#inTime(filter, offered, order);
       const wanted = Math.min(limit - plants.length, rowsPerRead);
       const rows = this.#rows(filter, slice, order, wanted);
       for (const row of rows) {
@@ -115,7 +116,8 @@ export class SqliteArchive implements PlantArchive {
     const scan = new Scan(this.#range(filter, "oldest-first", cursor, last), "oldest-first");
     const deadlineMs = performance.now() + msMax;
     let plants = 0;
-    for (let slice = scan.slice(); slice !== undefined; slice = scan.slice()) {
+    for (let offered = scan.slice(); offered !== undefined; offered = scan.slice()) {
+      const slice = this.#inTime(filter, offered, "oldest-first");
       for (const { sql, values } of plantQueries(this.#database, filter, slice))
         plants += Number(
           this.#database.query<{ plants: bigint }, Sql["values"][number][]>(sql).get(...values)?.plants ?? 0n,
@@ -143,6 +145,11 @@ export class SqliteArchive implements PlantArchive {
       if (rows.length === limit) break;
     }
     return rows;
+  }
+
+  /** As much of the slice as can be read before the time is looked at again. */
+  #inTime({ namePart }: PlantFilter, slice: SeqRange, order: Order): SeqRange {
+    return namePart === undefined ? slice : searchSlice(this.#database, namePart, slice, order);
   }
 
   #row(id: bigint): PlantRow | null {
@@ -232,8 +239,7 @@ function conditionOf({ tag, namePart, createdBy, sinceMs, untilMs }: PlantFilter
   add("+created_by = ?", createdBy);
   add("created_at_ms >= ?", sinceMs);
   add("created_at_ms < ?", untilMs);
-  // LIKE is three times as fast as GLOB, but folds the case of ASCII letters only.
-  if (namePart !== undefined && ascii.test(namePart))
+  if (namePart !== undefined && isForLike(namePart))
     add("name LIKE ? ESCAPE '\\'", `%${namePart.replace(/[%_\\]/g, "\\$&")}%`);
   else if (namePart !== undefined) add("name GLOB ?", `*${[...namePart].map(eitherCase).join("")}*`);
   return { sql: parts.join(" "), values };
