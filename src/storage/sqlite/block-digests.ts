@@ -34,34 +34,25 @@ const inRange = "FROM plants NOT INDEXED WHERE seq > ? AND seq <= ?";
 
 /** Writes the digests of full blocks, inside the writer's own transactions. */
 export class BlockDigests {
-  readonly #size: Statement<{ bytes: bigint | null }, [number, number]>;
-  readonly #lines: Statement<{ lines: Uint8Array }, [number, number]>;
+  readonly #reader: DigestReader;
   readonly #insert: Statement<never, [number, Uint8Array]>;
 
   constructor(database: Database) {
-    // Only the lengths: that reads no text.
-    this.#size = database.query(
-      `SELECT sum(octet_length(name) + ifnull(octet_length(tag), 0) + octet_length(created_by)) AS bytes ${inRange}`,
-    );
-    this.#lines = database.query(`SELECT CAST(group_concat(${line}, char(10)) AS BLOB) AS lines ${inRange}`);
+    this.#reader = new DigestReader(database);
     // A digest that is there already stays: if it differs, then plants were removed, and `verify` says so.
     this.#insert = database.query("INSERT OR IGNORE INTO block_digests (block, digest) VALUES (?, ?)");
   }
 
   /** A block without any plant, or with too much text, gets no digest. */
   write(block: number): void {
-    const { after, upTo } = rangeOf(block);
-    const bytes = this.#size.get(after, upTo)?.bytes ?? null;
-    if (bytes === null || bytes > textBytesMax) return;
-    const lines = this.#readLines(after, upTo);
-    if (lines === undefined) return;
-    const digest = createHash("sha256").update(lines).update("\n").digest();
-    this.#insert.run(block, digest);
+    const found = this.#read(block);
+    if (found !== undefined) this.#insert.run(block, Buffer.from(found.digest, "hex"));
   }
 
-  #readLines(after: number, upTo: number): Uint8Array | undefined {
+  #read(block: number): PlantsDigest | undefined {
+    const { after, upTo } = rangeOf(block);
     try {
-      return this.#lines.get(after, upTo)?.lines;
+      return this.#reader.readAtOnce(after, upTo);
     } catch (error) {
       // Of a damaged row whose text is no text: `verify` names it. It is no reason to stop the service.
       if (codeOf(error) === "SQLITE_ERROR") return undefined;
@@ -87,22 +78,51 @@ export function addMissingDigests(database: Database): void {
     .immediate();
 }
 
+/** How many plants are in a range, and their digest in hex. */
+interface PlantsDigest {
+  readonly plants: number;
+  readonly digest: string;
+}
+
 /** Computes digests from the rows of a store, of any version. */
 export class DigestReader {
-  readonly #rows: Statement<{ line: Uint8Array }, [number, number]>;
+  readonly #size: Statement<{ bytes: bigint | null }, [number, number]>;
+  readonly #lines: Statement<{ plants: bigint; lines: Uint8Array }, [number, number]>;
+  readonly #line: Statement<{ line: Uint8Array }, [number, number]>;
   readonly #next: Statement<{ seq: bigint }, [number]>;
 
   constructor(database: Database) {
-    this.#rows = database.query(`SELECT CAST(${line} AS BLOB) AS line ${inRange} ORDER BY seq`);
+    // Only the lengths: that reads no text.
+    this.#size = database.query(
+      `SELECT sum(octet_length(name) + ifnull(octet_length(tag), 0) + octet_length(created_by)) AS bytes ${inRange}`,
+    );
+    this.#lines = database.query(
+      `SELECT count(*) AS plants, CAST(group_concat(${line}, char(10)) AS BLOB) AS lines ${inRange}`,
+    );
+    this.#line = database.query(`SELECT CAST(${line} AS BLOB) AS line ${inRange} ORDER BY seq`);
     this.#next = database.query("SELECT seq FROM plants WHERE seq > ? ORDER BY seq LIMIT 1");
   }
 
-  /** The digest of the plants with a seq over `after`, up to `upTo`, however much text they have, and how many these are. */
-  read(after: number, upTo: number): { readonly plants: number; readonly digest: string } {
+  /** The digest of the plants with a seq over `after`, up to `upTo`, and how many these are. */
+  read(after: number, upTo: number): PlantsDigest {
+    return this.readAtOnce(after, upTo) ?? this.#readEach(after, upTo);
+  }
+
+  /** The same; undefined if there is no plant, or too much text to read at once. */
+  readAtOnce(after: number, upTo: number): PlantsDigest | undefined {
+    const bytes = this.#size.get(after, upTo)?.bytes ?? null;
+    if (bytes === null || bytes > textBytesMax) return undefined;
+    const found = this.#lines.get(after, upTo);
+    if (found === null) return undefined;
+    const digest = createHash("sha256").update(found.lines).update("\n").digest("hex");
+    return { plants: Number(found.plants), digest };
+  }
+
+  /** Row by row, however much text there is. */
+  #readEach(after: number, upTo: number): PlantsDigest {
     const hash = createHash("sha256");
     let plants = 0;
-    // Row by row: a block may have more text than fits in a value of SQLite.
-    for (const { line } of this.#rows.iterate(after, upTo)) {
+    for (const { line } of this.#line.iterate(after, upTo)) {
       hash.update(line).update("\n");
       plants++;
     }
