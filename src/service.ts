@@ -15,7 +15,7 @@ import { CreatePlant } from "./public/create-plant.ts";
 import { startPublicListener } from "./public/public-listener.ts";
 import { isUnreachable, openBackups, openServiceStore, startOnceOpen } from "./storage/open-store.ts";
 import { writeNew } from "./storage/sqlite/durable-files.ts";
-import { DataFileReplaced } from "./storage/store.ts";
+import { DataFileReplaced, WalIndexLost } from "./storage/store.ts";
 import { Counters } from "./telemetry/counters.ts";
 import { createEvents, type Events } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
@@ -68,7 +68,8 @@ export async function startService(config: Config, log: Log, printsFirstToken = 
     // This process alone has everything that is stored, so it stays until it is told to stop.
     lostDataFile = reason instanceof DataFileReplaced;
     if (reason instanceof DataFileReplaced) return events.dataFileLost(reason);
-    events.outcomeUnknown(reason);
+    if (reason instanceof WalIndexLost) events.walIndexLost(reason);
+    else events.outcomeUnknown(reason);
     failed.resolve(reason);
   });
 

@@ -21,7 +21,7 @@ import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { readMarker } from "../src/storage/sqlite/failure-marker.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
-import { DataFileReplaced } from "../src/storage/store.ts";
+import { DataFileReplaced, WalIndexLost } from "../src/storage/store.ts";
 import { main, serve, start, untilListening } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
 import {
@@ -120,6 +120,15 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
   test.each([
     ["deleted", (file: string) => rmSync(file)],
     ["deleted with its folder", (file: string) => rmSync(dirname(file), { recursive: true })],
+    [
+      "deleted just after its -shm",
+      async (file: string) => {
+        rmSync(`${file}-shm`);
+        // By then a transaction has noticed.
+        await Bun.sleep(100);
+        rmSync(file);
+      },
+    ],
     ["whose WAL alone is deleted", (file: string) => rmSync(`${file}-wal`)],
     ["whose WAL alone is replaced", (file: string, other: string) => renameSync(other, `${file}-wal`)],
   ])("(%s) is copied from the process, and restored", async (_, lose) => {
@@ -130,7 +139,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     const log = () => running.logged.join("");
     const { acknowledged, refusals } = createUntilRefused(running.url, "under load");
     await eventually(() => acknowledged.length > 20);
-    lose(file, other);
+    await lose(file, other);
     expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
     await eventually(() => log().includes(lostInLog));
     expect((await fetch(`${running.url}/readyz`)).status).toBe(503);
@@ -267,5 +276,76 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     await eventually(() => running.logged.join("").includes(lostInLog));
     expect(running.logged.join("")).toContain("the failure marker could not be written");
     expect(await create(running.url, 2)).toBe(503);
+  });
+});
+
+describe("a -shm file that is deleted while the service runs", () => {
+  const tokenCreate = (name: string) => runInProcess(["token", "create", "--name", name, "--database", file]);
+  const tokens = async () => (await runInProcess(["token", "list", "--database", file])).out;
+
+  async function expectStored(acknowledged: readonly number[]): Promise<void> {
+    expect(existsSync(`${file}.failure.json`)).toBe(false);
+    await using again = await startTestService({}, file);
+    expect(missingIn(file, acknowledged)).toEqual([]);
+    expect(await create(again.url, 99_999)).toBe(200);
+    expect(await runInProcess(["verify", "--database", file])).toMatchObject({ code: 0 });
+  }
+
+  test.each([
+    ["is idle", async () => []],
+    [
+      "is under load",
+      async (url: string) => {
+        const { acknowledged, refusals } = createUntilRefused(url, "under load");
+        await refusals;
+        return acknowledged;
+      },
+    ],
+  ])("stops a service that %s, without a checkpoint, and the next start recovers", async (_, load) => {
+    await using service = await serve(["--database", file], { environment });
+    expect(await create(service.url, 1)).toBe(200);
+    const deleted = Bun.sleep(100).then(() => rmSync(`${file}-shm`));
+    const acknowledged = await load(service.url);
+    await deleted;
+    const { code, err } = await service.ended();
+    expect(code).toBe(1);
+    expect(err).toContain("The -shm file was deleted or replaced while it was open.");
+    expect(err).not.toContain("every acknowledged plant is on disk");
+    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+    await expectStored([1, ...acknowledged]);
+  });
+
+  test("and created again by a command stops it before it writes over what the command wrote", async () => {
+    await using service = await serve(["--database", file], { environment });
+    expect(await create(service.url, 1)).toBe(200);
+    rmSync(`${file}-shm`);
+    for (const name of ["first", "second"]) expect((await tokenCreate(name)).code).toBe(0);
+    // It may have ended by now.
+    expect(await create(service.url, 2).catch(() => 503)).toBe(503);
+    service.child.kill("SIGKILL");
+    await service.ended();
+    await expectStored([1]);
+    expect(await tokens()).toContain("first");
+    expect(await tokens()).toContain("second");
+  });
+
+  test("and created again by a command under load loses nothing that was acknowledged", async () => {
+    await using service = await serve(["--database", file], { environment });
+    const { acknowledged, refusals } = createUntilRefused(service.url, "under load");
+    await eventually(() => acknowledged.length > 50);
+    rmSync(`${file}-shm`);
+    const created = await tokenCreate("first");
+    await refusals;
+    expect((await service.ended()).code).toBe(1);
+    await expectStored(acknowledged);
+    expect(created.code).toBe(0);
+  });
+
+  test("and replaced by another is noticed by the watch", async () => {
+    await using store = new SqliteStore(file);
+    renameSync(`${file}-shm`, `${file}-away`);
+    writeFileSync(`${file}-shm`, "");
+    expect(await store.failure).toBeInstanceOf(WalIndexLost);
+    expect(existsSync(`${file}.failure.json`)).toBe(false);
   });
 });

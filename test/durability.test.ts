@@ -243,6 +243,25 @@ describe.skipIf(lacksShim)("what is synced", () => {
   });
 });
 
+test.skipIf(lacksShim)(
+  "a plant is not acknowledged if the -shm file was deleted before its fsync was done",
+  async () => {
+    const syncs = recordSyncs(folder, "-wal", "hang");
+    await using service = await serve(["--database", file], {
+      environment: { ...withToken, ...syncs.environment },
+    });
+    const before = syncs.paths().length;
+    syncs.failFromNowOn();
+    const response = post(service.url, '{"id":1,"name":"fern"}');
+    await eventually(() => syncs.paths().length > before);
+    // Another process could open a new one now, and write over what is not synced yet.
+    rmSync(`${file}-shm`);
+    syncs.failNoMore();
+    expect((await response).status).toBe(503);
+    expect((await service.ended()).code).toBe(1);
+  },
+);
+
 test.skipIf(lacksShim)("a copy that is damaged while it becomes a new store is not restored", async () => {
   await crashedStore(file, 60);
   const backup = join(folder, "backup.db");

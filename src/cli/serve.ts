@@ -6,6 +6,7 @@ import { type SettingName, settings } from "../config/settings.ts";
 import { withoutPassword } from "../config/values.ts";
 import { type Service, startService } from "../service.ts";
 import { DatabaseProblem, isDatabaseUrl } from "../storage/postgres/database-url.ts";
+import { WalIndexLost } from "../storage/store.ts";
 import { createLog, type Level, type Log } from "../telemetry/log.ts";
 import { passwordWarnings } from "./arguments.ts";
 import type { Command } from "./command.ts";
@@ -68,15 +69,21 @@ export const serve: Command = {
     });
 
     const end = await Promise.race([stopSignal, service.failed]);
-    const unusable = end instanceof DatabaseProblem ? end : undefined;
-    await service.close(typeof end === "string" ? end : (unusable?.message ?? "write outcome unknown"));
+    await service.close(stopReason(end));
     lines.flush();
-    if (unusable !== undefined) throw unusable;
+    if (end instanceof DatabaseProblem) throw end;
     // The outcome of a write can also become unknown during the shutdown.
     if (!service.broken) return 0;
     return terminal.exitWithoutClosing(1);
   },
 };
+
+function stopReason(end: string | Error): string {
+  if (typeof end === "string") return end;
+  return end instanceof DatabaseProblem || end instanceof WalIndexLost
+    ? end.message
+    : "write outcome unknown";
+}
 
 /**
  * Writes the lines of one turn of the event loop together: if every request is logged, writing each one separately costs more

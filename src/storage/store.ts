@@ -35,3 +35,9 @@ export interface StoreEvents {
 
 /** The data file or its WAL was deleted or replaced, so only this process still has both open; or it was overwritten. */
 export class DataFileReplaced extends OutcomeUnknown {}
+
+/**
+ * The -shm file was deleted or replaced. The locks of this process are on a file without a name, so that another process sees none of
+ * them and writes to the same part of the WAL. Everything acknowledged is in the files; the next start recovers it.
+ */
+export class WalIndexLost extends OutcomeUnknown {}

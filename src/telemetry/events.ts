@@ -112,6 +112,10 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
         "the data file was lost; unless it was overwritten, copy it from this process before you stop it, as docs/operating.md says under Crashes",
         { "exception.message": reason.message },
       ),
+    walIndexLost: (reason: Error) =>
+      log.error("stopping without a checkpoint, since another process may write to the WAL; start it again", {
+        "exception.message": reason.message,
+      }),
     presetIsStored: (preset: string, stored: string) =>
       log.warn("a preset token has the secret of a stored token; only the preset's scope applies", {
         "plant_store.preset_token": preset,

@@ -1,6 +1,6 @@
 import type { PlantArchive } from "../../plants/plant-archive.ts";
 import type { OutcomeUnknown } from "../../plants/plant-store.ts";
-import type { StoreEvents } from "../store.ts";
+import { DataFileReplaced, type StoreEvents } from "../store.ts";
 import { type FailureReason, UnclosedFailure, writeMarker } from "./failure-marker.ts";
 import { readLastBackup } from "./maintenance/backup.ts";
 import { ReaderThread, syncedReads } from "./reading/synced-reads.ts";
@@ -35,14 +35,18 @@ export class SqliteStore implements AsyncDisposable {
     this.#events = events;
     this.#file = openWriter(path, events);
     const { database, path: real } = this.#file;
-    this.#watch = new DataFileWatch(real, (loss) => this.#fail(loss, "replaced"));
+    this.#watch = new DataFileWatch(real, (loss) =>
+      this.#fail(loss, loss instanceof DataFileReplaced ? "replaced" : undefined),
+    );
     const checkpointOwner: CheckpointOwner = {
       checkpointFailed: (reason) => this.#fail(reason, "sync-failed"),
       whilePaused: (work) => this.#writer.whilePaused(work),
     };
     this.#checkpointer = new Checkpointer(database, this.#watch, checkpointOwner, events);
     const writerOwner: WriterOwner = {
+      begun: () => this.#watch.requireIndex(),
       committed: (syncMs) => {
+        this.#watch.requireIndex();
         events.synced?.("wal", syncMs);
         this.#checkpointer.committed();
       },
@@ -71,7 +75,7 @@ export class SqliteStore implements AsyncDisposable {
     await this.#reader.close();
     if (!this.#failed) await this.#checkpointer.stop();
     // Closing would checkpoint into another file, and delete the WAL of the one that is at the path now.
-    if (!this.#failed) this.#watch.checkWithFrames();
+    if (!this.#failed) await this.#watch.checkBeforeClose();
     // Closing would sync again, which then reports success, checkpoint, and delete the WAL, the only sound copy.
     if (this.#failed) return;
     try {
@@ -84,14 +88,15 @@ export class SqliteStore implements AsyncDisposable {
     this.#watch.closeFiles();
   }
 
-  #fail(reason: OutcomeUnknown, recorded: FailureReason): void {
+  /** Without a reason to record, the next start recovers as after a kill. */
+  #fail(reason: OutcomeUnknown, recorded: FailureReason | undefined): void {
     if (this.#failed) return;
     this.#failed = true;
     this.#writer.stop(reason);
     this.#checkpointer.halt();
     this.#watch.stop();
     try {
-      writeMarker(this.#file.path, recorded);
+      if (recorded !== undefined) writeMarker(this.#file.path, recorded);
     } catch (error) {
       this.#events.markerNotWritten?.(String(error));
     }

@@ -1,5 +1,7 @@
-import { closeSync, fstatSync, openSync, statSync } from "node:fs";
-import { DataFileReplaced } from "../../store.ts";
+import { closeSync, fstatSync, openSync, type Stats, statSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
+import { DataFileReplaced, WalIndexLost } from "../../store.ts";
 import { frameHeaderBytes, walHeaderBytes } from "../wal-file.ts";
 import { CheckpointCheck, isWhole, type OpenFiles, type Overwritten } from "./checkpoint-check.ts";
 import { readAt, readWalIndex, type WalIndex } from "./wal-index.ts";
@@ -8,6 +10,7 @@ const watchEveryMs = 500;
 
 // https://www.sqlite.org/fileformat2.html
 const dataHeaderBytes = 100;
+const indexLost = "The -shm file was deleted or replaced while it was open.";
 const sqliteMagic = "SQLite format 3\0";
 
 interface DataFile {
@@ -19,7 +22,8 @@ interface DataFile {
 
 /**
  * Notices when the data file or its WAL is deleted, replaced or overwritten while SQLite has them open: what is acknowledged
- * would be lost. Its handles stay open: closing one would drop SQLite's POSIX locks in this process.
+ * would be lost. Also when the -shm file is, which has the locks. Its handles stay open: closing one would drop SQLite's POSIX locks in
+ * this process.
  *
  * Overwritten means that something other than SQLite wrote, such as `cp` or a truncation. Only a checkpoint changes the data file,
  * and every connection's checkpoint is in the WAL index. The last frame of the WAL continues the checksum of all before it, and the
@@ -29,11 +33,13 @@ export class DataFileWatch {
   readonly path: string;
   /** For as long as the database is open. */
   readonly files: OpenFiles;
-  readonly #lost: (loss: DataFileReplaced) => void;
+  readonly #lost: (loss: OutcomeUnknown) => void;
   readonly #timer: NodeJS.Timeout;
+  readonly #index: Stats;
   #known: DataFile;
+  #secondLook: Promise<void> | undefined;
 
-  constructor(path: string, lost: (loss: DataFileReplaced) => void) {
+  constructor(path: string, lost: (loss: OutcomeUnknown) => void) {
     this.path = path;
     this.#lost = lost;
     this.files = {
@@ -41,18 +47,19 @@ export class DataFileWatch {
       wal: openSync(`${path}-wal`, "r"),
       shm: openSync(`${path}-shm`, "r"),
     };
+    this.#index = fstatSync(this.files.shm);
     this.#known = this.#readData();
     this.#timer = setInterval(() => this.check(), watchEveryMs);
     this.#timer.unref();
   }
 
   /**
-   * Whether both files are at their paths, and only SQLite has written to them; reports the first that is not so. On the thread that
+   * Whether the files are at their paths, and only SQLite has written to them; reports the first that is not so. On the thread that
    * writes, so that none of its own writes is in progress.
    */
   check(): boolean {
-    if (!isSame(this.path, this.files.data)) return this.#report("data file", "deleted or replaced");
-    if (!isSame(`${this.path}-wal`, this.files.wal)) return this.#report("WAL", "deleted or replaced");
+    if (this.#secondLook !== undefined || !this.#hasFiles()) return false;
+    if (!this.#hasIndex()) return this.#indexIsLost();
     if (this.#walIsOverwritten()) return this.reportOverwritten("WAL");
     const now = this.#readData();
     if (!isContinued(this.#known, now)) return this.reportOverwritten("data file");
@@ -60,11 +67,24 @@ export class DataFileWatch {
     return true;
   }
 
-  /** The same before the last checkpoint, with the header of every frame that it writes. */
-  checkWithFrames(): boolean {
-    if (!this.check()) return false;
-    const overwritten = new CheckpointCheck(this.files).before(this.dataBytes);
-    return overwritten === undefined || this.reportOverwritten(overwritten);
+  /**
+   * To be called after BEGIN, before anything is written, and again before a transaction is acknowledged. Another process that opens a
+   * new -shm finds the end of the WAL by itself: what this one writes from then on would overwrite what that one wrote, or the reverse.
+   * @throws StoreUnavailable
+   */
+  requireIndex(): void {
+    if (this.#secondLook === undefined && this.#hasIndex()) return;
+    this.#indexIsLost();
+    throw new StoreUnavailable(indexLost);
+  }
+
+  /** The same before the last checkpoint, with the header of every frame that it writes. Waits until a loss is reported. */
+  async checkBeforeClose(): Promise<void> {
+    if (this.check()) {
+      const overwritten = new CheckpointCheck(this.files).before(this.dataBytes);
+      if (overwritten !== undefined) this.reportOverwritten(overwritten);
+    }
+    await this.#secondLook;
   }
 
   /** The length of the data file at the last check. */
@@ -84,6 +104,32 @@ export class DataFileWatch {
   /** To be called after the database is closed. */
   closeFiles(): void {
     for (const file of Object.values(this.files)) closeSync(file);
+  }
+
+  // The files may just be being deleted, one after another. If the data file goes too, this process must stay up.
+  #indexIsLost(): false {
+    this.stop();
+    this.#secondLook ??= sleep(watchEveryMs).then(() => {
+      if (this.#hasFiles()) this.#lost(new WalIndexLost(indexLost));
+    });
+    return false;
+  }
+
+  #hasFiles(): boolean {
+    if (!isSame(this.path, this.files.data)) return this.#report("data file", "deleted or replaced");
+    if (!isSame(`${this.path}-wal`, this.files.wal)) return this.#report("WAL", "deleted or replaced");
+    return true;
+  }
+
+  // Twice for each transaction, so it compares numbers: a stat with bigints takes twice as long.
+  #hasIndex(): boolean {
+    try {
+      const named = statSync(`${this.path}-shm`, { throwIfNoEntry: false });
+      return named?.ino === this.#index.ino && named.dev === this.#index.dev;
+    } catch {
+      // A folder that cannot be read at the moment proves nothing about the file.
+      return true;
+    }
   }
 
   #report(file: Overwritten, what: "deleted or replaced" | "overwritten"): false {

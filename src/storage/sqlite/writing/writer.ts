@@ -6,9 +6,15 @@ import type { WalSync } from "./wal-sync.ts";
 
 /** Who writes with a writer, and is told what becomes of its transactions. */
 export interface WriterOwner {
-  /** After BEGIN, before the work of every transaction. */
+  /**
+   * After BEGIN, before the work of every transaction.
+   * @throws StoreUnavailable it is rolled back.
+   */
   begun?(): void;
-  /** After every commit, once it is durable; `syncMs` is what the fsync took, or the COMMIT in which SQLite fsyncs. */
+  /**
+   * After every commit, once it is durable; `syncMs` is what the fsync took, or the COMMIT in which SQLite fsyncs.
+   * @throws StoreUnavailable it must not be acknowledged.
+   */
   committed(syncMs: number): void;
   /** The outcome of a write is unknown: from now on the database must not be used, nor closed. Returns the error to throw. */
   outcomeUnknown(reason: OutcomeUnknown): OutcomeUnknown;
@@ -141,14 +147,21 @@ export class Writer {
     } catch (error) {
       // A full disk is noticed while the WAL is written, before its fsync. Any other failure may be after the commit
       // frame was written: then only recovery finds out whether the transaction is stored.
-      if (codeOf(error) !== "SQLITE_FULL") throw this.#unknown(error);
-      try {
-        if (this.#database.inTransaction) this.#database.run("ROLLBACK");
-        rolledBack?.();
-      } catch (rollbackError) {
-        throw this.#unknown(rollbackError);
-      }
-      throw new StoreUnavailable("The disk is full.", { cause: error });
+      const isFull = codeOf(error) === "SQLITE_FULL";
+      // The owner says so before anything is written.
+      const isRefused = error instanceof StoreUnavailable;
+      if (!isFull && !isRefused) throw this.#unknown(error);
+      this.#rollBack(rolledBack);
+      throw isRefused ? error : new StoreUnavailable("The disk is full.", { cause: error });
+    }
+  }
+
+  #rollBack(rolledBack?: () => void): void {
+    try {
+      if (this.#database.inTransaction) this.#database.run("ROLLBACK");
+      rolledBack?.();
+    } catch (error) {
+      throw this.#unknown(error);
     }
   }
 
