@@ -36,6 +36,8 @@ const fetchEveryMs = 60_000;
 const unknownKeyEveryMs = 10_000;
 // For how long the last keys are used while the provider does not respond.
 const usableMs = 3_600_000;
+// How many tokens that waited for a fetch continue in one turn of the event loop.
+const tokensPerTurn = 256;
 const responseMsMax = 5000;
 const responseBytesMax = 512 * 1024;
 
@@ -50,6 +52,7 @@ export class ProviderKeys implements Disposable {
   #fetchedMs = Number.NEGATIVE_INFINITY;
   #nextUnknownMs = Number.NEGATIVE_INFINITY;
   #available = true;
+  readonly #waitingForTurn: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   constructor(issuer: string, events: ProviderEvents, now: () => number = () => performance.now()) {
@@ -80,6 +83,7 @@ export class ProviderKeys implements Disposable {
     if (this.#fetching === undefined && cameMs < this.#nextUnknownMs) return this.#fetchedSince(cameMs);
     if (this.#fetching === undefined) this.#nextUnknownMs = cameMs + unknownKeyEveryMs;
     await this.update();
+    await this.#turn();
     return this.#fetchedSince(cameMs);
   }
 
@@ -108,6 +112,19 @@ export class ProviderKeys implements Disposable {
       const isOld = this.#now() - this.#fetchedMs >= usableMs;
       if (isOld && this.current !== undefined) this.#replace(undefined);
     }
+  }
+
+  // Thousands of tokens may wait for one fetch. If all went on at once, everyone else would wait for them.
+  #turn(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waitingForTurn.push(resolve);
+    if (this.#waitingForTurn.length === 1) setImmediate(() => this.#runTurns());
+    return promise;
+  }
+
+  #runTurns(): void {
+    for (const goOn of this.#waitingForTurn.splice(0, tokensPerTurn)) goOn();
+    if (this.#waitingForTurn.length > 0) setImmediate(() => this.#runTurns());
   }
 
   /** Whether the keys were fetched since then, or so shortly before that they are not fetched again. */

@@ -6,7 +6,7 @@ import { WireFault } from "./fields.ts";
 import type { Head } from "./head.ts";
 import { Incoming } from "./incoming.ts";
 import { networkOf } from "./peer-address.ts";
-import type { PipelinedTurns, Pipelining } from "./pipelined-turns.ts";
+import type { TakesTurns, Turns } from "./turns.ts";
 
 /** Who answers the requests of a connection. */
 export interface RequestHandler {
@@ -41,7 +41,7 @@ export interface ServerParts {
   readonly handler: RequestHandler;
   readonly limits: WireLimits;
   readonly connectionLimit: ConnectionLimit;
-  readonly turns: PipelinedTurns;
+  readonly turns: Turns;
   readonly clock: CoarseClock;
 }
 
@@ -55,12 +55,12 @@ const continueResponse = "HTTP/1.1 100 Continue\r\n\r\n";
  * One client's connection: HTTP/1.1 read strictly, one request after another, pipelined ones included. Each state has its
  * deadline, and the server's sweep ends what has outlived it.
  */
-export class Connection implements LimitedConnection, Pipelining {
+export class Connection implements LimitedConnection, TakesTurns {
   readonly #socket: Socket<Connection>;
   readonly #handler: RequestHandler;
   readonly #limits: WireLimits;
   readonly #connectionLimit: ConnectionLimit;
-  readonly #turns: PipelinedTurns;
+  readonly #turns: Turns;
   readonly state: ConnectionState;
   /** The address of the other end, as the socket reports it. */
   readonly remoteAddress: string;
@@ -70,7 +70,7 @@ export class Connection implements LimitedConnection, Pipelining {
   readonly #outgoing: Outgoing;
   #head: Head | undefined;
   #advancing = false;
-  /** Whether the next request waits for its turn. */
+  /** Whether the next request waits for its turn, and the socket may be paused until then. */
   #waitsForTurn = false;
   #lastResponse = false;
   #draining = false;
@@ -132,6 +132,10 @@ export class Connection implements LimitedConnection, Pipelining {
 
   receive(bytes: Buffer): void {
     if (this.state.now === "lingering" || this.state.now === "closed") return;
+    if (!this.#turns.mayHandle()) {
+      this.#incoming.pause();
+      this.#waitForTurn();
+    }
     if (this.#body === undefined) this.#incoming.push(bytes);
     else this.#pushBody(this.#body, bytes);
     if (this.state.expectsHead) this.#advance();
@@ -248,15 +252,19 @@ export class Connection implements LimitedConnection, Pipelining {
         this.#advancing = false;
       }
       if (isHandled && this.state.expectsHead && this.#incoming.length > 0) {
-        this.#waitsForTurn = true;
-        this.#turns.wait(this);
-        return;
+        return this.#waitForTurn();
       }
     }
     if (this.#peerEnded && this.state.expectsHead) return void this.#socket.end();
     // Only once all of it has been consumed: appending what arrives copies both.
     const mayRead = this.#incoming.length === 0 || this.state.now !== "handling";
     if (mayRead && this.#outgoing.unsentBytes === 0) this.#incoming.resume();
+  }
+
+  #waitForTurn(): void {
+    if (this.#waitsForTurn) return;
+    this.#waitsForTurn = true;
+    this.#turns.wait(this);
   }
 
   // False if the next head is incomplete.
@@ -346,7 +354,9 @@ export class Connection implements LimitedConnection, Pipelining {
 
   #becomeIdle(): void {
     this.state.enter("idle");
-    this.#advance();
+    // Many responses may be sent at once, each with a pipelined request after it.
+    if (this.#incoming.length > 0 && !this.#advancing && !this.#turns.mayHandle()) this.#waitForTurn();
+    else this.#advance();
   }
 
   // The response needed the head alone. A short body is skipped, so that the connection can be used again.

@@ -59,3 +59,15 @@ test("a network that had many strangers and lost them counts as it is now", () =
   expect(strangers.count).toBe(2);
   expect(next()).toBe("other");
 });
+
+test("a network with an admitted connection comes last, however many others have come and gone", () => {
+  const { strangers, open, admit, next } = start();
+  admit(open("admitted", "a"));
+  open("known", "a");
+  for (let host = 0; host < 1000; host++) {
+    const stranger = open(`stranger ${host}`, `b${host}`);
+    expect(next()).toBe(stranger.name);
+    strangers.closed(stranger);
+  }
+  expect(next()).toBe("known");
+});

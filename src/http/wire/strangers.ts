@@ -8,8 +8,9 @@ export interface PossibleStranger {
 
 // Among so many of the oldest strangers, one of a network without admitted connections is looked for.
 const looksMax = 64;
-// So many of what is removed, and as many as is left, may stay in a list or a map before it is made again.
+// So many removed ones, and a quarter of those that are left, may stay in a list or a map before it is made again.
 const removedMin = 64;
+const removedOneIn = 4;
 
 /** The connections of one network. */
 class Network<Connection> {
@@ -99,7 +100,8 @@ export class Strangers<Connection extends PossibleStranger> {
 
   // Not one by one: in JavaScriptCore, a key that is deleted and added a thousand times takes a thousand times as long to find.
   #forgetUnusedNetworks(): void {
-    if (2 * this.#unusedNetworks <= this.#networks.size + removedMin) return;
+    const usedNetworks = this.#networks.size - this.#unusedNetworks;
+    if (this.#unusedNetworks <= usedNetworks / removedOneIn + removedMin) return;
     const used = [...this.#networks].filter(([, { isUnused }]) => !isUnused);
     this.#networks = new Map(used);
     this.#unusedNetworks = 0;
@@ -162,7 +164,8 @@ class ByAge<Connection> {
   /** To be called for each entry that was marked as removed. */
   removed(): void {
     this.count--;
-    if (this.#entries.length <= 2 * this.count + removedMin) return;
+    const removed = this.#entries.length - this.count;
+    if (removed <= this.count / removedOneIn + removedMin) return;
     this.#entries = this.#entries.filter(({ isRemoved }) => !isRemoved);
     this.#start = 0;
   }
@@ -170,10 +173,12 @@ class ByAge<Connection> {
   /** The oldest of which this holds, if it is among the first few. */
   oldest(is: (entry: Entry<Connection>) => boolean = () => true): Entry<Connection> | undefined {
     while (this.#entries[this.#start]?.isRemoved === true) this.#start++;
-    const end = Math.min(this.#entries.length, this.#start + looksMax);
-    for (let at = this.#start; at < end; at++) {
+    let looks = 0;
+    for (let at = this.#start; at < this.#entries.length && looks < looksMax; at++) {
       const entry = this.#entries[at];
-      if (entry?.isRemoved === false && is(entry)) return entry;
+      if (entry === undefined || entry.isRemoved) continue;
+      if (is(entry)) return entry;
+      looks++;
     }
     return undefined;
   }

@@ -4,7 +4,7 @@ import type { Socket, TCPSocketListener } from "bun";
 import { Connection, type RequestHandler, type ServerParts, type WireLimits } from "./connection.ts";
 import { ConnectionLimit, type LimitReason } from "./connection-limit.ts";
 import type { CoarseClock } from "./connection-state.ts";
-import { PipelinedTurns } from "./pipelined-turns.ts";
+import { Turns } from "./turns.ts";
 
 /** PEM texts. */
 export interface TlsMaterial {
@@ -77,7 +77,7 @@ export class WireServer implements CoarseClock {
       handler,
       limits: options,
       connectionLimit: this.#limit,
-      turns: new PipelinedTurns(),
+      turns: new Turns(),
       clock: this,
     };
     this.#listener = this.#listen();

@@ -1,0 +1,30 @@
+import { expect, test } from "bun:test";
+import { Turns } from "./turns.ts";
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+test("what arrives after 1,024 arrivals in one turn of the event loop waits for the next", async () => {
+  const turns = new Turns();
+  const allowed: boolean[] = [];
+  for (let arrival = 1; arrival <= 1100; arrival++) allowed.push(turns.mayHandle());
+  expect(allowed.indexOf(false)).toBe(1024);
+  await nextTurn();
+  expect(turns.mayHandle()).toBe(true);
+});
+
+test("arrivals of several turns are not added up", async () => {
+  const turns = new Turns();
+  for (let turn = 0; turn < 10; turn++) {
+    for (let arrival = 0; arrival < 500; arrival++) expect(turns.mayHandle()).toBe(true);
+    await nextTurn();
+  }
+});
+
+test("at most 256 connections that wait get their turn in one turn of the event loop", async () => {
+  const turns = new Turns();
+  let taken = 0;
+  const takeTurn = () => taken++;
+  for (let connection = 0; connection < 600; connection++) turns.wait({ takeTurn });
+  await nextTurn();
+  expect(taken).toBe(256);
+});

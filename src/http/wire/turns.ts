@@ -1,0 +1,54 @@
+/** A connection that waits for its turn. */
+export interface TakesTurns {
+  /** It handles one request, reads on, and waits again if it has more requests. */
+  takeTurn(): void;
+}
+
+// Bun returns to its timers, and to what other threads have finished, only when fewer than 1,024 sockets are readable. So after as
+// many arrivals in one turn of the event loop, connections are not read again before the next.
+const arrivalsPerTurn = 1024;
+// A turn may go on for this long unnoticed, so that an idle service schedules nothing.
+const arrivalsUnnoticed = 256;
+// Together with the arrivals it is below 2,000, which is what a request has to wait for at most.
+const requestsPerTurn = 256;
+
+/**
+ * Divides the time of the event loop among connections: each request that is pipelined after another waits for its turn, and so does
+ * whatever arrives once a turn of the event loop has had enough.
+ */
+export class Turns {
+  #arrivals = 0;
+  #waiting: TakesTurns[] = [];
+  #isScheduled = false;
+
+  /** Counts what there is to handle on a connection. False if it should wait for its turn. */
+  mayHandle(): boolean {
+    this.#arrivals++;
+    if (this.#arrivals === arrivalsUnnoticed) this.#schedule();
+    return this.#arrivals <= arrivalsPerTurn;
+  }
+
+  wait(connection: TakesTurns): void {
+    this.#waiting.push(connection);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => this.#runTurns());
+  }
+
+  #runTurns(): void {
+    this.#isScheduled = false;
+    this.#arrivals = 0;
+    let left = requestsPerTurn;
+    while (left > 0 && this.#waiting.length > 0) {
+      const round = this.#waiting.splice(0, left);
+      left -= round.length;
+      // Those that have more requests wait again, after the others.
+      for (const connection of round) connection.takeTurn();
+    }
+    if (this.#waiting.length > 0) this.#schedule();
+  }
+}
