@@ -4,6 +4,7 @@ import { eventually } from "../../../test/harness.ts";
 import { emptyResponse, TestWire, type WireClient } from "../../../test/wire.ts";
 import { Connection } from "./connection.ts";
 import type { Head } from "./head.ts";
+import { Turns } from "./turns.ts";
 import { connectionBudget } from "./wire-server.ts";
 
 const certificates = `${import.meta.dir}/../../../test/certificates`;
@@ -114,6 +115,43 @@ describe("pipelined requests", () => {
     await eventually(() => order.length === 100);
     const bothFrom = order.indexOf("/2");
     expect(order.slice(bothFrom, bothFrom + 6)).toEqual(["/2", "/1", "/2", "/1", "/2", "/1"]);
+  });
+});
+
+describe("once a turn of the event loop has had enough,", () => {
+  test.each([
+    ["a request", get],
+    ["a request with a body", "POST /body HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n12345"],
+    ["pipelined requests", get.repeat(3)],
+  ])("%s waits for the next and gets its response", async (_, request) => {
+    using allowed = spyOn(Turns.prototype, "mayHandle").mockReturnValueOnce(false);
+    await using wire = new TestWire((connection, head) => {
+      if (head.path !== "/body") return respond(connection, head);
+      connection.readBody({ bodyReceived: () => respond(connection, head), bodyNotReceived() {} });
+    });
+    const client = await wire.connect();
+    client.send(request);
+    const responses = request.split("HTTP/1.1").length - 1;
+    await eventually(() => client.received === emptyResponse.repeat(responses));
+    expect(allowed.mock.results[0]?.value).toBe(false);
+    // It is read again.
+    client.send(get);
+    await eventually(() => client.received === emptyResponse.repeat(responses + 1));
+  });
+
+  test("a body that is arriving is read on in the next", async () => {
+    await using wire = new TestWire((connection, head) =>
+      connection.readBody({ bodyReceived: () => respond(connection, head), bodyNotReceived() {} }),
+    );
+    const client = await wire.connect();
+    using received = spyOn(Connection.prototype, "receive");
+    client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\n1");
+    await eventually(() => received.mock.calls.length === 1);
+    using _ = spyOn(Turns.prototype, "mayHandle").mockReturnValueOnce(false);
+    client.send("2");
+    await eventually(() => received.mock.calls.length === 2);
+    client.send("3");
+    await eventually(() => client.received === emptyResponse);
   });
 });
 

@@ -131,11 +131,12 @@ export class Connection implements LimitedConnection, TakesTurns {
   }
 
   receive(bytes: Buffer): void {
-    if (this.state.now === "lingering" || this.state.now === "closed") return;
+    if (this.state.now === "closed") return;
     if (!this.#turns.mayHandle()) {
       this.#incoming.pause();
       this.#waitForTurn();
     }
+    if (this.state.now === "lingering") return;
     if (this.#body === undefined) this.#incoming.push(bytes);
     else this.#pushBody(this.#body, bytes);
     if (this.state.expectsHead) this.#advance();
@@ -237,7 +238,7 @@ export class Connection implements LimitedConnection, TakesTurns {
 
   takeTurn(): void {
     this.#waitsForTurn = false;
-    this.#advance();
+    if (this.isOpen) this.#advance();
   }
 
   // Handles one request. Pipelined ones take turns with those of other connections, however many there are.
