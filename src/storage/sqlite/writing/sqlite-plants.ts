@@ -2,14 +2,19 @@ import type { Database, Statement } from "bun:sqlite";
 import { differingFields } from "../../../plants/plant.ts";
 import { type Arrival, type Outcome, OutcomeUnknown, type PlantStore } from "../../../plants/plant-store.ts";
 import { BlockSummaries } from "../block-summaries.ts";
-import { readPragma } from "../connect.ts";
+import { codeOf, readPragma } from "../connect.ts";
 import type { Writer } from "./writer.ts";
 
 // Holds the inner pages of the index of ids for fifty million plants. With SQLite's default of two megabytes, a random id
 // needs two reads at ten million plants, with this one.
 const cacheKib = 16_000;
+// Errors of an INSERT that no plant causes.
+const concernsTheFile = /^SQLITE_(?:FULL|IOERR|NOMEM|CORRUPT)/;
 const created: Outcome = { kind: "created" };
 const replayed: Outcome = { kind: "replayed" };
+
+/** What became of an INSERT: the row is new, or its id exists, or the row was rejected. */
+type Inserted = "inserted" | "exists" | { readonly reason: string };
 
 /** Plants in SQLite. */
 export class SqlitePlants implements PlantStore {
@@ -52,12 +57,33 @@ export class SqlitePlants implements PlantStore {
     );
   }
 
-  #createOne({ plant, createdBy, createdAtMs: ownMs }: Arrival, nowMs: number): Outcome {
-    const { changes } = this.#insert.run(plant.id, plant.name, plant.tag ?? null, ownMs ?? nowMs, createdBy);
-    if (changes > 0) return created;
+  #createOne(arrival: Arrival, nowMs: number): Outcome {
+    const { plant } = arrival;
+    const inserted = this.#tryInsert(arrival, nowMs);
+    if (inserted === "inserted") return created;
     const stored = this.#select.get(plant.id);
+    if (stored === null && inserted !== "exists") return { kind: "failed", reason: inserted.reason };
     if (stored === null) throw new OutcomeUnknown("a plant was neither stored nor found");
     const differing = differingFields(plant, { name: stored.name, tag: stored.tag ?? undefined });
     return differing.length === 0 ? replayed : { kind: "conflict", differing };
+  }
+
+  /**
+   * An index or a trigger of the operator's own may reject a plant. Then SQLite undoes its INSERT alone, and the transaction goes
+   * on. After any other error the transaction must not be committed.
+   */
+  #tryInsert({ plant, createdBy, createdAtMs: ownMs }: Arrival, nowMs: number): Inserted {
+    const { id, name, tag } = plant;
+    try {
+      const { changes } = this.#insert.run(id, name, tag ?? null, ownMs ?? nowMs, createdBy);
+      return changes > 0 ? "inserted" : "exists";
+    } catch (error) {
+      const code = codeOf(error);
+      if (code === "" || concernsTheFile.test(code) || !this.#database.inTransaction) throw error;
+      const { message } = error as Error;
+      return {
+        reason: `Plant ${id} was rejected by an index or a trigger that is not plant-store's: ${message} (${code}).`,
+      };
+    }
   }
 }

@@ -1,0 +1,155 @@
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { closeSync, openSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { post, startTestService, temporaryFolder } from "../../../../test/harness.ts";
+import { type Arrival, type Outcome, OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
+import { SqliteStore } from "../sqlite-store.ts";
+import { openWriter } from "./open-writer.ts";
+import { SqlitePlants } from "./sqlite-plants.ts";
+import { Writer } from "./writer.ts";
+
+const arrival = (id: number, name: string): Arrival => ({
+  plant: { id: BigInt(id), name, tag: undefined },
+  createdBy: "test",
+});
+const failed = (reason: string): Outcome => ({ kind: "failed", reason: expect.stringContaining(reason) });
+
+function runBeside(file: string, sql: string): void {
+  using database = new Database(file);
+  database.run(sql);
+}
+
+// Each accepts the name `"first"` and rejects the name `"second"`.
+test.each([
+  [
+    "a unique index",
+    "CREATE UNIQUE INDEX own ON plants (length(name)) WHERE name <> '\"first\"'",
+    "UNIQUE constraint failed: index 'own' (SQLITE_CONSTRAINT_UNIQUE)",
+  ],
+  [
+    "an expression index",
+    "CREATE INDEX own ON plants (CASE name WHEN '\"second\"' THEN json('{') END)",
+    "malformed JSON (SQLITE_ERROR)",
+  ],
+  [
+    "a trigger",
+    "CREATE TRIGGER own BEFORE INSERT ON plants WHEN NEW.name = '\"second\"' BEGIN SELECT RAISE(ABORT, 'not this one'); END",
+    "not this one (SQLITE_CONSTRAINT_TRIGGER)",
+  ],
+])("a plant that %s of the operator's own rejects fails alone", async (_, sql, reason) => {
+  using folder = temporaryFolder();
+  const file = join(folder.path, "plants.db");
+  await using store = new SqliteStore(file);
+  await store.plants.create([arrival(1, '"eighth"')], 1);
+  runBeside(file, sql);
+  const batch = [arrival(2, '"first"'), arrival(3, '"second"'), arrival(4, '"third"')];
+  const outcomes = await store.plants.create(batch, 1);
+  expect(outcomes).toEqual([
+    { kind: "created" },
+    failed(`Plant 3 was rejected by an index or a trigger that is not plant-store's: ${reason}`),
+    { kind: "created" },
+  ]);
+  const ids = (await store.archive.findAll([1n, 2n, 3n, 4n])).map(({ id }) => id);
+  expect(ids).toEqual([1n, 2n, 4n]);
+});
+
+test("a plant that is stored is a replay, even if a trigger would reject it now", async () => {
+  using folder = temporaryFolder();
+  const file = join(folder.path, "plants.db");
+  await using store = new SqliteStore(file);
+  await store.plants.create([arrival(1, "Fern")], 1);
+  runBeside(
+    file,
+    "CREATE TRIGGER own BEFORE INSERT ON plants BEGIN SELECT RAISE(ABORT, 'no more plants'); END",
+  );
+  expect(await store.plants.create([arrival(1, "Fern"), arrival(1, "Oak")], 1)).toEqual([
+    { kind: "replayed" },
+    { kind: "conflict", differing: ["name"] },
+  ]);
+});
+
+test("the service answers 50001 to a plant that an index rejects, and goes on", async () => {
+  await using running = await startTestService();
+  expect((await post(running.url, '{"id":1,"name":"Fern"}')).status).toBe(200);
+  runBeside(running.database, "CREATE UNIQUE INDEX own ON plants (name)");
+  const rejected = await post(running.url, '{"id":2,"name":"Fern"}');
+  expect(await rejected.json()).toMatchObject({ error: 50001 });
+  expect((await post(running.url, '{"id":3,"name":"Oak"}')).status).toBe(200);
+  const logged = running.logged.filter((line) => line.includes('"internal error"'));
+  expect(logged).toHaveLength(1);
+  expect(JSON.parse(logged[0] ?? "")).toMatchObject({
+    "exception.message":
+      "Plant 2 was rejected by an index or a trigger that is not plant-store's: UNIQUE constraint failed: plants.name (SQLITE_CONSTRAINT_UNIQUE).",
+  });
+});
+
+test("a data file with such an index is opened again", async () => {
+  using folder = temporaryFolder();
+  const file = join(folder.path, "plants.db");
+  {
+    await using store = new SqliteStore(file);
+    await store.plants.create([arrival(1, "Fern")], 1);
+    runBeside(file, "CREATE UNIQUE INDEX own ON plants (name)");
+  }
+  await using store = new SqliteStore(file);
+  expect(await store.plants.create([arrival(2, "Fern")], 1)).toEqual([
+    failed("Plant 2 was rejected") as never,
+  ]);
+});
+
+/** Plants in a new data file, after this has been done to it. */
+function openPlants(prepare: (database: Database) => void) {
+  const folder = temporaryFolder();
+  const file = openWriter(join(folder.path, "plants.db"));
+  const { database } = file;
+  prepare(database);
+  const writer = new Writer(database, { committed: () => {}, outcomeUnknown: (reason) => reason });
+  return {
+    database,
+    plants: new SqlitePlants(database, writer),
+    [Symbol.dispose]() {
+      if (database.inTransaction) database.run("ROLLBACK");
+      file[Symbol.dispose]();
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+test("a plant for which there is no room fails its whole batch", async () => {
+  using opened = openPlants((database) => {
+    const row = database.query<{ page_count: bigint }, []>("PRAGMA page_count").get();
+    database.run(`PRAGMA max_page_count = ${row?.page_count}`);
+  });
+  const batch = [arrival(1, "Fern"), arrival(2, "x".repeat(60_000))];
+  await expect(opened.plants.create(batch, 1)).rejects.toThrow(StoreUnavailable);
+  expect(opened.database.query("SELECT id FROM plants").all()).toEqual([]);
+});
+
+test("after damage that an INSERT meets, the outcome of its batch is unknown", async () => {
+  using opened = openPlants((database) => {
+    database.run("CREATE INDEX own ON plants (name)");
+    database.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    const sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'own'";
+    const root = Number(database.query<{ rootpage: bigint }, []>(sql).get()?.rootpage);
+    const pageBytes = Number(database.query<{ page_size: bigint }, []>("PRAGMA page_size").get()?.page_size);
+    const file = openSync(database.filename, "r+");
+    writeSync(file, Buffer.alloc(pageBytes, 0xff), 0, pageBytes, (root - 1) * pageBytes);
+    closeSync(file);
+    // Otherwise SQLite would use the page that it still has in memory.
+    database.run("PRAGMA shrink_memory");
+  });
+  const creating = opened.plants.create([arrival(1, "Fern")], 1);
+  await expect(creating).rejects.toThrow("SQLITE_CORRUPT");
+});
+
+test("after a trigger that rolls back the transaction, the outcome of its batch is unknown", async () => {
+  using opened = openPlants((database) => {
+    database.run(
+      "CREATE TRIGGER own BEFORE INSERT ON plants WHEN NEW.id = 2 BEGIN SELECT RAISE(ROLLBACK, 'all of it'); END",
+    );
+  });
+  const batch = [arrival(1, "Fern"), arrival(2, "Oak"), arrival(3, "Elm")];
+  await expect(opened.plants.create(batch, 1)).rejects.toThrow(OutcomeUnknown);
+  expect(opened.database.query("SELECT id FROM plants").all()).toEqual([]);
+});
