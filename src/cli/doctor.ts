@@ -187,13 +187,14 @@ export function judgeFsync(timesMs: readonly number[]): Facts {
 function checkDataFile(dataFile: string): Facts {
   const found = diagnoseDataFile(dataFile);
   if (found === undefined) return { facts: `${dataFile} does not exist yet; the first start creates it` };
-  const { bytes, walBytes, writable, syncFailed, hasWriter } = found;
+  const { bytes, walBytes, writable, syncFailed, hasWriter, names } = found;
   const open = hasWriter ? "a service has it open" : "no service has it open";
   const facts = `${dataFile} can be read, ${formatBytes(bytes)} and a WAL of ${formatBytes(walBytes)}; ${open}`;
   if (!writable) throw new Error(`${facts}; ${localUser()} may not write to it`);
   const rebuild =
     "An fsync failed in the previous run. The next start rebuilds the file, which needs as much free space again; check the disk (dmesg, smartctl) first.";
-  return { facts, doubts: [syncFailed && !hasWriter && rebuild] };
+  const linked = `It has ${names} names (hard links). Never open it by another one: each has a WAL of its own.`;
+  return { facts, doubts: [syncFailed && !hasWriter && rebuild, names > 1 && linked] };
 }
 
 /** Whether the address can be bound, unless a service may have it: `served` says whether one has the store open, if that can be known. */

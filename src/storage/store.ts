@@ -22,6 +22,8 @@ export interface Store extends AsyncDisposable {
 export interface StoreEvents {
   /** Another process has the data file open, so the WAL cannot be emptied at the start. */
   readonly dataFileShared?: () => void;
+  /** The data file has that many hard links. A process that opens it by another one does not share its WAL. */
+  readonly dataFileLinked?: (names: number) => void;
   /** A sync failed in the last process, so everything is copied into a new file; `bytes` is how much. */
   readonly rebuilding?: (bytes: number) => void;
   /** The failure marker could not be written, so the next start does not know of the failure. */

@@ -98,6 +98,11 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       log.warn(
         "another process has the data file open; the WAL is durable, and stays until that process closes the file",
       ),
+    dataFileLinked: (names: number) =>
+      log.warn(
+        "the data file has several names (hard links); never open it by another one, which has a WAL of its own",
+        { "plant_store.names": names },
+      ),
     rebuilding: (bytes: number) =>
       log.warn("rebuilding the data file after a failed fsync; this copies all of it", {
         "file.size": bytes,

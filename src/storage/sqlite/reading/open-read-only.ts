@@ -1,5 +1,5 @@
 import { Database, SQLiteError } from "bun:sqlite";
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { lastSeq } from "../block-summaries.ts";
 import { closeOnError, codeOf, connectImmutable, keepWal, lockWaitMsMax } from "../connect.ts";
@@ -9,6 +9,7 @@ import { fileSize } from "../durable-files.ts";
 import { readMarker, refuseReplaced } from "../failure-marker.ts";
 import { refuseDamagedUnlessServed, refuseMalformed, refuseShort } from "../inspect-files.ts";
 import { checkOwner, refuseUnmigrated, schemaVersion } from "../migrate.ts";
+import { refuseMountPoint } from "../other-names.ts";
 import { closeBeside } from "../store-use.ts";
 import { tryShared } from "../writer-lock.ts";
 
@@ -113,6 +114,8 @@ export interface DataFileDiagnosis {
   readonly hasWriter: boolean;
   /** The last process recorded that an fsync failed. */
   readonly syncFailed: boolean;
+  /** How many hard links it has. */
+  readonly names: number;
 }
 
 /**
@@ -124,6 +127,7 @@ export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
   refuseUnreadable(path);
   const failure = readMarker(path);
   refuseReplaced(path, failure);
+  refuseMountPoint(path);
   if (!existsSync(path) && !existsSync(`${path}-wal`)) return undefined;
   using database = openReadOnly(path, { older: true });
   try {
@@ -137,6 +141,7 @@ export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
     writable: mayWrite(path),
     hasWriter: isServed(path),
     syncFailed: failure !== undefined,
+    names: statSync(path).nlink,
   };
 }
 

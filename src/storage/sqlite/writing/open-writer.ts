@@ -14,9 +14,15 @@ import {
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { createEmpty, fileSize, makeDirectory, syncDirectory, withFile } from "../durable-files.ts";
 import { readMarker, refuseReplaced, removeMarker, syncFailure, UnclosedFailure } from "../failure-marker.ts";
-import { refuseDamaged, refuseDamagedUnlessServed, refuseMalformed } from "../inspect-files.ts";
+import {
+  refuseDamaged,
+  refuseDamagedUnlessServed,
+  refuseJournal,
+  refuseMalformed,
+} from "../inspect-files.ts";
 import { finishRebuild, rebuild } from "../maintenance/rebuild.ts";
 import { checkOwner, migrate, refuseUnmigrated, schemaVersion } from "../migrate.ts";
+import { countNames, refuseMountPoint, refuseOpenElsewhere } from "../other-names.ts";
 import { contentsWithoutWal, foreignWalProblem, refuseForeignWal } from "../reading/open-read-only.ts";
 import { closeBeside, closeRecovered, closeStore, markInUse } from "../store-use.ts";
 import { inspectWal } from "../wal-file.ts";
@@ -94,6 +100,7 @@ function open(
   const folders = create ? makeDirectory(dirname(path)) : [];
   refuseUnwritable(path);
   refuseFolder(path);
+  refuseMountPoint(path);
   // 1. The lock: one process writes to a data file.
   const lock = acquire(path);
   try {
@@ -129,6 +136,11 @@ function recover(path: string, events: StoreEvents): void {
   refuseReplaced(path, readMarker(path));
   if (readMarker(path) === "rebuilt") finishRebuild(path);
   const syncFailed = readMarker(path) !== undefined;
+  // With a journal that is not its own, SQLite would empty the file as soon as this opens it.
+  refuseJournal(path);
+  refuseOpenElsewhere(path);
+  const names = countNames(path);
+  if (names > 1) events.dataFileLinked?.(names);
   // 3. The files, before SQLite opens them: opening recovers the WAL, and closing deletes it.
   const wal = refuseDamaged(path);
   // 4. The WAL, or after a failed sync the whole file.
