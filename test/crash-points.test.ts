@@ -3,14 +3,12 @@ import { scenarios, sweep } from "./crash-points.ts";
 import { lacks } from "./lacks.ts";
 import { canRecordSyncs } from "./syncs.ts";
 
-// `npm run soak -- crash-points` kills at every single one.
-const stride = 3;
-
+// `npm run soak -- crash-points` kills at every single change.
 describe.skipIf(lacks("Linux with a C compiler, to kill at a change of a file", !canRecordSyncs))(
   "a process that is killed between two changes of its files loses nothing, and nothing is refused:",
   () => {
     test.each(scenarios.map((scenario) => [scenario.what, scenario] as const))("%s", async (_, scenario) => {
-      const { kills, problems } = await sweep(scenario, stride);
+      const { kills, problems } = await sweep(scenario, scenario.testStride);
       expect(problems).toEqual([]);
       expect(kills).toBeGreaterThan(3);
     });

@@ -1,23 +1,29 @@
 import { spawn } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { DataFileProblem } from "../src/storage/sqlite/data-file-problem.ts";
 import { writeMarker } from "../src/storage/sqlite/failure-marker.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
-import { bareEnvironment, watch } from "./command.ts";
+import { bareEnvironment, main, watch } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
 import { storedPlants, temporaryFolder } from "./harness.ts";
 import { buildShim } from "./syncs.ts";
+import { runInProcess } from "./terminal.ts";
 
 /** What a process does that is killed at each of its changes of a file, and what must hold then. */
 export interface Scenario {
   readonly what: string;
+  /** `npm test` kills at every so many-th change only. */
+  readonly testStride: number;
   /** Puts the files there that the process starts with. Returns the ids of the plants in them. */
   prepare(folder: string): Promise<readonly bigint[]>;
   /** What Bun runs. */
   command(folder: string): readonly string[];
-  /** What is wrong in the folder of a process that was killed; undefined if nothing is. `ids`: of the acknowledged plants. */
+  /**
+   * What is wrong in the folder of a process that was killed; undefined if nothing is. `ids`: of the plants that were there or
+   * acknowledged.
+   */
   problemOf(folder: string, ids: readonly bigint[]): Promise<string | undefined>;
 }
 
@@ -35,6 +41,9 @@ const name = "plants.db";
 // So many that the next ones, and their entries in the index, go to pages that are there already, after the page with the mark. Then a
 // data file that lacks the last pages of a checkpoint looks sound.
 const prepared = Array.from({ length: 1000 }, (_, index) => BigInt(index + 1));
+const checkpointed = prepared.slice(0, -5);
+// Of another store, whose backup is restored.
+const restored = [5001n, 5002n, 5003n];
 // As many processes at a time as the machines of the tests have cores.
 const processesMax = 2;
 
@@ -59,8 +68,8 @@ export async function sweep(scenario: Scenario, stride: number): Promise<Swept> 
   };
 
   const whole = join(root.path, "whole");
-  const { killed, err } = await run(whole, 0);
-  if (killed || err !== "") throw new Error(`${scenario.what}: ${err}`);
+  const { code, err } = await run(whole, 0);
+  if (code !== 0) throw new Error(`${scenario.what}: ${err}`);
   const changes = readFileSync(`${whole}.changes`, "utf8").trim().split("\n");
 
   const points = Array.from({ length: changes.length }, (_, index) => index + 1);
@@ -88,6 +97,7 @@ export async function sweep(scenario: Scenario, stride: number): Promise<Swept> 
 /** A new store: its start, three plants and its stop. */
 const firstLife: Scenario = {
   what: "a new store, from its start to its stop",
+  testStride: 5,
   prepare: async () => [],
   command: (folder) => [shortLife, join(folder, name), "1", "3"],
   problemOf: lostPlants,
@@ -95,13 +105,15 @@ const firstLife: Scenario = {
 
 const secondLife: Scenario = {
   what: "a closed store, from its start to its stop",
-  prepare: closed,
+  testStride: 3,
+  prepare: (folder) => closed(folder, prepared),
   command: (folder) => [shortLife, join(folder, name), "1001", "1003"],
   problemOf: lostPlants,
 };
 
 const recovery: Scenario = {
   what: "a store that was killed, from its start to its stop",
+  testStride: 3,
   prepare: crashed,
   command: (folder) => [shortLife, join(folder, name), "1001", "1001"],
   problemOf: lostPlants,
@@ -109,6 +121,7 @@ const recovery: Scenario = {
 
 const rebuild: Scenario = {
   what: "a store whose fsync failed, from its start to its stop",
+  testStride: 11,
   async prepare(folder) {
     const ids = await crashed(folder);
     writeMarker(join(folder, name), "sync-failed");
@@ -118,7 +131,95 @@ const rebuild: Scenario = {
   problemOf: lostPlants,
 };
 
-export const scenarios: readonly Scenario[] = [firstLife, secondLife, recovery, rebuild];
+/** Old files with a WAL, as after a crash. */
+const replacement: Scenario = {
+  what: "restore --replace of a store that was killed",
+  testStride: 13,
+  async prepare(folder) {
+    const source = join(folder, "source");
+    mkdirSync(source);
+    await closed(source, restored);
+    await runCommand(["backup", join(folder, "backup.db"), "--database", join(source, name)]);
+    rmSync(source, { recursive: true });
+    await crashed(folder);
+    return [];
+  },
+  command: (folder) => [main, ...restoreArguments(folder)],
+  async problemOf(folder) {
+    const repeated = `${folder}-repeated`;
+    cpSync(folder, repeated, { recursive: true });
+    try {
+      await runCommand(restoreArguments(repeated));
+      if (!isSame(await plantsAfterStart(join(repeated, name)), restored))
+        return "the same command again does not restore the backup";
+      const plants = await plantsAfterStart(join(folder, name));
+      if (isSame(plants, prepared)) return undefined;
+      if (!isSame(plants, restored)) return `it starts with ${plants.length} plants of neither store`;
+      await goBack(folder);
+      const old = await plantsAfterStart(join(folder, name));
+      return isSame(old, prepared) ? undefined : "the old store is not in its folder";
+    } catch (error) {
+      return `it fails: ${(error as Error).message}`;
+    } finally {
+      rmSync(repeated, { recursive: true });
+    }
+  },
+};
+
+/** The data file without its WAL, which the operator knows to be complete. */
+const acceptance: Scenario = {
+  what: "restore --replace with a data file that has lost its WAL",
+  testStride: 2,
+  async prepare(folder) {
+    await crashed(folder);
+    rmSync(join(folder, `${name}-wal`));
+    return [];
+  },
+  command: (folder) => [main, ...acceptArguments(folder)],
+  async problemOf(folder) {
+    try {
+      await runCommand(acceptArguments(folder));
+      const plants = await plantsAfterStart(join(folder, name));
+      return isSame(plants, checkpointed) ? undefined : `it has ${plants.length} plants`;
+    } catch (error) {
+      return `it fails: ${(error as Error).message}`;
+    }
+  },
+};
+
+export const scenarios: readonly Scenario[] = [
+  firstLife,
+  secondLife,
+  recovery,
+  rebuild,
+  replacement,
+  acceptance,
+];
+
+function restoreArguments(folder: string): string[] {
+  return ["restore", join(folder, "backup.db"), "--replace", "--database", join(folder, name)];
+}
+
+function acceptArguments(folder: string): string[] {
+  return ["restore", join(folder, name), "--replace", "--database", join(folder, name)];
+}
+
+/** Restores what the last restore has moved away, as it says. */
+async function goBack(folder: string): Promise<void> {
+  const moved = readdirSync(folder).filter((one) => one.startsWith(`${name}.before-`));
+  const old = moved.map((one) => join(folder, one, name)).find((file) => existsSync(file));
+  await runCommand(["restore", old ?? "none", "--replace", "--database", join(folder, name)]);
+}
+
+/** @throws Error it failed. */
+async function runCommand(args: readonly string[]): Promise<void> {
+  const { code, err } = await runInProcess(args);
+  if (code !== 0) throw new Error(err);
+}
+
+function isSame(one: readonly bigint[], other: readonly bigint[]): boolean {
+  return one.length === other.length && missingIn(one, other).length === 0;
+}
 
 /** Starts a store on the files; and on a copy without the WAL, which must be refused unless nothing is missing. */
 async function lostPlants(folder: string, ids: readonly bigint[]): Promise<string | undefined> {
@@ -160,36 +261,39 @@ async function tryPlantsAfterStart(path: string): Promise<bigint[] | undefined> 
 }
 
 /** A store that was started, got some plants, and was stopped. */
-async function closed(folder: string): Promise<bigint[]> {
+async function closed(folder: string, ids: readonly bigint[]): Promise<readonly bigint[]> {
   await using store = new SqliteStore(join(folder, name));
-  const arrivals = prepared.map((id) => ({
+  const arrivals = ids.map((id) => ({
     plant: { id, name: `plant ${id}`, tag: "prepared" },
     createdBy: "crash-points",
   }));
   await store.plants.create(arrivals, Date.now());
-  return prepared;
+  return ids;
 }
 
 /** A store with a WAL that has its last plants. */
-async function crashed(folder: string): Promise<bigint[]> {
+async function crashed(folder: string): Promise<readonly bigint[]> {
   await crashedStore(join(folder, name), prepared.length, {
-    checkpointed: prepared.length - 5,
+    checkpointed: checkpointed.length,
     nameOf: (id) => `plant ${id}`,
   });
   return prepared;
 }
 
+interface Ended {
+  readonly code: number | null;
+  readonly killed: boolean;
+  readonly acknowledged: readonly bigint[];
+  readonly err: string;
+}
+
 /** Runs Bun, and returns how it ended and which ids it had printed by then. */
-async function runKilled(
-  args: readonly string[],
-  environment: Record<string, string>,
-): Promise<{ readonly killed: boolean; readonly acknowledged: bigint[]; readonly err: string }> {
+async function runKilled(args: readonly string[], environment: Record<string, string>): Promise<Ended> {
   const child = spawn(process.execPath, args, {
     env: { ...bareEnvironment, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  const { ended, out, err } = watch(child);
-  await ended;
-  const acknowledged = out().trim().split("\n").filter(Boolean).map(BigInt);
-  return { killed: child.signalCode === "SIGKILL", acknowledged, err: err() };
+  const { code, out, err } = await watch(child).ended;
+  const acknowledged = out.trim().split("\n").filter(Boolean).map(BigInt);
+  return { code, killed: child.signalCode === "SIGKILL", acknowledged, err };
 }

@@ -82,7 +82,8 @@ function copyFrom(process: number, file: string): string {
   return copy;
 }
 
-const replaced = "was deleted, replaced or overwritten while the service ran: run `plant-store restore`";
+const replaced =
+  "was deleted, replaced or overwritten while the service ran: run `plant-store restore FILE --replace`";
 
 test("one data file has one writer: a second serve, copy --to or restore is refused; token and read commands work", async () => {
   const [link, other] = [join(folder, "link.db"), join(folder, "other.db")];

@@ -275,7 +275,9 @@ describe("backup and restore", () => {
     const restore = () => runInProcess(["restore", backup, "--database", target]);
     for (const end of ["-wal", "-journal"]) {
       writeFileSync(target + end, emptyingJournal);
-      expect((await restore()).err).toContain(`${target}${end} already exists. Move it first`);
+      expect((await restore()).err).toContain(
+        `${target}${end} already exists. With --replace, restore moves it`,
+      );
       rmSync(target + end);
     }
     writeFileSync(`${target}.partial-journal`, emptyingJournal);

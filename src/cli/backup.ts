@@ -1,18 +1,15 @@
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
+import { basename, join } from "node:path";
 import { readConfig } from "../config/read-config.ts";
 import { settings } from "../config/settings.ts";
 import { parseCount } from "../config/values.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { describeEachBlock, type StoreDigest } from "../storage/sqlite/block-digests.ts";
-import {
-  type BackupFile,
-  backUp,
-  recordBackup,
-  restore as restoreBackup,
-  streamBackup,
-} from "../storage/sqlite/maintenance/backup.ts";
+import { realDataFile } from "../storage/sqlite/data-file-path.ts";
+import { type BackupFile, backUp, recordBackup, streamBackup } from "../storage/sqlite/maintenance/backup.ts";
 import { BackupFolder, recordDigest } from "../storage/sqlite/maintenance/backup-folder.ts";
 import { checksumFile } from "../storage/sqlite/maintenance/checksum.ts";
+import { restore as restoreBackup, restoreInPlace } from "../storage/sqlite/maintenance/restore.ts";
 import { parseFlag } from "./arguments.ts";
 import { type Arguments, type Command, jsonFlag } from "./command.ts";
 import { lostWalWarning, writing } from "./local-files.ts";
@@ -22,6 +19,7 @@ import {
   formatPlants,
   printJson,
   secondsSince,
+  shellQuoted,
   showProgress,
   type Terminal,
   UsageError,
@@ -79,16 +77,24 @@ export const restore: Command = {
   usage: "restore FILE",
   positional: true,
   summary: "restore a data file from a backup",
-  examples: ["plant-store restore plants-2026-11-15.db --database data/plant-store.db"],
-  flags: dataFileFlags,
+  examples: [
+    "plant-store restore plants-2026-11-15.db --replace",
+    "plant-store restore plants-2026-11-15.db --database drill/plant-store.db",
+  ],
+  flags: {
+    replace: { help: "move a data file that is there into a dated folder beside it, and take its place" },
+    ...dataFileFlags,
+  },
   async run(args, terminal) {
     const to = dataFile(args, "pg_restore");
     const from = args.positional;
+    const restoreFile = args.has("replace") ? restoreInPlace : restoreBackup;
     const done = await withProgress(terminal, "restoring", () =>
-      restoreBackup(from, to, lostWalWarning(terminal)),
+      restoreFile(from, to, lostWalWarning(terminal)),
     );
     if (args.has("json")) printJson(terminal, done);
     else terminal.note(summaryOf(done.checksummed ? "Restored and checked" : "Restored", done));
+    if (done.before !== null && !args.has("json")) terminal.note(beforeText(done.before, to));
     if (!done.checksummed)
       terminal.err(
         `plant-store: ${checksumFile(from)} is missing, so the content of ${from} was checked only by its digests: ${formatCount(done.matchedPlants)} of ${formatPlants(done.plants)} match one. To check all of it, put that file beside the backup and restore again.\n`,
@@ -97,6 +103,16 @@ export const restore: Command = {
     return 0;
   },
 };
+
+/** Where the old files are, and the one command that goes back to them. */
+function beforeText(folder: string, to: string): string {
+  const old = join(folder, basename(realDataFile(to)));
+  const where = `What was there before is in ${folder}.`;
+  // Without an old data file, or with a WAL that belongs to no file any more, there is nothing to go back to.
+  if (!existsSync(old)) return `${where}\n`;
+  const database = to === settings.database.default ? "" : ` --database ${shellQuoted(to)}`;
+  return `${where} To go back to it:\n  plant-store restore ${shellQuoted(old)} --replace${database}\n`;
+}
 
 async function backUpToOutput(from: string, args: Arguments, terminal: Terminal): Promise<number> {
   if (args.has("json")) throw new UsageError("--json cannot be combined with a backup to standard output");

@@ -1,9 +1,10 @@
 import { readConfig } from "../config/read-config.ts";
 import { type CopyCounts, compareStores, copyStore } from "../storage/copy-store.ts";
 import { openArchive, openStore } from "../storage/open-store.ts";
+import { isSameFile } from "../storage/sqlite/durable-files.ts";
 import { wrongUsage } from "./arguments.ts";
 import { type Command, jsonFlag } from "./command.ts";
-import { isSameFile, noteOfNewFile } from "./local-files.ts";
+import { noteOfNewFile } from "./local-files.ts";
 import {
   escapeInvisible,
   formatCount,

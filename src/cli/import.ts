@@ -5,12 +5,13 @@ import { describeSource } from "../files/detect-source.ts";
 import { BrokenFile } from "../files/input-row.ts";
 import { detectFormat, fileFormats, readRows, rowReaderFor } from "../files/read-rows.ts";
 import { publicUrl } from "../http/listen-address.ts";
+import { isSameFile } from "../storage/sqlite/durable-files.ts";
 import { parseFlag } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
 import { openInput } from "./import-input.ts";
 import { RefusedFile, reportText, Tally } from "./import-report.ts";
 import { checkRow, createRows, type RowOutcome, sendTo, type Target } from "./import-rows.ts";
-import { FileProblem, isSameFile } from "./local-files.ts";
+import { FileProblem } from "./local-files.ts";
 import { interruptedCode, printJson, showProgress, UsageError } from "./terminal.ts";
 
 // These take at least 15 seconds, even if jitter halves each delay and each attempt fails immediately.

@@ -63,17 +63,6 @@ export function noteOfNewFile(database: string): string {
   return `Created the data file ${resolve(database)}.\n`;
 }
 
-/** Whether both paths lead to the same existing file. */
-export function isSameFile(one: string, other: string): boolean {
-  try {
-    // Not by their names: a hard link has another one. As doubles, large inode numbers could be equal after rounding.
-    const [first, second] = [statSync(one, { bigint: true }), statSync(other, { bigint: true })];
-    return first.dev === second.dev && first.ino === second.ino;
-  } catch {
-    return false;
-  }
-}
-
 /** A warning for each of these files that any user of the machine can read or write. */
 export function exposureWarnings(paths: readonly string[]): string[] {
   // On Windows a mode says nothing about other users.

@@ -11,7 +11,7 @@ import { createLog, type Level, type Log } from "../telemetry/log.ts";
 import { passwordWarnings } from "./arguments.ts";
 import type { Command } from "./command.ts";
 import { exposureWarnings } from "./local-files.ts";
-import { bold, escapeInvisible, formatColumns, green, type Terminal } from "./terminal.ts";
+import { bold, escapeInvisible, formatColumns, green, shellQuoted, type Terminal } from "./terminal.ts";
 
 export const serve: Command = {
   usage: "serve",
@@ -121,10 +121,6 @@ function startupMessage(service: Service, config: Config, terminal: Terminal): s
   if (opened !== undefined)
     return `${started}The database is not available yet; see the log. Until it is, plants are refused with 50302.\n\n`;
   return started + firstTokenMessage(service, firstToken, terminal);
-}
-
-function shellQuoted(text: string): string {
-  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 // Never the secret itself: logs are collected and stored.

@@ -139,12 +139,14 @@ describe("a restore, as documented,", () => {
     expect(storedPlants(join(volume, "plant-store.db"))).toEqual(storedPlants(data));
   });
 
-  test("does not stop the service if the backup is damaged", async () => {
+  test("changes nothing if the backup is damaged, and starts nothing", async () => {
     const [before, content] = [readFileSync(data), readFileSync(backup)];
     writeFileSync(backup, content.subarray(0, cutBytes));
     expect((await run(inEarnest)).code).not.toBe(0);
-    expect([readFileSync(data).equals(before), readFileSync(asked, "utf8")]).toEqual([true, ""]);
+    expect(readFileSync(data).equals(before)).toBe(true);
+    expect(readFileSync(asked, "utf8")).toBe("stop plant-store\n");
     writeFileSync(backup, content);
+    writeFileSync(asked, "");
   });
 
   test("in earnest replaces the data file and moves what was there away", async () => {
@@ -152,7 +154,8 @@ describe("a restore, as documented,", () => {
     writeFileSync(data, damaged);
     expect(await run(inEarnest)).toMatchObject({ code: 0 });
     expect(storedPlants(data)).toEqual(before);
-    expect(readFileSync(join(data, "../before/plant-store.db")).equals(damaged)).toBe(true);
+    const moved = readdirSync(join(data, "..")).find((name) => name.startsWith("plant-store.db.before-"));
+    expect(readFileSync(join(data, "..", moved ?? "", "plant-store.db")).equals(damaged)).toBe(true);
     expect(readFileSync(asked, "utf8")).toBe("stop plant-store\nstart plant-store\n");
   });
 });

@@ -92,6 +92,18 @@ export function withFile<Result>(
   }
 }
 
+/** Whether both paths lead to the same existing file. */
+export function isSameFile(one: string, other: string): boolean {
+  try {
+    // Not by their names: a hard link has another one. As doubles, large inode numbers could be equal after rounding.
+    const first = statSync(one, { bigint: true });
+    const second = statSync(other, { bigint: true });
+    return first.dev === second.dev && first.ino === second.ino;
+  } catch {
+    return false;
+  }
+}
+
 /** Zero if there is no file. */
 export function fileSize(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;

@@ -108,6 +108,6 @@ export function removeMarker(path: string): void {
 export function refuseReplaced(path: string, failure: FailureReason | undefined): void {
   if (failure !== "replaced") return;
   throw new DataFileProblem(
-    `${path} or its WAL was deleted, replaced or overwritten while the service ran: run \`plant-store restore\` with a copy made from the running process, or with a backup; or, to use the file that is there now, first move ${path}-wal and ${path}-shm away, and only then delete ${markerFile(path)}.`,
+    `${path} or its WAL was deleted, replaced or overwritten while the service ran: run \`plant-store restore FILE --replace\` with a copy made from the running process, or with a backup; or, to use the file that is there now, with ${path} itself.`,
   );
 }

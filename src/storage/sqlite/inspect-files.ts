@@ -62,7 +62,7 @@ export function refuseDamagedUnlessServed(path: string, warnOfLostWal?: (problem
   refuseReplaced(path, failure);
   if (failure === "rebuilt")
     throw new DataFileProblem(
-      `${path} was being rebuilt after a failed fsync, and ${path}.rebuilt has everything: start the service on it once to finish that.`,
+      `${path} is being replaced by ${path}.rebuilt, after a failed fsync or by a restore, and that was interrupted: start the service on it once to finish that.`,
     );
   refuseJournal(path);
   let lock: WriterLock | undefined;

@@ -13,6 +13,7 @@ import { verify } from "./verify.ts";
 const backupEnding = ".db";
 const pieceBytes = 262_144;
 const timestamp = /^(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d)-(\d{3}Z)$/;
+const timestampLength = "2026-11-15T02-00-00-000Z".length;
 
 interface BackupEntry extends StoreDigest {
   readonly name: string;
@@ -144,15 +145,25 @@ export class BackupFolder {
 
   /** Not a number unless the name has a time. */
   #timeOf(name: string, ending: string): number {
-    const text = name.slice(this.#stem.length + 1, -ending.length);
-    const [, hour, minute, second, rest] = timestamp.exec(text) ?? [];
-    return Date.parse(`${hour}:${minute}:${second}.${rest}`);
+    return parseTimestamp(name.slice(this.#stem.length + 1, -ending.length));
   }
 
   #refuseMissing(): void {
     if (!statSync(this.folder, { throwIfNoEntry: false })?.isDirectory())
       throw new DataFileProblem(`The folder ${this.folder} does not exist; create it first.`);
   }
+}
+
+/** The time in the name of a backup that was made into a folder; undefined for any other file. */
+export function timeInName(path: string): number | undefined {
+  const atMs = parseTimestamp(parse(path).name.slice(-timestampLength));
+  return Number.isNaN(atMs) ? undefined : atMs;
+}
+
+/** Not a number unless it is one. */
+function parseTimestamp(text: string): number {
+  const [, hour, minute, second, rest] = timestamp.exec(text) ?? [];
+  return Date.parse(`${hour}:${minute}:${second}.${rest}`);
 }
 
 /** Whether its checksum file is one that a backup of this name has written. */

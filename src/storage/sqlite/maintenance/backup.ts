@@ -1,25 +1,15 @@
-import { createReadStream, existsSync, renameSync, rmSync, statSync } from "node:fs";
+import { createReadStream, existsSync, renameSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
-import { addMissingDigests, noDigest, parseDigest, type StoreDigest } from "../block-digests.ts";
-import { checkpoint, keepWal } from "../connect.ts";
-import { mayWrite, realDataFile, refuseUnreadable } from "../data-file-path.ts";
-import { asDataFileProblem, DataFileProblem, type LostWal } from "../data-file-problem.ts";
-import {
-  fileSize,
-  makeDirectory,
-  removeDatabase,
-  syncDirectory,
-  syncFile,
-  writeNew,
-} from "../durable-files.ts";
-import { removeMarker } from "../failure-marker.ts";
+import { noDigest, parseDigest, type StoreDigest } from "../block-digests.ts";
+import { mayWrite, realDataFile } from "../data-file-path.ts";
+import { DataFileProblem } from "../data-file-problem.ts";
+import { fileSize, syncDirectory, writeNew } from "../durable-files.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
-import { lockForWriting, tryLock } from "../writer-lock.ts";
-import { openDatabase } from "../writing/open-writer.ts";
-import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
-import { type CopiedPlants, compareWithSource, copyDataFile, refuseExisting, refuseUnsound } from "./copy.ts";
+import { tryLock } from "../writer-lock.ts";
+import { checksum, checksumFile } from "./checksum.ts";
+import { type CopiedPlants, compareWithSource, copyDataFile, refuseExisting } from "./copy.ts";
 
 export interface BackupFile extends CopiedPlants {
   readonly path: string;
@@ -78,57 +68,7 @@ export async function streamBackup(
   return { bytes: fileSize(copy.path), plants: copy.plants, sha256, ...copied };
 }
 
-export interface Restored extends BackupFile {
-  /** Whether there was a checksum file to compare it with: SQLite's integrity check does not notice a changed value. */
-  readonly checksummed: boolean;
-}
-
-/**
- * Restores a backup as a data file that does not exist yet, with the WAL beside it, if there is one: a data file that was moved away,
- * or copied from a running process, may have one.
- * @throws DataFileProblem
- */
-export async function restore(
-  from: string,
-  named: string,
-  warnOfLostWal: (problem: LostWal) => void,
-): Promise<Restored> {
-  const database = realDataFile(named);
-  refuseUnreadable(from);
-  if (!existsSync(from)) throw new DataFileProblem(`The backup ${from} does not exist.`);
-  if (!statSync(from).isFile()) throw new DataFileProblem(`The backup ${from} is not a file.`);
-  // SQLite would apply the WAL or the journal of another data file to the restored one. They may hold plants.
-  for (const ending of ["", "-wal", "-journal"])
-    refuseExisting(database + ending, "Move it first; restore never overwrites");
-  const [sha256, expected] = [await checksum(from), expectedChecksum(from)];
-  if (expected !== undefined && expected !== sha256)
-    throw new DataFileProblem(
-      `${from} does not match its checksum in ${checksumFile(from)}; it was changed or truncated.`,
-    );
-  openReadOnly(from, { older: true, warnOfLostWal }).close();
-  const folders = [dirname(database), ...makeDirectory(dirname(database))];
-  using _lock = lockForWriting(database);
-  using copy = await copyDataFile(from, database, { warnOfLostWal: () => {} });
-  makeNewStore(copy.path);
-  await refuseUnsound(copy.path);
-  const copied = await compareWithSource(copy.path, from);
-  syncFile(copy.path);
-  removeDatabase(database, ["-shm"]);
-  copy.putInPlace();
-  removeMarker(database);
-  rmSync(backupRecordFile(database), { force: true });
-  for (const folder of folders) syncDirectory(folder);
-  return {
-    path: database,
-    bytes: fileSize(database),
-    plants: copy.plants,
-    sha256,
-    checksummed: expected !== undefined,
-    ...copied,
-  };
-}
-
-/** Beside the data file, where the service finds it. No backup contains it, so a restored store has none. */
+/** Beside the data file, where the service finds it. No backup contains it. */
 export function backupRecordFile(path: string): string {
   return `${realDataFile(path)}.last-backup.json`;
 }
@@ -166,18 +106,4 @@ export async function readLastBackup(path: string): Promise<BackupRecord | undef
   const atMs = Date.parse(/"at":"([^"]+)"/.exec(text)?.[1] ?? "");
   if (Number.isNaN(atMs)) return undefined;
   return { atMs, ...parseDigest(text) };
-}
-
-/** Migrates the copy, and gives it a new store id and the digests that it has not. Opening also checks that it is a data file. */
-function makeNewStore(path: string): void {
-  try {
-    using database = openDatabase(path, { create: false, migrate: true });
-    database.run("UPDATE store_id SET id = lower(hex(randomblob(8)))");
-    addMissingDigests(database);
-    // Closing would checkpoint too, and ignore a full disk.
-    checkpoint(database, "TRUNCATE");
-    keepWal(database, false);
-  } catch (error) {
-    throw asDataFileProblem(error, path);
-  }
 }

@@ -170,7 +170,8 @@ function lastSeqOf(path: string, options: Pick<ReadOptions, "warnOfLostWal"> = {
   }
 }
 
-function countPlants(path: string): number {
+/** Of a store that no process writes to. */
+export function countPlants(path: string): number {
   using database = openReadOnly(path, { older: true });
   const row = database.query<{ plants: bigint }, []>("SELECT count(*) AS plants FROM plants").get();
   return Number(row?.plants ?? 0n);

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { existsSync, fchmodSync, fsyncSync, renameSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import { basename, dirname, join } from "node:path";
 import {
   addMissingDigests,
   type BlockDigest,
@@ -10,9 +10,16 @@ import {
 } from "../block-digests.ts";
 import { connect, connectImmutable, keepWal } from "../connect.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
-import { fileSize, giveTo, removeDatabase, syncDirectory, withFile } from "../durable-files.ts";
+import {
+  fileSize,
+  giveTo,
+  makeDirectory,
+  removeDatabase,
+  syncDirectory,
+  withFile,
+} from "../durable-files.ts";
 import { type RebuiltCopy, readRebuiltCopy, removeMarker, writeMarker } from "../failure-marker.ts";
-import { copyInto, findDamage } from "./copy.ts";
+import { copyInto, findDamage, refuseExisting } from "./copy.ts";
 
 /**
  * Replaces a file whose sync failed by a copy in a new file. The old one cannot be trusted: the kernel marks its pages clean, and
@@ -42,7 +49,7 @@ export function rebuild(database: Database, path: string): void {
     throw error;
   }
   writeMarker(path, "rebuilt", { ...contentsOf(copy), folder: undefined });
-  finishRebuild(path);
+  replaceByRebuilt(path, undefined);
 }
 
 /**
@@ -55,12 +62,36 @@ export function finishRebuild(path: string): void {
   if (existsSync(rebuiltFile(path))) {
     const made = readRebuiltCopy(path);
     if (made !== undefined) refuseDifferent(path, made);
-    removeDatabase(path, ["-wal", "-shm"]);
-    syncDirectory(dirname(path));
-    renameSync(rebuiltFile(path), path);
-    syncDirectory(dirname(path));
+    const folder = made?.folder === undefined ? undefined : join(dirname(path), basename(made.folder));
+    return replaceByRebuilt(path, folder);
   }
   removeMarker(path);
+}
+
+/**
+ * The same, while the copy is known to be the one. The old files go into the folder. Without a folder, the WAL is removed, and the copy
+ * has all that it had. By renames, not by links: killed in between, the old store would have two names.
+ */
+export function replaceByRebuilt(path: string, folder: string | undefined): void {
+  if (folder === undefined) removeDatabase(path, ["-wal"]);
+  else moveOldInto(folder, path);
+  removeDatabase(path, ["-shm"]);
+  syncDirectory(dirname(path));
+  renameSync(rebuiltFile(path), path);
+  syncDirectory(dirname(path));
+  removeMarker(path);
+}
+
+function moveOldInto(folder: string, path: string): void {
+  makeDirectory(folder);
+  // The WAL first: without it, the data file is refused.
+  for (const ending of ["-wal", "", "-journal"]) {
+    if (!existsSync(path + ending)) continue;
+    const target = join(folder, basename(path) + ending);
+    refuseExisting(target, `It is in the way of ${path}${ending}, which belongs there; move one of them`);
+    renameSync(path + ending, target);
+  }
+  syncDirectory(folder);
 }
 
 /** @throws DataFileProblem */
@@ -101,7 +132,8 @@ export function contentsOf(copy: string): Omit<RebuiltCopy, "folder"> {
   return { bytes: fileSize(copy), plants, digest: digestOfStore(blocks).digest };
 }
 
-function rebuiltFile(path: string): string {
+/** The complete copy that is to take the data file's place. */
+export function rebuiltFile(path: string): string {
   return `${path}.rebuilt`;
 }
 

@@ -1,0 +1,289 @@
+import {
+  copyFileSync,
+  existsSync,
+  fchmodSync,
+  fsyncSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { StoreUnavailable } from "../../../plants/plant-store.ts";
+import { addMissingDigests } from "../block-digests.ts";
+import { connect, keepWal, lockWaitMsMax } from "../connect.ts";
+import { realDataFile, refuseUnreadable } from "../data-file-path.ts";
+import { asDataFileProblem, DataFileProblem, type LostWal } from "../data-file-problem.ts";
+import {
+  fileSize,
+  giveTo,
+  isSameFile,
+  makeDirectory,
+  removeDatabase,
+  syncDirectory,
+  syncFile,
+  withFile,
+} from "../durable-files.ts";
+import { markerFile, readMarker, removeMarker, writeMarker } from "../failure-marker.ts";
+import { openReadOnly } from "../reading/open-read-only.ts";
+import { closeRecovered, readUse, writeUse } from "../store-use.ts";
+import { lockForWriting } from "../writer-lock.ts";
+import { openDatabase } from "../writing/open-writer.ts";
+import { type BackupFile, backupRecordFile, recordBackup } from "./backup.ts";
+import { timeInName } from "./backup-folder.ts";
+import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
+import {
+  type CopiedPlants,
+  compareWithSource,
+  copyDataFile,
+  countPlants,
+  refuseExisting,
+  refuseUnsound,
+} from "./copy.ts";
+import { contentsOf, finishRebuild, rebuiltFile, replaceByRebuilt } from "./rebuild.ts";
+
+export interface Restored extends BackupFile {
+  /** Whether there was a checksum file to compare it with: SQLite's integrity check does not notice a changed value. */
+  readonly checksummed: boolean;
+  /** Where the files are that were there before; null if there were none, or they are still there. */
+  readonly before: string | null;
+}
+
+interface Checksum {
+  readonly sha256: string;
+  readonly checksummed: boolean;
+}
+
+/** The files of a store that a restored one cannot have: SQLite would apply the WAL or the journal to it, and they may hold plants. */
+const oldEndings = ["", "-wal", "-journal"];
+
+// For the WAL of the copy while it is migrated, and for what is small.
+const spareBytes = 1_000_000;
+
+/**
+ * Restores a backup as a data file that does not exist yet, with the WAL beside it, if there is one: a data file that was moved away,
+ * or copied from a running process, may have one.
+ * @throws DataFileProblem
+ */
+export async function restore(
+  from: string,
+  named: string,
+  warnOfLostWal: (problem: LostWal) => void,
+): Promise<Restored> {
+  const database = realDataFile(named);
+  refuseNoFile(from);
+  for (const ending of oldEndings)
+    refuseExisting(database + ending, "With --replace, restore moves it into a folder beside it");
+  const checked = await compareChecksum(from);
+  openReadOnly(from, { older: true, warnOfLostWal }).close();
+  const folders = [dirname(database), ...makeDirectory(dirname(database))];
+  using _lock = lockForWriting(database);
+  return restoreNew(from, database, checked, folders);
+}
+
+/**
+ * Restores a backup in the place of a data file that no service has open. The old files go into a dated folder beside it; a failure
+ * marker says where, so that the next start finishes what an interrupted restore has begun. If the backup is the data file itself, it is
+ * accepted as it is.
+ * @throws DataFileProblem
+ */
+export async function restoreInPlace(
+  from: string,
+  named: string,
+  warnOfLostWal: (problem: LostWal) => void,
+): Promise<Restored> {
+  const database = realDataFile(named);
+  refuseNoFile(from);
+  const checked = await compareChecksum(from);
+  if (isSameFile(from, database)) return acceptAsItIs(database, checked, warnOfLostWal);
+  openReadOnly(from, { older: true, warnOfLostWal }).close();
+  const folders = [dirname(database), ...makeDirectory(dirname(database))];
+  using _lock = lockForWriting(database);
+  const isPending = !tryFinishRebuild(database);
+  const hasOld = isPending || oldEndings.some((ending) => existsSync(database + ending));
+  if (!hasOld) return restoreNew(from, database, checked, folders);
+  refuseNoRoom(from, database);
+  using copy = await copyDataFile(from, database, { warnOfLostWal: () => {} });
+  const copied = await makeNewStore(copy.path, from);
+  const before = replaceOld(copy.path, database);
+  recordBackup(database, timeInName(from) ?? Math.floor(statSync(from).mtimeMs), copied);
+  return resultOf(database, copy.plants, checked, copied, before);
+}
+
+async function restoreNew(
+  from: string,
+  database: string,
+  checked: Checksum,
+  folders: readonly string[],
+): Promise<Restored> {
+  using copy = await copyDataFile(from, database, { warnOfLostWal: () => {} });
+  const copied = await makeNewStore(copy.path, from);
+  syncFile(copy.path);
+  removeDatabase(database, ["-shm"]);
+  copy.putInPlace();
+  removeMarker(database);
+  rmSync(backupRecordFile(database), { force: true });
+  for (const folder of folders) syncDirectory(folder);
+  return resultOf(database, copy.plants, checked, copied, null);
+}
+
+/** Puts the complete copy in the place of the old files. At every moment there is one whole store, and the marker says which. */
+function replaceOld(partial: string, database: string): string {
+  const folder = `${database}.before-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
+  syncLikeOld(partial, database);
+  makeDirectory(folder);
+  // One that is not the copy which its marker describes. It may have plants that no other file has.
+  if (existsSync(rebuiltFile(database))) keepCopyIn(folder, rebuiltFile(database));
+  renameSync(partial, rebuiltFile(database));
+  if (readMarker(database) !== "rebuilt") keepCopyIn(folder, markerFile(database));
+  for (const file of [backupRecordFile(database), `${database}.first-token`]) moveInto(folder, file);
+  syncDirectory(folder);
+  syncDirectory(dirname(database));
+  writeMarker(database, "rebuilt", { ...contentsOf(rebuiltFile(database)), folder: basename(folder) });
+  replaceByRebuilt(database, folder);
+  return folder;
+}
+
+/** Gives the copy the mode and the owner of the old data file, if there is one, and syncs it. */
+function syncLikeOld(partial: string, database: string): void {
+  const old = statSync(database, { throwIfNoEntry: false });
+  withFile(partial, "r+", (file) => {
+    if (old !== undefined) {
+      fchmodSync(file, old.mode);
+      giveTo(old, file);
+    }
+    fsyncSync(file);
+  });
+}
+
+function keepCopyIn(folder: string, file: string): void {
+  if (!existsSync(file)) return;
+  const kept = join(folder, basename(file));
+  copyFileSync(file, kept);
+  syncFile(kept);
+}
+
+function moveInto(folder: string, file: string): void {
+  if (existsSync(file)) renameSync(file, join(folder, basename(file)));
+}
+
+/** Finishes what an interrupted start or restore has begun. False if its copy is not the one that was made. */
+function tryFinishRebuild(database: string): boolean {
+  if (readMarker(database) !== "rebuilt") return true;
+  try {
+    finishRebuild(database);
+    return true;
+  } catch (error) {
+    if (error instanceof DataFileProblem) return false;
+    throw error;
+  }
+}
+
+/**
+ * Only the operator knows that a data file without its WAL is complete, or that a file which replaced the store's own is the one to
+ * use. It is checked, gets a new store id, and is marked as closed.
+ */
+async function acceptAsItIs(
+  database: string,
+  checked: Checksum,
+  warnOfLostWal: (problem: LostWal) => void,
+): Promise<Restored> {
+  const isReplaced = readMarker(database) === "replaced";
+  // Before the lock, which makes the file look like one that a service has open.
+  if (!isReplaced) openReadOnly(database, { older: true, warnOfLostWal }).close();
+  using _lock = lockForWriting(database);
+  const before = isReplaced ? moveWalAside(database) : null;
+  if (isReplaced) openReadOnly(database, { older: true }).close();
+  await refuseUnsound(database);
+  const plants = await compareWithSource(database, database);
+  closeAsNewStore(database);
+  return resultOf(database, countPlants(database), checked, plants, before);
+}
+
+/**
+ * Not through the WAL: one with another store id than its data file is refused as that of another store. Each page is written in place;
+ * after a crash in between, the file still says that it is in use, or is complete.
+ */
+function closeAsNewStore(path: string): void {
+  try {
+    using database = connect(path, lockWaitMsMax);
+    database.run("PRAGMA synchronous = FULL");
+    database.run("PRAGMA locking_mode = EXCLUSIVE");
+    const mode = database.query<{ journal_mode: string }, []>("PRAGMA journal_mode = MEMORY").get();
+    if (mode?.journal_mode !== "memory") throw new DataFileProblem(`${path} is open in another process.`);
+    database.run("UPDATE store_id SET id = lower(hex(randomblob(8)))");
+    if (readUse(database) !== undefined) writeUse(database, "closed");
+    database.run("PRAGMA journal_mode = WAL");
+    keepWal(database, false);
+  } catch (error) {
+    throw asDataFileProblem(error, path);
+  }
+}
+
+/** The WAL beside it may be that of the file which was replaced. Without it, the marker has nothing to warn of any more. */
+function moveWalAside(database: string): string {
+  const folder = `${database}.before-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
+  makeDirectory(folder);
+  for (const ending of ["-wal", "-journal"]) moveInto(folder, database + ending);
+  removeDatabase(database, ["-shm"]);
+  syncDirectory(folder);
+  syncDirectory(dirname(database));
+  removeMarker(database);
+  return folder;
+}
+
+/**
+ * Migrates a store, gives it a new store id and the digests that it has not, and compares its plants with those of its source. Opening
+ * also checks that it is a data file.
+ */
+async function makeNewStore(path: string, source: string): Promise<CopiedPlants> {
+  try {
+    using database = openDatabase(path, { create: false, migrate: true });
+    database.run("UPDATE store_id SET id = lower(hex(randomblob(8)))");
+    addMissingDigests(database);
+    // Closing would checkpoint too, and ignore a full disk.
+    closeRecovered(database);
+    keepWal(database, false);
+  } catch (error) {
+    throw error instanceof StoreUnavailable ? error : asDataFileProblem(error, path);
+  }
+  await refuseUnsound(path);
+  return compareWithSource(path, source);
+}
+
+function refuseNoFile(from: string): void {
+  refuseUnreadable(from);
+  if (!existsSync(from)) throw new DataFileProblem(`The backup ${from} does not exist.`);
+  if (!statSync(from).isFile()) throw new DataFileProblem(`The backup ${from} is not a file.`);
+}
+
+/** Before anything is written: the old files stay, so the copy needs as much space again. */
+function refuseNoRoom(from: string, database: string): void {
+  const needed = fileSize(from) + fileSize(`${from}-wal`) + spareBytes;
+  const { bavail, bsize } = statfsSync(dirname(database));
+  const free = bavail * bsize;
+  if (free < needed)
+    throw new DataFileProblem(
+      `${dirname(database)} has ${free} bytes free, and the restored data file needs ${needed}: the old one stays. Make room first.`,
+    );
+}
+
+async function compareChecksum(from: string): Promise<Checksum> {
+  const sha256 = await checksum(from);
+  const expected = expectedChecksum(from);
+  if (expected !== undefined && expected !== sha256)
+    throw new DataFileProblem(
+      `${from} does not match its checksum in ${checksumFile(from)}; it was changed or truncated.`,
+    );
+  return { sha256, checksummed: expected !== undefined };
+}
+
+function resultOf(
+  path: string,
+  plants: number,
+  { sha256, checksummed }: Checksum,
+  copied: CopiedPlants,
+  before: string | null,
+): Restored {
+  return { path, bytes: fileSize(path), plants, sha256, checksummed, ...copied, before };
+}
