@@ -64,6 +64,23 @@ describe("verify", () => {
     expect(problems.join("\n")).not.toContain("block 1 (");
   });
 
+  test("names the block whose last plants were removed", async () => {
+    const { problems } = await verify(copyOfStore("DELETE FROM plants WHERE seq > 2000"));
+    expect(problems).toContain(
+      "block 1 (plants 1025 to 2048): the plants differ from the digest that was stored with them",
+    );
+  });
+
+  test("names the blocks that have a digest, but no plant", async () => {
+    const { problems } = await verify(copyOfStore("DELETE FROM plants WHERE seq > 1024"));
+    expect(problems).toContain("block 1 (plants 1025 to 2048): there is a digest, but no plant");
+  });
+
+  test("reports plants before the first one", async () => {
+    const sql = "INSERT INTO plants VALUES (-5, -5, 'Early', NULL, 1, 'test')";
+    expect((await verify(copyOfStore(sql))).problems).toEqual(["1 plants are before the first one, seq 1"]);
+  });
+
   test("says how many plants it compared with a digest, and how many it checked for form only", async () => {
     const { code, err } = await runInProcess(["verify", "--database", sound]);
     expect(code).toBe(0);
@@ -80,7 +97,8 @@ describe("verify", () => {
   }, 30_000);
 
   test("raises no false alarm after a kill, a full disk, other programs, restores, rebuilds and copies", async () => {
-    const { failure } = await runLives({ rounds: 2, random: seededRandom(36), tell: () => {} });
+    const run = { rounds: 1, random: seededRandom(36), tell: () => {} };
+    const { failure } = await runLives(run, { everyStep: true });
     expect(failure).toBeUndefined();
   }, 60_000);
 });

@@ -132,6 +132,28 @@ const steps: Readonly<Record<string, Step>> = {
     return file;
   },
 
+  async "verify and backup while plants are created"(file, life) {
+    await using store = new SqliteStore(file);
+    let isDone = false;
+    const creating = (async () => {
+      while (!isDone) {
+        await store.plants.create(arrivals(life, 30), Date.now());
+        // Where the fsync is fast, nothing else would run in between.
+        await Bun.sleep(1);
+      }
+    })();
+    try {
+      await command("verify", "--database", file);
+      const backup = join(life.folder, `backup-${life.next()}.db`);
+      await command("backup", backup, "--database", file);
+      await command("verify", "--database", backup, "--against", file);
+    } finally {
+      isDone = true;
+      await creating;
+    }
+    return file;
+  },
+
   async "kill -9"(file, life) {
     await using serving = await serveOn(file);
     await using load = new Clients(16, () => serving.url, BigInt(life.next()) * 1_000_000_007n);
@@ -207,10 +229,19 @@ const steps: Readonly<Record<string, Step>> = {
   },
 };
 
-/** In each round a data file goes through a few of these steps, in any order, and `verify` must find nothing after each of them. */
-export async function runLives({ rounds, random, tell }: SoakRun): Promise<Figures> {
+/**
+ * In each round a data file goes through a few of these steps, in any order, or once through all of them, and `verify` must find
+ * nothing after each of them.
+ */
+export async function runLives(
+  { rounds, random, tell }: SoakRun,
+  { everyStep = false } = {},
+): Promise<Figures> {
   let plants = 0;
   const alarms: string[] = [];
+  const names = Object.keys(steps);
+  const randomSteps = () =>
+    Array.from({ length: stepsPerLife }, () => names[Math.floor(random() * names.length)] ?? "");
   for (let round = 1; round <= rounds; round++) {
     using folder = temporaryFolder();
     let used = 0;
@@ -222,11 +253,9 @@ export async function runLives({ rounds, random, tell }: SoakRun): Promise<Figur
         return used;
       },
     };
-    const names = Object.keys(steps);
-    const past: string[] = ["creates"];
-    let file = await run("creates", join(folder.path, "plants.db"), life);
-    for (let step = 0; step < stepsPerLife; step++) {
-      const name = names[Math.floor(random() * names.length)] ?? "";
+    const past: string[] = [];
+    let file = join(folder.path, "plants.db");
+    for (const name of ["creates", ...(everyStep ? names : randomSteps())]) {
       past.push(name);
       file = await run(name, file, life);
       const { problems } = await verify(file);
