@@ -224,6 +224,16 @@ describe("restore --replace", () => {
   });
 });
 
+test.skipIf(lacksMounts())("restore --replace refuses a data file that is mounted by itself", async () => {
+  await storeOf(file, ["old"]);
+  const [program, args] = commandLine(["restore", backup, "--replace", "--database", file]);
+  const script = `mount --bind ${file} ${file} && ${program} ${args.join(" ")}`;
+  const { status, stderr } = spawnSync("unshare", ["-rm", "sh", "-c", script], { encoding: "utf8" });
+  expect(stderr).toContain("is mounted by itself");
+  expect(status).toBe(1);
+  expect(namesIn(file)).toEqual(["old"]);
+});
+
 describe("restore --replace with the data file itself", () => {
   test("accepts one that has lost its WAL, with a warning, a new store id and the mark of a closed file", async () => {
     await crashedStore(file, 8, { checkpointed: 3 });

@@ -25,6 +25,7 @@ import {
   withFile,
 } from "../durable-files.ts";
 import { markerFile, readMarker, removeMarker, writeMarker } from "../failure-marker.ts";
+import { refuseMountPoint } from "../other-names.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
 import { closeRecovered, readUse, writeUse } from "../store-use.ts";
 import { lockForWriting } from "../writer-lock.ts";
@@ -94,6 +95,8 @@ export async function restoreInPlace(
 ): Promise<Restored> {
   const database = realDataFile(named);
   refuseNoFile(from);
+  // It could not be moved away either.
+  refuseMountPoint(database);
   const checked = await compareChecksum(from);
   if (isSameFile(from, database)) return acceptAsItIs(database, checked, warnOfLostWal);
   openReadOnly(from, { older: true, warnOfLostWal }).close();
