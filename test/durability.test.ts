@@ -402,7 +402,7 @@ test.skipIf(lacksMounts())(
     expect(status).toBe(503);
     expect((await fetch(`${url}/readyz`)).status).toBe(503);
     expect((await fetch(`${url}/livez`)).status).toBe(200);
-    expect(service.err()).toContain("The disk is full");
+    await eventually(() => service.err().includes("The disk is full"));
 
     rmSync(join(seen, "filler"));
     await eventually(async () => (await fetch(`${url}/readyz`)).status === 200);

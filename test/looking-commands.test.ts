@@ -120,7 +120,8 @@ describe("backup, restore and verify", () => {
     const file = path("second.db");
     const said = async (args: string[], database?: string) => (await run(args, database)).err;
     expect((await run(["backup", file])).code).toBe(0);
-    for (const command of ["backup", "restore"]) expect(await said([command, file])).toContain("overwrites");
+    for (const command of ["backup", "restore"])
+      expect(await said([command, file])).toContain("already exists");
     expect(await said(["restore", path("none.db")], path("restored.db"))).toContain("does not exist");
     expect(await said(["backup", path("third.db")], path("none.db"))).toContain("does not exist");
   });

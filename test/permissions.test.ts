@@ -54,6 +54,22 @@ const denied = (file: string, whose: string) => ({
 });
 
 describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and without HOME", () => {
+  test.each(["list", "verify", "export"])(
+    "leaves no -shm and -wal file after %s of a data file that it may only read",
+    (command) => {
+      using folder = userFolder();
+      const args = ["--database", join(folder.path, "plants.db")];
+      expect(runAsUser(["token", "create", "--name", "a", ...args]).code).toBe(0);
+      chmodSync(join(folder.path, "plants.db"), 0o400);
+      const before = readdirSync(folder.path);
+      expect(runAsUser([command, ...args])).toMatchObject({ code: 0 });
+      expect(readdirSync(folder.path)).toEqual(before);
+      // With files of that mode, this could not write.
+      chmodSync(join(folder.path, "plants.db"), 0o600);
+      expect(runAsUser(["token", "create", "--name", "b", ...args])).toMatchObject({ code: 0 });
+    },
+  );
+
   test("runs doctor and the service, and the audit trail names it by its uid", async () => {
     using folder = userFolder();
     const args = ["--database", join(folder.path, "plants.db")];

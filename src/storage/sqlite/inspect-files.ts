@@ -6,7 +6,7 @@ import { fileSize } from "./durable-files.ts";
 import { readMarker, refuseReplaced } from "./failure-marker.ts";
 import { readNewestRows } from "./newest-rows.ts";
 import { readUseWithoutWal } from "./store-use.ts";
-import { inspectWal, type WalState } from "./wal-file.ts";
+import { inspectWalAtRest, type WalState } from "./wal-file.ts";
 import { tryShared, type WriterLock } from "./writer-lock.ts";
 
 // A file of plant-store's has more tables than fit in this.
@@ -19,7 +19,7 @@ const emptyBytesMax = 4096;
 export function refuseDamaged(path: string): WalState {
   refuseJournal(path);
   const walPath = `${path}-wal`;
-  const wal = inspectWal(walPath);
+  const wal = inspectWalAtRest(walPath);
   if (wal.kind === "empty") {
     if (readUseWithoutWal(path) === "in use") throw new LostWal(path);
     return wal;

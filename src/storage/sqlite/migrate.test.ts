@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { copyFileSync, readdirSync, readFileSync } from "node:fs";
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../test/harness.ts";
 import { seedStore } from "../../../test/seeded-store.ts";
@@ -85,10 +85,28 @@ test("migrations that a file lacks are run by no command that only reads", () =>
 const early =
   /plants\.db was written before plant-store 1\.0\.0: export its plants with the version that wrote it, and import them into a new file\.$/;
 const unknown: [what: string, sql: string, message: RegExp][] = [
-  ["with a table of other columns", "DROP TABLE block_times; CREATE TABLE block_times (x)", early],
-  ["that lacks a table", "DROP TABLE block_names", early],
-  ["with a view in place of a table", "DROP TABLE tokens; CREATE VIEW tokens AS SELECT 1 AS id", early],
-  ["of an earlier number", `PRAGMA user_version = ${newest - 1}`, early],
+  ["of an early version", "PRAGMA user_version = 5", early],
+  [
+    "with a table of other columns",
+    "DROP TABLE block_times; CREATE TABLE block_times (x)",
+    /plants\.db was altered: its table "block_times" is not as plant-store creates it\. Undo that change, or restore a backup\.$/,
+  ],
+  [
+    "with one more column",
+    "ALTER TABLE plants ADD COLUMN colour TEXT",
+    /was altered: its table "plants" is not as plant-store creates it/,
+  ],
+  ["that lacks a table", "DROP TABLE block_names", /was altered: its table "block_names" is missing/],
+  [
+    "with a view in place of a table",
+    "DROP TABLE tokens; CREATE VIEW tokens AS SELECT 1 AS id",
+    /was altered: its table "tokens" is missing/,
+  ],
+  [
+    "of an earlier number",
+    `PRAGMA user_version = ${newest - 1}`,
+    /was altered: its table "block_digests" is not as plant-store creates it/,
+  ],
   [
     "with a trigger on a table of ours",
     "CREATE TRIGGER t AFTER INSERT ON PLANTS BEGIN DELETE FROM plants; END",
@@ -130,4 +148,31 @@ test("migrations that fail in the middle leave the file as it was", async () => 
   }
   expect(await verify(file)).toMatchObject({ plants: 3, problems: [] });
   openReadOnly(file).close();
+});
+
+test.each(["UTF-16le", "UTF-16be"])(
+  "a data file that stores text as %s is refused by whatever opens it",
+  (encoding) => {
+    const file = join(folder.path, `${encoding}.db`);
+    {
+      using database = new Database(file);
+      database.run(`PRAGMA encoding = '${encoding}'`);
+      migrate(database, file);
+    }
+    const before = readFileSync(file);
+    for (const open of [openReadOnly, openWriter])
+      expect(problemOf(() => open(file)).message).toContain(`stores text as ${encoding}`);
+    expect(readFileSync(file).equals(before)).toBe(true);
+  },
+);
+
+test("a data file that lacks an index of ours is refused by its name", () => {
+  const file = newFile();
+  const bytes = readFileSync(file);
+  // One bit of its type in sqlite_schema.
+  bytes.write("indeX", bytes.indexOf("indexsqlite_autoindex_plants_1"));
+  writeFileSync(file, bytes);
+  expect(problemOf(() => openWriter(file)).message).toContain(
+    'was altered: its index "sqlite_autoindex_plants_1" is missing',
+  );
 });

@@ -22,6 +22,12 @@ export const allMigrations: readonly Migration[] = [
 const applicationId = 0x504c4e54;
 
 export function checkOwner(database: Database, path: string): void {
+  const encoding = database.query<{ encoding: string }, []>("PRAGMA encoding").get()?.encoding;
+  // Names would be stored as other bytes, and a lone surrogate could be among them.
+  if (encoding !== "UTF-8")
+    throw new DataFileProblem(
+      `${path} stores text as ${encoding}, and plant-store's files store it as UTF-8: another program made it. Restore a backup, or use another data file.`,
+    );
   const owner = readPragma(database, "application_id");
   const tables = database
     .query<{ count: bigint }, []>("SELECT count(*) AS count FROM sqlite_schema")
@@ -58,14 +64,19 @@ export function schemaVersion(database: Database, path: string, migrations = all
   using model = new Database(":memory:");
   const run = (some: readonly Migration[]) => some.map(({ sql }) => model.run(sql));
   run(migrations.filter(({ number }) => number <= version));
-  const expected = tablesOf(model);
+  const expected = schemaOf(model);
   run(migrations.filter(({ number }) => number > version));
-  const ours = [...tablesOf(model).keys()];
-  const actual = tablesOf(database);
-  if (ours.some((name) => actual.get(name) !== expected.get(name)))
+  const ours = [...schemaOf(model).keys()];
+  const actual = schemaOf(database);
+  const altered = ours.find((name) => actual.get(name) !== expected.get(name));
+  if (altered !== undefined) {
+    const isEarly = version > 0 && version < (migrations[0]?.number ?? 0);
     throw new DataFileProblem(
-      `${path} was written before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new file.`,
+      isEarly
+        ? `${path} was written before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new file.`
+        : alteration(path, altered, { expected, actual }),
     );
+  }
   const trigger = database
     .query<{ name: string }, [string]>(
       "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) IN (SELECT value FROM json_each(?))",
@@ -96,10 +107,26 @@ function newestOf(migrations: readonly Migration[]): number {
   return migrations.at(-1)?.number ?? 0;
 }
 
-/** The CREATE statement of each table, by its name. */
-function tablesOf(database: Database): ReadonlyMap<string, string> {
+type Schema = ReadonlyMap<string, string>;
+
+/** The CREATE statement of each table, by its name; empty for the indexes that SQLite creates with them. */
+function schemaOf(database: Database): Schema {
   const rows = database
-    .query<{ name: string; sql: string }, []>("SELECT name, sql FROM sqlite_schema WHERE type = 'table'")
+    .query<{ name: string; sql: string }, []>(
+      "SELECT name, ifnull(sql, '') AS sql FROM sqlite_schema WHERE type = 'table' OR (type = 'index' AND sql IS NULL)",
+    )
     .all();
   return new Map(rows.map(({ name, sql }) => [name, sql]));
+}
+
+/** What someone else has done to the tables. */
+function alteration(
+  path: string,
+  name: string,
+  { expected, actual }: Readonly<Record<"expected" | "actual", Schema>>,
+): string {
+  const kind = (expected.get(name) ?? actual.get(name)) === "" ? "index" : "table";
+  const isMissing = expected.has(name) && !actual.has(name);
+  const problem = isMissing ? "is missing" : "is not as plant-store creates it";
+  return `${path} was altered: its ${kind} ${JSON.stringify(name)} ${problem}. Undo that change, or restore a backup.`;
 }

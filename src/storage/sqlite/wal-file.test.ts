@@ -1,10 +1,10 @@
 import { Database } from "bun:sqlite";
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { temporaryFolder } from "../../../test/harness.ts";
-import { inspectWal } from "./wal-file.ts";
+import { inspectWal, inspectWalAtRest, type WalState } from "./wal-file.ts";
 
 const temporary = temporaryFolder();
 const folder = temporary.path;
@@ -118,4 +118,20 @@ test("a WAL is committed up to where SQLite recovers it", () => {
     const committed = state.kind === "sound" ? (state.committedBytes - headerBytes) / frameBytes : -1;
     expect(committed).toBe(row?.log ?? 0);
   }
+});
+
+describe("a WAL that looks damaged", () => {
+  const damagedAt = (frame: number): WalState => ({ kind: "damaged", frame });
+  const sound: WalState = { kind: "sound", committedBytes: 4152 };
+
+  test.each<[what: string, looks: WalState[], verdict: WalState]>([
+    ["is damaged if a second look finds the same", [damagedAt(5), damagedAt(5)], damagedAt(5)],
+    ["is sound if it was only being written", [damagedAt(5), sound], sound],
+    ["is looked at until two looks agree", [damagedAt(5), damagedAt(9), damagedAt(9)], damagedAt(9)],
+    ["and is sound is looked at once", [sound], sound],
+  ])("%s", (_, looks, verdict) => {
+    const left = [...looks];
+    expect(inspectWalAtRest("any", () => left.shift() ?? sound)).toEqual(verdict);
+    expect(left).toEqual([]);
+  });
 });

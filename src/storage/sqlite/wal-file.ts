@@ -29,6 +29,23 @@ export function inspectWal(path: string): WalState {
   return withFile(path, "r", (file) => inspect(file, fstatSync(file).size));
 }
 
+// A process that writes without the lock, whose file was deleted, finishes a transaction or restarts the WAL within this.
+const inspectionsMax = 10;
+
+/**
+ * The same, but it calls a WAL damaged only if a second look finds the same damage: one that another process is writing looks damaged
+ * for a moment.
+ */
+export function inspectWalAtRest(path: string, look: (path: string) => WalState = inspectWal): WalState {
+  let wal = look(path);
+  for (let looks = 1; wal.kind === "damaged" && looks < inspectionsMax; looks++) {
+    const again = look(path);
+    if (again.kind === "damaged" && again.frame === wal.frame) return again;
+    wal = again;
+  }
+  return wal;
+}
+
 function inspect(file: number, size: number): WalState {
   const header = readHeader(file);
   if (header === undefined)

@@ -50,6 +50,8 @@ export function connectReadOnly(named: string): Database {
   // A read-only connection leaves the -wal and -shm files that it had to create; one that may write removes them.
   if (walBytes === 0 && mayWrite(path) && mayWrite(dirname(path)))
     return openUnmoved(path, () => readable(new LookingDatabase(path)));
+  const unshared = walBytes === 0 ? connectUnshared(path) : undefined;
+  if (unshared !== undefined) return unshared;
   try {
     return openUnmoved(path, () =>
       readable(new Database(path, { readonly: true, strict: true, safeIntegers: true })),
@@ -62,6 +64,32 @@ export function connectReadOnly(named: string): Database {
         `${path} has plants in ${path}-wal, and SQLite reads that only where it can write: copy both files into another folder and use the copy.`,
       );
     return readable(connectImmutable(path));
+  }
+}
+
+/**
+ * For a user who may write to the folder and not to the file: SQLite would create a -wal and a -shm file with the mode of the data
+ * file, which nobody may write to, and could not remove them. The lock keeps a service from starting meanwhile. Undefined if one runs.
+ */
+function connectUnshared(path: string): Database | undefined {
+  if (!mayWrite(dirname(path)) || existsSync(`${path}-shm`)) return undefined;
+  const lock = lockShared(path);
+  if (lock === "served") return undefined;
+  const database = connectImmutable(path);
+  const close = database.close.bind(database);
+  database.close = (throwOnError) => {
+    close(throwOnError);
+    lock?.[Symbol.dispose]();
+  };
+  return readable(database);
+}
+
+/** Undefined without a lock file: no process has ever written. */
+function lockShared(path: string): Disposable | "served" | undefined {
+  try {
+    return tryShared(path) ?? "served";
+  } catch {
+    return undefined;
   }
 }
 
@@ -147,13 +175,10 @@ export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
 
 /** Whether a service, or a command that writes plants, has the data file open. */
 export function isServed(named: string): boolean {
-  try {
-    using lock = tryShared(realDataFile(named));
-    return lock === undefined;
-  } catch {
-    // Without a lock file no process has ever written.
-    return false;
-  }
+  const lock = lockShared(realDataFile(named));
+  if (lock === "served") return true;
+  lock?.[Symbol.dispose]();
+  return false;
 }
 
 /** Closes as a connection must that may write and beside which a service may be killed. */
