@@ -92,20 +92,26 @@ test("a transaction that is rolled back leaves no digest", async () => {
   expect(storedDigests(database).size).toBe(0);
 });
 
-test("a block with more than 8 MB of text has no digest, and is checked for form only", async () => {
-  const { file, database } = await emptyStore();
-  insert(database, seqs(1, 1024), () => "x".repeat(7803));
-  insert(database, seqs(1025, 2048), () => "x".repeat(7804));
-  insert(database, seqs(2049, 3072));
-  expect([...storedDigests(database).keys()]).toEqual([0, 2]);
-  database.close();
-  expect(await verify(file)).toMatchObject({
-    plants: 3072,
-    matchedPlants: 2048,
-    coveredPlants: 3072,
-    problems: [],
-  });
-});
+test.each([
+  ["long names", "x".repeat(7750), "x".repeat(7800)],
+  ["names that JSON makes longer", "\u0001".repeat(1200), "\u0001".repeat(1400)],
+])(
+  "a block with over 8 MB of JSON, of %s, has no digest, and is checked for form only",
+  async (_, under, over) => {
+    const { file, database } = await emptyStore();
+    insert(database, seqs(1, 1024), () => under);
+    insert(database, seqs(1025, 2048), () => over);
+    insert(database, seqs(2049, 3072));
+    expect([...storedDigests(database).keys()]).toEqual([0, 2]);
+    database.close();
+    expect(await verify(file)).toMatchObject({
+      plants: 3072,
+      matchedPlants: 2048,
+      coveredPlants: 3072,
+      problems: [],
+    });
+  },
+);
 
 test("blocks without any plant get no digest and no summary, and the next one gets both", async () => {
   const { file, database } = await emptyStore();
