@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import pg from "pg";
 import { beginning, type PlantFilter } from "../src/plants/plant-archive.ts";
+import { StoreUnavailable } from "../src/plants/plant-store.ts";
 import { openStore } from "../src/storage/open-store.ts";
 import { Server } from "../src/storage/postgres/connection.ts";
 import { migrate, migrations } from "../src/storage/postgres/prepare.ts";
@@ -115,6 +116,89 @@ describe("several nodes on one database", () => {
     await other.plants.probe();
     await locking.end();
   });
+});
+
+const passOn = "CREATE FUNCTION pass_on() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'";
+
+test.each([
+  [
+    "a BEFORE INSERT row trigger",
+    "CREATE TRIGGER own BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION pass_on()",
+    'trigger "own"',
+  ],
+  [
+    "one for UPDATE too",
+    "CREATE TRIGGER own BEFORE UPDATE OR INSERT ON plants FOR EACH ROW EXECUTE FUNCTION pass_on()",
+    'trigger "own"',
+  ],
+  ["a rule", "CREATE RULE own AS ON INSERT TO plants DO ALSO NOTHING", 'rule "own"'],
+])("%s on plants is a warning at the start, and in doctor", async (_, sql, name) => {
+  await createTables();
+  await server.run(`${passOn}; ${sql}`, database);
+  await using running = await startTestService({}, database);
+  const warnings = running.logged.filter((line) => line.includes("may change or drop a plant"));
+  expect(warnings).toHaveLength(1);
+  expect(JSON.parse(warnings[0] ?? "")).toMatchObject({ level: "warn", "plant_store.triggers": name });
+  const { code, out } = await runInProcess(["doctor", "--json", "--database", database]);
+  expect(code).toBe(0);
+  expect(JSON.parse(out).findings).toContainEqual({
+    check: "database",
+    outcome: "warn",
+    message: expect.stringContaining("accepts writes and has the tables"),
+    advice: expect.stringContaining(`The table plants has the ${name}, which may change or drop a plant`),
+  });
+});
+
+test.each([
+  [
+    "an AFTER INSERT trigger",
+    "CREATE TRIGGER own AFTER INSERT ON plants FOR EACH ROW EXECUTE FUNCTION pass_on()",
+  ],
+  ["a trigger for each statement", "CREATE TRIGGER own BEFORE INSERT ON plants EXECUTE FUNCTION pass_on()"],
+  [
+    "a trigger for UPDATE alone",
+    "CREATE TRIGGER own BEFORE UPDATE ON plants FOR EACH ROW EXECUTE FUNCTION pass_on()",
+  ],
+  [
+    "a disabled trigger",
+    "CREATE TRIGGER own BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION pass_on(); ALTER TABLE plants DISABLE TRIGGER own",
+  ],
+  [
+    "a trigger of another table",
+    "CREATE TABLE other (a int); CREATE TRIGGER own BEFORE INSERT ON other FOR EACH ROW EXECUTE FUNCTION pass_on()",
+  ],
+])("%s is no warning", async (_, sql) => {
+  await createTables();
+  await server.run(`${passOn}; ${sql}`, database);
+  const { out } = await runInProcess(["doctor", "--json", "--database", database]);
+  expect(JSON.parse(out).findings).toContainEqual(
+    expect.objectContaining({ check: "database", outcome: "ok" }),
+  );
+});
+
+// As docs/operating.md says.
+test("a trigger that changes a name makes the retry of its plant a conflict", async () => {
+  await createTables();
+  const shout = "BEGIN NEW.name := upper(NEW.name); RETURN NEW; END";
+  await server.run(
+    `CREATE FUNCTION shout() RETURNS trigger LANGUAGE plpgsql AS '${shout}';
+     CREATE TRIGGER shout BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION shout()`,
+    database,
+  );
+  await using store = await open();
+  expect(kindsOf(await store.plants.create(arrivals([1]), 1))).toEqual(["created"]);
+  expect(kindsOf(await store.plants.create(arrivals([1]), 1))).toEqual(["conflict"]);
+});
+
+test("a trigger that drops a row fails its whole batch", async () => {
+  await createTables();
+  await server.run(
+    `CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+     CREATE TRIGGER lose BEFORE INSERT ON plants FOR EACH ROW WHEN (NEW.id = 2) EXECUTE FUNCTION lose()`,
+    database,
+  );
+  await using store = await open();
+  await expect(store.plants.create(arrivals([1, 2, 3]), 1)).rejects.toThrow(StoreUnavailable);
 });
 
 test("a search that has no time left returns after one plant", async () => {

@@ -114,7 +114,7 @@ function checksFor(config: Config): Checks {
           fsync: () => judgeFsync(timeFsyncs(database)),
           "data file": () => checkDataFile(database),
         }
-      : { database: async () => ({ facts: await diagnoseDatabase(database, config) }) }),
+      : { database: () => checkDatabase(database, config) }),
     "public listener": () => checkListener(listen, served),
     ...(operatorListen && { "operator listener": () => checkListener(operatorListen, served) }),
     ...(tls && { certificate: () => checkCertificate(tls) }),
@@ -195,6 +195,12 @@ function checkDataFile(dataFile: string): Facts {
     "An fsync failed in the previous run. The next start rebuilds the file, which needs as much free space again; check the disk (dmesg, smartctl) first.";
   const linked = `It has ${names} names (hard links). Never open it by another one: each has a WAL of its own.`;
   return { facts, doubts: [syncFailed && !hasWriter && rebuild, names > 1 && linked] };
+}
+
+async function checkDatabase(url: string, options: Config): Promise<Facts> {
+  const { facts, rewriting } = await diagnoseDatabase(url, options);
+  const doubt = `The table plants has the ${rewriting.join(" and the ")}, which may change or drop a plant before it is stored. See "On PostgreSQL" in docs/operating.md.`;
+  return { facts, doubts: [rewriting.length > 0 && doubt] };
 }
 
 /** Whether the address can be bound, unless a service may have it: `served` says whether one has the store open, if that can be known. */

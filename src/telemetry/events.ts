@@ -142,6 +142,11 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       unavailableReason = reason;
     },
     databaseOpened: () => log.info("database opened"),
+    plantsRewritten: (by: readonly string[]) =>
+      log.warn(
+        "the table plants has triggers or rules that may change or drop a plant before it is stored; docs/operating.md says under On PostgreSQL what clients then get",
+        { "plant_store.triggers": by.join(", ") },
+      ),
     connectionLimitReached(closed: ClosedAtLimit) {
       counters.add(`closed-at-limit:${closed}`);
       if (mayLogLimitReached())

@@ -10,6 +10,8 @@ export interface OpeningEvents {
   /** Called with the reason for each failed attempt: unreachable, or another process is migrating. */
   readonly databaseUnavailable: (reason: string) => void;
   readonly databaseOpened: () => void;
+  /** The table of plants has triggers or rules, such as `trigger "shout"`, that may change or drop a plant before it is stored. */
+  readonly plantsRewritten: (by: readonly string[]) => void;
 }
 
 // Enough that one batch is sent while another is committed. With two readers and one for tokens, a node has seven connections.
@@ -72,7 +74,8 @@ export class PostgresStore implements Store {
       store.plants.suspend(reason);
       events.databaseUnavailable(reason);
     });
-    store.#opened = opened.then(() => {
+    store.#opened = opened.then((rewriting) => {
+      if (rewriting.length > 0) events.plantsRewritten(rewriting);
       store.#opened = undefined;
       store.plants.resume();
     });
@@ -92,7 +95,11 @@ export class PostgresStore implements Store {
     await Promise.all(all.map((connections) => connections[Symbol.asyncDispose]()));
   }
 
-  #prepare(changes: TableChanges, timeoutMs: number, onWaiting: (reason: string) => void): Promise<void> {
+  #prepare(
+    changes: TableChanges,
+    timeoutMs: number,
+    onWaiting: (reason: string) => void,
+  ): Promise<readonly string[]> {
     const { signal } = this.#closing;
     return prepare({ server: this.#server, changes, timeoutMs, onWaiting, signal });
   }

@@ -34,12 +34,24 @@ const missing = {
           WHERE NOT has_table_privilege(name, privilege)`,
 };
 
+// Triggers that see a plant before it is stored, and may change or drop it: tgtype has the bits ROW, BEFORE and INSERT. And rules, which
+// may do something else instead. Those that are disabled, or run only on a replica, do not matter.
+const rewriting = {
+  text: `SELECT 'trigger', tgname FROM pg_trigger
+          WHERE tgrelid = to_regclass('plants') AND NOT tgisinternal AND (tgtype & 7) = 7 AND tgenabled IN ('O', 'A')
+         UNION ALL
+         SELECT 'rule', rulename FROM pg_rewrite
+          WHERE ev_class = to_regclass('plants') AND ev_enabled IN ('O', 'A')
+         ORDER BY 1, 2`,
+};
+
 /**
- * Prepares the database, and waits for its server while it is unreachable.
+ * Prepares the database, and waits for its server while it is unreachable. With `upgrade`, returns the triggers and rules that may
+ * change or drop a plant before it is stored, such as `trigger "shout"`.
  * @throws DatabaseMisuse a setting must change first.
  * @throws DatabaseProblem it failed, or was unreachable for too long.
  */
-export async function prepare(preparation: Preparation): Promise<void> {
+export async function prepare(preparation: Preparation): Promise<readonly string[]> {
   const deadlineMs = performance.now() + preparation.timeoutMs;
   for (let tries = 0; ; tries++) {
     try {
@@ -56,11 +68,18 @@ export async function prepare(preparation: Preparation): Promise<void> {
   }
 }
 
+/** What a node would find. */
+export interface DatabaseDiagnosis {
+  readonly facts: string;
+  /** As `prepare` returns them. */
+  readonly rewriting: readonly string[];
+}
+
 /**
  * Connects as a node does, changes nothing, and describes what it found.
  * @throws DatabaseProblem it cannot be reached, or a node would refuse it.
  */
-export async function diagnoseDatabase(url: string, options: PostgresOptions): Promise<string> {
+export async function diagnoseDatabase(url: string, options: PostgresOptions): Promise<DatabaseDiagnosis> {
   const server = new Server(url, options);
   let connection: Connection | undefined;
   try {
@@ -72,7 +91,10 @@ export async function diagnoseDatabase(url: string, options: PostgresOptions): P
     else if (mayCreate !== "t")
       throw new DatabaseProblem(`The database role ${role} lacks CREATE on the schema; grant it.`);
     const tables = hasTables ? "has the tables" : "has no tables yet; the first start creates them";
-    return `${version} accepts writes and ${tables}; the role ${role} has the privileges`;
+    return {
+      facts: `${version} accepts writes and ${tables}; the role ${role} has the privileges`,
+      rewriting: await readRewriting(connection),
+    };
   } catch (error) {
     if (error instanceof DatabaseProblem) throw error;
     throw new DatabaseProblem(`The database cannot be used: ${reasonOf(error)}.`);
@@ -89,7 +111,12 @@ async function expectPrivileges(connection: Connection): Promise<void> {
     throw new DatabaseMisuse(`The database role ${rows[0]?.[0]} lacks ${lacks.join(", ")}; grant it.`);
 }
 
-async function prepareOnce({ server, changes }: Preparation): Promise<void> {
+async function readRewriting(connection: Connection): Promise<readonly string[]> {
+  const rows = await connection.run(rewriting);
+  return rows.map(([kind, name]) => `${kind} ${JSON.stringify(name)}`);
+}
+
+async function prepareOnce({ server, changes }: Preparation): Promise<readonly string[]> {
   await using opened = new AsyncDisposableStack();
   const openOne = async (): Promise<Connection> =>
     // A transaction that is still open is rolled back.
@@ -97,7 +124,10 @@ async function prepareOnce({ server, changes }: Preparation): Promise<void> {
   const connection = await openOne();
   if (changes === "upgrade") await expectOwnSessions(connection, await openOne());
   await migrate(connection, changes);
-  if (changes === "upgrade") await expectPrivileges(connection);
+  if (changes !== "upgrade") return [];
+  await expectPrivileges(connection);
+  // Awaited here, since the connection is closed on return.
+  return await readRewriting(connection);
 }
 
 // A session that loses its settings and prepared statements can guarantee nothing. Each names its session. If a pooler shares
