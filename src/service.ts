@@ -3,10 +3,15 @@ import { Gate } from "./access/gate.ts";
 import { JwtVerifier } from "./access/jwt-verifier.ts";
 import { ProviderKeys } from "./access/provider-keys.ts";
 import { RateLimit } from "./access/rate-limit.ts";
-import { type FirstToken, firstTokenFile, TokenUpkeep } from "./access/token-upkeep.ts";
+import {
+  type FirstToken,
+  type FirstTokenDelivery,
+  firstTokenFile,
+  TokenUpkeep,
+} from "./access/token-upkeep.ts";
 import type { Config } from "./config/read-config.ts";
 import { Readiness } from "./http/health.ts";
-import type { ListenerSettings } from "./http/listener.ts";
+import type { Listener, ListenerSettings } from "./http/listener.ts";
 import { certificateState, renewalDays } from "./http/tls-files.ts";
 import { connectionBudget } from "./http/wire/wire-server.ts";
 import { startOperatorListener } from "./operator/operator-listener.ts";
@@ -15,13 +20,13 @@ import { CreatePlant } from "./public/create-plant.ts";
 import { startPublicListener } from "./public/public-listener.ts";
 import { isUnreachable, openBackups, openServiceStore, startOnceOpen } from "./storage/open-store.ts";
 import { writeNew } from "./storage/sqlite/durable-files.ts";
-import { DataFileReplaced, WalIndexLost } from "./storage/store.ts";
+import { DataFileReplaced, type Store, WalIndexLost } from "./storage/store.ts";
 import { Counters } from "./telemetry/counters.ts";
 import { createEvents, type Events } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
 
-// Only keeps the process alive.
-const stayUpMs = 60_000;
+// Any time will do.
+const stayUpEveryMs = 60_000;
 
 export interface Service {
   readonly publicUrl: string;
@@ -35,128 +40,207 @@ export interface Service {
   readonly opened: Promise<FirstToken | undefined> | undefined;
   /** Settles if the service must stop by itself: a write outcome is unknown, or the database must not be used. */
   readonly failed: Promise<Error>;
-  /** Whether a write outcome is unknown or the data file was lost: the process must then end without closing the store. */
-  readonly broken: boolean;
+  /**
+   * Why the process must end without closing the store: a write outcome is unknown, or the data file was lost. Undefined while
+   * neither has happened.
+   */
+  readonly storeFailure: Error | undefined;
   /** Goes unready, finishes what is in flight within the configured time or the one given, and closes the store. */
   close(reason: string, drainTimeoutMs?: number): Promise<void>;
 }
 
-/** Wires everything, top to bottom. The command line runs this, and so do the tests. */
+/** Wires everything, in the order in which it starts. The command line runs this, and so do the tests. */
 export async function startService(config: Config, log: Log, printsFirstToken = false): Promise<Service> {
-  await using undo = new AsyncDisposableStack();
+  // Whatever was started is closed again, in reverse order, if a later part fails.
+  await using started = new AsyncDisposableStack();
+  const failed = Promise.withResolvers<Error>();
+  const closing = new AbortController();
+
+  // What the service logs and counts.
   const counters = new Counters();
   const events = createEvents(log, counters, Date.now);
-  const store = undo.use(await openServiceStore(config, events));
-  const { oidc, tls } = config;
-  const keys =
-    oidc && undo.use(new ProviderKeys(oidc.issuer, { ...events, keysChanged: () => gate.forgetJwts() }));
-  const gate = new Gate(config.presetTokens, oidc && keys && new JwtVerifier(oidc, keys));
-  const dataFile = store.engine === "sqlite" ? config.database : undefined;
-  const delivery = printsFirstToken ? "print" : firstTokenFile(config.tokenFolder, dataFile);
-  const upkeep = undo.use(new TokenUpkeep({ tokens: store.tokens, gate, delivery, writeNew, events }));
-  // Before it listens, unless the database is unreachable: otherwise it would refuse every token for a moment.
-  if (store.opened === undefined)
-    await upkeep.reload().catch((error) => {
-      if (!isUnreachable(store, error)) throw error;
-    });
 
-  const failed = Promise.withResolvers<Error>();
-  let lostDataFile = false;
+  // The store: a data file, or PostgreSQL, which may open later.
+  const store = started.use(await openServiceStore(config, events));
+
+  // Who may call: the store's tokens, those of the configuration, and the JWTs of an identity provider.
+  const { oidc } = config;
+  const keysChanged = (): void => gate.forgetJwts();
+  const keys = oidc && started.use(new ProviderKeys(oidc.issuer, { ...events, keysChanged }));
+  const jwts = oidc && keys && new JwtVerifier(oidc, keys);
+  const gate = new Gate(config.presetTokens, jwts);
+  const tokenUpkeep = started.use(
+    new TokenUpkeep({
+      tokens: store.tokens,
+      gate,
+      delivery: firstTokenDelivery(config, store, printsFirstToken),
+      writeNew,
+      events,
+    }),
+  );
+  await loadTokens(tokenUpkeep, store);
+
+  // Plants on their way into the store, and whether it accepts them.
   const intake = new Intake(store.plants, config.pendingMax, events);
-  store.failure?.then((reason) => intake.fail(reason));
+  const readiness = new Readiness(intake);
+  void store.failure?.then((reason) => intake.fail(reason));
   void intake.failure.then((reason) => {
-    // This process alone has everything that is stored, so it stays until it is told to stop.
-    lostDataFile = reason instanceof DataFileReplaced;
-    if (reason instanceof DataFileReplaced) return events.dataFileLost(reason);
-    if (reason instanceof WalIndexLost) events.walIndexLost(reason);
-    else events.outcomeUnknown(reason);
-    failed.resolve(reason);
+    reportStoreFailure(reason, events);
+    // If the data file was lost, this process alone still has what is stored, so it stays until it is told to stop.
+    if (!(reason instanceof DataFileReplaced)) failed.resolve(reason);
   });
 
-  const readiness = new Readiness(intake);
+  // The public listener: POST /plants, its documentation, and health checks.
   const rateLimit = config.rateLimit && new RateLimit(config.rateLimit);
   const createPlant = new CreatePlant(rateLimit, intake);
-  const parts = { gate, intake, readiness, events };
-  const { baseUrl, bodyBytesMax, bodyTimeoutMs, corsOrigins, logRequests, trustedProxies } = config;
-  const limits = { bodyBytesMax, bodyTimeoutMs, logRequests, trustedProxies };
-  const { publicMax, operatorMax } = connectionBudget();
-  const settings: ListenerSettings = {
-    ...{ ...config.listen, baseUrl, tls, corsOrigins, ...limits },
-    hosts: undefined,
-    connectionsMax: publicMax,
-  };
-  await using listening = new AsyncDisposableStack();
-  const listener = startPublicListener(createPlant, parts, settings);
-  listening.defer(() => listener.drain(0));
+  const shared = { gate, intake, readiness, events };
+  const budget = connectionBudget();
+  const publicListener = startPublicListener(createPlant, shared, publicSettings(config, budget.publicMax));
+  started.defer(() => publicListener.drain(0));
   // Both listeners have the same certificate: this is said once.
-  const { certificateExpiresAtMs } = listener;
+  const { certificateExpiresAtMs } = publicListener;
   if (certificateExpiresAtMs !== undefined) warnOfExpiry(certificateExpiresAtMs, events);
   keys?.start();
-  const operator =
+
+  // The operator listener: the console, its API, and metrics.
+  const operatorListener =
     config.operatorListen &&
     startOperatorListener(
       {
-        ...{ ...parts, rateLimit, counters, oidc, engine: store.engine, settings: config.effective },
-        ...{ archive: store.archive, tokens: store.tokens, audit: store.audit },
-        providerKeys: keys,
-        tokenUpkeep: upkeep,
-        backupStore: openBackups(config.database, config.backupFolder),
+        ...shared,
+        rateLimit,
+        archive: store.archive,
+        tokens: store.tokens,
+        tokenUpkeep,
+        audit: store.audit,
+        counters,
+        engine: store.engine,
         lastBackup: store.lastBackup?.bind(store),
-        publicUrl: listener.url,
+        backupStore: openBackups(config.database, config.backupFolder),
+        oidc,
+        providerKeys: keys,
+        settings: config.effective,
+        publicUrl: publicListener.url,
         certificateExpiresAtMs,
         createPlant: (exchange, caller) => createPlant.handle(exchange, caller),
       },
-      {
-        ...{ ...settings, ...config.operatorListen, baseUrl: undefined, corsOrigins: [] },
-        hosts: config.operatorHosts,
-        // No client certificate: probes, Prometheus and browsers use it.
-        tls: tls && { ...tls, clientCa: undefined },
-        connectionsMax: operatorMax,
-      },
+      operatorSettings(config, config.operatorListen, budget.operatorMax),
     );
-  if (operator !== undefined) listening.defer(() => operator.drain(0));
+  if (operatorListener !== undefined) started.defer(() => operatorListener.drain(0));
 
   // Last, when nothing else can fail: a token that is stored must also be delivered.
-  const closing = new AbortController();
-  const { result: firstToken, later: opened } = await startOnceOpen(
-    store,
-    () => upkeep.start(),
-    events,
-    closing.signal,
-  );
-  // On close, the store itself ends what is in progress.
-  opened?.catch((error) => closing.signal.aborted || failed.resolve(error));
-  const listeners = [listener, operator].flatMap((one) => one ?? []);
-  listening.move();
-  const owned = undo.move();
+  const firstToken = await startOnceOpen(store, () => tokenUpkeep.start(), events, closing.signal);
+  firstToken.later?.catch((error) => {
+    // On close, the store itself ends what is in progress.
+    if (!closing.signal.aborted) failed.resolve(error);
+  });
+
+  const listeners = operatorListener === undefined ? [publicListener] : [publicListener, operatorListener];
+  const running = started.move();
   return {
-    publicUrl: listener.url,
+    publicUrl: publicListener.url,
     addresses: listeners.map(({ address }) => address),
-    operatorUrl: operator?.url,
-    firstToken,
-    opened,
+    operatorUrl: operatorListener?.url,
+    firstToken: firstToken.result,
+    opened: firstToken.later,
     failed: failed.promise,
-    get broken() {
-      return intake.failed;
+    get storeFailure() {
+      return intake.storeFailure;
     },
     async close(reason, drainTimeoutMs = config.drainTimeoutMs) {
-      const wasBroken = intake.failed;
+      const failedBefore = intake.storeFailure !== undefined;
       events.stopping(reason);
       readiness.goUnready();
-      if (!intake.failed) await sleep(config.drainDelayMs);
-      await Promise.all(listeners.map((one) => one.drain(drainTimeoutMs)));
-      await intake.close();
+      await drain(listeners, intake, {
+        delayMs: failedBefore ? 0 : config.drainDelayMs,
+        timeoutMs: drainTimeoutMs,
+      });
       closing.abort();
-      await owned.disposeAsync();
-      if (!intake.failed) return events.stopped();
-      // Found out only since it was told to stop: nobody can have copied the files yet, so a second signal has to end it.
-      while (lostDataFile && !wasBroken) await sleep(stayUpMs);
+      await running.disposeAsync();
+      if (intake.storeFailure === undefined) events.stopped();
+      // Noticed only since it was told to stop: nobody can have copied the files yet.
+      else if (intake.storeFailure instanceof DataFileReplaced && !failedBefore) await untilSecondSignal();
     },
   };
+}
+
+/** Where the public listener is reached, and its limits. */
+function publicSettings(config: Config, connectionsMax: number): ListenerSettings {
+  return {
+    host: config.listen.host,
+    port: config.listen.port,
+    baseUrl: config.baseUrl,
+    tls: config.tls,
+    connectionsMax,
+    bodyBytesMax: config.bodyBytesMax,
+    bodyTimeoutMs: config.bodyTimeoutMs,
+    logRequests: config.logRequests,
+    trustedProxies: config.trustedProxies,
+    corsOrigins: config.corsOrigins,
+    hosts: undefined,
+  };
+}
+
+/** The same for the operator listener, which browsers, probes and Prometheus use: no client certificate, no other origin. */
+function operatorSettings(
+  config: Config,
+  address: NonNullable<Config["operatorListen"]>,
+  connectionsMax: number,
+): ListenerSettings {
+  return {
+    host: address.host,
+    port: address.port,
+    baseUrl: undefined,
+    tls: config.tls && { ...config.tls, clientCa: undefined },
+    connectionsMax,
+    bodyBytesMax: config.bodyBytesMax,
+    bodyTimeoutMs: config.bodyTimeoutMs,
+    logRequests: config.logRequests,
+    trustedProxies: config.trustedProxies,
+    corsOrigins: [],
+    hosts: config.operatorHosts,
+  };
+}
+
+function firstTokenDelivery(config: Config, store: Store, printsFirstToken: boolean): FirstTokenDelivery {
+  if (printsFirstToken) return "print";
+  return firstTokenFile(config.tokenFolder, store.engine === "sqlite" ? config.database : undefined);
+}
+
+/** Before the service listens: otherwise it would refuse every token for a moment. A database that is away is waited for later. */
+async function loadTokens(tokenUpkeep: TokenUpkeep, store: Store): Promise<void> {
+  if (store.opened !== undefined) return;
+  try {
+    await tokenUpkeep.reload();
+  } catch (error) {
+    if (!isUnreachable(store, error)) throw error;
+  }
+}
+
+function reportStoreFailure(reason: Error, events: Events): void {
+  if (reason instanceof DataFileReplaced) events.dataFileLost(reason);
+  else if (reason instanceof WalIndexLost) events.walIndexLost(reason);
+  else events.outcomeUnknown(reason);
 }
 
 function warnOfExpiry(certificateExpiresAtMs: number, events: Events): void {
   const state = certificateState(certificateExpiresAtMs, Date.now());
   if (state === "expires-soon") events.certificateExpiresSoon(certificateExpiresAtMs, renewalDays);
   if (state === "expired") events.certificateExpired(certificateExpiresAtMs);
+}
+
+/** Lets load balancers notice that it is unready, finishes the requests in flight, and then the plants that they sent. */
+async function drain(
+  listeners: readonly Listener[],
+  intake: Intake,
+  { delayMs, timeoutMs }: { readonly delayMs: number; readonly timeoutMs: number },
+): Promise<void> {
+  await sleep(delayMs);
+  await Promise.all(listeners.map((listener) => listener.drain(timeoutMs)));
+  await intake.close();
+}
+
+/** Never settles, and keeps the process alive: only the operator, who has copied the files by then, may end it. */
+function untilSecondSignal(): Promise<never> {
+  return new Promise(() => setInterval(() => {}, stayUpEveryMs));
 }

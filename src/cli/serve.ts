@@ -73,7 +73,7 @@ export const serve: Command = {
     lines.flush();
     if (end instanceof DatabaseProblem) throw end;
     // The outcome of a write can also become unknown during the shutdown.
-    if (!service.broken) return 0;
+    if (service.storeFailure === undefined) return 0;
     return terminal.exitWithoutClosing(1);
   },
 };

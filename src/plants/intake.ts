@@ -48,6 +48,7 @@ export class Intake {
   readonly #pendingMax: number;
   readonly #events: IntakeEvents;
   readonly #failure = Promise.withResolvers<Error>();
+  #storeFailure: Error | undefined;
   #queue: PendingPlant[] = [];
   #pending = 0;
   /** Loops that write the queue, including those scheduled for the end of the turn. */
@@ -115,9 +116,9 @@ export class Intake {
     return this.#failure.promise;
   }
 
-  /** Whether that has happened. */
-  get failed(): boolean {
-    return this.#state === "outcome-unknown";
+  /** Why that has happened; undefined if it has not. */
+  get storeFailure(): Error | undefined {
+    return this.#storeFailure;
   }
 
   /** Only StoreUnavailable is known to be harmless; after any other error the outcome is unknown, and every plant is rejected. */
@@ -129,6 +130,7 @@ export class Intake {
       this.#events.storeUnavailable(error);
     } else if (this.#state !== "outcome-unknown") {
       this.#state = "outcome-unknown";
+      this.#storeFailure = error;
       this.#failure.resolve(error);
     }
   }
