@@ -8,14 +8,15 @@ import type { ClientAddresses } from "./client-address.ts";
 import type { Cors } from "./cors.ts";
 import { catalogue, type ErrorKind, outcomeOf, statusOf } from "./error-catalogue.ts";
 import { BodyNotReceived, HttpError } from "./http-error.ts";
+import type { RequestIds } from "./request-ids.ts";
 import type { LoggedRequest, RequestLog } from "./request-log.ts";
+import type { ResponseDate } from "./response-date.ts";
+import { formatHead, type Headers, noHeaders } from "./response-head.ts";
 import type { OpenStreams, StreamedResponse } from "./streaming.ts";
 import type { BodyReader, Connection } from "./wire/connection.ts";
 import type { WireFault } from "./wire/fields.ts";
 import type { Head } from "./wire/head.ts";
 import { canonicalAddress } from "./wire/peer-address.ts";
-
-type Headers = Readonly<Record<string, string>>;
 
 /** What all exchanges of a listener share. */
 export interface ListenerState {
@@ -38,63 +39,11 @@ export interface BodyReceiver {
   notReceived?(): void;
 }
 
-export const reasonPhrases: Readonly<Record<number, string>> = {
-  200: "OK",
-  201: "Created",
-  202: "Accepted",
-  303: "See Other",
-  400: "Bad Request",
-  401: "Unauthorized",
-  403: "Forbidden",
-  404: "Not Found",
-  405: "Method Not Allowed",
-  408: "Request Timeout",
-  410: "Gone",
-  413: "Content Too Large",
-  415: "Unsupported Media Type",
-  417: "Expectation Failed",
-  421: "Misdirected Request",
-  429: "Too Many Requests",
-  431: "Request Header Fields Too Large",
-  500: "Internal Server Error",
-  503: "Service Unavailable",
-};
 const retryAfterSeconds = "1";
 // Not if the client gives it a weight of 0, which means "not acceptable" (RFC 9110, 12.5.1).
 const acceptsHtml = /(?:^|,)\s*text\/html\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))/i;
 const quotedCharactersMax = 100;
-const noHeaders: Headers = {};
 const secretEnd = "{secret}";
-const requestIdPrefixCharacters = 16;
-const clientRequestId = /^[\x21-\x7e]{1,64}$/;
-
-/** Ids for requests, unique across listeners and processes. A random one for each would cost ten times as much. */
-export class RequestIds {
-  readonly #prefix = `${crypto.randomUUID().replaceAll("-", "").slice(0, requestIdPrefixCharacters)}-`;
-  #count = 0;
-
-  /** The client's own if it sent a usable one, otherwise a new one. */
-  of(sent: string | undefined): string {
-    if (sent !== undefined && clientRequestId.test(sent)) return sent;
-    return this.#prefix + (++this.#count).toString(36);
-  }
-}
-
-/** The Date header's value, which all responses of one second share. */
-export class ResponseDate {
-  #text = "";
-  #untilMs = Number.NEGATIVE_INFINITY;
-
-  /** By the monotonic clock, which every response reads for its duration; the wall clock is read once per second. */
-  at(monotonicMs: number): string {
-    if (monotonicMs >= this.#untilMs) {
-      const nowMs = Date.now();
-      this.#untilMs = monotonicMs + 1000 - (nowMs % 1000);
-      this.#text = new Date(nowMs).toUTCString();
-    }
-    return this.#text;
-  }
-}
 
 /** One request and its response. Every response is built here, so none leaves without the headers that all must carry. */
 export class Exchange implements BodyReader, LoggedRequest {
@@ -312,7 +261,9 @@ export class Exchange implements BodyReader, LoggedRequest {
   stream(contentType: string, headers: Headers, isAllowed: () => boolean): StreamedResponse | undefined {
     this.refuseWhileDraining();
     const chunked = this.head?.isHttp11 === true;
-    const head = this.#head(200, contentType, headers, chunked ? "Transfer-Encoding: chunked" : undefined);
+    const framing = chunked ? "Transfer-Encoding: chunked" : undefined;
+    const nowMs = this.#observeDuration();
+    const head = this.#head(200, contentType, headers, framing, nowMs);
     this.#responded = true;
     this.#listener.log.succeeded(this, 200);
     if (this.method === "HEAD") return void this.#connection.send(head, head.length);
@@ -336,7 +287,8 @@ export class Exchange implements BodyReader, LoggedRequest {
     this.#responded = true;
     const isText = typeof body === "string";
     const bodyBytes = isText ? Buffer.byteLength(body) : body.length;
-    const head = this.#head(status, contentType, headers, `Content-Length: ${bodyBytes}`);
+    const nowMs = this.#observeDuration();
+    const head = this.#head(status, contentType, headers, `Content-Length: ${bodyBytes}`, nowMs);
     if (status < 400) this.#listener.log.succeeded(this, status);
     // The head is ASCII, so it has as many bytes as characters.
     if (this.method === "HEAD") this.#connection.send(head, head.length);
@@ -344,29 +296,30 @@ export class Exchange implements BodyReader, LoggedRequest {
     else this.#connection.send(Buffer.concat([Buffer.from(head), body]), head.length + bodyBytes);
   }
 
-  #head(status: number, contentType: string, headers: Headers, framing: string | undefined): string {
-    const cacheControl = headers["Cache-Control"] === undefined ? "Cache-Control: no-store\r\n" : "";
-    return (
-      `HTTP/1.1 ${status} ${reasonPhrases[status]}\r\nContent-Type: ${contentType}\r\n${cacheControl}` +
-      `X-Content-Type-Options: nosniff\r\nX-Request-Id: ${this.requestId}\r\n${headerLines(headers)}` +
-      `${this.#listener.cors?.headerLines(this.header("origin")) ?? ""}` +
-      `${this.#connection.closing ? "Connection: close\r\n" : ""}` +
-      `Date: ${this.#listener.date.at(this.#endDuration())}\r\n${framing === undefined ? "" : `${framing}\r\n`}\r\n`
-    );
-  }
-
   /** Before the client can have the response, so that the metrics already include it. Returns the time. */
-  #endDuration(): number {
+  #observeDuration(): number {
     const nowMs = performance.now();
     // What is not a request has no duration.
     if (this.head !== undefined) this.#listener.log.responded(this.outcome, nowMs - this.startedMs);
     return nowMs;
   }
-}
 
-function headerLines(headers: Headers): string {
-  if (headers === noHeaders) return "";
-  return Object.entries(headers)
-    .map(([name, value]) => `${name}: ${value}\r\n`)
-    .join("");
+  #head(
+    status: number,
+    contentType: string,
+    headers: Headers,
+    framing: string | undefined,
+    nowMs: number,
+  ): string {
+    return formatHead({
+      status,
+      contentType,
+      requestId: this.requestId,
+      headers,
+      corsLines: this.#listener.cors?.headerLines(this.header("origin")) ?? "",
+      isLast: this.#connection.closing,
+      date: this.#listener.date.at(nowMs),
+      framing,
+    });
+  }
 }

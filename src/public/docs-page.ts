@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { catalogue, type ErrorKind, publicKinds, statusOf } from "../http/error-catalogue.ts";
-import { reasonPhrases } from "../http/exchange.ts";
+import { reasonPhrases } from "../http/response-head.ts";
 import { type Route, route } from "../http/route.ts";
 import style from "./docs/page.css" with { type: "text" };
 import htmlFile from "./docs/page.html" with { type: "text" };
