@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { spawn } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -119,6 +120,25 @@ const recovery: Scenario = {
   problemOf: lostPlants,
 };
 
+/** Its WAL says "closed", after plants that its data file does not have. */
+const unfinishedStop: Scenario = {
+  what: "a store that a reader kept from checkpointing at its stop, from its start to its stop",
+  testStride: 3,
+  async prepare(folder) {
+    await closed(folder, prepared);
+    const path = join(folder, name);
+    const store = new SqliteStore(path);
+    using reader = new Database(path, { readonly: true });
+    reader.run("BEGIN");
+    reader.query("SELECT count(*) FROM plants").get();
+    await store.plants.create([arrivalOf(1001n)], Date.now());
+    await store[Symbol.asyncDispose]();
+    return [...prepared, 1001n];
+  },
+  command: (folder) => [shortLife, join(folder, name), "1002", "1002"],
+  problemOf: lostPlants,
+};
+
 const rebuild: Scenario = {
   what: "a store whose fsync failed, from its start to its stop",
   testStride: 11,
@@ -141,8 +161,7 @@ const replacement: Scenario = {
     await closed(source, restored);
     await runCommand(["backup", join(folder, "backup.db"), "--database", join(source, name)]);
     rmSync(source, { recursive: true });
-    await crashed(folder);
-    return [];
+    return crashed(folder);
   },
   command: (folder) => [main, ...restoreArguments(folder)],
   async problemOf(folder) {
@@ -173,7 +192,7 @@ const acceptance: Scenario = {
   async prepare(folder) {
     await crashed(folder);
     rmSync(join(folder, `${name}-wal`));
-    return [];
+    return checkpointed;
   },
   command: (folder) => [main, ...acceptArguments(folder)],
   async problemOf(folder) {
@@ -191,6 +210,7 @@ export const scenarios: readonly Scenario[] = [
   firstLife,
   secondLife,
   recovery,
+  unfinishedStop,
   rebuild,
   replacement,
   acceptance,
@@ -263,12 +283,12 @@ async function tryPlantsAfterStart(path: string): Promise<bigint[] | undefined> 
 /** A store that was started, got some plants, and was stopped. */
 async function closed(folder: string, ids: readonly bigint[]): Promise<readonly bigint[]> {
   await using store = new SqliteStore(join(folder, name));
-  const arrivals = ids.map((id) => ({
-    plant: { id, name: `plant ${id}`, tag: "prepared" },
-    createdBy: "crash-points",
-  }));
-  await store.plants.create(arrivals, Date.now());
+  await store.plants.create(ids.map(arrivalOf), Date.now());
   return ids;
+}
+
+function arrivalOf(id: bigint) {
+  return { plant: { id, name: `plant ${id}`, tag: "prepared" }, createdBy: "crash-points" };
 }
 
 /** A store with a WAL that has its last plants. */

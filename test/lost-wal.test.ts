@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statfsSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -16,9 +17,10 @@ import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { openTokenFile } from "../src/storage/sqlite/sqlite-tokens.ts";
 import { readUseWithoutWal } from "../src/storage/sqlite/store-use.ts";
 import { openWriter } from "../src/storage/sqlite/writing/open-writer.ts";
-import { serve } from "./command.ts";
+import { main, serve, start, untilListening } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
 import { accessToken, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+import { lacksMounts } from "./lacks.ts";
 import { runInProcess } from "./terminal.ts";
 
 const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
@@ -215,6 +217,29 @@ describe("a stop", () => {
     other.close();
   }, 30_000);
 });
+
+test.skipIf(lacksMounts())(
+  "a stop on a full disk leaves a store that starts again, with every plant",
+  async () => {
+    const disk = join(folder, "disk");
+    mkdirSync(disk);
+    const command = [process.execPath, main, "serve", "--database", `${disk}/plants.db`].join(" ");
+    // The files outlive the service in the shell's mount namespace, which copies them out at the end.
+    const script = `mount -t tmpfs -o size=2m none ${disk} && ${command}; rm ${disk}/filler; cp ${disk}/* ${folder}`;
+    const shell = start("unshare", ["-rm", "sh", "-c", script], { environment });
+    const service = await untilListening(shell);
+    const seen = `/proc/${shell.pid}/root${disk}`;
+    for (let id = 1; id <= 5; id++)
+      expect((await post(service.url, JSON.stringify({ id, name: "fern".repeat(5000) }))).status).toBe(200);
+    const { bavail, bsize } = statfsSync(seen);
+    writeFileSync(join(seen, "filler"), Buffer.alloc(bavail * bsize));
+    process.kill(Number(readFileSync(`/proc/${shell.pid}/task/${shell.pid}/children`, "utf8")), "SIGTERM");
+    await service.ended();
+    expect(service.err()).toContain("Every acknowledged plant is on disk");
+    openWriter(file)[Symbol.dispose]();
+    expect(storedPlants(file)).toHaveLength(5);
+  },
+);
 
 describe("a connection that outlives a killed service leaves the WAL, and the service starts again:", () => {
   test.each([

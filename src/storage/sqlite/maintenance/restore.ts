@@ -163,7 +163,10 @@ function keepCopyIn(folder: string, file: string): void {
   if (!existsSync(file)) return;
   const kept = join(folder, basename(file));
   copyFileSync(file, kept);
-  syncFile(kept);
+  withFile(kept, "r+", (copied) => {
+    giveTo(statSync(folder), copied);
+    fsyncSync(copied);
+  });
 }
 
 function moveInto(folder: string, file: string): void {
