@@ -9,7 +9,7 @@ test("a link is good for a minute, while its caller is allowed, and there are on
   using _ = spyOn(performance, "now").mockImplementation(() => nowMs);
   const downloads = new Downloads<string>({ watch: () => () => allowed } as unknown as Gate, "operator");
   const caller: Caller = { name: "ops", scopes: ["operator"], expiresAtMs: undefined };
-  const request = { method: "GET", header: () => undefined } as unknown as Exchange;
+  const request = { method: "GET", header: () => undefined, admit() {} } as unknown as Exchange;
   const create = () => downloads.createLink(request, caller, "file");
   const follow = (parameter: string) => downloads.follow({ ...request, parameter } as Exchange);
 
