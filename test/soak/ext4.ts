@@ -1,6 +1,7 @@
 import { dlopen, FFIType } from "bun:ffi";
 import { spawnSync } from "node:child_process";
-import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { closeSync, cpSync, mkdirSync, mkdtempSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Serving } from "../command.ts";
 import { eventually, storedPlants, temporaryFolder } from "../harness.ts";
@@ -20,7 +21,7 @@ const withoutJournal = 2;
 export async function whyNoExt4(): Promise<string | undefined> {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return "it needs root on Linux";
   try {
-    await new Ext4().unmount();
+    await using _disk = new Ext4();
     return undefined;
   } catch (error) {
     return (error as Error).message;
@@ -29,37 +30,70 @@ export async function whyNoExt4(): Promise<string | undefined> {
 
 export type Found = Pick<Figures, "rounds" | "acknowledged" | "lost">;
 
+/** A service under load on such a disk. */
+export interface Loaded {
+  readonly disk: Ext4;
+  readonly database: string;
+  readonly serving: Serving;
+  readonly load: Clients;
+  /** From 1 on. */
+  readonly round: number;
+  /**
+   * Kills the service, and starts it again with that environment; then the clients send again what had no response. `listening` is called
+   * before they do.
+   */
+  readonly restart: (environment: Readonly<Record<string, string>>, listening?: () => void) => Promise<void>;
+}
+
+export interface OnExt4 {
+  /** Of the service, by round. */
+  readonly environment?: (round: number) => Readonly<Record<string, string>>;
+  /** Whether it is a control, which is meant to lose plants. */
+  readonly isControl?: boolean;
+}
+
 /**
  * Loads a service on such a disk, lets `harm` do it harm and count what is lost already, and compares again with what is really on the
- * disk. Ends with the first loss, and leaves the disk mounted for a look, unless the environment makes it a control, which is meant
- * to lose plants.
+ * disk. Ends with the first loss, of which it keeps a copy for a look, unless it is a control.
  */
 export async function runOnExt4(
   { rounds, random, tell }: SoakRun,
-  harm: (loaded: { disk: Ext4; database: string; serving: Serving; load: Clients }) => Promise<number>,
-  control?: Record<string, string>,
+  harm: (loaded: Loaded) => Promise<number>,
+  { environment = () => ({}), isControl = false }: OnExt4 = {},
 ): Promise<Found> {
-  const disk = new Ext4();
-  tell(`mounted: ${disk.path}`);
+  await using disk = new Ext4();
   const database = join(disk.path, "plants.db");
   let service: Serving | undefined;
   await using load = new Clients(clients, () => service?.url);
   let [round, lost] = [0, 0];
   while (round < rounds && lost === 0) {
+    round++;
     {
-      await using serving = await serveOn(database, control);
-      service = serving;
+      await using services = new AsyncDisposableStack();
+      const start = async (variables: Readonly<Record<string, string>>): Promise<Serving> => {
+        service = services.use(await serveOn(database, variables));
+        return service;
+      };
+      const serving = await start(environment(round));
+      const restart: Loaded["restart"] = async (variables, listening = () => {}) => {
+        load.paused = true;
+        await serving[Symbol.asyncDispose]();
+        await start(variables);
+        listening();
+        load.paused = false;
+        await load.acknowledgedAgain();
+      };
       load.paused = false;
       await load.acknowledgedAgain();
       await Bun.sleep(random() * loadedMsMax);
-      lost += await harm({ disk, database, serving, load });
+      lost += await harm({ disk, database, serving, load, round, restart });
     }
     service = undefined;
     await disk.remount();
     lost += await lostOn(database, load);
-    tell(`round ${++round} of ${rounds}: ${load.acknowledged} acknowledged, ${lost} lost`);
+    tell(`round ${round} of ${rounds}: ${load.acknowledged} acknowledged, ${lost} lost`);
   }
-  if (lost === 0 || control !== undefined) await disk.unmount();
+  if (lost > 0 && !isControl) tell(`the files are in ${disk.copyFiles()}`);
   return { rounds: round, acknowledged: load.acknowledged, lost };
 }
 
@@ -78,7 +112,7 @@ async function lostOn(database: string, load: Clients): Promise<number> {
  * A real ext4 on a disk in memory, whose size has a limit. Not a loop device on a full tmpfs: Linux 6.18 reports a write as done that
  * ran out of space in the middle.
  */
-class Ext4 {
+export class Ext4 implements AsyncDisposable {
   readonly #folder = temporaryFolder();
   readonly #number = readFileSync(`${zram}/hot_add`, "utf8").trim();
   readonly #device = `/dev/zram${this.#number}`;
@@ -86,9 +120,22 @@ class Ext4 {
 
   constructor() {
     mkdirSync(this.path);
-    this.#set("disksize", diskBytes);
-    run("mkfs.ext4", "-q", this.#device);
-    this.#mount();
+    try {
+      this.#set("disksize", diskBytes);
+      run("mkfs.ext4", "-q", this.#device);
+      this.#mount();
+    } catch (error) {
+      writeFileSync(`${zram}/hot_remove`, this.#number);
+      this.#folder[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /** Copies everything that is on it to a folder that stays. */
+  copyFiles(): string {
+    const copy = mkdtempSync(join(tmpdir(), "plant-store-lost-"));
+    cpSync(this.path, copy, { recursive: true });
+    return copy;
   }
 
   /** Shuts the file system down without writing the page cache, like a power loss. */
@@ -116,18 +163,45 @@ class Ext4 {
 
   /** Only what is really on the disk remains. */
   async remount(): Promise<void> {
-    // A process that was just killed may take a moment to close its files.
-    await eventually(() => spawnSync("umount", [this.path]).status === 0, "umount");
-    // Exit code 1 means that errors were corrected.
-    const { status, stdout } = spawnSync("e2fsck", ["-fy", this.#device], { encoding: "utf8" });
-    if ((status ?? 8) > 1) throw new Error(stdout);
+    await this.#unmount();
+    await eventually(() => this.#isRepaired(), "e2fsck");
     this.#mount();
   }
 
-  async unmount(): Promise<void> {
-    await eventually(() => spawnSync("umount", [this.path]).status === 0, "umount");
-    writeFileSync(`${zram}/hot_remove`, this.#number);
+  /** False while the kernel still uses the disk: a process that started meanwhile in a mount namespace of its own has a copy of the mount. */
+  #isRepaired(): boolean {
+    const { status, stdout, stderr } = spawnSync("e2fsck", ["-fy", this.#device], { encoding: "utf8" });
+    // Exit code 1 means that errors were corrected.
+    if ((status ?? 8) > 1) throw new Error(stdout + stderr);
+    return true;
+  }
+
+  /** However the soak ended: a disk that is left takes memory, and the next soak finds zram in use. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      await this.#unmount();
+    } catch {
+      // A process still has a file open there. It is detached now, and gone with that process.
+      spawnSync("umount", ["--lazy", this.path]);
+    }
+    await eventually(() => this.#removeDevice(), "the disk to be removed");
     this.#folder[Symbol.dispose]();
+  }
+
+  // A process that was just killed may take a moment to close its files.
+  #unmount(): Promise<void> {
+    return eventually(() => spawnSync("umount", [this.path]).status === 0, "umount");
+  }
+
+  /** False while the kernel still uses it, which it does for a moment after it was unmounted. */
+  #removeDevice(): boolean {
+    try {
+      writeFileSync(`${zram}/hot_remove`, this.#number);
+      return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "EBUSY") return false;
+      throw error;
+    }
   }
 
   #mount(): void {
