@@ -46,6 +46,18 @@ describe("a data file with a hard link", () => {
     },
   );
 
+  test("is not accepted as it is by a restore through the other name while a service runs", async () => {
+    await using service = await serve(["--database", file], { environment });
+    expect(await create(service.url, 1)).toBe(200);
+    linkSync(file, link);
+    const { code } = await runInProcess(["restore", link, "--replace", "--database", link]);
+    expect(code).toBe(1);
+    expect(await create(service.url, 2)).toBe(200);
+    service.child.kill("SIGTERM");
+    expect((await service.ended()).code).toBe(0);
+    expect(missingIn(file, [1, 2])).toEqual([]);
+  });
+
   test("is refused while a program that does not mark it has it open by the other name", async () => {
     await crashedStore(file, 3, { checkpointed: 3 });
     rmSync(`${file}-wal`);
