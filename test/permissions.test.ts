@@ -183,6 +183,10 @@ describe.skipIf(lacks("root", !isRoot))("what root creates belongs to the owner 
       ["copy", "--from", inFolder("plants.db"), "--to", inFolder("copied.db")],
     ])
       expect([args, (await runInProcess(args)).code]).toEqual([args, 0]);
+    // With a marker, of which the folder with the old files gets a copy.
+    writeMarker(inFolder("plants.db"), "replaced");
+    const replace = ["restore", inFolder("backup.db"), "--replace", ...database];
+    expect((await runInProcess(replace)).code).toBe(0);
     writeMarker(inFolder("restored.db"), "sync-failed");
     expect(ownedByOthers(folder.path)).toEqual([]);
   });
