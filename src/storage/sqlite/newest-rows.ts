@@ -6,8 +6,9 @@ const newestPlants = 1024;
 
 interface NewestPlant {
   readonly seq: bigint;
-  readonly id: bigint;
   readonly isText: bigint;
+  /** Where the index of ids leads. */
+  readonly indexedSeq: bigint | null;
 }
 
 /**
@@ -19,7 +20,7 @@ export function readNewestRows(database: Database): void {
   for (const plant of newestAndOutermost(database)) {
     // Where a page of a long name was lost, SQLite reads zeros.
     if (plant.isText !== 1n) throw new Damage(`the name or the tag of plant ${plant.seq} is not text`);
-    if (seqOf(database, plant.id) !== plant.seq) throw new Damage("its index does not lead to every plant");
+    if (plant.indexedSeq !== plant.seq) throw new Damage("its index does not lead to every plant");
   }
   for (const table of blockTables(database))
     database.query(`SELECT * FROM ${table} ORDER BY rowid DESC LIMIT 1`).all();
@@ -31,15 +32,12 @@ export function readNewestRows(database: Database): void {
 }
 
 function newestAndOutermost(database: Database): readonly NewestPlant[] {
-  const columns = `seq, id, created_at_ms, created_by,
-      instr(name, char(0)) + instr(ifnull(tag, ''), char(0)) = 0 AS isText`;
+  const columns = `seq, created_at_ms, created_by,
+      instr(name, char(0)) + instr(ifnull(tag, ''), char(0)) = 0 AS isText,
+      (SELECT found.seq FROM plants AS found WHERE found.id = plants.id) AS indexedSeq`;
   return [`seq DESC LIMIT ${newestPlants}`, "seq LIMIT 1", "id LIMIT 1", "id DESC LIMIT 1"].flatMap((order) =>
     database.query<NewestPlant, []>(`SELECT ${columns} FROM plants ORDER BY ${order}`).all(),
   );
-}
-
-function seqOf(database: Database, id: bigint): bigint | undefined {
-  return database.query<{ seq: bigint }, [bigint]>("SELECT seq FROM plants WHERE id = ?").get(id)?.seq;
 }
 
 /** Those with one row for each block. A file of 1.0.0 has fewer. */
