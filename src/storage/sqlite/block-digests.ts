@@ -25,7 +25,7 @@ export interface BlockDigest {
   readonly digest: string;
 }
 
-// To write the digest of so much JSON pauses the service for 20 to 50 ms. A block with more has no digest.
+// To write the digest of so much JSON pauses the service for about 50 ms. A block with more has no digest.
 const linesBytesMax = 8_000_000;
 // So much text is read at once, which is faster. As JSON it can be six times as much: a control character becomes \u0001.
 const atOnceBytesMax = 1_000_000;
