@@ -189,6 +189,25 @@ describe("keys of an issuer", () => {
       expect(await admit(await unknown())).toBe("bad-credentials");
     });
 
+    test("continue after a fetch in turns, at most 256 tokens in each", async () => {
+      const { state, keys, pass } = await start([one.jwk]);
+      const responding = Promise.withResolvers<Response>();
+      state.respond = () => responding.promise;
+      const passing = pass(minuteMs);
+      let decided = 0;
+      for (let token = 0; token < 600; token++) void keys.fetchUnknown().then(() => decided++);
+      responding.resolve(Response.json({ keys: [one.jwk] }));
+      await passing;
+      let decidedBefore = 0;
+      let mostInOneTurn = 0;
+      while (decided < 600) {
+        await new Promise((resolve) => setImmediate(resolve));
+        mostInOneTurn = Math.max(mostInOneTurn, decided - decidedBefore);
+        decidedBefore = decided;
+      }
+      expect(mostInOneTurn).toBe(256);
+    });
+
     test("wait for a fetch that runs, and its failure leaves them undecided", async () => {
       const { state, admit, pass } = await start([one.jwk]);
       const responding = Promise.withResolvers<Response>();
