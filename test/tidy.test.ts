@@ -101,14 +101,3 @@ test("no test is skipped, and no work is left for later", () => {
   const all = [...files, ...filesIn("test")].filter(({ path }) => path !== "tidy.test.ts");
   expect(all.filter(({ text }) => left.test(text)).map(({ path }) => path)).toEqual([]);
 });
-
-test("src/ without the console stays small enough to read in a day", () => {
-  const linesMax = 24_000; // Digests of blocks, and the mark of a clean stop.
-  const counted = code.filter(({ module }) => module !== "console");
-  const scripts = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".js") && !name.startsWith("console/"))
-    .map((name) => readFileSync(join(root, "src", name), "utf8"));
-  const texts = [...counted.map(({ text }) => text), ...scripts];
-  const lines = texts.reduce((sum, text) => sum + text.split("\n").length - 1, 0);
-  expect(lines).toBeLessThanOrEqual(linesMax);
-});
