@@ -3,14 +3,14 @@ import { randomBytes } from "node:crypto";
 import type { AuditEntry } from "../src/access/audit.ts";
 import { type Token, TokenProblem } from "../src/access/tokens.ts";
 import { beginning, CursorProblem, type PageRequest } from "../src/plants/plant-archive.ts";
-import type { Arrival } from "../src/plants/plant-store.ts";
+import type { PlantToStore } from "../src/plants/plant-store.ts";
 import { openStore, openTokens } from "../src/storage/open-store.ts";
 import type { Store } from "../src/storage/store.ts";
 import { onEveryEngine } from "./engines.ts";
 import { kindsOf } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
-const arrival = (id: bigint | number, name: string, tag?: string, createdBy = "test"): Arrival => ({
+const arrival = (id: bigint | number, name: string, tag?: string, createdBy = "test"): PlantToStore => ({
   plant: { id: BigInt(id), name, tag },
   createdBy,
 });

@@ -1,10 +1,10 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { Intake, type PendingPlant, type Rejected } from "./intake.ts";
 import {
-  type Arrival,
   type Outcome,
   OutcomeUnknown,
   type PlantStore,
+  type PlantToStore,
   StoreUnavailable,
 } from "./plant-store.ts";
 
@@ -18,7 +18,7 @@ class CuedStore implements PlantStore {
   readonly batches: number[] = [];
   next: () => Promise<void> = async () => {};
 
-  async create(batch: readonly Arrival[]): Promise<Outcome[]> {
+  async create(batch: readonly PlantToStore[]): Promise<Outcome[]> {
     this.batches.push(batch.length);
     await this.next();
     return batch.map(() => created);

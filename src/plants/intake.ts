@@ -1,10 +1,10 @@
-import { type Arrival, type Outcome, type PlantStore, StoreUnavailable } from "./plant-store.ts";
+import { type Outcome, type PlantStore, type PlantToStore, StoreUnavailable } from "./plant-store.ts";
 
-/** Why an arrival was rejected without an outcome. A retry is always safe. */
+/** Why a plant was rejected without an outcome. A retry is always safe. */
 export type Rejected = "too-busy" | "store-unavailable" | "closing";
 
 /** A plant that waits for its outcome. */
-export interface PendingPlant extends Arrival {
+export interface PendingPlant extends PlantToStore {
   /** Called once the outcome is durable, or immediately if the plant is rejected. */
   settle(outcome: Outcome | Rejected): void;
 }
@@ -36,11 +36,11 @@ interface Answered {
 }
 
 // Far above what arrives in one turn of the event loop, small enough not to delay the next batch.
-const batchArrivalsMax = 1000;
+const batchPlantsMax = 1000;
 const probeEveryMs = 500;
 
 /**
- * Group commit: arrivals queue, one transaction stores the whole queue, and one fsync makes it durable. Nothing
+ * Group commit: plants queue, one transaction stores the whole queue, and one fsync makes it durable. Nothing
  * waits on a timer: an idle store commits one plant immediately, a busy one commits hundreds together.
  */
 export class Intake {
@@ -80,7 +80,7 @@ export class Intake {
       setImmediate(() => this.#beginWriting());
     }
     // A full batch gains nothing by waiting, nor does one at the limit: the rest of the turn may be half a second of rejections.
-    if (this.#queue.length >= batchArrivalsMax || this.#pending >= this.#pendingMax) this.#beginWriting();
+    if (this.#queue.length >= batchPlantsMax || this.#pending >= this.#pendingMax) this.#beginWriting();
   }
 
   /** Writes what is queued now, without waiting for the end of the turn. */
@@ -167,7 +167,7 @@ export class Intake {
   }
 
   #nextBatch(): PendingPlant[] {
-    if (this.#queue.length > batchArrivalsMax) return this.#queue.splice(0, batchArrivalsMax);
+    if (this.#queue.length > batchPlantsMax) return this.#queue.splice(0, batchPlantsMax);
     const batch = this.#queue;
     this.#queue = [];
     return batch;

@@ -1,5 +1,5 @@
 import type { NewPlant } from "./plant.ts";
-import type { Arrival } from "./plant-store.ts";
+import type { PlantToStore } from "./plant-store.ts";
 
 /** A plant as it is stored. */
 export interface StoredPlant extends NewPlant {
@@ -9,7 +9,7 @@ export interface StoredPlant extends NewPlant {
 }
 
 /** The plant as one to be stored elsewhere, with its time and sender. */
-export function arrivalOf(plant: StoredPlant): Arrival {
+export function plantToStore(plant: StoredPlant): PlantToStore {
   return { plant, createdBy: plant.createdBy, createdAtMs: plant.createdAtMs };
 }
 

@@ -1,14 +1,14 @@
 import type { NewPlant, PlantField } from "./plant.ts";
 
 /** A plant to be stored, and who sent it. */
-export interface Arrival {
+export interface PlantToStore {
   readonly plant: NewPlant;
   readonly createdBy: string;
   /** Set if the plant is copied from another store and keeps its time. */
   readonly createdAtMs?: number | undefined;
 }
 
-/** The outcome of one arrival. */
+/** What became of one plant of a batch. */
 export type Outcome =
   | { readonly kind: "created" }
   /** The same plant was stored already. */
@@ -28,12 +28,12 @@ export interface PlantStore {
   readonly isStalled: boolean;
 
   /**
-   * Stores the batch in one transaction and returns the outcomes in its order, all durable. Arrivals with the
+   * Stores the batch in one transaction and returns the outcomes in its order, all durable. Plants with the
    * same id are judged in order, so the first wins.
    * @throws StoreUnavailable nothing of the batch is acknowledged; a retry is safe, and may succeed.
    * @throws OutcomeUnknown the batch may or may not be stored; only a restart finds out.
    */
-  create(batch: readonly Arrival[], createdAtMs: number): Promise<readonly Outcome[]>;
+  create(batch: readonly PlantToStore[], createdAtMs: number): Promise<readonly Outcome[]>;
 
   /**
    * Makes a durable write that changes no plant, to find out whether the store accepts writes.

@@ -1,6 +1,6 @@
 import { type AuditEntry, localOrigin } from "../access/audit.ts";
 import type { Token, TokenStore } from "../access/tokens.ts";
-import { arrivalOf, type PlantArchive, pagesOf, type StoredPlant } from "../plants/plant-archive.ts";
+import { type PlantArchive, pagesOf, plantToStore, type StoredPlant } from "../plants/plant-archive.ts";
 import type { Store } from "./store.ts";
 
 export interface CopyCounts {
@@ -27,7 +27,7 @@ export async function copyStore(
 ): Promise<void> {
   await copyTokens(from.tokens, to.tokens, counts);
   for await (const { plants } of pagesOf(from.archive, {}, rowsPerRead)) {
-    const outcomes = await to.plants.create(plants.map(arrivalOf), Date.now());
+    const outcomes = await to.plants.create(plants.map(plantToStore), Date.now());
     for (const [index, outcome] of outcomes.entries()) {
       if (outcome.kind === "created") counts.created++;
       else if (outcome.kind === "replayed") counts.replayed++;

@@ -1,6 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { differingFields, type Plant } from "../../plants/plant.ts";
-import { type Arrival, type Outcome, type PlantStore, StoreUnavailable } from "../../plants/plant-store.ts";
+import {
+  type Outcome,
+  type PlantStore,
+  type PlantToStore,
+  StoreUnavailable,
+} from "../../plants/plant-store.ts";
 import { placeholders, type Row } from "./connection.ts";
 import { type Connections, type Run, retryWaitMs } from "./connections.ts";
 import { mayRetry, maySplit, reasonOf } from "./faults.ts";
@@ -49,7 +54,7 @@ export class PostgresPlants implements PlantStore, Disposable {
   }
 
   /** Normally one statement. */
-  async create(batch: readonly Arrival[], createdAtMs: number): Promise<readonly Outcome[]> {
+  async create(batch: readonly PlantToStore[], createdAtMs: number): Promise<readonly Outcome[]> {
     // Batches that queued while one used up its time are refused immediately.
     if (this.#unavailable !== undefined) throw new StoreUnavailable(this.#unavailable.message);
     try {
@@ -82,7 +87,7 @@ export class PostgresPlants implements PlantStore, Disposable {
   }
 
   /** Halves what is too large for one statement, or has a row that the database rejects, in order, until that row is alone. */
-  async #store(part: readonly Arrival[], clockStartMs: number): Promise<readonly Outcome[]> {
+  async #store(part: readonly PlantToStore[], clockStartMs: number): Promise<readonly Outcome[]> {
     if (part.length === 1 || charactersOf(part) <= charactersMax)
       try {
         // Its own time: a client that follows the store expects a plant to be committed soon after its time.
@@ -133,14 +138,14 @@ export class PostgresPlants implements PlantStore, Disposable {
   }
 }
 
-function charactersOf(part: readonly Arrival[]): number {
+function charactersOf(part: readonly PlantToStore[]): number {
   return part.reduce((sum, { plant: { name, tag } }) => sum + name.length + (tag?.length ?? 0), 0);
 }
 
 /** How a batch is stored on one kind of server. */
 interface PlantStatements {
   /** Inserts those whose id is new, and returns their ids. */
-  insert(run: Run, arrivals: readonly Arrival[], createdAtMs: number): Promise<readonly Row[]>;
+  insert(run: Run, batch: readonly PlantToStore[], createdAtMs: number): Promise<readonly Row[]>;
   /** The stored id, name and tag of ids that were not inserted. What it returns is durable. */
   read(run: Run, ids: readonly bigint[]): Promise<readonly Row[]>;
 }
@@ -163,13 +168,13 @@ const read = {
 
 /** PostgreSQL, CockroachDB and YugabyteDB. */
 const postgresStatements: PlantStatements = {
-  insert: (run, arrivals, createdAtMs) =>
+  insert: (run, batch, createdAtMs) =>
     run(insert, [
-      arrivals.map(({ plant }) => plant.id),
-      arrivals.map(({ plant }) => plant.name),
-      arrivals.map(({ plant }) => plant.tag ?? null),
-      arrivals.map(({ createdBy }) => createdBy),
-      arrivals.map(({ createdAtMs: ownMs }) => ownMs ?? createdAtMs),
+      batch.map(({ plant }) => plant.id),
+      batch.map(({ plant }) => plant.name),
+      batch.map(({ plant }) => plant.tag ?? null),
+      batch.map(({ createdBy }) => createdBy),
+      batch.map(({ createdAtMs: ownMs }) => ownMs ?? createdAtMs),
     ]),
   read: (run, ids) => run(read, [ids]),
 };
@@ -185,15 +190,15 @@ const readUnlocked = {
  * rows by SELECT on one shard only, so the INSERT locks those that exist: DO UPDATE does so even where its condition is false.
  */
 const citusStatements: PlantStatements = {
-  insert: (run, arrivals, createdAtMs) =>
+  insert: (run, batch, createdAtMs) =>
     run(
       {
         text: `INSERT INTO plants (id, name, tag, created_at_ms, created_by)
-               VALUES ${arrivals.map((_, row) => `(${placeholders(columnTypes, row * columnTypes.length + 1)})`).join(", ")}
+               VALUES ${batch.map((_, row) => `(${placeholders(columnTypes, row * columnTypes.length + 1)})`).join(", ")}
                ON CONFLICT (id) DO UPDATE SET tag = plants.tag WHERE false
                RETURNING id`,
       },
-      arrivals.flatMap(({ plant, createdAtMs: ownMs, createdBy }) => [
+      batch.flatMap(({ plant, createdAtMs: ownMs, createdBy }) => [
         plant.id,
         plant.name,
         plant.tag ?? null,
@@ -208,22 +213,22 @@ const citusStatements: PlantStatements = {
 async function insertPlants(
   run: Run,
   isCitus: boolean,
-  batch: readonly Arrival[],
+  batch: readonly PlantToStore[],
   createdAtMs: number,
 ): Promise<Outcome[]> {
   const statements = isCitus ? citusStatements : postgresStatements;
-  const firsts = new Map<bigint, Arrival>();
-  for (const arrival of batch) if (!firsts.has(arrival.plant.id)) firsts.set(arrival.plant.id, arrival);
+  const firsts = new Map<bigint, PlantToStore>();
+  for (const toStore of batch) if (!firsts.has(toStore.plant.id)) firsts.set(toStore.plant.id, toStore);
   // In the order of ids, so that two batches that share some cannot wait for each other.
   let missing = [...firsts.values()].sort((one, other) => (one.plant.id < other.plant.id ? -1 : 1));
-  const inserted = new Set<Arrival>();
+  const inserted = new Set<PlantToStore>();
   const stored = new Map<bigint, Plant>();
   for (let tries = 0; missing.length > 0; tries++) {
     if (tries === readTriesMax) throw new StoreUnavailable("a plant was neither stored nor found");
     for (const [id] of await statements.insert(run, missing, createdAtMs)) {
-      const arrival = firsts.get(BigInt(id ?? "")) as Arrival;
-      inserted.add(arrival);
-      stored.set(arrival.plant.id, arrival.plant);
+      const toStore = firsts.get(BigInt(id ?? "")) as PlantToStore;
+      inserted.add(toStore);
+      stored.set(toStore.plant.id, toStore.plant);
     }
     missing = missing.filter(({ plant }) => !stored.has(plant.id));
     if (missing.length === 0) break;
@@ -233,9 +238,9 @@ async function insertPlants(
       stored.set(BigInt(id ?? ""), { name: name ?? "", tag: tag ?? undefined });
     missing = missing.filter(({ plant }) => !stored.has(plant.id));
   }
-  return batch.map((arrival) => {
-    if (inserted.has(arrival)) return created;
-    const differing = differingFields(arrival.plant, stored.get(arrival.plant.id) as Plant);
+  return batch.map((toStore) => {
+    if (inserted.has(toStore)) return created;
+    const differing = differingFields(toStore.plant, stored.get(toStore.plant.id) as Plant);
     return differing.length === 0 ? replayed : { kind: "conflict", differing };
   });
 }

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../test/harness.ts";
-import type { Arrival } from "../../plants/plant-store.ts";
+import type { PlantToStore } from "../../plants/plant-store.ts";
 import { addMissingDigests, describeEachBlock, storedDigests } from "./block-digests.ts";
 import { BlockSummaries } from "./block-summaries.ts";
 import { checkpoint } from "./connect.ts";
@@ -48,7 +48,7 @@ test("a digest is the SHA-256 of the rows as lines of JSON", async () => {
   const startMs = 1_700_000_000_000;
   // What JSON escapes, what it does not, and letters of one to four bytes.
   const names = ["", 'a "quoted" \\ name', "tab\tline\ncontrol\u0001", "\u007f/'", "é日本🌱"];
-  const arrivals = Array.from({ length: 2100 }, (_, index): Arrival => {
+  const arrivals = Array.from({ length: 2100 }, (_, index): PlantToStore => {
     const id = index % 2 === 0 ? 2n ** 63n - 1n - BigInt(index) : -(2n ** 63n) + BigInt(index);
     const tag = index % 3 === 0 ? undefined : "green";
     return { plant: { id, name: names[index % names.length] ?? "", tag }, createdBy: "test" };

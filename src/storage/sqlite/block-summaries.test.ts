@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../test/harness.ts";
 import type { PageRequest, PlantFilter } from "../../plants/plant-archive.ts";
-import type { Arrival } from "../../plants/plant-store.ts";
+import type { PlantToStore } from "../../plants/plant-store.ts";
 import { BlockSummaries, lastSummarised } from "./block-summaries.ts";
 import { verify } from "./maintenance/verify.ts";
 import { plantQueries } from "./reading/sqlite-archive.ts";
@@ -23,7 +23,7 @@ const senderOf = (id: number) => `sender-${id % 4}`;
 // Ten plants per second by a clock that was a month fast for a while, and was set back later.
 const timeOf = (id: number) =>
   startMs + id * 100 + (id > 900 && id <= 1400 ? 30 * 24 * 60 * minuteMs : id > 2000 ? -minuteMs : 0);
-const arrivalOf = (id: number): Arrival => ({
+const arrivalOf = (id: number): PlantToStore => ({
   plant: { id: BigInt(id), name: nameOf(id), tag: tagOf(id) },
   createdBy: senderOf(id),
   createdAtMs: timeOf(id),

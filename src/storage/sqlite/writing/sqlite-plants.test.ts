@@ -3,13 +3,18 @@ import { expect, test } from "bun:test";
 import { closeSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { post, startTestService, temporaryFolder } from "../../../../test/harness.ts";
-import { type Arrival, type Outcome, OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
+import {
+  type Outcome,
+  OutcomeUnknown,
+  type PlantToStore,
+  StoreUnavailable,
+} from "../../../plants/plant-store.ts";
 import { SqliteStore } from "../sqlite-store.ts";
 import { openWriter } from "./open-writer.ts";
 import { SqlitePlants } from "./sqlite-plants.ts";
 import { Writer } from "./writer.ts";
 
-const arrival = (id: number, name: string): Arrival => ({
+const arrival = (id: number, name: string): PlantToStore => ({
   plant: { id: BigInt(id), name, tag: undefined },
   createdBy: "test",
 });

@@ -1,6 +1,11 @@
 import type { Database, Statement } from "bun:sqlite";
 import { differingFields } from "../../../plants/plant.ts";
-import { type Arrival, type Outcome, OutcomeUnknown, type PlantStore } from "../../../plants/plant-store.ts";
+import {
+  type Outcome,
+  OutcomeUnknown,
+  type PlantStore,
+  type PlantToStore,
+} from "../../../plants/plant-store.ts";
 import { BlockSummaries } from "../block-summaries.ts";
 import { codeOf, readPragma } from "../connect.ts";
 import type { Writer } from "./writer.ts";
@@ -42,9 +47,9 @@ export class SqlitePlants implements PlantStore {
     return this.#writer.isStalled;
   }
 
-  create(batch: readonly Arrival[], nowMs: number): Promise<readonly Outcome[]> {
+  create(batch: readonly PlantToStore[], nowMs: number): Promise<readonly Outcome[]> {
     return this.#writer.transaction(() => {
-      const outcomes = batch.map((arrival) => this.#createOne(arrival, nowMs));
+      const outcomes = batch.map((toStore) => this.#createOne(toStore, nowMs));
       this.#summaries.stored(outcomes.filter((outcome) => outcome === created).length);
       return outcomes;
     }, this.#rolledBack);
@@ -57,9 +62,9 @@ export class SqlitePlants implements PlantStore {
     );
   }
 
-  #createOne(arrival: Arrival, nowMs: number): Outcome {
-    const { plant } = arrival;
-    const inserted = this.#tryInsert(arrival, nowMs);
+  #createOne(toStore: PlantToStore, nowMs: number): Outcome {
+    const { plant } = toStore;
+    const inserted = this.#tryInsert(toStore, nowMs);
     if (inserted === "inserted") return created;
     const stored = this.#select.get(plant.id);
     if (stored === null && inserted !== "exists") return { kind: "failed", reason: inserted.reason };
@@ -72,7 +77,7 @@ export class SqlitePlants implements PlantStore {
    * An index or a trigger of the operator's own may reject a plant. Then SQLite undoes its INSERT alone, and the transaction goes
    * on. After any other error the transaction must not be committed.
    */
-  #tryInsert({ plant, createdBy, createdAtMs: ownMs }: Arrival, nowMs: number): Inserted {
+  #tryInsert({ plant, createdBy, createdAtMs: ownMs }: PlantToStore, nowMs: number): Inserted {
     const { id, name, tag } = plant;
     try {
       const { changes } = this.#insert.run(id, name, tag ?? null, ownMs ?? nowMs, createdBy);
