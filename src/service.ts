@@ -209,7 +209,7 @@ function firstTokenDelivery(config: Config, store: Store, printsFirstToken: bool
 
 /** Before the service listens: otherwise it would refuse every token for a moment. A database that is away is waited for later. */
 async function loadTokens(tokenUpkeep: TokenUpkeep, store: Store): Promise<void> {
-  if (store.opened !== undefined) return;
+  if (store.opening !== undefined) return;
   try {
     await tokenUpkeep.reload();
   } catch (error) {

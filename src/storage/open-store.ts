@@ -47,7 +47,7 @@ export async function openServiceStore(
   };
   const store = PostgresStore.start(database, setting, { ...events, databaseUnavailable });
   try {
-    await Promise.race([store.opened, waiting.promise, sleep(openMsMax, undefined, { ref: false })]);
+    await Promise.race([store.opening, waiting.promise, sleep(openMsMax, undefined, { ref: false })]);
   } catch (error) {
     await store[Symbol.asyncDispose]();
     throw error;
@@ -109,7 +109,7 @@ export async function startOnceOpen<Result>(
   signal: AbortSignal,
 ): Promise<Started<Result>> {
   try {
-    if (store.opened === undefined) return { result: await start(), later: undefined };
+    if (store.opening === undefined) return { result: await start(), later: undefined };
   } catch (error) {
     if (!isUnreachable(store, error)) throw error;
     events.databaseUnavailable(error.message);
@@ -117,7 +117,7 @@ export async function startOnceOpen<Result>(
   const retry = async (): Promise<Result> => {
     for (;;) {
       try {
-        await store.opened;
+        await store.opening;
         const result = await start();
         events.databaseOpened();
         return result;

@@ -14,8 +14,8 @@ export interface Store extends AsyncDisposable {
   readonly lastBackup?: () => Promise<{ readonly atMs: number } | undefined>;
   /** Resolves if the store no longer knows what is durable: the process must end without closing it. */
   readonly failure?: Promise<OutcomeUnknown>;
-  /** Set while its server is unreachable at the start: resolves once it is open, rejects if waiting cannot help. */
-  readonly opened?: Promise<void> | undefined;
+  /** Set from the start until its server was reached: resolves once the store is open, rejects if waiting cannot help. */
+  readonly opening?: Promise<void> | undefined;
 }
 
 /** What a store reports in addition to its results. */

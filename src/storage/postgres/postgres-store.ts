@@ -40,7 +40,7 @@ export class PostgresStore implements Store {
   readonly #reading: Connections;
   readonly #forTokens: Connections;
   readonly #closing = new AbortController();
-  #opened: Promise<void> | undefined;
+  #opening: Promise<void> | undefined;
 
   private constructor(server: Server, readRetryMsMax: number) {
     this.#server = server;
@@ -70,22 +70,22 @@ export class PostgresStore implements Store {
   static start(url: string, options: PostgresOptions, events: OpeningEvents): PostgresStore {
     const store = new PostgresStore(new Server(url, options), serviceReadRetryMsMax);
     store.plants.suspend("the database has not answered yet");
-    const opened = store.#prepare("upgrade", Number.POSITIVE_INFINITY, (reason) => {
+    const prepared = store.#prepare("upgrade", Number.POSITIVE_INFINITY, (reason) => {
       store.plants.suspend(reason);
       events.databaseUnavailable(reason);
     });
-    store.#opened = opened.then((rewriting) => {
+    store.#opening = prepared.then((rewriting) => {
       if (rewriting.length > 0) events.plantsRewritten(rewriting);
-      store.#opened = undefined;
+      store.#opening = undefined;
       store.plants.resume();
     });
     // The service handles it later; until then an unhandled rejection would end the process.
-    store.#opened.catch(() => {});
+    store.#opening.catch(() => {});
     return store;
   }
 
-  get opened(): Promise<void> | undefined {
-    return this.#opened;
+  get opening(): Promise<void> | undefined {
+    return this.#opening;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
