@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Server, token } from "./servers.ts";
+import { type RequestFormat, type Server, token } from "./servers.ts";
 import { median } from "./statistics.ts";
 
 export interface LoadOptions {
@@ -13,12 +13,9 @@ export interface LoadOptions {
 }
 
 /** Where a load goes, and how creates are written there. */
-export interface Target {
+export interface Target extends RequestFormat {
   readonly port: number;
   readonly pid: number;
-  readonly path: string;
-  readonly idField: string;
-  readonly token: string;
 }
 
 /** For load-process.ts. */

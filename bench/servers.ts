@@ -1,7 +1,13 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Target } from "./load.ts";
+
+/** How creates are written for a server. */
+export interface RequestFormat {
+  readonly path: string;
+  readonly idField: string;
+  readonly token: string;
+}
 
 export interface Server extends AsyncDisposable {
   readonly name: string;
@@ -11,7 +17,7 @@ export interface Server extends AsyncDisposable {
   /** From the start of the process to its first 200 to a create. */
   readonly firstAnswerMs: number;
   /** How its creates differ from ours. */
-  readonly requests?: Pick<Target, "path" | "idField" | "token">;
+  readonly requests?: RequestFormat;
 }
 
 export interface StartOptions {
