@@ -153,6 +153,11 @@ describe("retries", () => {
     expect([delaysMs.length, ...new Set(delaysMs)]).toEqual([1030, 0]);
   });
 
+  test("after a rate limit are as many as without it", async () => {
+    const { client } = clientOf([status(429), status(429), status(503), ok], { attemptsMax: 2 });
+    expect(await client.createPlant(plant)).toMatchObject({ name: "a" });
+  });
+
   test("follow an attempt without a response in time", async () => {
     const { client, sent } = clientOf([silent, ok], { timeoutMs: 50 });
     expect(await client.createPlant(plant)).toMatchObject({ name: "a" });

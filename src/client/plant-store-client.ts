@@ -93,7 +93,10 @@ export class PlantStoreClient {
 
   constructor(options: ClientOptions) {
     this.#url = plantsUrl(options.baseUrl);
-    this.#headers = { Authorization: `Bearer ${checked(options.token)}`, "Content-Type": "application/json" };
+    this.#headers = {
+      Authorization: `Bearer ${validToken(options.token)}`,
+      "Content-Type": "application/json",
+    };
     this.#fetch = options.fetch ?? ((url, request) => fetch(url, request));
     this.#limits = limitsOf(options);
   }
@@ -118,22 +121,18 @@ export class PlantStoreClient {
       const result = await this.#attempt(json, signal);
       const { status } = result;
       if (status === 200) return this.#createdPlant(result);
+
+      const isRateLimited = status === tooManyRequests;
+      if (!isRateLimited) failures++;
       const retryAfterMs = status === undefined ? 0 : parseRetryAfterMs(result.headers.get("retry-after"));
       // Jitter of up to half, so that clients that failed together do not retry together.
       const delayMs = retryAfterMs + (backoff * (1 + Math.random())) / 2;
       backoff = Math.min(backoff * 2, backoffMsMax);
-      const isFinal =
-        !isRetryable(status) ||
-        retryAfterMs > retryAfterMsMax ||
-        (status === tooManyRequests
-          ? performance.now() + delayMs > patientUntilMs
-          : ++failures >= attemptsMax);
-      if (!isFinal) await sleep(delayMs, signal);
-      else if (status !== undefined) throw refusal(result);
-      else {
-        const message = `${this.#url} could not be reached in ${attempts} attempt${attempts === 1 ? "" : "s"}: ${result.reason}.`;
-        throw new ServiceUnreachable(message, { cause: result.cause });
-      }
+
+      const isUsedUp = isRateLimited ? performance.now() + delayMs > patientUntilMs : failures >= attemptsMax;
+      if (!isRetryable(status) || retryAfterMs > retryAfterMsMax || isUsedUp)
+        throw this.#failure(result, attempts);
+      await sleep(delayMs, signal);
     }
   }
 
@@ -153,12 +152,12 @@ export class PlantStoreClient {
     const inFlight: { readonly outcome: Promise<PlantOutcome<Item>>; readonly abort: () => void }[] = [];
     let stopReading = () => {};
     const abort = () => {
-      for (const one of inFlight) one.abort();
+      for (const request of inFlight) request.abort();
       stopReading();
     };
     signal?.addEventListener("abort", abort);
     const source = iterate(plants);
-    // It never rejects: while the window is full, nobody awaits it.
+    // The promise never rejects: nobody awaits it while as many requests are in flight as may be.
     const read = () =>
       new Promise<NextItem<Item>>((resolve) => {
         const end = (error: unknown) => resolve({ done: true, error });
@@ -172,18 +171,19 @@ export class PlantStoreClient {
         const [oldest] = inFlight;
         const awaited = [oldest?.outcome, inFlight.length < concurrency ? next : undefined];
         // Whichever is first: the source may wait for an outcome before it goes on.
-        const first = await Promise.race(awaited.filter((one) => one !== undefined));
+        const first = await Promise.race(awaited.filter((promise) => promise !== undefined));
         if ("kind" in first) {
           yield first;
           inFlight.shift();
           continue;
         }
         if (first.done) break;
-        // One for each plant: Node warns when a signal has many listeners.
+        // Each plant has a controller of its own: Node warns when a signal has many listeners.
         const controller = new AbortController();
         if (signal?.aborted) controller.abort(signal.reason);
-        const outcome = this.#outcomeOf(first.value, index++, controller.signal);
-        // Thrown where it is awaited, if it ever is.
+        const outcome = this.#outcomeOf(first.value, index, controller.signal);
+        index++;
+        // Its error is thrown where it is awaited, if it ever is.
         outcome.catch(() => {});
         inFlight.push({ outcome, abort: () => controller.abort(signal?.reason) });
         next = read();
@@ -194,7 +194,7 @@ export class PlantStoreClient {
     } finally {
       signal?.removeEventListener("abort", abort);
       abort();
-      // Not awaited: it may never go on. What it throws from now on concerns nobody.
+      // Not awaited, because the source may never go on. What it throws from now on concerns nobody.
       source.return().catch(() => {});
     }
   }
@@ -244,22 +244,35 @@ export class PlantStoreClient {
     const replayed = headers.get("idempotent-replayed") === "true";
     return tag === undefined ? { name, replayed } : { name, tag, replayed };
   }
+
+  /** The error of an attempt that is not repeated. */
+  #failure(result: Result, attempts: number): ServiceRefused | ServiceUnreachable {
+    if (result.status !== undefined) return refusal(result);
+    const tries = attempts === 1 ? "1 attempt" : `${attempts} attempts`;
+    const message = `${this.#url} could not be reached in ${tries}: ${result.reason}.`;
+    return new ServiceUnreachable(message, { cause: result.cause });
+  }
 }
 
 function plantsUrl(baseUrl: string | URL): string {
   const text = String(baseUrl);
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  const parts = [url?.username, url?.password, url?.search, url?.hash];
-  // Not quoted, since it may contain a password.
-  if (!/^https?:$/.test(url?.protocol ?? "") || parts.some((part) => part !== ""))
+  // The URL is not quoted, since it may contain a password.
+  if (url === undefined || !isPlainHttp(url))
     throw new TypeError(
       "The base URL must be an http or https URL without credentials, query or fragment, such as https://example.org/garden/v1.",
     );
-  return `${url?.origin}${url?.pathname.replace(/\/+$/, "")}/plants`;
+  return `${url.origin}${url.pathname.replace(/\/+$/, "")}/plants`;
 }
 
-// Also for callers without types: a variable that is not set would be sent as the token "undefined".
-function checked(token: unknown): string {
+/** Whether the URL is of http or https, and has only an origin and a path. */
+function isPlainHttp({ protocol, username, password, search, hash }: URL): boolean {
+  const isHttp = protocol === "http:" || protocol === "https:";
+  return isHttp && username === "" && password === "" && search === "" && hash === "";
+}
+
+// Callers without types are checked too: a variable that is not set would be sent as the token "undefined".
+function validToken(token: unknown): string {
   // A line break in a token would add a header.
   if (typeof token !== "string" || !tokenShape.test(token))
     throw new TypeError("The token must be a string of printable ASCII without spaces.");
