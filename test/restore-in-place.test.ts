@@ -16,11 +16,11 @@ import {
 import { dirname, join } from "node:path";
 import { markerFile, readMarker, writeMarker } from "../src/storage/sqlite/failure-marker.ts";
 import { backupRecordFile, readLastBackup, recordBackup } from "../src/storage/sqlite/maintenance/backup.ts";
-import { contentsOf, rebuiltFile } from "../src/storage/sqlite/maintenance/rebuild.ts";
 import { connectReadOnly } from "../src/storage/sqlite/reading/open-read-only.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { readUseWithoutWal } from "../src/storage/sqlite/store-use.ts";
 import { openWriter } from "../src/storage/sqlite/writing/open-writer.ts";
+import { contentsOf, rebuiltFile } from "../src/storage/sqlite/writing/rebuild.ts";
 import { commandLine } from "./command.ts";
 import { crashedStore, emptyingJournal } from "./crashed-store.ts";
 import { startTestService, storedPlants, temporaryFolder } from "./harness.ts";

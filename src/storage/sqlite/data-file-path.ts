@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { accessSync, constants, existsSync, readlinkSync, realpathSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, lstatSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { closeOnError } from "./connect.ts";
 import { asDataFileProblem, DataFileProblem, isDenied } from "./data-file-problem.ts";
@@ -64,6 +64,13 @@ export function refuseFolder(path: string): void {
     throw new DataFileProblem(
       `${path} is a folder; name a file in it, such as ${join(path, "plant-store.db")}.`,
     );
+}
+
+/** @throws DataFileProblem there is something at the path already; `why` says in one sentence what that means. */
+export function refuseExisting(path: string, why: string): void {
+  // A symlink exists, even if its target does not.
+  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined)
+    throw new DataFileProblem(`${path} already exists. ${why}.`);
 }
 
 /**

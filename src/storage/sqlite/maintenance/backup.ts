@@ -3,13 +3,13 @@ import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { noDigest, parseDigest, type StoreDigest } from "../block-digests.ts";
-import { mayWrite, realDataFile } from "../data-file-path.ts";
+import { mayWrite, realDataFile, refuseExisting } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
 import { fileSize, syncDirectory, writeNew } from "../durable-files.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
 import { tryLock } from "../writer-lock.ts";
 import { checksum, checksumFile } from "./checksum.ts";
-import { type CopiedPlants, compareWithSource, copyDataFile, refuseExisting } from "./copy.ts";
+import { type CopiedPlants, compareWithSource, copyDataFile } from "./copy.ts";
 
 export interface BackupFile extends CopiedPlants {
   readonly path: string;

@@ -1,8 +1,9 @@
+import { copyInto, findDamage } from "../reading/copy-and-check.ts";
 import { connectReadOnly } from "../reading/open-read-only.ts";
 import { serveThread } from "../thread.ts";
 import { checkRows } from "./check-rows.ts";
 import { comparePlants } from "./compare-plants.ts";
-import { type CopyCalls, copyInto, findDamage } from "./copy.ts";
+import type { CopyCalls } from "./copy.ts";
 
 const calls: CopyCalls = {
   copy(from, to) {

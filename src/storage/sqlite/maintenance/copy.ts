@@ -1,13 +1,10 @@
-import type { Database } from "bun:sqlite";
 import { linkSync, lstatSync, readSync, renameSync } from "node:fs";
 import { describeEachBlock } from "../block-digests.ts";
 import { lastSeq } from "../block-summaries.ts";
-import { connect } from "../connect.ts";
-import { asDataFileProblem, DataFileProblem, isDamage } from "../data-file-problem.ts";
-import { createEmpty, removeDatabase, syncFile, withFile } from "../durable-files.ts";
-import { refuseJournal } from "../inspect-files.ts";
-import { connectReadOnly, openReadOnly, type ReadOptions } from "../reading/open-read-only.ts";
-import { readUse, writeUse } from "../store-use.ts";
+import { refuseExisting } from "../data-file-path.ts";
+import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
+import { removeDatabase, syncFile, withFile } from "../durable-files.ts";
+import { openReadOnly, type ReadOptions } from "../reading/open-read-only.ts";
 import { Thread } from "../thread.ts";
 import type { CheckedRows } from "./check-rows.ts";
 import type { Comparison } from "./compare-plants.ts";
@@ -33,7 +30,6 @@ export interface CopyCalls {
 /** What a copy is called until it is complete. */
 export const partialEnding = ".partial";
 const sqliteHeader = Buffer.from("SQLite format 3\0");
-const checkCacheKib = 131_072;
 // What a file system without hard links returns, such as FAT or some network file systems.
 const noLinks = ["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP", "EMLINK"];
 
@@ -61,19 +57,6 @@ export async function copyDataFile(
   syncFile(path);
   const copy = unfinished.move();
   return { path, plants, putInPlace: () => putInPlace(path, to), [Symbol.dispose]: () => copy.dispose() };
-}
-
-/** The same on a connection of this thread: for the start, which holds the data file against every other process. */
-export function copyInto(database: Database, to: string): void {
-  createEmpty(to);
-  database.query("VACUUM INTO ?").run(to);
-  markClosed(to);
-}
-
-/** The source may be in use; the copy is complete without a WAL. Whoever asked for it syncs it. */
-function markClosed(copy: string): void {
-  using database = connect(copy, 0);
-  if (readUse(database) === "in use") writeUse(database, "closed");
 }
 
 /** SQLite's integrity check on a thread: what is wrong in a data file, its indexes included. Empty for a sound one. */
@@ -108,32 +91,10 @@ export async function compareWithSource(copy: string, source: string): Promise<C
   return { coveredPlants, digest, matchedPlants, changedBlocks };
 }
 
-/** SQLite's integrity check on this thread. */
-export function findDamage(path: string): readonly string[] {
-  try {
-    refuseJournal(path);
-    using database = connectReadOnly(path);
-    // Each index entry is looked up in its table, which with random ids is a page each, so the cache is large.
-    database.run(`PRAGMA cache_size = -${checkCacheKib}`);
-    const rows = database.query<{ integrity_check: string }, []>("PRAGMA integrity_check(20)").all();
-    return rows.map(({ integrity_check }) => integrity_check).filter((text) => text !== "ok");
-  } catch (error) {
-    if (isDamage(error)) return [error.message];
-    throw error;
-  }
-}
-
 /** @throws DataFileProblem */
 export async function refuseUnsound(copy: string): Promise<void> {
   const [problem] = await checkDatabase(copy);
   if (problem !== undefined) throw new DataFileProblem(`The copy is damaged: ${problem}.`);
-}
-
-/** @throws DataFileProblem */
-export function refuseExisting(path: string, why: string): void {
-  // A symlink exists, even if its target does not.
-  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined)
-    throw new DataFileProblem(`${path} already exists. ${why}.`);
 }
 
 /** Whether it is what an interrupted copy leaves: an empty file, or a SQLite database. */

@@ -12,7 +12,7 @@ import { basename, dirname, join } from "node:path";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import { addMissingDigests } from "../block-digests.ts";
 import { connect, keepWal, lockWaitMsMax } from "../connect.ts";
-import { realDataFile, refuseUnreadable } from "../data-file-path.ts";
+import { realDataFile, refuseExisting, refuseUnreadable } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem, type LostWal } from "../data-file-problem.ts";
 import {
   fileSize,
@@ -30,18 +30,11 @@ import { openReadOnly } from "../reading/open-read-only.ts";
 import { closeRecovered, readUse, writeUse } from "../store-use.ts";
 import { lockForWriting } from "../writer-lock.ts";
 import { openDatabase } from "../writing/open-writer.ts";
+import { contentsOf, finishRebuild, rebuiltFile, replaceByRebuilt } from "../writing/rebuild.ts";
 import { type BackupFile, backupRecordFile, recordBackup } from "./backup.ts";
 import { timeInName } from "./backup-folder.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
-import {
-  type CopiedPlants,
-  compareWithSource,
-  copyDataFile,
-  countPlants,
-  refuseExisting,
-  refuseUnsound,
-} from "./copy.ts";
-import { contentsOf, finishRebuild, rebuiltFile, replaceByRebuilt } from "./rebuild.ts";
+import { type CopiedPlants, compareWithSource, copyDataFile, countPlants, refuseUnsound } from "./copy.ts";
 
 export interface Restored extends BackupFile {
   /** Whether there was a checksum file to compare it with: SQLite's integrity check does not notice a changed value. */

@@ -20,11 +20,11 @@ import { storedPlants, temporaryFolder } from "../../../../test/harness.ts";
 import { openUnmoved } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
 import { type FailureReason, markerFile, readMarker, writeMarker } from "../failure-marker.ts";
-import { copyInto } from "../maintenance/copy.ts";
-import { contentsOf } from "../maintenance/rebuild.ts";
 import { verify } from "../maintenance/verify.ts";
+import { copyInto } from "../reading/copy-and-check.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
 import { openBeside, openWriter } from "./open-writer.ts";
+import { contentsOf } from "./rebuild.ts";
 
 const plants = 60;
 const folder = temporaryFolder();

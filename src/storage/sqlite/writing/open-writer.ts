@@ -20,13 +20,13 @@ import {
   refuseJournal,
   refuseMalformed,
 } from "../inspect-files.ts";
-import { finishRebuild, rebuild } from "../maintenance/rebuild.ts";
 import { checkOwner, migrate, refuseUnmigrated, schemaVersion } from "../migrate.ts";
 import { countNames, refuseMountPoint, refuseOpenElsewhere } from "../other-names.ts";
 import { contentsWithoutWal, foreignWalProblem, refuseForeignWal } from "../reading/open-read-only.ts";
 import { closeBeside, closeRecovered, closeStore, markInUse } from "../store-use.ts";
 import { inspectWal } from "../wal-file.ts";
 import { lockForWriting, tryLock, type WriterLock } from "../writer-lock.ts";
+import { finishRebuild, rebuild } from "./rebuild.ts";
 
 /**
  * To dispose of it is to mark the data file as closed, to close the database and to release the lock.

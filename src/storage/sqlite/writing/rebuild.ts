@@ -9,6 +9,7 @@ import {
   rangeOf,
 } from "../block-digests.ts";
 import { connect, connectImmutable, keepWal } from "../connect.ts";
+import { refuseExisting } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
 import {
   fileSize,
@@ -19,7 +20,7 @@ import {
   withFile,
 } from "../durable-files.ts";
 import { type RebuiltCopy, readRebuiltCopy, removeMarker, writeMarker } from "../failure-marker.ts";
-import { copyInto, findDamage, refuseExisting } from "./copy.ts";
+import { copyInto, findDamage } from "../reading/copy-and-check.ts";
 
 /**
  * Replaces a file whose sync failed by a copy in a new file. The old one cannot be trusted: the kernel marks its pages clean, and
