@@ -79,6 +79,7 @@ describe("plants", () => {
     ["id=9007199254740992", []],
     ["token=preset-access&tag=tree&limit=1", ["39"]],
     ["since=2100-01-01T00:00:00%2B02:00", []],
+    ["since=2100-01-01T09:30", []],
   ];
   test("are filtered, and shown one by one", async () => {
     for (const [query, ids] of filtered)

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
+import { isoSeconds } from "../text/time.ts";
 import type { AuditEntry, Origin } from "./audit.ts";
 import type { Scope } from "./scopes.ts";
 import { findNameProblem } from "./token-name.ts";
@@ -141,7 +142,7 @@ export async function rotateToken(
     expiresAtMs: Math.min(token.expiresAtMs ?? endsAtMs, endsAtMs),
   }));
   const untilMs = Math.max(...ending.map((token) => token.expiresAtMs));
-  const detail = `${describe(minted.token)}; replaces ${idsOf(ending)}, valid until ${isoTime(untilMs)}`;
+  const detail = `${describe(minted.token)}; replaces ${idsOf(ending)}, valid until ${isoSeconds(untilMs)}`;
   const entry = { ...by, atMs: nowMs, action: "token.rotated", subject: name, detail } as const;
   await store.add(minted.token, entry, ending);
   return { ...minted, ending };
@@ -176,7 +177,7 @@ function expiryOf({ lifetimeMs, expiresAtMsMax }: TokenRequest, nowMs: number): 
   const expiresAtMs = nowMs + lifetimeMs;
   if (expiresAtMsMax !== undefined && expiresAtMs > expiresAtMsMax)
     throw new TokenProblem(
-      `A token that you create must expire by ${isoTime(expiresAtMsMax)}. Choose a shorter lifetime, or none to use that time.`,
+      `A token that you create must expire by ${isoSeconds(expiresAtMsMax)}. Choose a shorter lifetime, or none to use that time.`,
     );
   return expiresAtMs;
 }
@@ -194,17 +195,12 @@ async function findLive(store: TokenStore, nameOrId: string, nowMs: number): Pro
 }
 
 function describe({ id, scopes, expiresAtMs }: Token): string {
-  const expiry = expiresAtMs === undefined ? "never expires" : `expires ${isoTime(expiresAtMs)}`;
+  const expiry = expiresAtMs === undefined ? "never expires" : `expires ${isoSeconds(expiresAtMs)}`;
   return `${id}: ${scopes.join(", ")}; ${expiry}`;
 }
 
 function idsOf(tokens: readonly Token[]): string {
   return tokens.map(({ id }) => id).join(", ");
-}
-
-/** To the second, as people read it. */
-export function isoTime(atMs: number): string {
-  return new Date(atMs).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
 const prefix = "pst_";

@@ -5,6 +5,7 @@ import { presentPlant } from "../files/export-formats.ts";
 import { parseInt64 } from "../plants/int64.ts";
 import { type PlantFilter, pagesOf, type StoredPlant } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
+import { isoSeconds, parseTimeMs } from "../text/time.ts";
 import { parseFlag } from "./arguments.ts";
 import { type Arguments, type Command, type Flag, jsonFlag } from "./command.ts";
 import { lostWalWarning } from "./local-files.ts";
@@ -117,8 +118,8 @@ export function parseFilter(args: Arguments): PlantFilter {
     tag: args.value("tag"),
     namePart: args.value("name") || undefined,
     createdBy: args.value("token"),
-    sinceMs: parseFlag(args, "since", parseTimeMs),
-    untilMs: parseFlag(args, "until", parseTimeMs),
+    sinceMs: parseFlag(args, "since", parseTime),
+    untilMs: parseFlag(args, "until", parseTime),
   };
 }
 
@@ -134,7 +135,7 @@ function entryCells(entry: AuditEntry): string[] {
 }
 
 function cells({ id, name, tag, createdAtMs, createdBy }: StoredPlant): string[] {
-  const stored = new Date(createdAtMs).toISOString().replace(/\.\d+Z$/, "Z");
+  const stored = isoSeconds(createdAtMs);
   return [
     String(id),
     escapeInvisible(name, nameColumnsMax),
@@ -162,10 +163,8 @@ function parseId(text: string): bigint {
   );
 }
 
-function parseTimeMs(text: string): number {
-  const [whole, time, zone] = /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2})?)?$/.exec(text) ?? [];
-  // Everything that is printed is in UTC, so what is typed without a zone is too.
-  const timeMs = Date.parse(`${whole}${time !== undefined && zone === undefined ? "Z" : ""}`);
-  if (Number.isNaN(timeMs)) throw new InvalidValue("must be a time, such as 2026-11-15 or 2026-11-15T09:30Z");
+function parseTime(text: string): number {
+  const timeMs = parseTimeMs(text);
+  if (timeMs === undefined) throw new InvalidValue("must be a time, such as 2026-11-15 or 2026-11-15T09:30Z");
   return timeMs;
 }

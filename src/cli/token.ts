@@ -2,7 +2,6 @@ import { localOrigin } from "../access/audit.ts";
 import { scopes } from "../access/scopes.ts";
 import {
   createToken,
-  isoTime,
   type Minted,
   revokeTokens,
   rotateToken,
@@ -12,6 +11,7 @@ import {
 import { readConfig } from "../config/read-config.ts";
 import { eitherOf, parseChoice, parseDuration } from "../config/values.ts";
 import { openArchive, openTokens } from "../storage/open-store.ts";
+import { isoSeconds } from "../text/time.ts";
 import { parseFlag, parseFlags, wrongUsage } from "./arguments.ts";
 import { type Arguments, type Command, jsonFlag } from "./command.ts";
 import { noteOfNewFile } from "./local-files.ts";
@@ -105,7 +105,7 @@ export const tokenRotate: Command = {
     const { tokens } = opened;
     const rotated = await rotateToken(tokens, args.positional, { overlapMs }, localOrigin(), Date.now());
     const untilMs = Math.max(...rotated.ending.map(({ expiresAtMs }) => expiresAtMs));
-    printSecret(rotated, `The old secret is valid until ${isoTime(untilMs)}.\n`, args, terminal);
+    printSecret(rotated, `The old secret is valid until ${isoSeconds(untilMs)}.\n`, args, terminal);
     return 0;
   },
 };
@@ -113,7 +113,7 @@ export const tokenRotate: Command = {
 // Only the secret goes to standard output, for `TOKEN=$(plant-store token create …)`.
 function printSecret({ token, secret }: Minted, note: string, args: Arguments, terminal: Terminal): void {
   if (args.has("json")) return printJson(terminal, { ...presentToken(token), secret });
-  const expiry = token.expiresAtMs === undefined ? "" : ` until ${isoTime(token.expiresAtMs)}`;
+  const expiry = token.expiresAtMs === undefined ? "" : ` until ${isoSeconds(token.expiresAtMs)}`;
   terminal.note(
     `Token ${token.name} (${token.id}) allows ${token.scopes.join(" and ")}${expiry}.\n${note}` +
       "Save the secret now; it is not shown again:\n",
@@ -122,12 +122,12 @@ function printSecret({ token, secret }: Minted, note: string, args: Arguments, t
 }
 
 function presentToken(token: Token) {
-  const time = (ms: number | undefined) => (ms === undefined ? null : isoTime(ms));
+  const time = (ms: number | undefined) => (ms === undefined ? null : isoSeconds(ms));
   return {
     id: token.id,
     name: token.name,
     scopes: token.scopes,
-    createdAt: isoTime(token.createdAtMs),
+    createdAt: isoSeconds(token.createdAtMs),
     expiresAt: time(token.expiresAtMs),
     revokedAt: time(token.revokedAtMs),
     createdBy: token.createdBy,

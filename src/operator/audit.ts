@@ -4,7 +4,8 @@ import { RateLimit } from "../access/rate-limit.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
-import { isoTime, orWrongParameter, readCount, readQuery, readText } from "./parameters.ts";
+import { isoTime } from "../text/time.ts";
+import { orWrongParameter, readCount, readQuery, readText } from "./parameters.ts";
 
 const limitDefault = 100;
 const limitMax = 1000;

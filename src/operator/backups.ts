@@ -4,10 +4,11 @@ import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { requestIds } from "../http/request-log.ts";
 import { type Route, route } from "../http/route.ts";
+import { isoTime } from "../text/time.ts";
 import type { ActionRecorder } from "./audit.ts";
 import { Downloads, sendFile } from "./downloads.ts";
 import type { Backup, BackupDigest, BackupStore, OperatorParts } from "./operator-parts.ts";
-import { isoTime, readBody, wrong } from "./parameters.ts";
+import { readBody, wrong } from "./parameters.ts";
 
 type BackupParts = Pick<OperatorParts, "backupStore" | "gate" | "events">;
 

@@ -3,10 +3,11 @@ import { scopes } from "../access/scopes.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
+import { isoTime } from "../text/time.ts";
 import type { ActionRecorder } from "./audit.ts";
 import { bundleConsole, type ConsoleFile } from "./console-bundle.ts";
 import type { OperatorParts } from "./operator-parts.ts";
-import { isoTime, readBody } from "./parameters.ts";
+import { readBody } from "./parameters.ts";
 import { latestExpiryMs } from "./tokens.ts";
 
 type SignInParts = Pick<OperatorParts, "publicUrl" | "oidc" | "providerKeys">;

@@ -5,8 +5,8 @@ import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { Counters } from "../telemetry/counters.ts";
+import { isoTime } from "../text/time.ts";
 import type { OperatorParts } from "./operator-parts.ts";
-import { isoTime } from "./parameters.ts";
 
 type OverviewParts = Pick<
   OperatorParts,

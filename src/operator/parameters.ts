@@ -4,6 +4,7 @@ import { HttpError } from "../http/http-error.ts";
 import { parseInt64 } from "../plants/int64.ts";
 import { parseMembers } from "../plants/json-body.ts";
 import { CursorProblem, type PlantFilter } from "../plants/plant-archive.ts";
+import { parseTimeMs } from "../text/time.ts";
 
 /** Parameters or fields by name, as they were sent. */
 export type Values = Readonly<Record<string, unknown>>;
@@ -116,10 +117,8 @@ function readNamePart(value: string | undefined): string | undefined {
 
 function readTime(name: string, value: string | undefined): number | undefined {
   if (value === undefined) return undefined;
-  const timeMs = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/.test(value)
-    ? Date.parse(value)
-    : Number.NaN;
-  if (Number.isNaN(timeMs))
+  const timeMs = parseTimeMs(value);
+  if (timeMs === undefined)
     throw wrong(`Parameter "${name}" must be a time such as 2026-11-15T09:30:00Z, but is ${quote(value)}.`);
   return timeMs;
 }
@@ -132,11 +131,6 @@ export async function orWrongParameter<Result>(work: Promise<Result>): Promise<R
     if (error instanceof TokenProblem || error instanceof CursorProblem) throw wrong(error.message);
     throw error;
   }
-}
-
-/** A time as responses have it. */
-export function isoTime(timeMs: number | undefined): string | undefined {
-  return timeMs === undefined ? undefined : new Date(timeMs).toISOString();
 }
 
 function quote(value: string): string {

@@ -14,8 +14,9 @@ import {
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
+import { isoTime } from "../text/time.ts";
 import type { OperatorParts } from "./operator-parts.ts";
-import { isoTime, orWrongParameter, readBody, readText, type Values, wrong } from "./parameters.ts";
+import { orWrongParameter, readBody, readText, type Values, wrong } from "./parameters.ts";
 
 type TokenParts = Pick<OperatorParts, "tokens" | "tokenUpkeep">;
 

@@ -4,7 +4,7 @@ import { Button, Field } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
 import { Popover } from "../parts/popover.tsx";
-import { isFiltered, isoTime, noFilter, type PlantFilter } from "./plant-filter.ts";
+import { isFiltered, noFilter, type PlantFilter, toUtc } from "./plant-filter.ts";
 
 interface FiltersProps {
   readonly filter: PlantFilter;
@@ -105,7 +105,7 @@ function FilterForm({ filter, onApply }: FilterFormProps) {
         event.preventDefault();
         const data = new FormData(event.currentTarget);
         const read = (name: string): string => String(data.get(name));
-        const times = { since: isoTime(read("since")), until: isoTime(read("until")) };
+        const times = { since: toUtc(read("since")), until: toUtc(read("until")) };
         onApply({ tag: read("tag"), id: read("id").trim(), token: read("token"), ...times });
       }}
     >

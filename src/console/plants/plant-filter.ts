@@ -16,12 +16,12 @@ const textKeys = Object.keys(noFilter) as readonly (keyof typeof noFilter)[];
 
 export function readFilter(query: URLSearchParams): PlantFilter {
   const read = Object.fromEntries(textKeys.map((key) => [key, query.get(key) ?? ""])) as typeof noFilter;
-  const times = { since: isoTime(read.since), until: isoTime(read.until) };
+  const times = { since: toUtc(read.since), until: toUtc(read.until) };
   return { ...read, ...times, order: query.get("order") === "oldest" ? "oldest" : "newest" };
 }
 
-/** The time as the operator API has it; empty if it is none. */
-export function isoTime(text: string): string {
+/** A time of the browser's time zone, unless it names another, as the operator API has it; empty if it is none. */
+export function toUtc(text: string): string {
   const time = new Date(text);
   return Number.isNaN(time.getTime()) ? "" : time.toISOString();
 }

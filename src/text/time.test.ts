@@ -1,0 +1,40 @@
+import { expect, test } from "bun:test";
+import { isoSeconds, isoTime, parseTimeMs } from "./time.ts";
+
+test.each([
+  ["2026-11-15", "2026-11-15T00:00:00.000Z"],
+  ["2026-11-15T09:30", "2026-11-15T09:30:00.000Z"],
+  ["2026-11-15T09:30Z", "2026-11-15T09:30:00.000Z"],
+  ["2026-11-15T09:30:15", "2026-11-15T09:30:15.000Z"],
+  ["2026-11-15T09:30:15.250", "2026-11-15T09:30:15.250Z"],
+  ["2026-11-15T09:30:15.250Z", "2026-11-15T09:30:15.250Z"],
+  ["2026-11-15T09:30+02:00", "2026-11-15T07:30:00.000Z"],
+  ["2026-11-15T09:30-02:00", "2026-11-15T11:30:00.000Z"],
+])("the time %p is %p", (text, time) => {
+  const timeMs = parseTimeMs(text);
+  expect(isoTime(timeMs)).toBe(time);
+});
+
+test.each([
+  "",
+  "soon",
+  "2026",
+  "2026-11",
+  "2026-13-01",
+  "2026-11-15T",
+  "2026-11-15T25:00",
+  "2026-11-15 09:30",
+  "2026-11-15T09:30 Z",
+  "15 Nov 2026",
+  "1763190000000",
+])("%p is not a time", (text) => {
+  expect(parseTimeMs(text)).toBeUndefined();
+});
+
+test("no time has no text", () => {
+  expect(isoTime(undefined)).toBeUndefined();
+});
+
+test("a time for people has no milliseconds", () => {
+  expect(isoSeconds(Date.UTC(2026, 10, 15, 9, 30, 15, 250))).toBe("2026-11-15T09:30:15Z");
+});

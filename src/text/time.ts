@@ -1,0 +1,27 @@
+// Every time that is printed or sent is ISO 8601 in UTC.
+
+/** The time to the millisecond, as JSON has it. */
+export function isoTime(timeMs: number): string;
+export function isoTime(timeMs: number | undefined): string | undefined;
+export function isoTime(timeMs: number | undefined): string | undefined {
+  return timeMs === undefined ? undefined : new Date(timeMs).toISOString();
+}
+
+/** The time to the second, as people read it. */
+export function isoSeconds(timeMs: number): string {
+  return new Date(timeMs).toISOString().replace(/\.\d+Z$/, "Z");
+}
+
+/**
+ * Reads a time that someone typed, such as `2026-11-15` or `2026-11-15T09:30`; undefined if it is none. Without an offset it is
+ * in UTC, as everything that is printed is.
+ */
+export function parseTimeMs(text: string): number | undefined {
+  const match = /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2})?)?$/.exec(text);
+  if (match === null) return undefined;
+  const [, timeOfDay, offset] = match;
+  // ECMAScript reads a time of day without an offset as local time, and a date alone as UTC.
+  const isLocal = timeOfDay !== undefined && offset === undefined;
+  const timeMs = Date.parse(isLocal ? `${text}Z` : text);
+  return Number.isNaN(timeMs) ? undefined : timeMs;
+}
