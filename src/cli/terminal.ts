@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import { jsonText } from "../plants/json-text.ts";
+import { jsonText } from "../text/json-text.ts";
 
 const redrawMs = 100;
 const clearLine = "\r\u001b[2K";

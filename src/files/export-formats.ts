@@ -1,5 +1,5 @@
-import { jsonText } from "../plants/json-text.ts";
 import type { StoredPlant } from "../plants/plant-archive.ts";
+import { jsonText } from "../text/json-text.ts";
 
 /** How an export is written, one row per plant, such that `plant-store import` reads back exactly what was exported. */
 export interface ExportFormat {

@@ -1,9 +1,9 @@
 import type { Caller, Denied, Gate } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
-import { jsonText } from "../plants/json-text.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import { Refusal } from "../plants/refusals.ts";
 import type { RequestOutcome } from "../telemetry/counters.ts";
+import { jsonText } from "../text/json-text.ts";
 import type { ClientAddresses } from "./client-address.ts";
 import type { Cors } from "./cors.ts";
 import { catalogue, type ErrorKind, outcomeOf, statusOf } from "./error-catalogue.ts";

@@ -1,3 +1,5 @@
+import { jsonText } from "../text/json-text.ts";
+
 const levels = ["debug", "info", "warn", "error"] as const;
 export type Level = (typeof levels)[number];
 /**
@@ -63,12 +65,4 @@ function prettyLine(colour: boolean, ...[level, message, fields]: Entry): string
 function formatValue(value: Fields[FieldName]): string {
   const text = String(value);
   return /^[\x21-\x7e]+$/.test(text) && !/["=]/.test(text) ? text : jsonText(text);
-}
-
-// JSON.stringify leaves U+007F to U+009F, which terminals interpret.
-function jsonText(value: string | Fields): string {
-  return JSON.stringify(value).replace(
-    /[\x7f-\x9f]/g,
-    (control) => `\\u00${control.charCodeAt(0).toString(16)}`,
-  );
 }
