@@ -72,6 +72,36 @@ test.each([1, 2, 50, 99])("a hole at frame %d is noticed", (first) => {
   expect(store.before()).toBe("WAL");
 });
 
+test("a frame of another page is noticed", () => {
+  const file = openSync(`${store.path}-wal`, "r+");
+  const firstByteOfPageNumber = 32 + 49 * frameBytes;
+  writeSync(file, Buffer.from([255]), 0, 1, firstByteOfPageNumber);
+  expect(store.before()).toBe("WAL");
+});
+
+test("a frame of another WAL is noticed", () => {
+  const file = openSync(`${store.path}-wal`, "r+");
+  const salts = 32 + 49 * frameBytes + 8;
+  writeSync(file, Buffer.alloc(8), 0, 8, salts);
+  expect(store.before()).toBe("WAL");
+});
+
+test("a hole in a frame that a later one of its page replaces is not looked at", () => {
+  store.database.run("UPDATE plants SET created_by = 'first' WHERE seq = 100");
+  const replaced = statSync(`${store.path}-wal`).size;
+  store.database.run("UPDATE plants SET created_by = 'later' WHERE seq = 100");
+  zeroFrames((replaced - 32) / frameBytes, 1);
+  expect(store.before()).toBeUndefined();
+});
+
+// The index has the page numbers of the first 4,062 frames in its first block.
+test.each([4062, 4063])("a hole at frame %d of a long WAL is noticed", (frame) => {
+  store.write(5000);
+  expect(store.before()).toBeUndefined();
+  zeroFrames(frame, 1);
+  expect(store.before()).toBe("WAL");
+});
+
 test("a hole in frames that the data file already has is not looked at", () => {
   store.checkpoint();
   zeroFrames(50, 1);

@@ -1,6 +1,6 @@
 import { fstatSync, readSync } from "node:fs";
 import { frameHeaderBytes, walHeaderBytes } from "../wal-file.ts";
-import { pageBytes, readAt, readWalIndex, type WalIndex } from "./wal-index.ts";
+import { lastFrames, pageBytes, readAt, readWalIndex, type WalIndex } from "./wal-index.ts";
 
 /** Handles to the files of an open database, which stay open: closing one would drop SQLite's POSIX locks in this process. */
 export interface OpenFiles {
@@ -19,9 +19,9 @@ const attemptsMax = 10;
  * Finds out, around a checkpoint, whether another program has shortened or zeroed one of the files: the checkpoint would write what it
  * finds in the WAL into the data file, and the WAL would restart.
  *
- * Every frame that is about to be written must have the WAL's salts. One in a hole does not: a hole of a page or more hits the header
- * of a frame, and a writer that appends after a truncation leaves a hole. (The checksums of all frames would find every change, but at
- * 319 MB/s; this takes 2 µs for each frame.)
+ * Every frame that is about to be written, the last one of each page, must have the WAL's salts and the page's number. One in a hole
+ * has neither: a hole of a page or more hits the header of a frame, and a writer that appends after a truncation leaves a hole. (The
+ * checksums of all frames would find every change, but at 319 MB/s; this takes 2 µs for each page.)
  *
  * A data file that is truncated just before the checkpoint is as long as it should be afterwards. What was cut off and not written
  * again then reads as zeros. So one page is compared: the last one of those that the checkpoint does not write.
@@ -57,8 +57,8 @@ export class CheckpointCheck {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const index = readWalIndex(this.#files.shm);
       if (index === undefined) continue;
-      const written = pagesOfFrames(this.#files.wal, index);
-      if (written !== undefined) {
+      const written = lastFrames(this.#files.shm, index.backfilled, index.frames);
+      if (areIntact(this.#files.wal, index, written)) {
         this.#unwritten = this.#lastUnwritten(index, written);
         break;
       }
@@ -84,8 +84,8 @@ export class CheckpointCheck {
     return size < this.#dataBytes && !isWhole(readAt(this.#files.data, 32, 0), size);
   }
 
-  /** The last page that is in the data file and not in one of those frames, unless it is all zeros. */
-  #lastUnwritten(index: WalIndex, written: ReadonlySet<number>) {
+  /** The last page that is in the data file and has none of those frames, unless it is all zeros. */
+  #lastUnwritten(index: WalIndex, written: ReadonlyMap<number, number>) {
     let page = Math.min(Math.floor(this.#dataBytes / index.pageBytes), index.pages);
     while (written.has(page)) page--;
     if (page < 1) return undefined;
@@ -100,17 +100,20 @@ export function isWhole(header: Buffer, bytes: number): boolean {
   return bytes === header.readUInt32BE(28) * pageBytes(header.readUInt16BE(16));
 }
 
-/** The pages that the next checkpoint writes; undefined if a frame is not of this WAL. */
-function pagesOfFrames(wal: number, { frames, backfilled, pageBytes, salts }: WalIndex) {
-  const pages = new Set<number>();
+/** Whether each of these frames is of this WAL, and of that page. */
+function areIntact(
+  wal: number,
+  { pageBytes, salts }: WalIndex,
+  frames: ReadonlyMap<number, number>,
+): boolean {
   const header = Buffer.alloc(frameHeaderBytes);
-  for (let frame = backfilled; frame < frames; frame++) {
-    const at = walHeaderBytes + frame * (frameHeaderBytes + pageBytes);
+  for (const [page, frame] of frames) {
+    const at = walHeaderBytes + (frame - 1) * (frameHeaderBytes + pageBytes);
     const read = readSync(wal, header, 0, frameHeaderBytes, at);
-    if (read < frameHeaderBytes || header.compare(salts, 0, salts.length, 8, 16) !== 0) return undefined;
-    pages.add(header.readUInt32BE(0));
+    if (read < frameHeaderBytes || header.readUInt32BE(0) !== page) return false;
+    if (header.compare(salts, 0, salts.length, 8, 16) !== 0) return false;
   }
-  return pages;
+  return true;
 }
 
 function isUnchanged(index: WalIndex, again: WalIndex | undefined): boolean {

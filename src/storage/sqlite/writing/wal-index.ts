@@ -4,6 +4,10 @@ import { readSync } from "node:fs";
 const headerBytes = 48;
 // The header twice, then what checkpoints have done.
 const indexBytes = 2 * headerBytes + 40;
+// After it come the page numbers of all frames, in order, four bytes each: the first half of every block of the file. The other
+// half is a hash table of them.
+const blockBytes = 32_768;
+const pageNumbersPerBlock = 4096;
 
 /** What SQLite's connections, of every process, agree on in the -shm file. */
 export interface WalIndex {
@@ -35,6 +39,22 @@ export function readWalIndex(shm: number): WalIndex | undefined {
     backfilled: bytes.readUInt32LE(96),
     backfilling: bytes.readUInt32LE(128),
   };
+}
+
+/** The last frame of each page among the frames after `after`, up to `upTo`; frames are counted from 1. */
+export function lastFrames(shm: number, after: number, upTo: number): ReadonlyMap<number, number> {
+  const frames = new Map<number, number>();
+  let block: Buffer | undefined;
+  for (let frame = after + 1; frame <= upTo; frame++) {
+    const position = frame - 1 + indexBytes / 4;
+    const inBlock = position % pageNumbersPerBlock;
+    if (block === undefined || inBlock === 0) {
+      const at = Math.floor(position / pageNumbersPerBlock) * blockBytes;
+      block = readAt(shm, pageNumbersPerBlock * 4, at);
+    }
+    frames.set(block.readUInt32LE(inBlock * 4), frame);
+  }
+  return frames;
 }
 
 /** Stored in two bytes. */
