@@ -103,7 +103,7 @@ export class DigestReader {
       `SELECT sum(octet_length(name) + ifnull(octet_length(tag), 0) + octet_length(created_by)) AS bytes ${inRange}`,
     );
     this.#lines = database.query(
-      `SELECT count(*) AS plants, CAST(group_concat(${line}, char(10)) AS BLOB) AS lines ${inRange}`,
+      `SELECT count(*) AS plants, CAST(group_concat(${line}, '\n') AS BLOB) AS lines ${inRange}`,
     );
     this.#line = database.query(`SELECT CAST(${line} AS BLOB) AS line ${inRange} ORDER BY seq`);
     this.#next = database.query("SELECT seq FROM plants WHERE seq > ? ORDER BY seq LIMIT 1");
