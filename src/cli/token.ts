@@ -65,7 +65,7 @@ export const tokenList: Command = {
   async run(args, terminal) {
     await using opened = await openArchive(readConfig(args.sources));
     const all = await opened.tokens.all();
-    if (args.has("json")) printJson(terminal, all.map(presentToken));
+    if (args.has("json")) printJson(terminal, all.map(tokenAsJson));
     else if (all.length === 0)
       terminal.note("No tokens yet. To create one: plant-store token create --name NAME\n");
     else terminal.out(`${formatColumns([listHeader, ...all.map(cells)])}\n`);
@@ -83,7 +83,7 @@ export const tokenRevoke: Command = {
   async run(args, terminal) {
     await using opened = await openTokens(readConfig(args.sources), { create: false });
     const revoked = await revokeTokens(opened.tokens, args.positional, localOrigin(), Date.now());
-    if (args.has("json")) printJson(terminal, revoked.map(presentToken));
+    if (args.has("json")) printJson(terminal, revoked.map(tokenAsJson));
     else terminal.note(`Revoked ${revoked.map(({ id, name }) => `${name} (${id})`).join(", ")}.\n`);
     return 0;
   },
@@ -112,7 +112,7 @@ export const tokenRotate: Command = {
 
 // Only the secret goes to standard output, for `TOKEN=$(plant-store token create …)`.
 function printSecret({ token, secret }: Minted, note: string, args: Arguments, terminal: Terminal): void {
-  if (args.has("json")) return printJson(terminal, { ...presentToken(token), secret });
+  if (args.has("json")) return printJson(terminal, { ...tokenAsJson(token), secret });
   const expiry = token.expiresAtMs === undefined ? "" : ` until ${isoSeconds(token.expiresAtMs)}`;
   terminal.note(
     `Token ${token.name} (${token.id}) allows ${token.scopes.join(" and ")}${expiry}.\n${note}` +
@@ -121,7 +121,8 @@ function printSecret({ token, secret }: Minted, note: string, args: Arguments, t
   terminal.out(`${secret}\n`);
 }
 
-function presentToken(token: Token) {
+/** What `--json` prints: null where the console's API has no member. */
+function tokenAsJson(token: Token) {
   const time = (ms: number | undefined) => (ms === undefined ? null : isoSeconds(ms));
   return {
     id: token.id,
@@ -137,7 +138,7 @@ function presentToken(token: Token) {
 }
 
 function cells(token: Token): string[] {
-  const shown = presentToken(token);
+  const shown = tokenAsJson(token);
   const state = shown.state === "live" && shown.expiresAt !== null ? "live until" : shown.state;
   return [
     shown.id,
