@@ -1,8 +1,8 @@
 import { expect, spyOn, test } from "bun:test";
 import { eventually } from "../../../test/harness.ts";
 import { emptyResponse, TestWire, type WireClient } from "../../../test/wire.ts";
+import type { ClosedAtLimit } from "../../telemetry/counters.ts";
 import { Connection } from "./connection.ts";
-import type { LimitReason } from "./connection-limit.ts";
 import type { Head } from "./head.ts";
 
 const attacker = "127.0.0.2";
@@ -23,7 +23,7 @@ function handle(connection: Connection, head: Head): void {
 
 /** A server with a limit of eight connections, two of which strangers may hold; its clients by name. */
 class Limited implements AsyncDisposable {
-  readonly reasons: LimitReason[] = [];
+  readonly reasons: ClosedAtLimit[] = [];
   /** How much time passes after each new connection. */
   secondsBetween = 0.5;
   readonly wire = new TestWire(handle, {

@@ -1,3 +1,4 @@
+import type { ClosedAtLimit } from "../../telemetry/counters.ts";
 import type { CoarseClock, ConnectionState } from "./connection-state.ts";
 import { LongestWaiting, type Waiting, type WaitingSince } from "./longest-waiting.ts";
 import { type PossibleStranger, Strangers } from "./strangers.ts";
@@ -8,12 +9,9 @@ export interface LimitedConnection extends PossibleStranger {
   close(): void;
 }
 
-/** Why a connection was closed for a new one. `idle` is also the new one itself, if no other may be closed. */
-export type LimitReason = "stranger" | "slow" | "idle";
-
 interface Victim {
   readonly connection: LimitedConnection;
-  readonly reason: LimitReason;
+  readonly reason: ClosedAtLimit;
 }
 
 // As OpenSSH's MaxStartups: those who have not shown valid credentials may have this share of the connections, not all of them.
@@ -36,7 +34,7 @@ export class ConnectionLimit {
   readonly #strangersMax: number;
   readonly #connections: ReadonlySet<LimitedConnection>;
   readonly #clock: CoarseClock;
-  readonly #onClosed: (reason: LimitReason) => void;
+  readonly #onClosed: (reason: ClosedAtLimit) => void;
   readonly #strangers: Strangers<LimitedConnection>;
   readonly #idle: LongestWaiting<LimitedConnection>;
   readonly #arriving: LongestWaiting<LimitedConnection>;
@@ -48,7 +46,7 @@ export class ConnectionLimit {
     connectionsMax: number,
     connections: ReadonlySet<LimitedConnection>,
     clock: CoarseClock,
-    onClosed: (reason: LimitReason) => void,
+    onClosed: (reason: ClosedAtLimit) => void,
   ) {
     const strangersMax = Math.max(1, Math.floor(connectionsMax / strangersOneIn));
     const arrivingSince: WaitingSince<LimitedConnection> = ({ state }) => state.arrivingSinceMs;

@@ -1,8 +1,9 @@
 import { constants } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Socket, TCPSocketListener } from "bun";
+import type { ClosedAtLimit } from "../../telemetry/counters.ts";
 import { Connection, type RequestHandler, type ServerParts, type WireLimits } from "./connection.ts";
-import { ConnectionLimit, type LimitReason } from "./connection-limit.ts";
+import { ConnectionLimit } from "./connection-limit.ts";
 import type { CoarseClock } from "./connection-state.ts";
 import { Turns } from "./turns.ts";
 
@@ -20,7 +21,7 @@ export interface WireServerOptions extends WireLimits {
   readonly tls?: TlsMaterial | undefined;
   /** With one more than this, one is closed; `ConnectionLimit` chooses which. */
   readonly connectionsMax: number;
-  readonly onLimitReached?: (reason: LimitReason) => void;
+  readonly onLimitReached?: (reason: ClosedAtLimit) => void;
   /** Called with the number of open connections whenever it changes. */
   readonly onConnections?: (open: number) => void;
   /** A monotonic clock in milliseconds; by default the platform's. */
