@@ -2,8 +2,9 @@ import { expect, test } from "bun:test";
 import type { Intake } from "../plants/intake.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
-import { Counters, RecentRefusals } from "../telemetry/counters.ts";
+import { Counters } from "../telemetry/counters.ts";
 import type { Events } from "../telemetry/events.ts";
+import { RecentRefusals } from "../telemetry/recent-refusals.ts";
 import { Overview } from "./overview.ts";
 
 const minuteMs = 60_000;

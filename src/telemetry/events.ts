@@ -2,11 +2,11 @@ import {
   type ClosedAtLimit,
   type Counters,
   type Histogram,
-  RecentRefusals,
   type RequestOutcome,
   requestOutcomes,
 } from "./counters.ts";
 import type { Fields, Log } from "./log.ts";
+import { RecentRefusals } from "./recent-refusals.ts";
 
 /** Everything the service logs and counts, one helper per event. None of them throws. */
 export type Events = ReturnType<typeof createEvents>;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Counters, RecentRefusals } from "./counters.ts";
+import { Counters } from "./counters.ts";
 import { createEvents } from "./events.ts";
 import { createLog } from "./log.ts";
 
@@ -9,18 +9,6 @@ test("a histogram has cumulative buckets with inclusive bounds, and is the same 
   const { buckets, sum, count } = counters.histogram("batch-plants").observed();
   expect(buckets.slice(0, 3).flat()).toEqual([1, 1, 2, 2, 5, 3]);
   expect([buckets.at(-1), sum, count]).toEqual([[1000, 3], 4006, 4]);
-});
-
-test("refusals are counted by minute and by hour, for seven days", () => {
-  const [minuteMs, hourMs] = [60_000, 3_600_000];
-  const startMs = Date.UTC(2026, 10, 15, 18);
-  const refusals = new RecentRefusals();
-  for (const atMs of [0, 59_999, minuteMs, hourMs]) refusals.add(startMs + atMs);
-  expect(refusals.counts(startMs - minuteMs, 4, minuteMs)).toEqual([0, 2, 1, 0]);
-  expect(refusals.counts(startMs - hourMs, 4, hourMs)).toEqual([0, 3, 1, 0]);
-  for (let hour = 1; hour <= 168; hour++)
-    for (let atMs = 0; atMs < hourMs; atMs += minuteMs) refusals.add(startMs + hour * hourMs + atMs);
-  expect(refusals.counts(startMs, 169, hourMs)).toEqual([0, 61, ...Array(167).fill(60)]);
 });
 
 /** Events at a time that the test sets, and the lines that they log. */

@@ -1,0 +1,25 @@
+import { expect, test } from "bun:test";
+import { RecentRefusals } from "./recent-refusals.ts";
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+const startMs = Date.UTC(2026, 10, 15, 18);
+
+test("refusals are counted by minute", () => {
+  const refusals = new RecentRefusals();
+  for (const atMs of [0, 59_999, minuteMs, hourMs]) refusals.add(startMs + atMs);
+  expect(refusals.counts(startMs - minuteMs, 4, minuteMs)).toEqual([0, 2, 1, 0]);
+});
+
+test("refusals are counted by hour", () => {
+  const refusals = new RecentRefusals();
+  for (const atMs of [0, 59_999, minuteMs, hourMs]) refusals.add(startMs + atMs);
+  expect(refusals.counts(startMs - hourMs, 4, hourMs)).toEqual([0, 3, 1, 0]);
+});
+
+test("refusals are counted for seven days", () => {
+  const refusals = new RecentRefusals();
+  for (let hour = 0; hour <= 168; hour++)
+    for (let atMs = 0; atMs < hourMs; atMs += minuteMs) refusals.add(startMs + hour * hourMs + atMs);
+  expect(refusals.counts(startMs, 169, hourMs)).toEqual([0, ...Array(168).fill(60)]);
+});
