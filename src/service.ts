@@ -10,10 +10,10 @@ import {
   TokenUpkeep,
 } from "./access/token-upkeep.ts";
 import type { Config } from "./config/read-config.ts";
+import { connectionBudget } from "./http/connection-budget.ts";
 import { Readiness } from "./http/health.ts";
 import type { Listener, ListenerSettings } from "./http/listener.ts";
 import { certificateState, renewalDays } from "./http/tls-files.ts";
-import { connectionBudget } from "./http/wire/wire-server.ts";
 import { startOperatorListener } from "./operator/operator-listener.ts";
 import { Intake } from "./plants/intake.ts";
 import { CreatePlant } from "./public/create-plant.ts";

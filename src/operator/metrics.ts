@@ -1,6 +1,7 @@
-import { readdir, readFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import packageFile from "../../package.json" with { type: "json" };
 import { type TokenStore, tokenState } from "../access/tokens.ts";
+import { descriptorLimit } from "../http/descriptor-limit.ts";
 import { catalogue, type ErrorKind, publicKinds } from "../http/error-catalogue.ts";
 import { type Route, route } from "../http/route.ts";
 import { type HistogramName, type Observed, requestOutcomes } from "../telemetry/counters.ts";
@@ -120,13 +121,14 @@ function counted({ counters, engine }: MetricsParts): Samples {
 async function measured(parts: MetricsParts, startedAtMs: number): Promise<Samples> {
   const { archive, intake, tokens, engine, lastBackup, certificateExpiresAtMs } = parts;
   const ready = await intake.ready();
-  const [disk, byState, last, descriptors] = await Promise.all([
+  const [disk, byState, last, openDescriptors] = await Promise.all([
     orUndefined(archive.diskUsage()),
     // A scrape does not wait for a database that is known to be unreachable.
     ready ? orUndefined(tokensByState(tokens)) : undefined,
     orUndefined(lastBackup?.()),
-    orUndefined(readDescriptors()),
+    orUndefined(countDescriptors()),
   ]);
+  const descriptorsMax = descriptorLimit();
   const cpu = process.cpuUsage();
   const build = { version: packageFile.version, runtime: navigator.userAgent, engine };
   return {
@@ -144,17 +146,17 @@ async function measured(parts: MetricsParts, startedAtMs: number): Promise<Sampl
     ),
     process_cpu_seconds_total: value((cpu.user + cpu.system) / 1e6),
     process_resident_memory_bytes: value(process.memoryUsage.rss()),
-    process_open_fds: value(descriptors?.open),
-    process_max_fds: value(descriptors?.max),
+    process_open_fds: value(openDescriptors),
+    // Without a limit there is no number to show.
+    process_max_fds: value(Number.isFinite(descriptorsMax) ? descriptorsMax : undefined),
     process_start_time_seconds: value(performance.timeOrigin / 1000),
   };
 }
 
-/** The file descriptors of the process. @throws Error unless on Linux, which has them as files. */
-async function readDescriptors(): Promise<{ readonly open: number; readonly max: number | undefined }> {
-  const [open, limits] = await Promise.all([readdir("/proc/self/fd"), readFile("/proc/self/limits", "utf8")]);
-  const max = /^Max open files\s+(\S+)/m.exec(limits)?.[1];
-  return { open: open.length, max: max === "unlimited" ? undefined : Number(max) };
+/** The number of open file descriptors. @throws Error unless on Linux, which has them as files. */
+async function countDescriptors(): Promise<number> {
+  const names = await readdir("/proc/self/fd");
+  return names.length;
 }
 
 async function tokensByState(tokens: TokenStore): Promise<Sample[]> {

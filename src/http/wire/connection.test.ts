@@ -5,7 +5,6 @@ import { emptyResponse, TestWire, type WireClient } from "../../../test/wire.ts"
 import { Connection } from "./connection.ts";
 import type { Head } from "./head.ts";
 import { Turns } from "./turns.ts";
-import { connectionBudget } from "./wire-server.ts";
 
 const certificates = `${import.meta.dir}/../../../test/certificates`;
 const tls = {
@@ -391,11 +390,4 @@ describe("a connection that its client resets is released at once", () => {
     client.socket.resume();
     await eventually(() => spy.mock.calls.length > 0 && wire.open === 0);
   });
-});
-
-test("a reserve of file descriptors is left, however few there are, and operators have a share of the rest", () => {
-  expect(connectionBudget(1024)).toEqual({ publicMax: 721, operatorMax: 103 });
-  expect(connectionBudget(64)).toEqual({ publicMax: 28, operatorMax: 4 });
-  expect(connectionBudget(1)).toEqual({ publicMax: 1, operatorMax: 1 });
-  expect(connectionBudget(Number.POSITIVE_INFINITY)).toEqual({ publicMax: 9_500, operatorMax: 500 });
 });

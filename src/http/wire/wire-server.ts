@@ -1,5 +1,4 @@
 import { constants } from "node:crypto";
-import { readFileSync } from "node:fs";
 import type { Socket, TCPSocketListener } from "bun";
 import type { ClosedAtLimit } from "../../telemetry/counters.ts";
 import { Connection, type RequestHandler, type ServerParts, type WireLimits } from "./connection.ts";
@@ -28,15 +27,6 @@ export interface WireServerOptions extends WireLimits {
   readonly now?: () => number;
 }
 
-// For the data file and its threads, the database, and whatever inspects the process.
-const descriptorsReserved = 200;
-// The default limit of most systems.
-const descriptorsUsual = 1024;
-// More idle clients than anyone has; each costs a few kilobytes.
-const connectionsMax = 10_000;
-// A console needs a handful; exports and scrapes come on top.
-const operatorConnectionsMax = 500;
-
 const sweepEveryMs = 100;
 const drainLookEveryMs = 5;
 // Long enough for a request to arrive that was sent before its client could know of the shutdown.
@@ -45,17 +35,6 @@ const idleGraceMs = 1000;
 const tls12 = 0x0303;
 // As in the handshake: a length and the name.
 const alpnHttp11 = Buffer.from("\x08http/1.1");
-
-/**
- * How many connections each listener may have open, within the process's limit of file descriptors. Each has its own number, so
- * that a flood on the public listener does not lock operators out.
- */
-export function connectionBudget(descriptors = descriptorLimit()) {
-  const reserved = Math.min(descriptorsReserved, Math.ceil(descriptors / 2));
-  const total = Math.max(2, Math.min(connectionsMax, descriptors - reserved));
-  const operatorMax = Math.min(operatorConnectionsMax, Math.ceil(total / 8));
-  return { publicMax: total - operatorMax, operatorMax };
-}
 
 /** An HTTP/1.1 server on TCP or TLS: it accepts connections, enforces their deadlines, and drains them. */
 export class WireServer implements CoarseClock {
@@ -169,16 +148,4 @@ function tlsOptions({ cert, key, clientCa }: TlsMaterial): Bun.TLSOptions {
   // Without tickets: a resumed session has no certificate to check, which may have expired since.
   const secureOptions = constants.SSL_OP_NO_TICKET;
   return { ...common, ca: clientCa, requestCert: true, rejectUnauthorized: true, secureOptions };
-}
-
-// Node has no getrlimit; Linux shows the limit as a file.
-function descriptorLimit(): number {
-  let limits = "";
-  try {
-    limits = readFileSync("/proc/self/limits", "utf8");
-  } catch {
-    // Another system.
-  }
-  const soft = /^Max open files\s+(\d+|unlimited)/m.exec(limits)?.[1];
-  return soft === "unlimited" ? Number.POSITIVE_INFINITY : Number(soft) || descriptorsUsual;
 }
