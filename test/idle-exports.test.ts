@@ -9,7 +9,7 @@ import {
   type TestService,
 } from "./harness.ts";
 
-// As `src/operator/plants.ts` has it.
+// As `src/operator/exports.ts` has it.
 const exportsMax = 8;
 // Together far more than the kernel's buffers hold, so that an export that nobody reads does not end.
 const plants = 150;

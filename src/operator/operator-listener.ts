@@ -4,11 +4,12 @@ import { type Route, route } from "../http/route.ts";
 import { ActionRecorder, auditRoute } from "./audit.ts";
 import { backupRoutes } from "./backups.ts";
 import { Console, signInRoutes } from "./console.ts";
+import { exportRoutes } from "./exports.ts";
 import { importRoutes } from "./imports.ts";
 import { metricsRoute } from "./metrics.ts";
 import type { OperatorParts } from "./operator-parts.ts";
 import { overviewRoute } from "./overview.ts";
-import { exportRoutes, plantRoutes } from "./plants.ts";
+import { plantRoutes } from "./plants.ts";
 import { tokenRoutes } from "./tokens.ts";
 
 export function startOperatorListener(parts: OperatorParts, settings: ListenerSettings): Listener {
