@@ -21,7 +21,8 @@ import { certificateState, readTlsFiles, renewalDays, type TlsPaths } from "../h
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { diagnoseDatabase } from "../storage/postgres/prepare.ts";
 import { realDataFile } from "../storage/sqlite/data-file-path.ts";
-import { diagnoseDataFile, isServed } from "../storage/sqlite/reading/open-read-only.ts";
+import { diagnoseDataFile } from "../storage/sqlite/reading/diagnose-data-file.ts";
+import { isServed } from "../storage/sqlite/writer-lock.ts";
 import { type Command, jsonFlag } from "./command.ts";
 import { describeFileError } from "./local-files.ts";
 import { escapeInvisible, formatBytes, formatColumns, printJson } from "./terminal.ts";

@@ -7,7 +7,7 @@ import { readMarker, refuseReplaced } from "./failure-marker.ts";
 import { readNewestRows } from "./newest-rows.ts";
 import { readUseWithoutWal } from "./store-use.ts";
 import { inspectWalAtRest, type WalState } from "./wal-file.ts";
-import { tryShared, type WriterLock } from "./writer-lock.ts";
+import { lockAgainstWriters } from "./writer-lock.ts";
 
 // A file of plant-store's has more tables than fit in this.
 const emptyBytesMax = 4096;
@@ -65,13 +65,8 @@ export function refuseDamagedUnlessServed(path: string, warnOfLostWal?: (problem
       `${path} is being replaced by ${path}.rebuilt, after a failed fsync or by a restore, and that was interrupted: start the service on it once to finish that.`,
     );
   refuseJournal(path);
-  let lock: WriterLock | undefined;
-  try {
-    lock = tryShared(path);
-    if (lock === undefined) return;
-  } catch {
-    // Without a lock file, as on read-only media, no process writes.
-  }
+  const lock = lockAgainstWriters(path);
+  if (lock === "served") return;
   try {
     refuseDamaged(path);
   } catch (error) {

@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
 import { checkpoint, connectImmutable, isFullOrBusy, keepWal, lockWaitMsMax, setDurable } from "./connect.ts";
 import { fileSize, syncDirectory } from "./durable-files.ts";
-import { tryShared } from "./writer-lock.ts";
+import { lockAgainstWriters } from "./writer-lock.ts";
 
 /**
  * What a data file says about itself, as PostgreSQL's control file does. "In use": a process writes plants to it, or ended without
@@ -109,15 +109,6 @@ function tryCheckpoint(database: Database, mode: "RESTART" | "TRUNCATE"): boolea
   } catch (error) {
     if (error instanceof StoreUnavailable || isFullOrBusy(error)) return false;
     throw error;
-  }
-}
-
-/** Undefined without a lock file, as on read-only media: no process writes there. */
-function lockAgainstWriters(path: string): Disposable | "served" | undefined {
-  try {
-    return tryShared(path) ?? "served";
-  } catch {
-    return undefined;
   }
 }
 

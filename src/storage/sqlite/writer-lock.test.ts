@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { temporaryFolder } from "../../../test/harness.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { refuseDamaged, refuseDamagedUnlessServed } from "./inspect-files.ts";
-import { lockForWriting, tryLock, tryShared } from "./writer-lock.ts";
+import { isServed, lockAgainstWriters, lockForWriting, tryLock, type WriterLock } from "./writer-lock.ts";
 
 const temporary = temporaryFolder();
 const folder = temporary.path;
@@ -16,12 +16,35 @@ function isFree(path: string): boolean {
   return lock !== undefined;
 }
 
+function sharedLock(path: string): WriterLock {
+  const lock = lockAgainstWriters(path);
+  if (lock === "served" || lock === undefined) throw new Error(`no lock against writers of ${path}`);
+  return lock;
+}
+
 test("several processes may inspect the files together, and keep a writer out", () => {
   const path = join(folder, "inspected.db");
   lockForWriting(path)[Symbol.dispose]();
-  using one = tryShared(path);
-  using other = tryShared(path);
-  expect([one === undefined, other === undefined, isFree(path)]).toEqual([false, false, false]);
+  using _one = sharedLock(path);
+  using _other = sharedLock(path);
+  expect(isFree(path)).toBe(false);
+});
+
+test("a data file is served while a process holds its lock for writing", () => {
+  const path = join(folder, "served.db");
+  expect(isServed(path)).toBe(false);
+  {
+    using _writer = lockForWriting(path);
+    expect(isServed(path)).toBe(true);
+  }
+  expect(isServed(path)).toBe(false);
+});
+
+test("a process that inspects the files does not serve them", () => {
+  const path = join(folder, "not-served.db");
+  lockForWriting(path)[Symbol.dispose]();
+  using _shared = sharedLock(path);
+  expect(isServed(path)).toBe(false);
 });
 
 test("a data file that does not exist yet has one lock, by whichever path its folder is reached", () => {

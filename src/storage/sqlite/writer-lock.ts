@@ -48,12 +48,28 @@ export function tryLock(path: string): WriterLock | undefined {
   }
 }
 
-/** Keeps a writer out while the files are inspected; several processes may do so at the same time. Creates no file. */
-export function tryShared(path: string): WriterLock | undefined {
-  return lockWith(lockFile(path), (database) => {
-    database.run("BEGIN");
-    database.query("SELECT count(*) FROM sqlite_schema").get();
-  });
+/**
+ * Keeps a writer out while the files are inspected; several processes may do so at the same time. "served" if a process holds the
+ * lock for writing. Undefined without a lock file, as on read-only media: no process has ever written there. Creates no file.
+ */
+export function lockAgainstWriters(path: string): WriterLock | "served" | undefined {
+  try {
+    const lock = lockWith(lockFile(path), (database) => {
+      database.run("BEGIN");
+      database.query("SELECT count(*) FROM sqlite_schema").get();
+    });
+    return lock ?? "served";
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a service, or a command that writes plants, has the data file open. */
+export function isServed(path: string): boolean {
+  const lock = lockAgainstWriters(path);
+  if (lock === "served") return true;
+  lock?.[Symbol.dispose]();
+  return false;
 }
 
 function lockWith(file: string, lock: (database: Database) => void): Database | undefined {

@@ -1,17 +1,15 @@
 import { Database, SQLiteError } from "bun:sqlite";
-import { existsSync, statSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { dirname } from "node:path";
-import { lastSeq } from "../block-summaries.ts";
-import { closeOnError, codeOf, connectImmutable, keepWal, lockWaitMsMax } from "../connect.ts";
-import { mayWrite, openUnmoved, realDataFile, refuseUnreadable, requireDataFile } from "../data-file-path.ts";
+import { closeOnError, connectImmutable, keepWal, lockWaitMsMax } from "../connect.ts";
+import { mayWrite, openUnmoved, realDataFile, requireDataFile } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem, type LostWal } from "../data-file-problem.ts";
 import { fileSize } from "../durable-files.ts";
-import { readMarker, refuseReplaced } from "../failure-marker.ts";
-import { refuseDamagedUnlessServed, refuseMalformed, refuseShort } from "../inspect-files.ts";
+import { contentsWithoutWal, foreignWalProblem, refuseForeignWal } from "../foreign-wal.ts";
+import { refuseDamagedUnlessServed, refuseShort } from "../inspect-files.ts";
 import { checkOwner, refuseUnmigrated, schemaVersion } from "../migrate.ts";
-import { refuseMountPoint } from "../other-names.ts";
 import { closeBeside } from "../store-use.ts";
-import { tryShared } from "../writer-lock.ts";
+import { isServed, lockAgainstWriters } from "../writer-lock.ts";
 
 export interface ReadOptions {
   /** Whether a file is accepted that an older version wrote. */
@@ -29,17 +27,17 @@ export function openReadOnly(named: string, { older = false, warnOfLostWal }: Re
   refuseDamagedUnlessServed(path, warnOfLostWal);
   requireDataFile(path);
   // Not in the service itself: closing the file, other than through SQLite, would drop its locks.
-  const alone = isServed(path) ? undefined : contentsWithoutWal(path);
+  const withoutWal = isServed(path) ? undefined : contentsWithoutWal(path);
   try {
     const database = connectReadOnly(path);
     return closeOnError(database, () => {
       checkOwner(database, path);
       refuseUnmigrated(schemaVersion(database, path), path, { older });
       refuseShort(database, path);
-      refuseForeignWal(database, path, alone);
+      refuseForeignWal(database, path, withoutWal);
     });
   } catch (error) {
-    throw asDataFileProblem(foreignWalProblem(error, path, alone), path);
+    throw asDataFileProblem(foreignWalProblem(error, path, withoutWal), path);
   }
 }
 
@@ -73,7 +71,7 @@ export function connectReadOnly(named: string): Database {
  */
 function connectUnshared(path: string): Database | undefined {
   if (!mayWrite(dirname(path)) || existsSync(`${path}-shm`)) return undefined;
-  const lock = lockShared(path);
+  const lock = lockAgainstWriters(path);
   if (lock === "served") return undefined;
   const database = connectImmutable(path);
   const close = database.close.bind(database);
@@ -82,103 +80,6 @@ function connectUnshared(path: string): Database | undefined {
     lock?.[Symbol.dispose]();
   };
   return readable(database);
-}
-
-/** Undefined without a lock file: no process has ever written. */
-function lockShared(path: string): Disposable | "served" | undefined {
-  try {
-    return tryShared(path) ?? "served";
-  } catch {
-    return undefined;
-  }
-}
-
-type Contents = ReturnType<typeof contentsOf>;
-
-/** What a data file holds without its WAL, to be read before a connection opens both. Undefined if it cannot be read so. */
-export function contentsWithoutWal(path: string): Contents | undefined {
-  if (fileSize(`${path}-wal`) === 0) return undefined;
-  try {
-    using database = connectImmutable(path);
-    return contentsOf(database);
-  } catch {
-    // A crash may have interrupted a checkpoint, or the first transaction.
-    return undefined;
-  }
-}
-
-/**
- * A WAL only adds to its data file. That of another file, or of an earlier copy of this one, would replace its plants.
- * @throws DataFileProblem
- */
-export function refuseForeignWal(database: Database, path: string, alone: Contents | undefined): void {
-  if (alone === undefined) return;
-  const { storeId, lastSeq } = contentsOf(database);
-  if (storeId === alone.storeId && lastSeq >= alone.lastSeq) return;
-  throw foreignWal(path);
-}
-
-/** An error from opening both: a data file that can be read alone, but not with the WAL, is not what is damaged. */
-export function foreignWalProblem(error: unknown, path: string, alone: Contents | undefined): unknown {
-  return alone !== undefined && codeOf(error).startsWith("SQLITE_CORRUPT") ? foreignWal(path) : error;
-}
-
-function foreignWal(path: string): DataFileProblem {
-  return new DataFileProblem(
-    `${path}-wal is not the WAL of ${path}, or is older than it, and would remove plants; no file was changed. Move it away, or copy both files again from where they belong together.`,
-  );
-}
-
-function contentsOf(database: Database) {
-  const row = database.query<{ id: string }, []>("SELECT id FROM store_id").get();
-  return { storeId: row?.id, lastSeq: lastSeq(database) };
-}
-
-/** What a data file says about its own condition, read without changing it. */
-export interface DataFileDiagnosis {
-  readonly bytes: number;
-  readonly walBytes: number;
-  readonly writable: boolean;
-  readonly hasWriter: boolean;
-  /** The last process recorded that an fsync failed. */
-  readonly syncFailed: boolean;
-  /** How many hard links it has. */
-  readonly names: number;
-}
-
-/**
- * Undefined if there is no data file yet.
- * @throws DataFileProblem it cannot be used, for the reason in the message.
- */
-export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
-  const path = realDataFile(named);
-  refuseUnreadable(path);
-  const failure = readMarker(path);
-  refuseReplaced(path, failure);
-  refuseMountPoint(path);
-  if (!existsSync(path) && !existsSync(`${path}-wal`)) return undefined;
-  using database = openReadOnly(path, { older: true });
-  try {
-    refuseMalformed(database, path);
-  } catch (error) {
-    throw asDataFileProblem(error, path);
-  }
-  return {
-    bytes: fileSize(path),
-    walBytes: fileSize(`${path}-wal`),
-    writable: mayWrite(path),
-    hasWriter: isServed(path),
-    syncFailed: failure !== undefined,
-    names: statSync(path).nlink,
-  };
-}
-
-/** Whether a service, or a command that writes plants, has the data file open. */
-export function isServed(named: string): boolean {
-  const lock = lockShared(realDataFile(named));
-  if (lock === "served") return true;
-  lock?.[Symbol.dispose]();
-  return false;
 }
 
 /** Closes as a connection must that may write and beside which a service may be killed. */

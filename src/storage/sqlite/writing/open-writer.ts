@@ -15,6 +15,12 @@ import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { createEmpty, fileSize, makeDirectory, syncDirectory, withFile } from "../durable-files.ts";
 import { readMarker, refuseReplaced, removeMarker, syncFailure, UnclosedFailure } from "../failure-marker.ts";
 import {
+  contentsWithoutWal,
+  foreignWalProblem,
+  refuseForeignWal,
+  type StoreContents,
+} from "../foreign-wal.ts";
+import {
   refuseDamaged,
   refuseDamagedUnlessServed,
   refuseJournal,
@@ -22,7 +28,6 @@ import {
 } from "../inspect-files.ts";
 import { checkOwner, migrate, refuseUnmigrated, schemaVersion } from "../migrate.ts";
 import { countNames, refuseMountPoint, refuseOpenElsewhere } from "../other-names.ts";
-import { contentsWithoutWal, foreignWalProblem, refuseForeignWal } from "../reading/open-read-only.ts";
 import { closeBeside, closeRecovered, closeStore, markInUse } from "../store-use.ts";
 import { inspectWal } from "../wal-file.ts";
 import { lockForWriting, tryLock, type WriterLock } from "../writer-lock.ts";
@@ -251,10 +256,10 @@ function underWriteLock(
   waitMs: number,
   work: (database: Database) => void,
 ): boolean {
-  const alone = contentsWithoutWal(path);
+  const withoutWal = contentsWithoutWal(path);
   const database = connect(path, waitMs);
   try {
-    const locked = tryBeginOnOwnWal(database, path, lockingMode, alone);
+    const locked = tryBeginOnOwnWal(database, path, lockingMode, withoutWal);
     if (locked) {
       work(database);
       // The work has emptied it, left it as it was, or removed it.
@@ -281,16 +286,16 @@ function tryBeginOnOwnWal(
   database: Database,
   path: string,
   lockingMode: "EXCLUSIVE" | "NORMAL",
-  alone: ReturnType<typeof contentsWithoutWal>,
+  withoutWal: StoreContents | undefined,
 ): boolean {
   try {
     if (!tryBegin(database, lockingMode)) return false;
     checkOwner(database, path);
     schemaVersion(database, path);
-    refuseForeignWal(database, path, alone);
+    refuseForeignWal(database, path, withoutWal);
     return true;
   } catch (error) {
-    throw foreignWalProblem(error, path, alone);
+    throw foreignWalProblem(error, path, withoutWal);
   }
 }
 

@@ -1,0 +1,49 @@
+import { existsSync, statSync } from "node:fs";
+import { mayWrite, realDataFile, refuseUnreadable } from "../data-file-path.ts";
+import { asDataFileProblem } from "../data-file-problem.ts";
+import { fileSize } from "../durable-files.ts";
+import { readMarker, refuseReplaced } from "../failure-marker.ts";
+import { refuseMalformed } from "../inspect-files.ts";
+import { refuseMountPoint } from "../other-names.ts";
+import { isServed } from "../writer-lock.ts";
+import { openReadOnly } from "./open-read-only.ts";
+
+/** The condition of a data file, for `doctor`. */
+export interface DataFileDiagnosis {
+  readonly bytes: number;
+  readonly walBytes: number;
+  readonly writable: boolean;
+  /** A service, or a command that writes plants, has it open. */
+  readonly hasWriter: boolean;
+  /** The last process recorded that an fsync failed. */
+  readonly syncFailed: boolean;
+  /** How many hard links it has. */
+  readonly names: number;
+}
+
+/**
+ * Checks a data file as a start would, and changes nothing. Undefined if there is no data file yet.
+ * @throws DataFileProblem it cannot be used, for the reason in the message.
+ */
+export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
+  const path = realDataFile(named);
+  refuseUnreadable(path);
+  const failure = readMarker(path);
+  refuseReplaced(path, failure);
+  refuseMountPoint(path);
+  if (!existsSync(path) && !existsSync(`${path}-wal`)) return undefined;
+  using database = openReadOnly(path, { older: true });
+  try {
+    refuseMalformed(database, path);
+  } catch (error) {
+    throw asDataFileProblem(error, path);
+  }
+  return {
+    bytes: fileSize(path),
+    walBytes: fileSize(`${path}-wal`),
+    writable: mayWrite(path),
+    hasWriter: isServed(path),
+    syncFailed: failure !== undefined,
+    names: statSync(path).nlink,
+  };
+}
