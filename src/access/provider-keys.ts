@@ -1,4 +1,5 @@
 import type { JWK, JWTVerifyOptions, JWTVerifyResult } from "jose";
+import { isLoopback } from "../system/ip-address.ts";
 import type { Scope } from "./scopes.ts";
 
 /** What an identity provider publishes (OpenID Connect Discovery 1.0). */
@@ -169,7 +170,7 @@ export function isTrustedUrl(text: string, issuer: string): boolean {
 }
 
 export function isLoopbackHttp({ protocol, hostname }: URL): boolean {
-  return protocol === "http:" && /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname);
+  return protocol === "http:" && isLoopback(hostname);
 }
 
 /** Follows no redirect, so that nobody but the provider decides where keys come from. */

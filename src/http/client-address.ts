@@ -1,6 +1,6 @@
 import { BlockList, isIP } from "node:net";
+import { canonicalAddress } from "../system/ip-address.ts";
 import type { Head } from "./wire/head.ts";
-import { canonicalAddress } from "./wire/peer-address.ts";
 
 // Some proxies add the port: 192.0.2.1:4711, [2001:db8::1]:4711.
 const withPort = /^(?:\[(.*)\](?::\d{1,5})?|([0-9.]+):\d{1,5})$/;
@@ -34,12 +34,6 @@ export class ClientAddresses {
     const family = isIP(address);
     return family !== 0 && this.#trusted?.check(address, family === 6 ? "ipv6" : "ipv4") === true;
   }
-}
-
-/** Whether only this machine can reach the address. */
-export function isLoopback(host: string): boolean {
-  const address = canonicalAddress(host);
-  return address === "localhost" || address === "::1" || (isIP(address) === 4 && address.startsWith("127."));
 }
 
 function readAddress(element: string): string | undefined {

@@ -2,6 +2,7 @@ import type { Caller, Denied, Gate } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import { Refusal } from "../plants/refusals.ts";
+import { canonicalAddress } from "../system/ip-address.ts";
 import type { RequestOutcome } from "../telemetry/counters.ts";
 import { jsonText } from "../text/json-text.ts";
 import type { ClientAddresses } from "./client-address.ts";
@@ -16,7 +17,6 @@ import type { OpenStreams, StreamedResponse } from "./streaming.ts";
 import type { BodyReader, Connection } from "./wire/connection.ts";
 import type { WireFault } from "./wire/fields.ts";
 import type { Head } from "./wire/head.ts";
-import { canonicalAddress } from "./wire/peer-address.ts";
 
 /** What all exchanges of a listener share. */
 export interface ListenerState {

@@ -1,8 +1,9 @@
 import { isIP } from "node:net";
 import type { Gate } from "../access/gate.ts";
 import type { Intake } from "../plants/intake.ts";
+import { isLoopback } from "../system/ip-address.ts";
 import type { Events } from "../telemetry/events.ts";
-import { ClientAddresses, isLoopback } from "./client-address.ts";
+import { ClientAddresses } from "./client-address.ts";
 import { Cors } from "./cors.ts";
 import { Exchange, type ListenerState } from "./exchange.ts";
 import { healthRoutes, type Readiness } from "./health.ts";

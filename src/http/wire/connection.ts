@@ -1,11 +1,11 @@
 import type { Socket } from "bun";
+import { networkOf } from "../../system/ip-address.ts";
 import { type ArrivingBody, bodyTooLarge, ChunkedBody, SizedBody } from "./body.ts";
 import type { ConnectionLimit, LimitedConnection } from "./connection-limit.ts";
 import { type CoarseClock, ConnectionState } from "./connection-state.ts";
 import { WireFault } from "./fields.ts";
 import type { Head } from "./head.ts";
 import { Incoming } from "./incoming.ts";
-import { networkOf } from "./peer-address.ts";
 import type { TakesTurns, Turns } from "./turns.ts";
 
 /** Who answers the requests of a connection. */

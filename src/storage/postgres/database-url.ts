@@ -1,5 +1,6 @@
 import type { ConnectionOptions } from "node:tls";
 import { parse } from "pg-connection-string";
+import { isLoopback } from "../../system/ip-address.ts";
 
 export interface Host {
   readonly host: string;
@@ -67,9 +68,9 @@ export function parseDatabaseUrl(text: string): DatabaseAddress {
   }
 }
 
-/** A socket or loopback, by which nothing leaves this machine. `localhost` is always loopback (RFC 6761). */
+/** Whether nothing that is sent to the host leaves this machine: it is a socket, or loopback. */
 export function isLocal(host: string): boolean {
-  return host.startsWith("/") || /^(?:localhost|(?:::ffff:)?127(?:\.\d+){3}|::1)$/i.test(host);
+  return host.startsWith("/") || isLoopback(host);
 }
 
 function parseUrl(text: string): DatabaseAddress {

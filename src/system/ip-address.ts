@@ -1,3 +1,5 @@
+import { isIP } from "node:net";
+
 const mappedIpv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 // The last 32 bits of an IPv6 address may be written as an IPv4 address.
 const dottedEnd = /\d+\.\d+\.\d+\.\d+$/;
@@ -11,6 +13,16 @@ export function canonicalAddress(address: string): string {
   const plain = zoneAt < 0 ? address : address.slice(0, zoneAt);
   const ipv4 = plain.includes(".") ? mappedIpv4.exec(plain)?.[1] : undefined;
   return ipv4 ?? plain.toLowerCase();
+}
+
+/**
+ * Whether only this machine can reach the host, as a setting or a URL has it. `localhost` is always loopback (RFC 6761); no
+ * other name is, whatever it resolves to.
+ */
+export function isLoopback(host: string): boolean {
+  const inBrackets = /^\[(.*)\]$/.exec(host)?.[1];
+  const address = canonicalAddress(inBrackets ?? host);
+  return address === "localhost" || address === "::1" || (isIP(address) === 4 && address.startsWith("127."));
 }
 
 /**

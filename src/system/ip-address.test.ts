@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { networkOf } from "./peer-address.ts";
+import { isLoopback, networkOf } from "./ip-address.ts";
 
 test.each([
   ["192.0.2.1", "192.0.2.1"],
@@ -15,4 +15,26 @@ test.each([
   ["", ""],
 ])("the sender at %p is counted as %p", (address, network) => {
   expect(networkOf(address)).toBe(network);
+});
+
+test.each(["127.0.0.1", "127.8.8.8", "::1", "[::1]", "::ffff:127.0.0.1", "localhost", "LOCALHOST"])(
+  "only this machine can reach %p",
+  (host) => {
+    expect(isLoopback(host)).toBe(true);
+  },
+);
+
+test.each([
+  "",
+  "0.0.0.0",
+  "::",
+  "[::]",
+  "10.0.0.1",
+  "::ffff:10.0.0.1",
+  "127.999.0.1",
+  "127.example.org",
+  "localhost.example.org",
+  "example.org",
+])("other machines may reach %p", (host) => {
+  expect(isLoopback(host)).toBe(false);
 });
