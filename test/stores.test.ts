@@ -10,7 +10,7 @@ import { onEveryEngine } from "./engines.ts";
 import { kindsOf } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
-const arrival = (id: bigint | number, name: string, tag?: string, createdBy = "test"): PlantToStore => ({
+const plantToStore = (id: bigint | number, name: string, tag?: string, createdBy = "test"): PlantToStore => ({
   plant: { id: BigInt(id), name, tag },
   createdBy,
 });
@@ -30,169 +30,247 @@ const request = (more: Partial<PageRequest>): PageRequest => ({
   ...more,
 });
 
+const entry = (action: AuditEntry["action"], more: Partial<AuditEntry> = {}): AuditEntry => ({
+  atMs: 7,
+  actor: "test",
+  action,
+  subject: "it",
+  address: undefined,
+  detail: "",
+  ...more,
+});
+const token = (digest: string, more: Partial<Token> = {}): Token => ({
+  id: digest.slice(0, 2),
+  name: `name of ${digest}`,
+  digest,
+  scopes: ["plants:create", "operator"],
+  createdAtMs: 5,
+  expiresAtMs: undefined,
+  revokedAtMs: undefined,
+  createdBy: "os:somebody",
+  lastUsedAtMs: undefined,
+  ...more,
+});
+
 // The contract of the ports, for every engine.
 onEveryEngine((engine) => {
   const openNew = async () => open(await engine.newDatabase());
 
   describe("plants", () => {
+    // One store for all of them: each test uses ids of its own.
     let store: Store;
+    let lastId = 0n;
     beforeAll(async () => {
       store = await openNew();
     });
     afterAll(() => store[Symbol.asyncDispose]());
 
+    function newId(): bigint {
+      lastId += 1n;
+      return lastId;
+    }
+
     test("in one batch are processed in order: the first with an id wins", async () => {
-      const batch = [arrival(2, "a"), arrival(1, "b", "t"), arrival(2, "a"), arrival(2, "c", "t")];
+      const first = newId();
+      const second = newId();
+      const batch = [
+        plantToStore(second, "a"),
+        plantToStore(first, "b", "t"),
+        plantToStore(second, "a"),
+        plantToStore(second, "c", "t"),
+      ];
       expect(await store.plants.create(batch, 1)).toEqual([
         { kind: "created" },
         { kind: "created" },
         { kind: "replayed" },
         { kind: "conflict", differing: ["name", "tag"] },
       ]);
-      const again = [arrival(2, "c"), arrival(3, "d"), arrival(1, "b", "t"), arrival(3, "d")];
-      const kinds = ["conflict", "created", "replayed", "replayed"];
-      expect(kindsOf(await store.plants.create(again, 2))).toEqual(kinds);
-      expect((await store.archive.find(2n))?.name).toBe("a");
-      await store.plants.probe();
-      expect(await store.archive.total()).toBe(3);
+      expect(await store.archive.find(second)).toMatchObject({ name: "a", tag: undefined });
     });
 
-    test("are found with everything that was stored, whatever their id", async () => {
-      const ids = [-(2n ** 63n), 2n ** 63n - 1n, 2n ** 53n, 2n ** 53n + 1n];
-      const batch = ids.map((id) => arrival(id, `name of ${id}`, id < 0n ? "" : undefined, "who"));
-      await store.plants.create(batch, 1234);
-      const createdAtMs = expect.closeTo(1234, -4); // On PostgreSQL, that of the attempt that succeeded.
-      for (const { plant } of batch)
-        expect(await store.archive.find(plant.id)).toEqual({ ...plant, createdAtMs, createdBy: "who" });
-      expect(await store.archive.find(77n)).toBeUndefined();
-      expect(await store.archive.findAll([...ids, 77n])).toHaveLength(4);
-    });
-
-    test("keep every text unchanged", async () => {
-      // Texts that are special in PostgreSQL's arrays.
-      const awkward = ["null", "NULL", "", "{}", '{"a"}', '"', "\\", '\\"', "a,b", " ", "\n\r\t", "'", "\\N"];
-      const texts = [...awkward, "🌱é\u{10ffff}", "%_$1"];
-      const batch = texts.flatMap((text, index) => [
-        arrival(100 + index * 2, text, `x${text}`),
-        arrival(101 + index * 2, `x${text}`, text),
+    test("of an earlier batch win over those of a later one", async () => {
+      const stored = newId();
+      const tagged = newId();
+      const added = newId();
+      await store.plants.create([plantToStore(stored, "a"), plantToStore(tagged, "b", "t")], 1);
+      const later = [
+        plantToStore(stored, "c"),
+        plantToStore(added, "d"),
+        plantToStore(tagged, "b", "t"),
+        plantToStore(added, "d"),
+      ];
+      expect(kindsOf(await store.plants.create(later, 2))).toEqual([
+        "conflict",
+        "created",
+        "replayed",
+        "replayed",
       ]);
-      await store.plants.create(batch, 1);
-      for (const { plant } of batch) expect(await store.archive.find(plant.id)).toMatchObject(plant);
-      expect(new Set(kindsOf(await store.plants.create(batch, 2)))).toEqual(new Set(["replayed"]));
+      expect((await store.archive.find(stored))?.name).toBe("a");
     });
 
-    test("as large as a body may be are stored in any number, in order, and found by their tag", async () => {
-      const large = (id: number) => arrival(id, `${id} ${"x".repeat(60_000)}`);
-      const batch = [
-        ...Array.from({ length: 80 }, (_, id) => large(1000 + id)),
-        large(1000),
-        arrival(1079, "other"),
-      ];
-      const kinds = kindsOf(await store.plants.create(batch, 1));
+    test("are counted once for each id, and not by a probe", async () => {
+      await using counted = await openNew();
+      const batch = [plantToStore(1, "a"), plantToStore(2, "b"), plantToStore(1, "a"), plantToStore(2, "c")];
+      await counted.plants.create(batch, 1);
+      await counted.plants.probe();
+      expect(await counted.archive.total()).toBe(2);
+    });
+
+    const extremes = [-(2n ** 63n), 2n ** 63n - 1n, 2n ** 53n, 2n ** 53n + 1n];
+    test.each(extremes)("are found with everything that was stored under the id %d", async (id) => {
+      const { plant } = plantToStore(id, `name of ${id}`);
+      await store.plants.create([{ plant, createdBy: "who" }], 1234);
+      expect(await store.archive.find(id)).toEqual({
+        ...plant,
+        createdAtMs: expect.closeTo(1234, -4), // On PostgreSQL, that of the attempt that succeeded.
+        createdBy: "who",
+      });
+    });
+
+    test("are found by many ids at once, without those that are not stored", async () => {
+      const ids = [newId(), newId()];
+      await store.plants.create(
+        ids.map((id) => plantToStore(id, "a")),
+        1,
+      );
+      const found = await store.archive.findAll([...ids, newId()]);
+      expect(found.map(({ id }) => id).sort()).toEqual(ids);
+    });
+
+    test("that are not stored are not found", async () => {
+      expect(await store.archive.find(newId())).toBeUndefined();
+    });
+
+    // Most of these are special in PostgreSQL's arrays.
+    const texts = ["null", "NULL", "", "{}", '{"a"}', '"', "\\", '\\"', "a,b", " ", "\n\r\t", "'", "\\N"];
+    test.each([...texts, "🌱é\u{10ffff}", "%_$1"])("keep the text %j unchanged", async (text) => {
+      const named = plantToStore(newId(), text, `x${text}`);
+      const tagged = plantToStore(newId(), `x${text}`, text);
+      await store.plants.create([named, tagged], 1);
+      expect(await store.archive.find(named.plant.id)).toMatchObject(named.plant);
+      expect(await store.archive.find(tagged.plant.id)).toMatchObject(tagged.plant);
+      expect(kindsOf(await store.plants.create([named, tagged], 2))).toEqual(["replayed", "replayed"]);
+    });
+
+    test("as large as a body may be are stored in any number, in order", async () => {
+      const large = Array.from({ length: 80 }, () => {
+        const id = newId();
+        return plantToStore(id, `${id} ${"x".repeat(60_000)}`);
+      });
+      const first = large[0] as PlantToStore;
+      const last = large[79] as PlantToStore;
+      const kinds = kindsOf(
+        await store.plants.create([...large, first, plantToStore(last.plant.id, "other")], 1),
+      );
       expect(kinds).toEqual([...Array(80).fill("created"), "replayed", "conflict"]);
-      expect((await store.archive.find(1079n))?.name.length).toBe(60_005);
-      // Random, so that no engine can compress it below one of its limits.
-      const text = (bytes: number) => randomBytes(bytes / 2).toString("hex");
-      const plants = [
-        arrival(2001, "a", text(65_000)),
-        arrival(2002, text(65_000), text(10)),
-        arrival(2003, "c", text(2700)),
-        arrival(2004, "d", "🌱".repeat(16_000)),
-      ];
-      expect(kindsOf(await store.plants.create(plants, 1))).toEqual(Array(4).fill("created"));
-      for (const { plant } of plants) {
-        const page = await store.archive.page(request({ filter: { tag: plant.tag } }));
-        expect(page.plants).toMatchObject([plant]);
-      }
+      expect(await store.archive.find(last.plant.id)).toMatchObject(last.plant);
     });
-  });
 
-  const entry = (action: AuditEntry["action"], more: Partial<AuditEntry> = {}): AuditEntry => ({
-    atMs: 7,
-    actor: "test",
-    action,
-    subject: "it",
-    address: undefined,
-    detail: "",
-    ...more,
-  });
-  const token = (digest: string, more: Partial<Token> = {}): Token => ({
-    id: digest.slice(0, 2),
-    name: `name of ${digest}`,
-    digest,
-    scopes: ["plants:create", "operator"],
-    createdAtMs: 5,
-    expiresAtMs: undefined,
-    revokedAtMs: undefined,
-    createdBy: "os:somebody",
-    lastUsedAtMs: undefined,
-    ...more,
+    // Random, so that no engine can compress it below one of its limits.
+    const randomText = (length: number) => randomBytes(length / 2).toString("hex");
+    test.each([
+      ["of 65,000 characters", "a", randomText(65_000)],
+      ["of 10 characters and a name of 65,000", randomText(65_000), randomText(10)],
+      ["of 2,700 characters", "c", randomText(2700)],
+      ["of 64,000 bytes beyond ASCII", "d", "🌱".repeat(16_000)],
+    ])("with a tag %s are found by it", async (_, name, tag) => {
+      const { plant, createdBy } = plantToStore(newId(), name, tag);
+      expect(kindsOf(await store.plants.create([{ plant, createdBy }], 1))).toEqual(["created"]);
+      const page = await store.archive.page(request({ filter: { tag } }));
+      expect(page.plants).toMatchObject([plant]);
+    });
   });
 
   describe("tokens", () => {
-    test("are stored with every field, oldest first, and updated in one transaction with a new one", async () => {
+    test("are listed with every field, oldest first", async () => {
       await using store = await openNew();
-      const [first, second] = [token("aaa", { createdAtMs: 9 }), token("bbb", { expiresAtMs: 2 ** 45 })];
-      await store.tokens.add(first, entry("token.created"));
-      await store.tokens.add(second, entry("token.created"));
-      expect(await store.tokens.all()).toEqual([second, first]);
-      const third = token("ccc", { createdAtMs: 10 });
-      await store.tokens.add(third, entry("token.rotated"), [{ ...first, expiresAtMs: 77 }]);
-      await store.tokens.change([{ ...second, revokedAtMs: 88 }], entry("token.revoked"));
-      expect(await store.tokens.all()).toEqual([
-        { ...second, revokedAtMs: 88 },
-        { ...first, expiresAtMs: 77 },
-        third,
-      ]);
+      const newer = token("aaa", { createdAtMs: 9 });
+      const older = token("bbb", { expiresAtMs: 2 ** 45 });
+      await store.tokens.add(newer, entry("token.created"));
+      await store.tokens.add(older, entry("token.created"));
+      expect(await store.tokens.all()).toEqual([older, newer]);
     });
 
-    test("that were revoked stay so, and no expiry moves to a later time", async () => {
+    test("are updated together with the one that replaces them", async () => {
       await using store = await openNew();
-      const one = token("aaa");
-      await store.tokens.add(one, entry("token.created"));
-      for (const change of [
-        { expiresAtMs: 90, revokedAtMs: 60 },
-        { expiresAtMs: 80, revokedAtMs: 70 },
-        { expiresAtMs: 85 },
-        {},
-      ])
-        await store.tokens.change([{ ...one, ...change }], entry("token.revoked"));
-      expect(await store.tokens.all()).toEqual([{ ...one, expiresAtMs: 80, revokedAtMs: 60 }]);
+      const old = token("aaa");
+      const replacement = token("bbb", { createdAtMs: 10 });
+      await store.tokens.add(old, entry("token.created"));
+      await store.tokens.add(replacement, entry("token.rotated"), [{ ...old, expiresAtMs: 77 }]);
+      expect(await store.tokens.all()).toEqual([{ ...old, expiresAtMs: 77 }, replacement]);
     });
 
-    test("are not rotated once they are revoked or have expired: nothing is added or changed", async () => {
+    test("change without a change of others", async () => {
       await using store = await openNew();
-      const ended = [token("aaa", { revokedAtMs: 9 }), token("bbb", { expiresAtMs: 10 })];
-      const live = token("ccc", { expiresAtMs: 11 });
-      for (const one of [...ended, live]) await store.tokens.add(one, entry("token.created"));
-      const rotate = (...old: Token[]) =>
-        store.tokens.add(token("ddd", { createdAtMs: 10 }), entry("token.rotated"), old);
-      for (const one of [...ended, token("not stored")])
-        await expect(
-          rotate({ ...live, expiresAtMs: 10 }, { ...one, expiresAtMs: 9, revokedAtMs: undefined }),
-        ).rejects.toThrow(TokenProblem);
-      expect(await store.tokens.all()).toEqual([...ended, live]);
-      expect((await store.audit.page(10, undefined)).entries).toHaveLength(3);
-      await rotate(live);
-      expect(await store.tokens.all()).toHaveLength(4);
+      const revoked = token("aaa");
+      const other = token("bbb", { createdAtMs: 10 });
+      await store.tokens.add(revoked, entry("token.created"));
+      await store.tokens.add(other, entry("token.created"));
+      await store.tokens.change([{ ...revoked, revokedAtMs: 88 }], entry("token.revoked"));
+      expect(await store.tokens.all()).toEqual([{ ...revoked, revokedAtMs: 88 }, other]);
     });
 
-    test("that another process creates or revokes are detected", async () => {
+    test("keep their first revocation and their earliest expiry", async () => {
+      await using store = await openNew();
+      const added = token("aaa");
+      await store.tokens.add(added, entry("token.created"));
+      const change = (times: Partial<Token>) =>
+        store.tokens.change([{ ...added, ...times }], entry("token.revoked"));
+      await change({ expiresAtMs: 90, revokedAtMs: 60 });
+      await change({ expiresAtMs: 80, revokedAtMs: 70 });
+      await change({ expiresAtMs: 85 });
+      await change({});
+      expect(await store.tokens.all()).toEqual([{ ...added, expiresAtMs: 80, revokedAtMs: 60 }]);
+    });
+
+    // Each was created at 5, and is to be replaced at 10.
+    test.each([
+      ["revoked", token("aaa", { revokedAtMs: 9 })],
+      ["expired", token("aaa", { expiresAtMs: 10 })],
+      ["not stored", undefined],
+    ])("that are %s are not rotated, nor are others with them", async (_, ended) => {
+      await using store = await openNew();
+      const live = token("bbb", { createdAtMs: 6, expiresAtMs: 11 });
+      const stored = ended === undefined ? [live] : [ended, live];
+      for (const each of stored) await store.tokens.add(each, entry("token.created"));
+      const replacement = token("ccc", { createdAtMs: 10 });
+      const replaced = [
+        { ...live, expiresAtMs: 10 },
+        { ...(ended ?? token("not stored")), expiresAtMs: 9, revokedAtMs: undefined },
+      ];
+      const rotating = store.tokens.add(replacement, entry("token.rotated"), replaced);
+      await expect(rotating).rejects.toThrow(TokenProblem);
+      expect(await store.tokens.all()).toEqual(stored);
+      expect((await store.audit.page(10, undefined)).entries).toHaveLength(stored.length);
+    });
+
+    test("that have not expired yet are rotated", async () => {
+      await using store = await openNew();
+      const live = token("aaa", { expiresAtMs: 11 });
+      const replacement = token("bbb", { createdAtMs: 10 });
+      await store.tokens.add(live, entry("token.created"));
+      await store.tokens.add(replacement, entry("token.rotated"), [live]);
+      expect(await store.tokens.all()).toEqual([live, replacement]);
+    });
+
+    test("that another process creates or revokes have another version", async () => {
       const database = await engine.newDatabase();
       await using store = await open(database);
       await using other = await openTokens(settingOf(database), { create: false });
-      const first = await store.tokens.version();
-      expect(await store.tokens.version()).toBe(first);
+      const empty = await store.tokens.version();
+      expect(await store.tokens.version()).toBe(empty);
+
       await other.tokens.add(token("aaa"), entry("token.created"));
       // Another reader must not consume the change for the one that watches.
       await store.tokens.all();
-      const second = await store.tokens.version();
-      expect(second).not.toBe(first);
+      const created = await store.tokens.version();
+      expect(created).not.toBe(empty);
+
       await other.tokens.change([token("aaa", { revokedAtMs: 1 })], entry("token.revoked"));
-      expect(await store.tokens.version()).not.toBe(second);
+      expect(await store.tokens.version()).not.toBe(created);
     });
 
-    test("keep the time of their last use, which makes no node reload them", async () => {
+    test("keep the latest time of their use, which is no change to reload or to audit", async () => {
       await using store = await openNew();
       await store.tokens.add(token("aaa"), entry("token.created"));
       const before = await store.tokens.version();
@@ -201,96 +279,140 @@ onEveryEngine((engine) => {
           { digest: "aaa", atMs },
           { digest: "not stored", atMs },
         ]);
-      expect(await store.tokens.version()).toBe(before);
       expect(await store.tokens.all()).toEqual([token("aaa", { lastUsedAtMs: 90 })]);
+      expect(await store.tokens.version()).toBe(before);
       expect((await store.audit.page(10, undefined)).entries).toHaveLength(1);
     });
 
-    test("are added as the first by only one of several processes, and never if there is one", async () => {
+    test("are added as the first by only one of several processes", async () => {
       const database = await engine.newDatabase();
       await using store = await open(database);
-      const others = await Promise.all(
-        Array.from({ length: 4 }, () => openTokens(settingOf(database), { create: false })),
-      );
+      await using others = new AsyncDisposableStack();
+      const processes: Pick<Store, "tokens">[] = [store];
+      for (let other = 0; other < 4; other++)
+        processes.push(others.use(await openTokens(settingOf(database), { create: false })));
       await Promise.all(
-        [store, ...others].map(({ tokens }, index) =>
+        processes.map(({ tokens }, index) =>
           tokens.addFirst(token(`digest ${index}`), entry("token.created")),
         ),
       );
       expect(await store.tokens.all()).toHaveLength(1);
-      await store.tokens.addFirst(token("later"), entry("token.created"));
-      expect(await store.tokens.all()).toHaveLength(1);
       expect((await store.audit.page(10, undefined)).entries).toHaveLength(1);
-      for (const other of others) await other[Symbol.asyncDispose]();
+    });
+
+    test("are not added as the first if there is one", async () => {
+      await using store = await openNew();
+      await store.tokens.add(token("aaa"), entry("token.created"));
+      await store.tokens.addFirst(token("bbb"), entry("token.created"));
+      expect(await store.tokens.all()).toEqual([token("aaa")]);
+      expect((await store.audit.page(10, undefined)).entries).toHaveLength(1);
     });
   });
 
   describe("the audit trail", () => {
-    test("has every field of every entry, newest first, in pages", async () => {
-      await using store = await openNew();
-      const entries = [
+    describe("with three entries", () => {
+      const oldestFirst = [
         entry("token.created", { actor: "os:me", subject: "ünïcode", detail: "a; b" }),
         entry("console.signed-in", { address: "2001:db8::1" }),
         entry("export.started", { atMs: 8 }),
       ];
-      for (const one of entries) await store.audit.record(one);
-      expect(await store.audit.page(3, undefined)).toEqual({
-        entries: entries.toReversed(),
-        next: undefined,
+      const newestFirst = oldestFirst.toReversed();
+      let store: Store;
+      beforeAll(async () => {
+        store = await openNew();
+        for (const each of oldestFirst) await store.audit.record(each);
       });
-      const { next } = await store.audit.page(2, undefined);
-      expect(await store.audit.page(2, next)).toEqual({ entries: entries.slice(0, 1), next: undefined });
-      for (const cursor of ["x", "", "9".repeat(40), "' OR 1=1"])
-        await expect(store.audit.page(2, cursor)).rejects.toThrow(CursorProblem);
-    });
+      afterAll(() => store[Symbol.asyncDispose]());
 
-    // By commands, since a SQLite store is no longer used after a failed write.
-    test("has an entry for each change of a token, and without one the token does not change", async () => {
-      const database = await engine.newDatabase();
-      const run = (...args: string[]) => runInProcess(["token", ...args, "--database", database]);
-      expect((await run("create", "--name", "old")).code).toBe(0);
-      const refuse =
-        engine.name === "sqlite"
-          ? "CREATE TRIGGER refuse BEFORE INSERT ON audit_trail BEGIN SELECT RAISE(ABORT, 'refused'); END"
-          : "ALTER TABLE audit_trail ADD CONSTRAINT refuse CHECK (action = 'none') NOT VALID";
-      await engine.run(database, refuse);
-      const before = await engine.run(database, "SELECT * FROM tokens");
-      for (const args of [
-        ["create", "--name", "new"],
-        ["rotate", "old"],
-        ["revoke", "old"],
-      ])
-        expect([args, (await run(...args)).code]).toEqual([args, 1]);
-      expect(await engine.run(database, "SELECT * FROM tokens")).toEqual(before);
-      expect(await engine.run(database, "SELECT action, subject FROM audit_trail")).toEqual([
-        { action: "token.created", subject: "old" },
-      ]);
-    });
+      test("has every field of them, newest first", async () => {
+        const page = await store.audit.page(3, undefined);
+        expect(page).toEqual({ entries: newestFirst, next: undefined });
+      });
 
-    test("keeps the newest 100,000 sign-ins and exports, which remove no change of a token", async () => {
-      const database = await engine.newDatabase();
-      await using store = await open(database);
-      const [column, value] = engine.name === "sqlite" ? ["seq", "n"] : ["id", "lpad(to_hex(n), 32, '0')"];
-      await engine.run(
-        database,
-        `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 100015)
-         INSERT INTO audit_trail (${column}, at_ms, actor, action, subject, detail)
-         SELECT ${value}, n, 'test', CASE WHEN n <= 5 THEN 'token.created' ELSE 'console.signed-in' END, '', ''
-           FROM numbers`,
+      test("continues on the next page", async () => {
+        const { entries, next } = await store.audit.page(2, undefined);
+        expect(entries).toEqual(newestFirst.slice(0, 2));
+        expect(await store.audit.page(2, next)).toEqual({ entries: newestFirst.slice(2), next: undefined });
+      });
+
+      test.each(["x", "", "9".repeat(40), "' OR 1=1"])(
+        "refuses the cursor %j, which no page returned",
+        async (cursor) => {
+          await expect(store.audit.page(2, cursor)).rejects.toThrow(CursorProblem);
+        },
       );
-      const kept = async (kind: string) => {
-        const sql = `SELECT count(*) AS count, min(at_ms) AS oldest FROM audit_trail WHERE action ${kind}`;
-        const [row] = await engine.run(database, sql);
-        return [Number(row?.["count"]), Number(row?.["oldest"])];
+    });
+
+    describe("that refuses entries", () => {
+      let database: string;
+      // By commands, since a SQLite store is no longer used after a failed write.
+      const run = (...args: string[]) => runInProcess(["token", ...args, "--database", database]);
+      beforeAll(async () => {
+        database = await engine.newDatabase();
+        expect((await run("create", "--name", "old")).code).toBe(0);
+        await engine.run(
+          database,
+          engine.name === "sqlite"
+            ? "CREATE TRIGGER refuse BEFORE INSERT ON audit_trail BEGIN SELECT RAISE(ABORT, 'refused'); END"
+            : "ALTER TABLE audit_trail ADD CONSTRAINT refuse CHECK (action = 'none') NOT VALID",
+        );
+      });
+
+      test.each([
+        ["create", ["create", "--name", "new"]],
+        ["rotate", ["rotate", "old"]],
+        ["revoke", ["revoke", "old"]],
+      ])("keeps `token %s` from changing a token", async (_, args) => {
+        const before = await engine.run(database, "SELECT * FROM tokens");
+        expect((await run(...args)).code).toBe(1);
+        expect(await engine.run(database, "SELECT * FROM tokens")).toEqual(before);
+        expect(await engine.run(database, "SELECT action, subject FROM audit_trail")).toEqual([
+          { action: "token.created", subject: "old" },
+        ]);
+      });
+    });
+
+    describe("with more sign-ins and exports than it keeps", () => {
+      /** A store with five changes of tokens at 1 to 5, and after them 100,010 sign-ins at 6 to 100,015. */
+      const openFull = async () => {
+        const database = await engine.newDatabase();
+        const store = await open(database);
+        const column = engine.name === "sqlite" ? "seq" : "id";
+        const value = engine.name === "sqlite" ? "n" : "lpad(to_hex(n), 32, '0')";
+        await engine.run(
+          database,
+          `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 100015)
+           INSERT INTO audit_trail (${column}, at_ms, actor, action, subject, detail)
+           SELECT ${value}, n, 'test', CASE WHEN n <= 5 THEN 'token.created' ELSE 'console.signed-in' END, '', ''
+             FROM numbers`,
+        );
+        const kept = async (condition: string) => {
+          const sql = `SELECT count(*) AS count, min(at_ms) AS oldest FROM audit_trail WHERE action ${condition}`;
+          const [row] = await engine.run(database, sql);
+          return { count: Number(row?.["count"]), oldest: Number(row?.["oldest"]) };
+        };
+        return {
+          signIn: (atMs: number) => store.audit.record(entry("console.signed-in", { atMs })),
+          changesOfTokens: () => kept("LIKE 'token.%'"),
+          others: () => kept("NOT LIKE 'token.%'"),
+          [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+        };
       };
-      const signIn = (atMs: number) => store.audit.record(entry("console.signed-in", { atMs }));
-      await signIn(100_016);
-      expect(await kept("LIKE 'token.%'")).toEqual([5, 1]);
-      expect(await kept("NOT LIKE 'token.%'")).toEqual([100_000, 17]);
-      if (engine.name !== "sqlite") return;
-      // A process that runs for long removes the oldest again.
-      await Promise.all(Array.from({ length: 1000 }, (_, index) => signIn(100_017 + index)));
-      expect(await kept("NOT LIKE 'token.%'")).toEqual([100_000, 1017]);
+
+      test("removes the oldest of those, and no change of a token", async () => {
+        await using trail = await openFull();
+        await trail.signIn(100_016);
+        expect(await trail.others()).toEqual({ count: 100_000, oldest: 17 });
+        expect(await trail.changesOfTokens()).toEqual({ count: 5, oldest: 1 });
+      });
+
+      // On PostgreSQL it would take a thousand round trips.
+      if (engine.name === "sqlite")
+        test("removes the oldest again in a process that runs for long", async () => {
+          await using trail = await openFull();
+          await Promise.all(Array.from({ length: 1001 }, (_, index) => trail.signIn(100_016 + index)));
+          expect(await trail.others()).toEqual({ count: 100_000, oldest: 1017 });
+        });
     });
   });
 
@@ -305,7 +427,7 @@ onEveryEngine((engine) => {
       for (const batch of [0, 1, 2, 3, 4]) {
         const numbers = [0, 1, 2, 3, 4].map((index) => batch * 5 + index);
         const plants = numbers.map((number) =>
-          arrival((number * 7) % 25, `Plant ${number} Ä`, tagOf(number), `by-${batch}`),
+          plantToStore((number * 7) % 25, `Plant ${number} Ä`, tagOf(number), `by-${batch}`),
         );
         await store.plants.create(plants, startMs + batch * minuteMs);
       }
@@ -323,19 +445,29 @@ onEveryEngine((engine) => {
       }
     };
 
-    test("pages follow each other without gap or repetition, in both orders", async () => {
-      for (const limit of [1, 7, 25]) {
-        const newest = await allPages({ limit });
-        expect(newest.map(({ id }) => id).sort((a, b) => Number(a - b))).toEqual(
+    describe.each([1, 7, 25])("in pages of %d", (limit) => {
+      test("the list has every plant once", async () => {
+        const listed = await allPages({ limit });
+        expect(listed.map(({ id }) => id).sort((a, b) => Number(a - b))).toEqual(
           Array.from({ length: 25 }, (_, id) => BigInt(id)),
         );
-        const times = newest.map(({ createdAtMs }) => createdAtMs);
+      });
+
+      test("the list begins with the newest plants", async () => {
+        const times = (await allPages({ limit })).map(({ createdAtMs }) => createdAtMs);
         expect(times).toEqual(times.toSorted((a, b) => b - a));
-        const oldest = await allPages({ limit, order: "oldest-first" });
-        expect(oldest).toEqual(newest.toReversed());
-      }
-      const last = await store.archive.page(request({ limit: 25 }));
-      expect([last.plants.length, last.next]).toEqual([25, undefined]);
+      });
+
+      test("the list with the oldest first is the other one reversed", async () => {
+        const newestFirst = await allPages({ limit });
+        expect(await allPages({ limit, order: "oldest-first" })).toEqual(newestFirst.toReversed());
+      });
+    });
+
+    test("a page with all the rest of the plants has no next one", async () => {
+      const page = await store.archive.page(request({ limit: 25 }));
+      expect(page.plants).toHaveLength(25);
+      expect(page.next).toBeUndefined();
     });
 
     const filters: [string, PageRequest["filter"], number][] = [
@@ -350,28 +482,39 @@ onEveryEngine((engine) => {
       ["until", { untilMs: startMs + minuteMs }, 5],
       ["all together", { tag: "tree", namePart: "plant", createdBy: "by-0", untilMs: startMs + 1 }, 2],
     ];
-    test.each(filters)("a filter by %s finds and counts its plants", async (_, filter, count) => {
-      for (const limit of [2, 100]) expect(await allPages({ filter, limit })).toHaveLength(count);
-      expect(await store.archive.count(filter, undefined, 60_000)).toEqual({
-        plants: count,
-        next: undefined,
-      });
+    const everyFilter: typeof filters = [["nothing", {}, 25], ...filters];
+    test.each(filters)("a filter by %s finds its plants", async (_, filter, count) => {
+      expect(await allPages({ filter, limit: 2 })).toHaveLength(count);
+      expect(await allPages({ filter, limit: 100 })).toHaveLength(count);
     });
 
-    test("totals and minutes are counted", async () => {
-      for (const _ of [1, 2, 3]) expect(await store.archive.total()).toBe(25);
-      expect(await store.archive.createdPerBucket(startMs - minuteMs, 4, minuteMs)).toEqual([0, 5, 5, 5]);
-      expect(await store.archive.createdPerBucket(startMs - 60 * minuteMs, 3, 60 * minuteMs)).toEqual([
-        0, 25, 0,
-      ]);
-      expect(await store.archive.count({}, undefined, 1000)).toEqual({ plants: 25, next: undefined });
+    test.each(everyFilter)("a filter by %s counts its plants", async (_, filter, count) => {
+      const counted = await store.archive.count(filter, undefined, 60_000);
+      expect(counted).toEqual({ plants: count, next: undefined });
+    });
+
+    test("the total is the same however often it is asked for", async () => {
+      expect(await store.archive.total()).toBe(25);
+      expect(await store.archive.total()).toBe(25);
+      expect(await store.archive.total()).toBe(25);
+    });
+
+    test("plants are counted by minutes", async () => {
+      const perMinute = await store.archive.createdPerBucket(startMs - minuteMs, 4, minuteMs);
+      expect(perMinute).toEqual([0, 5, 5, 5]);
+    });
+
+    test("plants are counted by hours", async () => {
+      const hourMs = 60 * minuteMs;
+      const perHour = await store.archive.createdPerBucket(startMs - hourMs, 3, hourMs);
+      expect(perHour).toEqual([0, 25, 0]);
     });
 
     test("totals stay right while plants arrive", async () => {
       await using live = await openNew();
       for (let count = 1; count <= 5; count++) {
         // Each a little late, as from a node whose clock is slow.
-        await live.plants.create([arrival(count, "a")], Date.now() - (5 - count) * 3000);
+        await live.plants.create([plantToStore(count, "a")], Date.now() - (5 - count) * 3000);
         expect(await live.archive.total()).toBe(count);
       }
     });
@@ -388,39 +531,56 @@ onEveryEngine((engine) => {
       }
     };
 
-    test("from the beginning, a follower gets what the list has, oldest first, page by page and filtered", async () => {
-      for (const filter of [{}, ...filters.map(([, one]) => one)]) {
+    test.each(everyFilter)(
+      "with a filter by %s, a follower gets what the list has, oldest first",
+      async (_, filter, _count) => {
         const listed = await allPages({ filter, order: "oldest-first" });
-        for (const limit of [1, 26]) expect(await followed(filter, limit)).toEqual(listed);
+        expect(await followed(filter, 1)).toEqual(listed);
+        expect(await followed(filter, 26)).toEqual(listed);
         // A search that has no time left returns a cursor to go on with, and progresses.
         expect(await followed(filter, 7, 0)).toEqual(listed);
-      }
+      },
+    );
+
+    describe("a page after a cursor", () => {
+      const follow = ({ archive }: Store, after: string) =>
+        archive.pageAfter({ ...request({ limit: 1 }), after });
+
+      test("that an empty store returned reads from the beginning once there is a plant", async () => {
+        await using store = await openNew();
+        const { newest: ofEmpty, fromBeginning } = await follow(store, beginning);
+        expect(fromBeginning).toBe(true);
+        // A client that polls an empty store reads nothing.
+        expect((await follow(store, ofEmpty)).fromBeginning).toBe(false);
+        await store.plants.create([plantToStore(1, "first")], Date.now());
+        expect((await follow(store, ofEmpty)).fromBeginning).toBe(true);
+      });
+
+      test("of a plant does not read from the beginning", async () => {
+        await using store = await openNew();
+        await store.plants.create([plantToStore(1, "first")], Date.now());
+        await store.plants.create([plantToStore(2, "second")], Date.now() + minuteMs);
+        const page = await follow(store, beginning);
+        expect(page.fromBeginning).toBe(true);
+        // On PostgreSQL a follower reads the newest plants again, so the cursor of the first is written here.
+        const [first] = page.plants;
+        const after = page.next === page.newest ? `${first?.createdAtMs}.1` : page.next;
+        expect(await follow(store, after)).toMatchObject({ plants: [{ id: 2n }], fromBeginning: false });
+      });
     });
 
-    test("a page after a cursor that no plant precedes is read from the beginning", async () => {
-      await using one = await openNew();
-      const follow = (after: string) => one.archive.pageAfter({ ...request({ limit: 1 }), after });
-      const { newest: ofEmpty, fromBeginning } = await follow(beginning);
-      expect(fromBeginning).toBe(true);
-      // A client that polls an empty store reads nothing.
-      expect((await follow(ofEmpty)).fromBeginning).toBe(false);
-      await one.plants.create([arrival(1, "first")], Date.now());
-      await one.plants.create([arrival(2, "second")], Date.now() + minuteMs);
-      expect((await follow(beginning)).fromBeginning).toBe(true);
-      const page = await follow(ofEmpty);
-      expect(page.fromBeginning).toBe(true);
-      // On PostgreSQL a follower reads the newest plants again, so the cursor of the first is written here.
-      const [first] = page.plants;
-      const after = page.next === page.newest ? `${first?.createdAtMs}.1` : page.next;
-      expect(await follow(after)).toMatchObject({ plants: [{ id: 2n }], fromBeginning: false });
-    });
+    describe.each(["x", "", "1.2.3", "9".repeat(40), "1;DROP TABLE plants"])(
+      "the cursor %j, which no page returned,",
+      (cursor) => {
+        test("is refused by the list", async () => {
+          await expect(store.archive.page(request({ cursor }))).rejects.toThrow(CursorProblem);
+        });
 
-    test("a cursor that no page returned is refused, and cannot be followed", async () => {
-      for (const cursor of ["x", "", "1.2.3", "9".repeat(40), "1;DROP TABLE plants"]) {
-        await expect(store.archive.page(request({ cursor }))).rejects.toThrow(CursorProblem);
-        const following = store.archive.pageAfter({ ...request({}), after: cursor });
-        await expect(following).rejects.toThrow(CursorProblem);
-      }
-    });
+        test("cannot be followed", async () => {
+          const following = store.archive.pageAfter({ ...request({}), after: cursor });
+          await expect(following).rejects.toThrow(CursorProblem);
+        });
+      },
+    );
   });
 });
