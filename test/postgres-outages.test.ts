@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
-import { Server } from "../src/storage/postgres/connection.ts";
-import { Connections } from "../src/storage/postgres/connections.ts";
+import { ConnectionPool } from "../src/storage/postgres/connection-pool.ts";
+import { Server } from "../src/storage/postgres/server.ts";
 import { eventually, operatorToken, post, startTestService, temporaryFolder } from "./harness.ts";
 import { type Databases, usePostgres } from "./postgres.ts";
 import { startTcpProxy } from "./tcp-proxy.ts";
@@ -77,16 +77,16 @@ describe("a database that cannot be reached", () => {
     using proxy = await proxied();
     const options = { databasePassword: undefined, allowUnsafeDatabase: true };
     const hanging = new Server(throughPort(proxy.port), options);
-    const connections = new Connections({ server: hanging, count: 1, statementMsMax: 600_000 });
+    const pool = new ConnectionPool({ server: hanging, count: 1, statementMsMax: 600_000 });
     const started = Promise.withResolvers<void>();
-    const statement = connections.use(600_000, (run) => {
+    const statement = pool.use(600_000, (run) => {
       proxy.cut();
       started.resolve();
       return run({ text: "SELECT 1" }, []);
     });
     await started.promise;
     const failure = statement.catch(String);
-    await connections[Symbol.asyncDispose]();
+    await pool[Symbol.asyncDispose]();
     expect(await failure).toContain("Connection terminated");
   });
 
@@ -120,8 +120,8 @@ describe("a database that cannot be reached", () => {
     // No connection to it is open that could be lost: the next one already fails to connect.
     before.refuse();
     after.accept();
-    await using connections = new Connections({ server: cluster, count: 1, statementMsMax: 10_000 });
-    expect(await connections.query({ text: "SELECT 1" })).toEqual([["1"]]);
+    await using pool = new ConnectionPool({ server: cluster, count: 1, statementMsMax: 10_000 });
+    expect(await pool.query({ text: "SELECT 1" })).toEqual([["1"]]);
     expect(before.refused()).toBeGreaterThan(0);
   });
 

@@ -5,8 +5,8 @@ import { writeFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { openStore } from "../src/storage/open-store.ts";
-import { Server } from "../src/storage/postgres/connection.ts";
 import { DatabaseMisuse } from "../src/storage/postgres/database-url.ts";
+import { Server } from "../src/storage/postgres/server.ts";
 import { accessToken, eventually, post, startTestService, temporaryFolder } from "./harness.ts";
 import { lacks } from "./lacks.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
@@ -103,6 +103,26 @@ describe("connecting", () => {
     const opened = new Server(`postgres://gardener@127.0.0.1:${asksForOne.port}/plants`, options).open();
     await expect(opened).rejects.toThrow("password must be a non-empty string");
     await asksForOne.received;
+  });
+
+  test("to three hosts that accept writes keeps one of three sessions", async () => {
+    const { hostname, port, pathname } = new URL(database);
+    const host = `${hostname}:${port}`;
+    const session = await new Server(database.replace(host, `${host},${host},${host}`), options).open();
+    const count = async (sql: string) => {
+      const [row] = await server.run<{ count: string }>(`${sql} WHERE datname = '${pathname.slice(1)}'`);
+      return Number(row?.count);
+    };
+    await eventually(
+      async () => (await count("SELECT sessions AS count FROM pg_stat_database")) === 3,
+      "three sessions to be opened",
+    );
+    expect(await session.run({ text: "SELECT 1" })).toEqual([["1"]]);
+    await eventually(
+      async () => (await count("SELECT count(*) FROM pg_stat_activity")) === 1,
+      "two of them to be closed",
+    );
+    session.destroy();
   });
 
   test("with all options that managed providers put into their URLs", async () => {

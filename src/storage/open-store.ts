@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StoreUnavailable } from "../plants/plant-store.ts";
-import type { PostgresOptions } from "./postgres/connection.ts";
 import { isDatabaseUrl } from "./postgres/database-url.ts";
 import { type OpeningEvents, PostgresStore } from "./postgres/postgres-store.ts";
+import type { PostgresOptions } from "./postgres/server.ts";
 import { realDataFile } from "./sqlite/data-file-path.ts";
 import type { LostWal } from "./sqlite/data-file-problem.ts";
 import { syncWal } from "./sqlite/durable-files.ts";

@@ -11,8 +11,8 @@ import {
   type PlantPage,
   type StoredPlant,
 } from "../../plants/plant-archive.ts";
-import type { Row } from "./connection.ts";
-import type { Connections } from "./connections.ts";
+import type { ConnectionPool } from "./connection-pool.ts";
+import type { Row } from "./session.ts";
 
 // A page of huge plants is truncated, to bound memory.
 const rowsPerRead = 500;
@@ -34,12 +34,12 @@ interface Position {
 
 /** Reads PostgreSQL, always along an index from a position, never with OFFSET. */
 export class PostgresArchive implements PlantArchive {
-  readonly #connections: Connections;
+  readonly #pool: ConnectionPool;
   // Plants are never deleted, so those that were counted need not be counted again each time.
   #counted = { fromMs: 0, untilMs: -1, plants: 0 };
 
-  constructor(connections: Connections) {
-    this.#connections = connections;
+  constructor(pool: ConnectionPool) {
+    this.#pool = pool;
   }
 
   async page({ filter, order, cursor, limit, searchMsMax }: PageRequest): Promise<PlantPage> {
@@ -157,7 +157,7 @@ export class PostgresArchive implements PlantArchive {
   }
 
   #read(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
-    return this.#connections.query({ text }, values);
+    return this.#pool.query({ text }, values);
   }
 }
 

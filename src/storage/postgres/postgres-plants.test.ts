@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { eventually, kindsOf } from "../../../test/harness.ts";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
-import type { Connections, Run } from "./connections.ts";
+import type { ConnectionPool, Run } from "./connection-pool.ts";
 import { ConnectionLost } from "./faults.ts";
 import { PostgresPlants } from "./postgres-plants.ts";
 
@@ -18,8 +18,8 @@ function storeOn(insert: (ids: readonly number[]) => void) {
     insert(ids.map(Number));
     return ids.map((id) => [String(id)]);
   };
-  const connections: Pick<Connections, "use"> = { use: (_, work) => work(run, false) };
-  return { plants: new PostgresPlants(connections as Connections, 4), sizes };
+  const pool: Pick<ConnectionPool, "use"> = { use: (_, work) => work(run, false) };
+  return { plants: new PostgresPlants(pool as ConnectionPool, 4), sizes };
 }
 
 test("a row that the database rejects fails alone, and is found by halving, not row by row", async () => {

@@ -6,9 +6,9 @@ import {
   type PlantToStore,
   StoreUnavailable,
 } from "../../plants/plant-store.ts";
-import { placeholders, type Row } from "./connection.ts";
-import { type Connections, type Run, retryWaitMs } from "./connections.ts";
+import { type ConnectionPool, type Run, retryWaitMs } from "./connection-pool.ts";
 import { mayRetry, maySplit, reasonOf } from "./faults.ts";
+import { placeholders, type Row } from "./session.ts";
 
 // For one statement and its retries. Below common client timeouts; a database that restarts or fails over within it goes unnoticed.
 const createMsMax = 5000;
@@ -42,14 +42,14 @@ export class PostgresPlants implements PlantStore, Disposable {
   readonly batchesInFlightMax: number;
   readonly canBecomeUnreachable = true;
   readonly isStalled = false;
-  readonly #connections: Connections;
+  readonly #pool: ConnectionPool;
   readonly #node = crypto.randomUUID();
   #removedNodesAtMs = 0;
   #unavailable: Error | undefined;
   #closed = false;
 
-  constructor(connections: Connections, batchesInFlightMax: number) {
-    this.#connections = connections;
+  constructor(pool: ConnectionPool, batchesInFlightMax: number) {
+    this.#pool = pool;
     this.batchesInFlightMax = batchesInFlightMax;
   }
 
@@ -92,7 +92,7 @@ export class PostgresPlants implements PlantStore, Disposable {
       try {
         // Its own time: a client that follows the store expects a plant to be committed soon after its time.
         const createdAtMs = Math.round(clockStartMs + performance.now());
-        return await this.#connections.use(createMsMax, (run, isCitus) =>
+        return await this.#pool.use(createMsMax, (run, isCitus) =>
           insertPlants(run, isCitus, part, createdAtMs),
         );
       } catch (error) {
@@ -128,7 +128,7 @@ export class PostgresPlants implements PlantStore, Disposable {
   /** Writes what no plant depends on, as durably as a plant. */
   async #write(): Promise<void> {
     const nowMs = Date.now();
-    await this.#connections.use(probeMsMax, async (run) => {
+    await this.#pool.use(probeMsMax, async (run) => {
       await run(takeWriteLock, []);
       await run(writeNode, [this.#node, nowMs]);
       if (nowMs - this.#removedNodesAtMs < nodeDeadAfterMs) return;

@@ -1,10 +1,10 @@
 import type { Store } from "../store.ts";
-import { type PostgresOptions, Server } from "./connection.ts";
-import { Connections } from "./connections.ts";
+import { ConnectionPool } from "./connection-pool.ts";
 import { PostgresArchive } from "./postgres-archive.ts";
 import { PostgresPlants } from "./postgres-plants.ts";
 import { PostgresAudit, PostgresTokens } from "./postgres-tokens.ts";
 import { prepare, type TableChanges } from "./prepare.ts";
+import { type PostgresOptions, Server } from "./server.ts";
 
 export interface OpeningEvents {
   /** Called with the reason for each failed attempt: unreachable, or another process is migrating. */
@@ -16,7 +16,7 @@ export interface OpeningEvents {
 
 // Enough that one batch is sent while another is committed. With two readers and one for tokens, a node has seven connections.
 const batchesInFlightMax = 4;
-const readers = 2;
+const readersMax = 2;
 // A commit that takes longer will probably never return; its connection is dropped and the batch retried.
 const writeMsMax = 3000;
 // Counting reads the entire table.
@@ -36,27 +36,27 @@ export class PostgresStore implements Store {
   readonly audit: PostgresAudit;
   readonly archive: PostgresArchive;
   readonly #server: Server;
-  readonly #writing: Connections;
-  readonly #reading: Connections;
-  readonly #forTokens: Connections;
+  readonly #writers: ConnectionPool;
+  readonly #readers: ConnectionPool;
+  /** A pool of its own: counting millions must not delay the revocation of a token. */
+  readonly #forTokens: ConnectionPool;
   readonly #closing = new AbortController();
   #opening: Promise<void> | undefined;
 
   private constructor(server: Server, readRetryMsMax: number) {
     this.#server = server;
-    this.#writing = new Connections({ server, count: batchesInFlightMax, statementMsMax: writeMsMax });
-    this.#reading = new Connections({
+    this.#writers = new ConnectionPool({ server, count: batchesInFlightMax, statementMsMax: writeMsMax });
+    this.#readers = new ConnectionPool({
       server,
-      count: readers,
+      count: readersMax,
       statementMsMax: readMsMax,
       retryMsMax: readRetryMsMax,
     });
-    this.plants = new PostgresPlants(this.#writing, batchesInFlightMax);
-    // A pool of its own: counting millions must not delay the revocation of a token.
-    this.#forTokens = new Connections({ server, count: 1, statementMsMax: tokensMsMax });
+    this.#forTokens = new ConnectionPool({ server, count: 1, statementMsMax: tokensMsMax });
+    this.plants = new PostgresPlants(this.#writers, batchesInFlightMax);
     this.audit = new PostgresAudit(this.#forTokens);
     this.tokens = new PostgresTokens(this.#forTokens, this.audit);
-    this.archive = new PostgresArchive(this.#reading);
+    this.archive = new PostgresArchive(this.#readers);
   }
 
   /** @throws DatabaseProblem it cannot be reached, or must not be used. */
@@ -91,8 +91,8 @@ export class PostgresStore implements Store {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
     this.plants[Symbol.dispose]();
-    const all = [this.#writing, this.#reading, this.#forTokens];
-    await Promise.all(all.map((connections) => connections[Symbol.asyncDispose]()));
+    const pools = [this.#writers, this.#readers, this.#forTokens];
+    await Promise.all(pools.map((pool) => pool[Symbol.asyncDispose]()));
   }
 
   #prepare(

@@ -13,8 +13,8 @@ import {
   tokenFrom,
   tokenValues,
 } from "../access-rows.ts";
-import { placeholders } from "./connection.ts";
-import type { Connections } from "./connections.ts";
+import type { ConnectionPool } from "./connection-pool.ts";
+import { placeholders } from "./session.ts";
 
 const idShape = /^[0-9a-f]{32}$/;
 const afterEveryId = "g";
@@ -65,15 +65,15 @@ const setUses = `UPDATE tokens SET last_used_at_ms = used.at_ms
 
 /** The audit trail in PostgreSQL, one for all nodes. */
 export class PostgresAudit implements AuditTrail {
-  readonly #connections: Connections;
+  readonly #pool: ConnectionPool;
   #inserted = 0;
 
-  constructor(connections: Connections) {
-    this.#connections = connections;
+  constructor(pool: ConnectionPool) {
+    this.#pool = pool;
   }
 
   async record(entry: AuditEntry): Promise<void> {
-    await this.#connections.query(insertOne, entryValues(entry));
+    await this.#pool.query(insertOne, entryValues(entry));
     await this.trim();
   }
 
@@ -83,41 +83,41 @@ export class PostgresAudit implements AuditTrail {
    */
   async trim(): Promise<void> {
     if (this.#inserted++ % entriesPerRemoval !== 0) return;
-    for (const text of removeOldest("id")) await this.#connections.query({ text }).catch(() => {});
+    for (const text of removeOldest("id")) await this.#pool.query({ text }).catch(() => {});
   }
 
   async page(limit: number, cursor: string | undefined): Promise<AuditPage> {
     if (cursor !== undefined && !idShape.test(cursor))
       throw new CursorProblem("The cursor is not from a page of this audit trail.");
     const values = [cursor ?? afterEveryId, limit + 1];
-    return auditPage(await this.#connections.query(selectPage, values), limit);
+    return auditPage(await this.#pool.query(selectPage, values), limit);
   }
 }
 
 /** Tokens in PostgreSQL, the same for every node. */
 export class PostgresTokens implements TokenStore {
-  readonly #connections: Connections;
+  readonly #pool: ConnectionPool;
   readonly #audit: PostgresAudit;
 
-  constructor(connections: Connections, audit: PostgresAudit) {
-    this.#connections = connections;
+  constructor(pool: ConnectionPool, audit: PostgresAudit) {
+    this.#pool = pool;
     this.#audit = audit;
   }
 
   async all(): Promise<Token[]> {
-    return (await this.#connections.query(selectAll)).map(tokenFrom);
+    return (await this.#pool.query(selectAll)).map(tokenFrom);
   }
 
   async add(token: Token, entry: AuditEntry, changed: readonly Token[] = []): Promise<void> {
     const values = [...endings(changed), ...tokenValues(token), ...entryValues(entry)];
-    const added = await this.#connections.query({ text: addOne }, values);
-    if (added.length === 0 && (await this.#connections.query({ text: findOne }, [token.digest])).length === 0)
+    const added = await this.#pool.query({ text: addOne }, values);
+    if (added.length === 0 && (await this.#pool.query({ text: findOne }, [token.digest])).length === 0)
       throw notLiveProblem(token);
     await this.#audit.trim();
   }
 
   async addFirst(token: Token, entry: AuditEntry): Promise<void> {
-    await this.#connections.query({ text: addFirstOne }, [
+    await this.#pool.query({ text: addFirstOne }, [
       token.createdAtMs,
       ...tokenValues(token),
       ...entryValues(entry),
@@ -125,17 +125,17 @@ export class PostgresTokens implements TokenStore {
   }
 
   async change(tokens: readonly Token[], entry: AuditEntry): Promise<void> {
-    await this.#connections.query({ text: changeSome }, [...endings(tokens), ...entryValues(entry)]);
+    await this.#pool.query({ text: changeSome }, [...endings(tokens), ...entryValues(entry)]);
     await this.#audit.trim();
   }
 
   async recordUses(uses: readonly TokenUse[]): Promise<void> {
     const [digests, times] = [uses.map(({ digest }) => digest), uses.map(({ atMs }) => atMs)];
-    await this.#connections.query({ text: setUses }, [digests, times]);
+    await this.#pool.query({ text: setUses }, [digests, times]);
   }
 
   async version(): Promise<string> {
-    return JSON.stringify(await this.#connections.query(summary));
+    return JSON.stringify(await this.#pool.query(summary));
   }
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { Server } from "./connection.ts";
 import { prepare } from "./prepare.ts";
+import type { Server } from "./server.ts";
 
 test("sessions that a pooler shares among its connections are refused", async () => {
   let name: unknown;

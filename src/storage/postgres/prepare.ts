@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Connection, type PostgresOptions, Server } from "./connection.ts";
-import { retryWaitMs } from "./connections.ts";
+import { retryWaitMs } from "./connection-pool.ts";
 import { DatabaseMisuse, DatabaseProblem } from "./database-url.ts";
 import { ConnectionLost, codeOf, kindOf, reasonOf, tlsAdvice } from "./faults.ts";
 import tables from "./migrations/006-tables.sql" with { type: "text" };
+import { type PostgresOptions, Server } from "./server.ts";
+import type { Session } from "./session.ts";
 
 export interface Preparation {
   readonly server: Server;
@@ -81,58 +82,58 @@ export interface DatabaseDiagnosis {
  */
 export async function diagnoseDatabase(url: string, options: PostgresOptions): Promise<DatabaseDiagnosis> {
   const server = new Server(url, options);
-  let connection: Connection | undefined;
+  let session: Session | undefined;
   try {
-    connection = await server.open();
-    const [row = []] = await connection.run(about);
+    session = await server.open();
+    const [row = []] = await session.run(about);
     const [version, role, mayCreate] = row;
-    const hasTables = (await schemaVersion(connection)) > 0;
-    if (hasTables) await expectPrivileges(connection);
+    const hasTables = (await schemaVersion(session)) > 0;
+    if (hasTables) await expectPrivileges(session);
     else if (mayCreate !== "t")
       throw new DatabaseProblem(`The database role ${role} lacks CREATE on the schema; grant it.`);
     const tables = hasTables ? "has the tables" : "has no tables yet; the first start creates them";
     return {
       facts: `${version} accepts writes and ${tables}; the role ${role} has the privileges`,
-      rewriting: await readRewriting(connection),
+      rewriting: await readRewriting(session),
     };
   } catch (error) {
     if (error instanceof DatabaseProblem) throw error;
     throw new DatabaseProblem(`The database cannot be used: ${reasonOf(error)}.`);
   } finally {
-    connection?.destroy();
+    session?.destroy();
   }
 }
 
 /** @throws DatabaseMisuse the role of a node lacks a privilege on the tables, which exist. */
-async function expectPrivileges(connection: Connection): Promise<void> {
-  const rows = await connection.run(missing);
+async function expectPrivileges(session: Session): Promise<void> {
+  const rows = await session.run(missing);
   const lacks = rows.map(([, table, privilege]) => `${privilege} on the table ${table}`);
   if (lacks.length > 0)
     throw new DatabaseMisuse(`The database role ${rows[0]?.[0]} lacks ${lacks.join(", ")}; grant it.`);
 }
 
-async function readRewriting(connection: Connection): Promise<readonly string[]> {
-  const rows = await connection.run(rewriting);
+async function readRewriting(session: Session): Promise<readonly string[]> {
+  const rows = await session.run(rewriting);
   return rows.map(([kind, name]) => `${kind} ${JSON.stringify(name)}`);
 }
 
 async function prepareOnce({ server, changes }: Preparation): Promise<readonly string[]> {
   await using opened = new AsyncDisposableStack();
-  const openOne = async (): Promise<Connection> =>
+  const openOne = async (): Promise<Session> =>
     // A transaction that is still open is rolled back.
-    opened.adopt(await server.open(), (connection) => connection.destroy());
-  const connection = await openOne();
-  if (changes === "upgrade") await expectOwnSessions(connection, await openOne());
-  await migrate(connection, changes);
+    opened.adopt(await server.open(), (session) => session.destroy());
+  const session = await openOne();
+  if (changes === "upgrade") await expectOwnSessions(session, await openOne());
+  await migrate(session, changes);
   if (changes !== "upgrade") return [];
-  await expectPrivileges(connection);
+  await expectPrivileges(session);
   // Awaited here, since the connection is closed on return.
-  return await readRewriting(connection);
+  return await readRewriting(session);
 }
 
 // A session that loses its settings and prepared statements can guarantee nothing. Each names its session. If a pooler shares
 // one session among both, the first reads the other's name, or none.
-async function expectOwnSessions(one: Connection, other: Connection): Promise<void> {
+async function expectOwnSessions(one: Session, other: Session): Promise<void> {
   await one.run(setName, ["one"]);
   await other.run(setName, ["other"]);
   const [row] = await one.run(readName);
@@ -208,49 +209,41 @@ const withoutTimeouts = "SET statement_timeout = 0; SET lock_timeout = 0";
  * plant_store_schema migrates, and the others retry until it is done.
  * @throws DatabaseProblem the tables are not those of this version, and may not or cannot become so.
  */
-export async function migrate(
-  connection: Connection,
-  changes: TableChanges,
-  known = migrations,
-): Promise<void> {
+export async function migrate(session: Session, changes: TableChanges, known = migrations): Promise<void> {
   const newest = known.at(-1)?.number ?? 0;
   // Without a lock first: a node may have no privilege to change the schema.
-  const found = await schemaVersion(connection, known);
+  const found = await schemaVersion(session, known);
   if (found === newest) return;
   refuseUnmigrated(found, changes);
-  await connection.script(withoutTimeouts);
-  await connection.script(firstTable).catch(retryAfter(createdMeanwhile));
+  await session.script(withoutTimeouts);
+  await session.script(firstTable).catch(retryAfter(createdMeanwhile));
   for (;;) {
-    await connection.script("BEGIN");
-    const have = await readVersion(connection, lock).catch(retryAfter(lockNotAvailable));
+    await session.script("BEGIN");
+    const have = await readVersion(session, lock).catch(retryAfter(lockNotAvailable));
     const next = known.find(({ number }) => number > have);
     if (next === undefined) break;
-    await connection.script(next.sql);
-    await connection.script(`UPDATE plant_store_schema SET version = ${next.number}; COMMIT`);
+    await session.script(next.sql);
+    await session.script(`UPDATE plant_store_schema SET version = ${next.number}; COMMIT`);
   }
-  await connection.script("COMMIT");
+  await session.script("COMMIT");
 }
 
 /**
  * The number of the schema; 0 if there are no tables yet.
  * @throws DatabaseProblem the tables are from a newer version, or from before 1.0.0.
  */
-export async function schemaVersion(connection: Connection, known = migrations): Promise<number> {
-  const found = await readVersion(connection, version).catch(unlessMissing);
-  await refuseUnknown(connection, found, known);
+export async function schemaVersion(session: Session, known = migrations): Promise<number> {
+  const found = await readVersion(session, version).catch(unlessMissing);
+  await refuseUnknown(session, found, known);
   return found;
 }
 
-async function readVersion(connection: Connection, statement: { text: string }): Promise<number> {
-  return Number((await connection.run(statement))[0]?.[0] ?? 0);
+async function readVersion(session: Session, statement: { text: string }): Promise<number> {
+  return Number((await session.run(statement))[0]?.[0] ?? 0);
 }
 
 /** Further columns are ignored: CockroachDB adds one for a hash-sharded key. */
-async function refuseUnknown(
-  connection: Connection,
-  found: number,
-  known: readonly Migration[],
-): Promise<void> {
+async function refuseUnknown(session: Session, found: number, known: readonly Migration[]): Promise<void> {
   if (found === 0) return;
   if (found > (known.at(-1)?.number ?? 0))
     throw new DatabaseProblem(
@@ -258,7 +251,7 @@ async function refuseUnknown(
     );
   const expected = known.find(({ number }) => number === found)?.columns;
   if (expected === undefined) throw earlyProblem();
-  const rows = await connection.run(columnsOf, [Object.keys(expected)]);
+  const rows = await session.run(columnsOf, [Object.keys(expected)]);
   const actual = new Set(rows.map(([column]) => column));
   for (const [table, columns] of Object.entries(expected))
     if (!columns.split(/,\s+/).every((column) => actual.has(`${table}.${column}`))) throw earlyProblem();

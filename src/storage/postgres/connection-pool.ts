@@ -1,25 +1,26 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import type { Server } from "./connection.ts";
-import { Connection, type Row, type Statement } from "./connection.ts";
 import { ConnectionLost, kindOf, mayRetry, readFailure, StatementTimeout } from "./faults.ts";
+import type { Server } from "./server.ts";
+import { type Row, Session, type Statement } from "./session.ts";
 
-/** Runs one statement, as a transaction of its own, on the borrowed connection. */
+/** Runs one statement, as a transaction of its own, in the borrowed session. */
 export type Run = (statement: Statement, values: readonly unknown[]) => Promise<readonly Row[]>;
 
-/** Work on one connection, which must be idempotent. Citus needs statements of its own. */
+/** Work in one session, which must be idempotent. Citus needs statements of its own. */
 type Work<Result> = (run: Run, isCitus: boolean) => Promise<Result>;
 
-export interface ConnectionsOptions {
+export interface ConnectionPoolOptions {
   readonly server: Server;
+  /** How many sessions may be open. */
   readonly count: number;
-  /** How long one statement may take before its connection counts as lost. */
+  /** How long one statement may take before its session counts as lost. */
   readonly statementMsMax: number;
   /** How long to retry after a lost connection; by default the deadline of the work. */
   readonly retryMsMax?: number;
 }
 
-type PooledConnection = Connection & pg.PoolClient;
+type PooledSession = Session & pg.PoolClient;
 
 const retryWaitMsMin = 20;
 const retryWaitMsMax = 500;
@@ -34,35 +35,35 @@ const cancel = {
           WHERE pid = ANY($1::int[]) AND usename = current_user AND application_name = current_setting('application_name')`,
 };
 
-/** A pool of connections, which are replaced once lost, and work on them that is retried. */
-export class Connections implements AsyncDisposable {
-  readonly #options: ConnectionsOptions;
+/** A pool of sessions, which are replaced once lost. Work in them is retried. */
+export class ConnectionPool implements AsyncDisposable {
+  readonly #options: ConnectionPoolOptions;
   readonly #pool: pg.Pool;
-  readonly #borrowed = new Set<PooledConnection>();
+  readonly #borrowed = new Set<PooledSession>();
   /** Processes of the server whose statement was not answered in time. */
   readonly #abandoned: number[] = [];
   #closed = false;
 
-  constructor(options: ConnectionsOptions) {
+  constructor(options: ConnectionPoolOptions) {
     const { server, count } = options;
     this.#options = options;
     this.#pool = new pg.Pool({
       max: count,
-      // A connection limits the time to connect itself, and callers wait for one until their own deadline.
+      // A session limits the time to connect itself, and callers wait for one until their own deadline.
       connectionTimeoutMillis: 0,
       idleTimeoutMillis: 0,
-      Client: class extends Connection {
+      Client: class extends Session {
         constructor() {
           super(server.address, server.host);
         }
       },
-      onConnect: (client) => server.setUp(client as Connection),
+      onConnect: (client) => server.setUp(client as Session),
     });
-    // Without a listener, an error on an idle connection would end the process. The pool drops it.
+    // Without a listener, an error in an idle session would end the process. The pool drops the session.
     this.#pool.on("error", () => {});
   }
 
-  /** Does the work on a connection, and retries it on transient failures until the deadline. */
+  /** Does the work in a session, and retries it on transient failures until the deadline. */
   async use<Result>(timeoutMs: number, work: Work<Result>): Promise<Result> {
     const startMs = performance.now();
     const deadlineMs = startMs + timeoutMs;
@@ -70,7 +71,7 @@ export class Connections implements AsyncDisposable {
     let reason: unknown;
     for (let attempt = 0; ; attempt++) {
       try {
-        return await this.#once(deadlineMs, work);
+        return await this.#attempt(deadlineMs, work);
       } catch (error) {
         // An attempt that only ran out of time says less than the one before it.
         if (reason !== undefined && performance.now() >= deadlineMs - timerSlackMs) throw reason;
@@ -98,50 +99,50 @@ export class Connections implements AsyncDisposable {
     this.#closed = true;
     await within(closeMsMax, this.#pool.end(), "").catch(() => {});
     // Otherwise a server that hangs keeps the process alive until its statements time out.
-    for (const connection of this.#borrowed) connection.destroy();
+    for (const session of this.#borrowed) session.destroy();
   }
 
-  async #once<Result>(deadlineMs: number, work: Work<Result>): Promise<Result> {
-    const connection = await this.#connect(deadlineMs);
-    this.#borrowed.add(connection);
+  async #attempt<Result>(deadlineMs: number, work: Work<Result>): Promise<Result> {
+    const session = await this.#borrow(deadlineMs);
+    this.#borrowed.add(session);
     let isLost = false;
     try {
-      await this.#cancelAbandoned(connection);
+      await this.#cancelAbandoned(session);
       const run: Run = (statement, values) => {
         const leftMs = Math.min(this.#options.statementMsMax, deadlineMs - performance.now());
-        return connection.run(statement, values, leftMs);
+        return session.run(statement, values, leftMs);
       };
-      return await work(run, connection.isCitus);
+      return await work(run, session.isCitus);
     } catch (error) {
       isLost = kindOf(error) === "reconnect";
       if (isLost) this.#options.server.forgetPrimary();
-      if (error instanceof StatementTimeout) this.#abandoned.push(connection.pid);
+      if (error instanceof StatementTimeout) this.#abandoned.push(session.pid);
       throw error;
     } finally {
-      this.#borrowed.delete(connection);
-      if (isLost) connection.destroy();
-      connection.release(isLost);
+      this.#borrowed.delete(session);
+      if (isLost) session.destroy();
+      session.release(isLost);
     }
   }
 
   // The caller waits no longer than its deadline. The attempt continues, and what it opens serves the next caller.
-  async #connect(deadlineMs: number): Promise<PooledConnection> {
+  async #borrow(deadlineMs: number): Promise<PooledSession> {
     const { server } = this.#options;
-    const connecting = server.findPrimary().then(() => this.#pool.connect()) as Promise<PooledConnection>;
+    const connecting = server.findPrimary().then(() => this.#pool.connect()) as Promise<PooledSession>;
     try {
       return await within(deadlineMs - performance.now(), connecting, "the server did not answer in time");
     } catch (error) {
-      connecting.then((connection) => connection.release()).catch(() => {});
+      connecting.then((session) => session.release()).catch(() => {});
       if (mayRetry(error)) server.forgetPrimary();
       throw error;
     }
   }
 
-  // Before other work: what was abandoned may hold the locks that a retry waits for.
-  async #cancelAbandoned(connection: Connection): Promise<void> {
+  // This comes before other work, because what was abandoned may hold the locks that a retry waits for.
+  async #cancelAbandoned(session: Session): Promise<void> {
     const pids = this.#abandoned.splice(0);
     // Not every engine has this function.
-    if (pids.length > 0) await connection.run(cancel, [pids], this.#options.statementMsMax).catch(() => {});
+    if (pids.length > 0) await session.run(cancel, [pids], this.#options.statementMsMax).catch(() => {});
   }
 }
 
