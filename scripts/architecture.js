@@ -19,11 +19,13 @@ export function withDiagrams(page, { modules, requestPath }) {
 
 // Imports that a longer path implies are left out, and so are leaves: with all of them the diagram could not be read.
 function moduleDiagram(modules) {
-  const edges = Object.entries(modules).flatMap(([name, { imports }]) => {
+  const edges = Object.entries(modules).flatMap(([name, { imports, typesOf = [] }]) => {
     const implied = (target) => imports.some((other) => other !== target && reaches(modules, other, target));
-    return imports
-      .filter((target) => !implied(target))
-      .map((target) => `  ${idOf(name)} --> ${idOf(target)}`);
+    const shown = imports.filter((target) => !implied(target));
+    return [
+      ...shown.map((target) => `  ${idOf(name)} --> ${idOf(target)}`),
+      ...typesOf.map((target) => `  ${idOf(name)} -. types .-> ${idOf(target)}`),
+    ];
   });
   return ["flowchart TD", ...edges];
 }
@@ -34,10 +36,10 @@ function reaches(modules, from, to) {
 }
 
 function moduleTable(modules) {
-  const rows = Object.entries(modules).map(
-    ([name, { holds, imports }]) =>
-      `| \`${labelOf(name)}\` | ${holds} | ${imports.map(idOf).join(", ") || "none"} |`,
-  );
+  const rows = Object.entries(modules).map(([name, { holds, imports, typesOf = [] }]) => {
+    const targets = [...imports.map(idOf), ...typesOf.map((target) => `types of ${idOf(target)}`)];
+    return `| \`${labelOf(name)}\` | ${holds} | ${targets.join(", ") || "none"} |`;
+  });
   return ["| in `src/` | holds | may import |", "|---|---|---|", ...rows].join("\n");
 }
 

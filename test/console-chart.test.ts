@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import type { Overview } from "../src/console/api-shapes.ts";
 import { formatRelativeTime } from "../src/console/format.ts";
 import { chartRanges, scaleOf, timeTicks } from "../src/console/overview/chart-data.ts";
+import type { OverviewJson } from "../src/operator/responses.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -9,19 +9,28 @@ const nowMs = Date.parse("2026-11-15T18:30:00Z");
 const iso = (ms: number) => new Date(ms).toISOString();
 
 /** A service that has had this many creates in each minute and hour, and of the current one fewer. */
-function overviewOf(each: number, startedMs: number): Overview {
+function overviewOf(each: number, startedMs: number): OverviewJson {
   const counts = (steps: number, stepMs: number) => ({
     from: iso(nowMs - (steps - 1) * stepMs),
     creates: Array.from({ length: steps }, (_, step) => (step === steps - 1 ? each - 1 : each)),
     refusals: Array.from({ length: steps }, () => 0),
   });
   return {
-    startedAt: iso(startedMs),
+    total: undefined,
     perMinute: counts(180, minuteMs),
     perHour: counts(168, hourMs),
+    ratePerSecond: undefined,
     refusals: [],
-    store: { engine: "sqlite", ready: true },
+    store: {
+      engine: "sqlite",
+      ready: true,
+      bytes: undefined,
+      walBytes: undefined,
+      diskFreeBytes: undefined,
+      lastBackupAt: undefined,
+    },
     version: "0",
+    startedAt: iso(startedMs),
   };
 }
 

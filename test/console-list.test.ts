@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { OperatorApi } from "../src/console/api.ts";
-import type { Plant } from "../src/console/api-shapes.ts";
 import { PlantList } from "../src/console/plants/plant-list.ts";
+import type { PlantJson } from "../src/files/export-formats.ts";
 import { type Engine, onEveryEngine } from "./engines.ts";
 import { operatorToken, post } from "./harness.ts";
 
@@ -25,7 +25,7 @@ async function openList(engine: Engine) {
   return { add, load, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
 }
 
-const idsOf = (plants: readonly Plant[]) => plants.map(({ id }) => Number(id));
+const idsOf = (plants: readonly PlantJson[]) => plants.map(({ id }) => Number(id));
 
 onEveryEngine((engine) => {
   test("new plants for the table come once each, also where the service sends some again", async () => {

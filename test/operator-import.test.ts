@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import type { LineOutcome } from "../src/console/api-shapes.ts";
+import type { LineOutcome } from "../src/operator/responses.ts";
 import {
   eventually,
   operatorPost,

@@ -6,8 +6,13 @@ import table from "../scripts/modules.json" with { type: "json" };
 import { threadEntries } from "../src/storage/sqlite/thread.ts";
 
 // The rules of the codebase, as ordinary tests. Which module may import which is in scripts/modules.json.
-const modules: Record<string, { readonly imports: readonly string[]; readonly leaf?: boolean }> =
-  table.modules;
+interface Module {
+  readonly imports: readonly string[];
+  /** The modules of which it may import types, and nothing else. */
+  readonly typesOf?: readonly string[];
+  readonly leaf?: boolean;
+}
+const modules: Record<string, Module> = table.modules;
 // Published by itself, and the domain: they import no other module, not even a leaf.
 const standAlone = ["client", "plants"];
 const root = join(import.meta.dir, "..");
@@ -18,11 +23,14 @@ function filesIn(folder: string) {
     .filter((name) => /\.(?:tsx?|js)$/.test(name) && !name.endsWith(".d.ts"))
     .map((path) => {
       const text = readFileSync(join(source, path), "utf8");
-      const imported = text.matchAll(/^(?:(?:import|export) .*?from |} from |import )"(\.[^"]+)"/gm);
-      const imports = Array.from(imported, ([, to = ""]) =>
-        relative(source, join(source, dirname(path), to)),
-      );
-      return { path, module: moduleOf(path), text, imports };
+      const imported = text.matchAll(/^(?:import|export)( type)?\b(?:[^;"]* from)? "(\.[^"]+)"/gm);
+      const found = Array.from(imported, ([, type, to = ""]) => ({
+        isType: type !== undefined,
+        target: relative(source, join(source, dirname(path), to)),
+      }));
+      const imports = found.map(({ target }) => target);
+      const values = found.filter(({ isType }) => !isType).map(({ target }) => target);
+      return { path, module: moduleOf(path), text, imports, values };
     });
 }
 
@@ -42,11 +50,18 @@ test("every module imports only what the table allows, and the table allows noth
   for (const { module, imports } of files)
     for (const target of imports.filter((path) => !path.startsWith("..")).map(moduleOf))
       if (target !== module && !mayImportLeaf(module, target)) used.add(`${module} → ${target}`);
-  const allowed = Object.entries(modules).flatMap(([name, { imports }]) =>
-    imports.map((target) => `${name} → ${target}`),
+  const allowed = Object.entries(modules).flatMap(([name, { imports, typesOf = [] }]) =>
+    [...imports, ...typesOf].map((target) => `${name} → ${target}`),
   );
   expect([...used].sort()).toEqual(allowed.sort());
   expect([...new Set(files.map(({ module }) => module))].sort()).toEqual(Object.keys(modules).sort());
+});
+
+test("a module imports nothing but types where the table allows only types", () => {
+  const offenders = files.filter(({ module, values }) =>
+    values.some((target) => modules[module]?.typesOf?.includes(moduleOf(target))),
+  );
+  expect(offenders.map(({ path }) => path)).toEqual([]);
 });
 
 test("ARCHITECTURE.md has the diagrams that the table makes; npm run architecture rewrites them", () => {

@@ -1,3 +1,5 @@
+import { errorNumbers } from "./error-numbers.ts";
+
 /** An error response, or no response. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
@@ -12,8 +14,10 @@ export class ApiError extends Error {
 
 const noResponse = "The service does not respond. Is it running?";
 
-// No credentials, or invalid ones.
-const unauthorizedErrors: readonly number[] = [40101, 40102];
+const unauthorizedErrors: readonly number[] = [
+  errorNumbers["no-credentials"],
+  errorNumbers["bad-credentials"],
+];
 
 /** A client of the operator API with one token. */
 export class OperatorApi {

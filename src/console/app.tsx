@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { CallerJson, MintedTokenJson } from "../operator/responses.ts";
 import { OperatorApi } from "./api.ts";
-import type { Me, MintedToken } from "./api-shapes.ts";
 import { AuditPage } from "./audit/audit-page.tsx";
 import { Connection } from "./connection.ts";
 import { Frame, type PageLink } from "./frame.tsx";
@@ -27,10 +27,10 @@ const sessionEnded = "Your session has ended. Sign in again.";
 
 export function App({ signInResponse }: { readonly signInResponse: SignInResponse | undefined }) {
   const router = useBrowserLocation();
-  const [me, setMe] = useState<Me>();
+  const [me, setMe] = useState<CallerJson>();
   const [token, setToken] = useState(() => sessionStorage.getItem(tokenKey) ?? undefined);
   const [notice, setNotice] = useState<string>();
-  const [minted, setMinted] = useState<MintedToken>();
+  const [minted, setMinted] = useState<MintedTokenJson>();
   const responseRef = useRef(signInResponse);
   const importRef = useRef<ImportRun>(undefined);
 
@@ -43,7 +43,7 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
     setMe(undefined);
     setNotice(message);
   }, []);
-  const signIn = useCallback((token: string, me: Me) => {
+  const signIn = useCallback((token: string, me: CallerJson) => {
     sessionStorage.setItem(tokenKey, token);
     setToken(token);
     setMe(me);
@@ -70,9 +70,9 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
 
 interface SignedInProps {
   readonly token: string;
-  readonly me: Me;
+  readonly me: CallerJson;
   readonly importRef: Session["importRef"];
-  readonly onSecret: (minted: MintedToken) => void;
+  readonly onSecret: (minted: MintedTokenJson) => void;
   readonly onSignOut: (message?: string) => void;
 }
 

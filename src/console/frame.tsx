@@ -5,14 +5,14 @@ import { Button } from "./parts/controls.tsx";
 import { useConnection } from "./parts/hooks.ts";
 import { Icon, type IconName, Leaf } from "./parts/icons.tsx";
 import { Link, useRouter } from "./router.tsx";
-import { hasScope, useSession } from "./session.ts";
+import { hasScope, type Scope, useSession } from "./session.ts";
 
 export interface PageLink {
   readonly href: string;
   readonly name: string;
   readonly icon: IconName;
   /** Hidden from tokens that lack it. */
-  readonly scope?: string;
+  readonly scope?: Scope;
 }
 
 interface FrameProps {

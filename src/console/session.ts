@@ -1,7 +1,7 @@
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
+import type { CallerJson, MintedTokenJson } from "../operator/responses.ts";
 import type { OperatorApi } from "./api.ts";
-import type { Me, MintedToken } from "./api-shapes.ts";
 import type { Connection } from "./connection.ts";
 import type { ImportRun } from "./import/import-run.ts";
 
@@ -9,17 +9,19 @@ import type { ImportRun } from "./import/import-run.ts";
 export interface Session {
   readonly api: OperatorApi;
   readonly connection: Connection;
-  readonly me: Me;
+  readonly me: CallerJson;
   /** The import of this tab, which continues on any page, and can be resumed in the next session. */
   readonly importRef: { current: ImportRun | undefined };
   /** Opens the dialog for a new plant. */
   addPlant(): void;
   /** Shows a new secret. It stays even if it replaces this session's own, which ends the session. */
-  showSecret(minted: MintedToken): void;
+  showSecret(minted: MintedTokenJson): void;
 }
 
+export type Scope = CallerJson["scopes"][number];
+
 /** Whether the token has the scope, directly or as part of `operator`. */
-export function hasScope({ scopes }: Me, scope: string): boolean {
+export function hasScope({ scopes }: CallerJson, scope: Scope): boolean {
   return scopes.includes(scope) || (scope !== createScope && scopes.includes("operator"));
 }
 

@@ -60,8 +60,17 @@ export function formatRows(
   return first || text === "" ? text : separator + text;
 }
 
-/** A plant as the operator API and `--json` return it. The id is a string, so that no reader rounds it. */
-export function presentPlant({ id, name, tag, createdAtMs, createdBy }: StoredPlant) {
+/** A plant as the operator API and `--json` return it. JSON omits a tag that is undefined. */
+export interface PlantJson {
+  /** Decimal, as a string, so that no reader rounds it. */
+  readonly id: string;
+  readonly name: string;
+  readonly tag: string | undefined;
+  readonly createdAt: string;
+  readonly createdBy: string;
+}
+
+export function presentPlant({ id, name, tag, createdAtMs, createdBy }: StoredPlant): PlantJson {
   return { id: String(id), name, tag, createdAt: new Date(createdAtMs).toISOString(), createdBy };
 }
 

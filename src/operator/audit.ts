@@ -1,4 +1,4 @@
-import type { AuditEntry, AuditTrail } from "../access/audit.ts";
+import type { AuditEntry, AuditPage, AuditTrail } from "../access/audit.ts";
 import type { Caller } from "../access/gate.ts";
 import { RateLimit } from "../access/rate-limit.ts";
 import type { Exchange } from "../http/exchange.ts";
@@ -6,6 +6,7 @@ import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
 import { isoTime } from "../text/time.ts";
 import { orWrongParameter, readCount, readQuery, readText } from "./parameters.ts";
+import type { AuditEntryJson, AuditPageJson } from "./responses.ts";
 
 const limitDefault = 100;
 const limitMax = 1000;
@@ -18,10 +19,17 @@ export function auditRoute(audit: AuditTrail): Route {
   return route("GET", "/api/audit", "operator", async (exchange) => {
     const values = readQuery(exchange.query, ["limit", "cursor"]);
     const limit = readCount(values, "limit", limitDefault, limitMax);
-    const { entries, next } = await orWrongParameter(audit.page(limit, readText(values, "cursor")));
-    const presented = entries.map(({ atMs, ...entry }) => ({ at: isoTime(atMs), ...entry }));
-    exchange.json({ entries: presented, next });
+    const page = await orWrongParameter(audit.page(limit, readText(values, "cursor")));
+    exchange.json(presentAuditPage(page));
   });
+}
+
+function presentAuditPage({ entries, next }: AuditPage): AuditPageJson {
+  return { entries: entries.map(presentAuditEntry), next };
+}
+
+function presentAuditEntry({ atMs, actor, address, action, subject, detail }: AuditEntry): AuditEntryJson {
+  return { at: isoTime(atMs), actor, address, action, subject, detail };
 }
 
 /**

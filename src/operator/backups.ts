@@ -9,6 +9,13 @@ import type { ActionRecorder } from "./audit.ts";
 import { Downloads, sendFile } from "./downloads.ts";
 import type { Backup, BackupDigest, BackupStore, OperatorParts } from "./operator-parts.ts";
 import { readBody, wrong } from "./parameters.ts";
+import type {
+  BackupJson,
+  BackupResultJson,
+  BackupsJson,
+  BackupTaskJson,
+  DownloadLinkJson,
+} from "./responses.ts";
 
 type BackupParts = Pick<OperatorParts, "backupStore" | "gate" | "events">;
 
@@ -40,7 +47,7 @@ export function backupRoutes(parts: BackupParts, actions: ActionRecorder): reado
       await readBody(exchange);
       const name = backups.existing(exchange.parameter);
       const secret = downloads.createLink(exchange, caller, name);
-      exchange.json({ url: `/api/backup-files/${secret}` }, 201);
+      exchange.json({ url: `/api/backup-files/${secret}` } satisfies DownloadLinkJson, 201);
     }),
     route("GET", "/api/backup-files/{secret}", "none", async (exchange) => {
       exchange.refuseWhileDraining();
@@ -53,38 +60,28 @@ export function backupRoutes(parts: BackupParts, actions: ActionRecorder): reado
   ];
 }
 
-interface Task {
-  readonly kind: "create" | "verify";
-  /** Of the backup; a new one has it in the end. */
-  readonly name: string | undefined;
-}
-
-interface Result {
-  readonly name: string | undefined;
-  /** Undefined if it succeeded. */
-  readonly problem: string | undefined;
-}
-
 /** Makes and verifies backups in the background, one at a time. */
 class Backups {
   readonly #parts: BackupParts;
   readonly #actions: ActionRecorder;
   /** The backups that were verified since the start, and found sound. */
   readonly #verified = new Map<string, BackupDigest & { readonly atMs: number }>();
-  #task: Task | undefined;
-  #last: (Pick<Task, "kind"> & Result) | undefined;
+  #task: BackupTaskJson | undefined;
+  #last: BackupResultJson | undefined;
 
   constructor(parts: BackupParts, actions: ActionRecorder) {
     this.#parts = parts;
     this.#actions = actions;
   }
 
-  present() {
+  present(): BackupsJson {
     const store = this.#parts.backupStore;
-    if (typeof store === "string") return { unavailable: store, backups: [] };
+    if (typeof store === "string")
+      return { unavailable: store, folder: undefined, backups: [], task: undefined, last: undefined };
     const state = { folder: store.folder, task: this.#task, last: this.#last };
     try {
-      return { ...state, backups: store.list().map((backup) => this.#presentOne(backup)) };
+      const backups = store.list().map((backup) => this.#presentBackup(backup));
+      return { ...state, backups, unavailable: undefined };
     } catch (error) {
       // The folder is missing, or cannot be read.
       return { ...state, backups: [], unavailable: (error as Error).message };
@@ -114,7 +111,7 @@ class Backups {
     throw new HttpError("no-such-path", `There is no backup ${name.slice(0, 100)}.`);
   }
 
-  #presentOne({ name, atMs, bytes, coveredPlants, digest }: Backup) {
+  #presentBackup({ name, atMs, bytes, coveredPlants, digest }: Backup): BackupJson {
     const verified = this.#verified.get(name);
     return {
       name,
@@ -128,7 +125,12 @@ class Backups {
   }
 
   /** The audit trail has an entry before the work starts, which then goes on without the request. */
-  async start(exchange: Exchange, caller: Caller, task: Task, work: () => Promise<Result>): Promise<void> {
+  async start(
+    exchange: Exchange,
+    caller: Caller,
+    task: BackupTaskJson,
+    work: () => Promise<Omit<BackupResultJson, "kind">>,
+  ): Promise<void> {
     const { kind, name } = task;
     if (this.#task !== undefined)
       throw new HttpError(

@@ -8,6 +8,7 @@ import type { ActionRecorder } from "./audit.ts";
 import { bundleConsole, type ConsoleFile } from "./console-bundle.ts";
 import type { OperatorParts } from "./operator-parts.ts";
 import { readBody } from "./parameters.ts";
+import type { CallerJson, ProviderSignInJson } from "./responses.ts";
 import { latestExpiryMs } from "./tokens.ts";
 
 type SignInParts = Pick<OperatorParts, "publicUrl" | "oidc" | "providerKeys">;
@@ -35,24 +36,23 @@ export function signInRoutes(
   actions: ActionRecorder,
   bodyBytesMax: number,
 ): readonly Route[] {
-  const { publicUrl } = parts;
-  const present = (caller: Caller) => ({
+  const presentCaller = (caller: Caller): CallerJson => ({
     name: caller.name,
     scopes: caller.scopes,
     tokensExpireBy: isoTime(latestExpiryMs(caller)),
-    publicUrl,
+    publicUrl: parts.publicUrl,
     bodyBytesMax,
   });
   return [
-    route("GET", "/api/me", "operator:read", (exchange, caller) => exchange.json(present(caller))),
+    route("GET", "/api/me", "operator:read", (exchange, caller) => exchange.json(presentCaller(caller))),
     // For someone who has just entered a token: the audit trail records it.
     route("POST", "/api/sign-in", "operator:read", async (exchange, caller) => {
       await readBody(exchange);
       const detail = caller.scopes.join(", ");
       await actions.record(exchange, caller, "console.signed-in", "console", detail);
-      exchange.json(present(caller));
+      exchange.json(presentCaller(caller));
     }),
-    route("GET", "/api/identity-provider", "none", (exchange) => exchange.json(providerSignIn(parts) ?? {})),
+    route("GET", "/api/identity-provider", "none", (exchange) => exchange.json(presentProvider(parts) ?? {})),
   ];
 }
 
@@ -107,7 +107,7 @@ export class Console {
   #encode(exchange: Exchange, file: ConsoleFile) {
     const compressed = acceptsGzip.test(exchange.header("accept-encoding") ?? "");
     const headers = {
-      "Content-Security-Policy": policy(tokenOrigin(providerSignIn(this.#parts)?.tokenEndpoint)),
+      "Content-Security-Policy": policy(tokenOrigin(presentProvider(this.#parts)?.tokenEndpoint)),
       "Referrer-Policy": "no-referrer",
       Vary: "Accept-Encoding",
       ...(compressed ? { "Content-Encoding": "gzip" } : {}),
@@ -116,14 +116,18 @@ export class Console {
   }
 }
 
-/**
- * What a browser needs to sign in at the identity provider, none of it secret; undefined if the console has no client there. The
- * endpoints are undefined while the provider does not respond.
- */
-function providerSignIn({ oidc, providerKeys }: SignInParts) {
+/** Undefined if the console has no client at an identity provider. */
+function presentProvider({ oidc, providerKeys }: SignInParts): ProviderSignInJson | undefined {
   if (oidc?.clientId === undefined) return undefined;
-  const { authorizationEndpoint, tokenEndpoint } = providerKeys?.current?.provider ?? {};
-  return { ...oidc, scope: scopes.join(" "), authorizationEndpoint, tokenEndpoint };
+  const provider = providerKeys?.current?.provider;
+  return {
+    issuer: oidc.issuer,
+    audience: oidc.audience,
+    clientId: oidc.clientId,
+    scope: scopes.join(" "),
+    authorizationEndpoint: provider?.authorizationEndpoint,
+    tokenEndpoint: provider?.tokenEndpoint,
+  };
 }
 
 // Where the browser exchanges the provider's code for a token.

@@ -15,6 +15,7 @@ import {
   readQuery,
   type Values,
 } from "./parameters.ts";
+import type { DownloadLinkJson } from "./responses.ts";
 
 const exportParameters = ["format", ...filterParameters];
 const rowsPerPage = 1000;
@@ -54,7 +55,7 @@ export function exportRoutes(archive: PlantArchive, actions: ActionRecorder, gat
     route("POST", "/api/exports", "operator:read", async (exchange, caller) => {
       const requested = readExport(await readBody(exchange, exportParameters));
       const secret = downloads.createLink(exchange, caller, requested);
-      exchange.json({ url: `/api/exports/${secret}` }, 201);
+      exchange.json({ url: `/api/exports/${secret}` } satisfies DownloadLinkJson, 201);
     }),
 
     route("GET", "/api/exports/{secret}", "none", (exchange) => {

@@ -15,11 +15,9 @@ import type { ActionRecorder } from "./audit.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import type { OperatorParts } from "./operator-parts.ts";
 import { readBody, readQuery, readText, type Values, wrong } from "./parameters.ts";
+import type { ImportedJson, LineOutcome } from "./responses.ts";
 
 type ImportParts = Pick<OperatorParts, "intake" | "rateLimit" | "gate" | "events">;
-
-/** What became of a line. */
-type LineOutcome = "created" | "replayed" | { readonly error: number; readonly message: string };
 
 const bodyBytesMin = 1024 * 1024;
 const bodyRowsMin = 8;
@@ -54,9 +52,8 @@ export function importRoutes(
       const body = await exchange.body(bodyBytesMax);
       if (file !== undefined)
         await actions.record(exchange, caller, "import.started", file.slice(0, fileCharactersMax));
-      exchange.json({
-        outcomes: await importLines(parts, body, { lineBytesMax, exchange, caller, isAllowed }),
-      });
+      const outcomes = await importLines(parts, body, { lineBytesMax, exchange, caller, isAllowed });
+      exchange.json({ outcomes } satisfies ImportedJson);
     }),
 
     // The caller has counted, since it alone knows which responses reached it, and which rows it could not even send.

@@ -10,6 +10,7 @@ import { metricsRoute } from "./metrics.ts";
 import type { OperatorParts } from "./operator-parts.ts";
 import { overviewRoute } from "./overview.ts";
 import { plantRoutes } from "./plants.ts";
+import type { SettingsJson } from "./responses.ts";
 import { tokenRoutes } from "./tokens.ts";
 
 export function startOperatorListener(parts: OperatorParts, settings: ListenerSettings): Listener {
@@ -40,7 +41,9 @@ export function operatorRoutes(
     ...importRoutes(parts, actions, bodyBytesMax),
     ...tokenRoutes(parts),
     auditRoute(audit),
-    route("GET", "/api/settings", "operator", (exchange) => exchange.json({ settings })),
+    route("GET", "/api/settings", "operator", (exchange) =>
+      exchange.json({ settings } satisfies SettingsJson),
+    ),
     ...backupRoutes(parts, actions),
     ...console.routes(),
     // The public contract itself, under the console's own origin.

@@ -8,6 +8,7 @@ import type { ListenerParts } from "../http/listener.ts";
 import type { Handler } from "../http/route.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { Counters } from "../telemetry/counters.ts";
+import type { SettingJson } from "./responses.ts";
 
 /** What the operator listener works with. The routes of a subject get those of them that they use. */
 export interface OperatorParts extends ListenerParts {
@@ -25,8 +26,7 @@ export interface OperatorParts extends ListenerParts {
   /** Undefined if there is no identity provider. */
   readonly oidc: OidcSettings | undefined;
   readonly providerKeys: ProviderKeys | undefined;
-  /** As `plant-store config` lists them: no secret has its value. */
-  readonly settings: readonly { readonly name: string; readonly value: string; readonly source: string }[];
+  readonly settings: readonly SettingJson[];
   /** Where clients reach the public listener, without a trailing slash. */
   readonly publicUrl: string;
   /** When the TLS certificate expires; undefined without TLS. */

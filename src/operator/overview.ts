@@ -7,6 +7,7 @@ import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { Counters } from "../telemetry/counters.ts";
 import { isoTime } from "../text/time.ts";
 import type { OperatorParts } from "./operator-parts.ts";
+import type { CountsOverTimeJson, OverviewJson, RefusalCountJson } from "./responses.ts";
 
 type OverviewParts = Pick<
   OperatorParts,
@@ -42,7 +43,7 @@ export class Overview {
     this.#hours = new RecentCounts(parts, hours);
   }
 
-  async read(nowMs: number) {
+  async read(nowMs: number): Promise<OverviewJson> {
     const { archive, intake, engine, lastBackup, counters } = this.#parts;
     const [total, ratePerSecond, diskUsage, lastBackupAt, ready, perMinute, perHour] = await Promise.all([
       this.#figure("total", archive.total().then(String)),
@@ -61,7 +62,14 @@ export class Overview {
       perHour,
       ratePerSecond,
       refusals: refusalsByError(counters),
-      store: { engine, ready, ...diskUsage, lastBackupAt },
+      store: {
+        engine,
+        ready,
+        bytes: diskUsage?.bytes,
+        walBytes: diskUsage?.walBytes,
+        diskFreeBytes: diskUsage?.diskFreeBytes,
+        lastBackupAt,
+      },
       version: packageFile.version,
       startedAt: this.#startedAt,
     };
@@ -87,7 +95,7 @@ async function timeOfLast(lastBackup: OverviewParts["lastBackup"]): Promise<stri
 }
 
 /** Of the public listener since the start, the most frequent first. */
-function refusalsByError(counters: Counters) {
+function refusalsByError(counters: Counters): readonly RefusalCountJson[] {
   return publicKinds
     .map((kind) => catalogue[kind])
     .map(({ error, when }) => ({ error, reason: when, count: counters.value(`public:${error}`) }))
@@ -114,7 +122,7 @@ class RecentCounts {
   }
 
   /** The last count; undefined while the first takes long. */
-  async at(nowMs: number) {
+  async at(nowMs: number): Promise<CountsOverTimeJson | undefined> {
     if (this.#counting === undefined && performance.now() >= this.#dueMs) this.#counting = this.#count(nowMs);
     if (this.#counting !== undefined) await Promise.race([this.#counting, sleep(countWaitMs)]);
     if (this.#counted === undefined) return undefined;

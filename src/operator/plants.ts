@@ -1,5 +1,4 @@
 import { presentPlant } from "../files/export-formats.ts";
-import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
 import { type FollowPage, type PlantArchive, type PlantPage, StaleCursor } from "../plants/plant-archive.ts";
@@ -17,6 +16,7 @@ import {
   type Values,
   wrong,
 } from "./parameters.ts";
+import type { PlantCountJson, PlantPageJson } from "./responses.ts";
 
 const limitDefault = 50;
 const limitMax = 1000;
@@ -31,12 +31,13 @@ export function plantRoutes(archive: PlantArchive, actions: ActionRecorder): rea
     route("GET", "/api/plants", "operator:read", async (exchange, caller) => {
       const values = readQuery(exchange.query, [...filterParameters, "limit", "cursor", "order", "after"]);
       const after = readText(values, "after");
-      if (after === undefined) return sendPage(exchange, await orWrongParameter(listPage(archive, values)));
+      if (after === undefined)
+        return exchange.json(presentPage(await orWrongParameter(listPage(archive, values))));
       const page = await orWrongParameter(followPage(archive, after, values));
       // A program that starts at the beginning wants every plant, as an export has it.
       if (page.fromBeginning && exchange.method !== "HEAD")
         await actions.record(exchange, caller, "follow.started", "plants", filterText(readFilter(values)));
-      sendPage(exchange, page);
+      exchange.json(presentPage(page));
     }),
 
     // A count with `next` is one part of it: the caller adds up the parts until one has none.
@@ -44,7 +45,7 @@ export function plantRoutes(archive: PlantArchive, actions: ActionRecorder): rea
       const values = readQuery(exchange.query, [...filterParameters, "cursor"]);
       const counting = archive.count(readFilter(values), readText(values, "cursor"), searchMsMax);
       const { plants, next } = await orWrongParameter(counting);
-      exchange.json({ plants: String(plants), next });
+      exchange.json({ plants: String(plants), next } satisfies PlantCountJson);
     }),
 
     route("GET", "/api/plants/{id}", "operator:read", async (exchange) => {
@@ -79,6 +80,6 @@ async function followPage(archive: PlantArchive, after: string, values: Values):
   }
 }
 
-function sendPage(exchange: Exchange, { plants, next, newest, searched }: PlantPage): void {
-  exchange.json({ plants: plants.map(presentPlant), next, newest, searched });
+function presentPage({ plants, next, newest, searched }: PlantPage): PlantPageJson {
+  return { plants: plants.map(presentPlant), next, newest, searched };
 }

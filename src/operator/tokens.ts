@@ -17,6 +17,7 @@ import { type Route, route } from "../http/route.ts";
 import { isoTime } from "../text/time.ts";
 import type { OperatorParts } from "./operator-parts.ts";
 import { orWrongParameter, readBody, readText, type Values, wrong } from "./parameters.ts";
+import type { MintedTokenJson, TokenJson, TokensJson } from "./responses.ts";
 
 type TokenParts = Pick<OperatorParts, "tokens" | "tokenUpkeep">;
 
@@ -28,7 +29,8 @@ export function tokenRoutes({ tokens, tokenUpkeep }: TokenParts): readonly Route
   return [
     route("GET", "/api/tokens", "operator", async (exchange) => {
       const nowMs = Date.now();
-      exchange.json({ tokens: (await tokens.all()).map((token) => presentToken(token, nowMs)) });
+      const presented = (await tokens.all()).map((token) => presentToken(token, nowMs));
+      exchange.json({ tokens: presented } satisfies TokensJson);
     }),
 
     route("POST", "/api/tokens", "operator", async (exchange, caller) => {
@@ -45,7 +47,7 @@ export function tokenRoutes({ tokens, tokenUpkeep }: TokenParts): readonly Route
       const { token, secret } = await orWrongParameter(creating);
       // On this node at once; others see the change within a second.
       await tokenUpkeep.reload();
-      exchange.json({ token: presentToken(token, Date.now()), secret }, 201);
+      exchange.json(presentMinted(token, secret, undefined), 201);
     }),
 
     route("POST", "/api/tokens/{id}/revoke", "operator", async (exchange, caller) => {
@@ -66,12 +68,16 @@ export function tokenRoutes({ tokens, tokenUpkeep }: TokenParts): readonly Route
       const { token, secret, ending } = await orWrongParameter(rotating);
       await tokenUpkeep.reload();
       const oldUntil = isoTime(Math.max(...ending.map(({ expiresAtMs }) => expiresAtMs)));
-      exchange.json({ token: presentToken(token, Date.now()), secret, oldUntil }, 201);
+      exchange.json(presentMinted(token, secret, oldUntil), 201);
     }),
   ];
 }
 
-function presentToken(token: Token, nowMs: number) {
+function presentMinted(token: Token, secret: string, oldUntil: string | undefined): MintedTokenJson {
+  return { token: presentToken(token, Date.now()), secret, oldUntil };
+}
+
+function presentToken(token: Token, nowMs: number): TokenJson {
   const { id, name, scopes, createdAtMs, expiresAtMs, revokedAtMs, createdBy, lastUsedAtMs } = token;
   return {
     id,

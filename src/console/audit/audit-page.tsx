@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { AuditEntry, AuditPage as Page } from "../api-shapes.ts";
+import type { AuditEntryJson, AuditPageJson } from "../../operator/responses.ts";
 import { Button } from "../parts/controls.tsx";
 import { useAttempt, useLoad } from "../parts/hooks.ts";
 import { EmptyState, ErrorNotice, LoadingCard, PageHead, TableHead } from "../parts/page.tsx";
@@ -24,8 +24,8 @@ const actionLabels: Readonly<Record<string, string>> = {
 /** Who did what, newest first. */
 export function AuditPage() {
   const { api } = useSession();
-  const { value: newest, error: loadError } = useLoad<Page>("/api/audit");
-  const [older, setOlder] = useState<readonly Page[]>([]);
+  const { value: newest, error: loadError } = useLoad<AuditPageJson>("/api/audit");
+  const [older, setOlder] = useState<readonly AuditPageJson[]>([]);
   const { error: olderError, attempt } = useAttempt();
   const pages = newest === undefined ? [] : [newest, ...older];
   const entries = newest && pages.flatMap((page) => page.entries);
@@ -33,7 +33,7 @@ export function AuditPage() {
   const error = loadError ?? olderError;
   const loadOlder = (cursor: string) =>
     attempt(async () => {
-      const page = await api.get<Page>(`/api/audit?${new URLSearchParams({ cursor })}`);
+      const page = await api.get<AuditPageJson>(`/api/audit?${new URLSearchParams({ cursor })}`);
       setOlder((known) => [...known, page]);
     });
   return (
@@ -59,7 +59,7 @@ export function AuditPage() {
   );
 }
 
-function AuditTable({ entries }: { readonly entries: readonly AuditEntry[] }) {
+function AuditTable({ entries }: { readonly entries: readonly AuditEntryJson[] }) {
   return (
     <div class="card">
       <table class="listed audit">

@@ -1,7 +1,7 @@
 import type { Bytes } from "../../files/bytes.ts";
 import { type InputRow, withRowPosition } from "../../files/input-row.ts";
 import type { FileFormat } from "../../files/read-rows.ts";
-import type { LineOutcome } from "../api-shapes.ts";
+import type { LineOutcome } from "../../operator/responses.ts";
 
 export interface RefusedRow {
   /** Its line, or its element in a JSON array. */

@@ -2,8 +2,9 @@ import { type Bytes, newline } from "../../files/bytes.ts";
 import { describeSource, openSource } from "../../files/detect-source.ts";
 import type { InputRow, RowReader } from "../../files/input-row.ts";
 import { detectFormat, readRows, rowReaderFor } from "../../files/read-rows.ts";
+import type { ImportedJson, LineOutcome } from "../../operator/responses.ts";
 import { ApiError, type OperatorApi } from "../api.ts";
-import type { LineOutcome } from "../api-shapes.ts";
+import { errorNumbers } from "../error-numbers.ts";
 import { ImportReport } from "./import-report.ts";
 
 export type RunState = "running" | "done" | "stopped" | "failed";
@@ -17,8 +18,16 @@ const retryMsMin = 500;
 const retryMsMax = 8000;
 // A restart of the service, or an outage of a minute, does not end an import.
 const outageMsMax = 90_000;
-// No response; too slow; over the rate limit; and everything temporary about the service.
-const temporaryErrors: readonly number[] = [0, 40801, 42901, 50301, 50302, 50303, 50304];
+const noResponse = 0;
+const temporaryErrors: readonly number[] = [
+  noResponse,
+  errorNumbers["body-too-slow"],
+  errorNumbers["over-rate"],
+  errorNumbers["too-busy"],
+  errorNumbers["store-unavailable"],
+  errorNumbers.closing,
+  errorNumbers["issuer-unavailable"],
+];
 const space = 0x20;
 
 /** The import of one file: its rows are read here, and sent in parts. */
@@ -203,7 +212,7 @@ export class ImportRun {
   #post(api: OperatorApi, query: string, lines: (Bytes | string)[]) {
     const headers = { "Content-Type": "application/x-ndjson" };
     const init = { method: "POST", headers, body: new Blob(lines), signal: this.#abort.signal };
-    return api.json<{ readonly outcomes: readonly LineOutcome[] }>(`/api/imports${query}`, init);
+    return api.json<ImportedJson>(`/api/imports${query}`, init);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Overview } from "../api-shapes.ts";
+import type { OverviewJson } from "../../operator/responses.ts";
 
 const daySeconds = 86_400;
 const stepSeconds = { minute: 60, hour: 3600 };
@@ -29,7 +29,7 @@ const ranges = [
 ] as const;
 
 /** The ranges that the service has counts for. */
-export function chartRanges({ perMinute, perHour, startedAt }: Overview): readonly ChartRange[] {
+export function chartRanges({ perMinute, perHour, startedAt }: OverviewJson): readonly ChartRange[] {
   return ranges.flatMap(({ steps, ...range }) => {
     const counts = range.unit === "minute" ? perMinute : perHour;
     if (counts === undefined) return [];

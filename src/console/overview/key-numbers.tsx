@@ -1,11 +1,11 @@
 import type { ComponentChildren } from "preact";
-import type { Overview } from "../api-shapes.ts";
+import type { OverviewJson } from "../../operator/responses.ts";
 import { formatBytes, formatCount, formatRate, formatShare } from "../format.ts";
 import { type ChartRange, sum } from "./chart-data.ts";
 import { Area } from "./rate-chart.tsx";
 
 interface KeyNumbersProps {
-  readonly overview: Overview;
+  readonly overview: OverviewJson;
   /** The longest range of minutes. */
   readonly recent: ChartRange | undefined;
 }

@@ -1,6 +1,7 @@
 import { useRef, useState } from "preact/hooks";
+import type { OverviewJson, PlantPageJson } from "../../operator/responses.ts";
 import { isNoResponse } from "../api.ts";
-import type { Overview, PlantPage } from "../api-shapes.ts";
+import { isServerError } from "../error-numbers.ts";
 import { formatBytes, formatCount, formatShare, formatShortTime } from "../format.ts";
 import { isRead, useLoad } from "../parts/hooks.ts";
 import { AddPlantButton, ErrorNotice, FirstPlant, LoadingCard, PageHead, Panel } from "../parts/page.tsx";
@@ -12,10 +13,9 @@ import { RateChart } from "./rate-chart.tsx";
 
 const plantsListed = 10;
 const defaultRange = "3 h";
-const serverErrorsFrom = 50_000;
 
 export function OverviewPage() {
-  const { value: overview, error, isStale } = useLoad<Overview>("/api/overview", true);
+  const { value: overview, error, isStale } = useLoad<OverviewJson>("/api/overview", true);
   // The frame says that there is no connection.
   const isNews = overview === undefined || !isNoResponse(error);
   return (
@@ -34,7 +34,7 @@ export function OverviewPage() {
 }
 
 interface FiguresProps {
-  readonly overview: Overview;
+  readonly overview: OverviewJson;
 }
 
 function Figures({ overview }: FiguresProps) {
@@ -121,7 +121,7 @@ function StatusStrip({ overview: { total, store, version, startedAt } }: Figures
 
 /** The newest plants, live, unless someone points at them. */
 function LatestPlants() {
-  const { value: newest } = useLoad<PlantPage>(`/api/plants?limit=${plantsListed}`, true);
+  const { value: newest } = useLoad<PlantPageJson>(`/api/plants?limit=${plantsListed}`, true);
   const list = useRef<HTMLUListElement>(null);
   const shown = useRef(newest);
   if (!isRead(list.current)) shown.current = newest;
@@ -166,7 +166,7 @@ function Refusals({ overview: { refusals, startedAt } }: FiguresProps) {
               <span class="bar-name">
                 {error} {reason.replaceAll("`", "")}
               </span>
-              <span class={error >= serverErrorsFrom ? "meter bad" : "meter"}>
+              <span class={isServerError(error) ? "meter bad" : "meter"}>
                 <span style={{ width: `${(count / whole) * 100}%` }} />
               </span>
               <span class="note">

@@ -1,10 +1,8 @@
 import { useCallback, useEffect, useLayoutEffect, useReducer, useState } from "preact/hooks";
 import { ApiError, errorMessage, isNoResponse } from "../api.ts";
 import { type Connection, pollMs, responseMsMax } from "../connection.ts";
+import { isServerError } from "../error-numbers.ts";
 import { useSession } from "../session.ts";
-
-// The numbers of the statuses from 500: the service may recover from these.
-const serverErrorsFrom = 50_000;
 
 /**
  * The response of the operator API at this path, and if it is live, the newest one while the tab is visible. It stays while newer
@@ -38,7 +36,7 @@ export function useLoad<T>(path: string, live = false) {
 
 /** Whether the same request may succeed later: there was no response, or the service was unable to respond. */
 function mayPass(error: unknown): boolean {
-  return isNoResponse(error) || (error instanceof ApiError && error.error >= serverErrorsFrom);
+  return isNoResponse(error) || (error instanceof ApiError && isServerError(error.error));
 }
 
 /** What a button starts: whether it is still running, and why the last attempt failed. */

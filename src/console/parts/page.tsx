@@ -2,7 +2,7 @@ import { Component, type ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { errorMessage } from "../api.ts";
 import { Link, useRouter } from "../router.tsx";
-import { createScope, hasScope, useSession } from "../session.ts";
+import { createScope, hasScope, type Scope, useSession } from "../session.ts";
 import { Button, CopyButton } from "./controls.tsx";
 import { Icon } from "./icons.tsx";
 
@@ -131,7 +131,7 @@ export function TableHead({ columns, actions }: TableHeadProps) {
 }
 
 /** In place of a page that the token may not use. */
-export function MissingScope({ title, scope }: { readonly title: string; readonly scope: string }) {
+export function MissingScope({ title, scope }: { readonly title: string; readonly scope: Scope }) {
   return (
     <>
       <PageHead title={title} />

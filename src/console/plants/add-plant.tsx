@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { ApiError, errorMessage } from "../api.ts";
+import { errorNumbers } from "../error-numbers.ts";
 import { Button, Field, type InputChange } from "../parts/controls.tsx";
 import { FormDialog, focusField } from "../parts/dialog.tsx";
 import { useSession } from "../session.ts";
@@ -7,8 +8,6 @@ import { newPlantBody, randomId } from "./new-plant-body.ts";
 
 type FieldName = "id" | "name" | "tag";
 type FieldErrors = Partial<Record<FieldName | "form", string | undefined>>;
-
-const idConflict = 40020;
 
 /** The dialog for a new plant, which is created through the public API. */
 export function AddPlant({ onClose }: { readonly onClose: () => void }) {
@@ -88,7 +87,7 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
 function fieldErrors(reason: unknown): FieldErrors {
   if (!(reason instanceof ApiError)) return { form: errorMessage(reason) };
   const errors: FieldErrors = {};
-  let field: keyof FieldErrors = reason.error === idConflict ? "id" : "form";
+  let field: keyof FieldErrors = reason.error === errorNumbers["id-conflict"] ? "id" : "form";
   for (const sentence of reason.message.split(/(?<=\.) (?=[A-Z])/)) {
     // A sentence that names no field belongs to the previous one.
     field = (/^Field "(id|name|tag)"/.exec(sentence)?.[1] as FieldName | undefined) ?? field;

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
+import type { PlantJson } from "../../files/export-formats.ts";
 import { ApiError } from "../api.ts";
-import type { Plant } from "../api-shapes.ts";
+import { errorNumbers } from "../error-numbers.ts";
 import { formatRelativeTime, formatTime } from "../format.ts";
 import { Button, CopyButton } from "../parts/controls.tsx";
 import { useLoad } from "../parts/hooks.ts";
@@ -10,7 +11,6 @@ import { PlantText, Tag } from "../parts/plant-text.tsx";
 import { Link } from "../router.tsx";
 import { newPlantBody } from "./new-plant-body.ts";
 
-const noSuchPlant = 40402;
 const titleCharactersMax = 60;
 // A request has at most 64 KiB, so these are everything unless the limit was raised.
 const textCharactersMax = 80_000;
@@ -19,7 +19,7 @@ const scrollsFrom = 150;
 /** All fields of one plant, next to the table. Escape closes it. */
 export function PlantDetail({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
   const heading = useRef<HTMLHeadingElement>(null);
-  const { value: plant, error } = useLoad<Plant>(`/api/plants/${encodeURIComponent(id)}`);
+  const { value: plant, error } = useLoad<PlantJson>(`/api/plants/${encodeURIComponent(id)}`);
   const loaded = plant !== undefined || error !== undefined;
   useEffect(() => {
     if (loaded) heading.current?.focus();
@@ -31,7 +31,7 @@ export function PlantDetail({ id, onClose }: { readonly id: string; readonly onC
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   });
-  const missing = error instanceof ApiError && error.error === noSuchPlant;
+  const missing = error instanceof ApiError && error.error === errorNumbers["no-such-plant"];
   return (
     <aside class="card panel stack detail" aria-labelledby="detail-title">
       <header class="dialog-head">
@@ -51,7 +51,7 @@ export function PlantDetail({ id, onClose }: { readonly id: string; readonly onC
   );
 }
 
-function Fields({ plant }: { readonly plant: Plant }) {
+function Fields({ plant }: { readonly plant: PlantJson }) {
   const json = newPlantBody(plant.id, plant.name, plant.tag);
   return (
     <>

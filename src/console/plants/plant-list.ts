@@ -1,5 +1,6 @@
+import type { PlantJson } from "../../files/export-formats.ts";
+import type { PlantCountJson, PlantPageJson } from "../../operator/responses.ts";
 import type { OperatorApi } from "../api.ts";
-import type { FollowPage, MatchCounted, Plant, PlantPage } from "../api-shapes.ts";
 
 export type ListState = "loading" | "idle" | "failed" | "ended" | "full";
 
@@ -18,9 +19,9 @@ export class PlantList {
   error: unknown;
   searched = 0;
   /** In the order of the table. */
-  readonly rows: Plant[] = [];
+  readonly rows: PlantJson[] = [];
   /** New plants that are not among the rows yet, the oldest first. */
-  readonly waiting: Plant[] = [];
+  readonly waiting: PlantJson[] = [];
   /** There are more new plants than those that wait, so the list must be loaded again. */
   isOutdated = false;
   /** The index of the row that the arrow keys start from. */
@@ -59,7 +60,7 @@ export class PlantList {
     try {
       do {
         const cursor: Query = this.#next === undefined ? {} : { cursor: this.#next };
-        const page = await this.#fetch<PlantPage>(
+        const page = await this.#fetch<PlantPageJson>(
           { ...this.#query, ...cursor, limit: `${pageRows}` },
           signal,
         );
@@ -90,11 +91,11 @@ export class PlantList {
     if (this.#newest === undefined) return;
     const { order: _, ...filter } = this.#query;
     const query = { ...filter, limit: `${pageRows}`, after: this.#newest };
-    const page = await this.#fetch<FollowPage>(query, signal);
+    const page = await this.#fetch<PlantPageJson>(query, signal);
     this.#newest = page.next;
     // After a flood, PostgreSQL sends a full page of the last seconds again, and all of it may be in the list.
     if (page.plants.length === pageRows) {
-      const { plants } = await this.#fetch<PlantPage>({ ...this.#query, limit: "1" }, signal);
+      const { plants } = await this.#fetch<PlantPageJson>({ ...this.#query, limit: "1" }, signal);
       this.isOutdated ||= plants.some(({ id }) => !this.#ids.has(id));
       return;
     }
@@ -119,7 +120,7 @@ export class PlantList {
     let plants = 0;
     try {
       for (let isLast = false; !isLast; ) {
-        const part = await this.#api.get<MatchCounted>(`/api/plants/count?${query}`, signal);
+        const part = await this.#api.get<PlantCountJson>(`/api/plants/count?${query}`, signal);
         plants += Number(part.plants);
         isLast = part.next === undefined;
         query.set("cursor", part.next ?? "");
@@ -133,7 +134,7 @@ export class PlantList {
   }
 
   /** Those that are not in the list yet: on PostgreSQL the plants of the last seconds come again. */
-  #unknown(plants: readonly Plant[]): readonly Plant[] {
+  #unknown(plants: readonly PlantJson[]): readonly PlantJson[] {
     const unknown = plants.filter(({ id }) => !this.#ids.has(id));
     for (const { id } of unknown) this.#ids.add(id);
     return unknown;

@@ -4,7 +4,7 @@
 // biome-ignore-all lint/a11y/noStaticElementInteractions: the keys are handled for the links inside
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Plant } from "../api-shapes.ts";
+import type { PlantJson } from "../../files/export-formats.ts";
 import { formatShortTime } from "../format.ts";
 import { Button } from "../parts/controls.tsx";
 import { useRedraw } from "../parts/hooks.ts";
@@ -139,7 +139,7 @@ function rowsAround(first: number, last: number, active: number, count: number):
 }
 
 interface PlantRowProps {
-  readonly plant: Plant;
+  readonly plant: PlantJson;
   readonly index: number;
   readonly tabIndex: number;
   readonly selected: boolean;

@@ -1,4 +1,5 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
+import type { DownloadLinkJson } from "../../operator/responses.ts";
 import { errorMessage } from "../api.ts";
 import { formatCount, formatPlural } from "../format.ts";
 import { Button, download, FieldError } from "../parts/controls.tsx";
@@ -172,7 +173,7 @@ function Export({ filter }: { readonly filter: PlantFilter }) {
   const start = (format: string) =>
     attempt(async () => {
       const request = { format, ...apiFilter(filter) };
-      const { url } = await api.post<{ url: string }>("/api/exports", request);
+      const { url } = await api.post<DownloadLinkJson>("/api/exports", request);
       download(url);
     });
   const scope = isFiltered(filter) ? "Plants that match" : "All plants";

@@ -1,13 +1,12 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError, isNoResponse } from "../api.ts";
 import { pollMs, responseMsMax } from "../connection.ts";
+import { errorNumbers } from "../error-numbers.ts";
 import { isRead, useRedraw } from "../parts/hooks.ts";
 import { useSession } from "../session.ts";
 import { apiFilter, filterQuery, type PlantFilter } from "./plant-filter.ts";
 import { PlantList } from "./plant-list.ts";
 
-// The store was restored meanwhile, so the list shows what it had before.
-const staleCursor = 41001;
 // The table counts as not scrolled within this distance of its top.
 const atTopPx = 4;
 
@@ -75,7 +74,8 @@ export function usePlantList(filter: PlantFilter, scroller: { readonly current: 
         setError(undefined);
         if (followed !== undefined && followed === latest.current) showNew(followed);
       } catch (reason) {
-        if (reason instanceof ApiError && reason.error === staleCursor) reload();
+        // If the store was restored meanwhile, the list shows what it had before.
+        if (reason instanceof ApiError && reason.error === errorNumbers["stale-cursor"]) reload();
         else if (!signal.aborted) setError(isNoResponse(reason) ? undefined : reason);
       }
       return pollMs;

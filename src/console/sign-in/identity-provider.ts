@@ -1,13 +1,7 @@
+import type { ProviderSignInJson } from "../../operator/responses.ts";
+
 /** What GET /api/identity-provider says; empty if the console signs in with tokens only. */
-export interface IdentityProvider {
-  readonly issuer?: string;
-  readonly clientId?: string;
-  readonly audience?: string;
-  readonly scope?: string;
-  // Absent while the service cannot reach the provider.
-  readonly authorizationEndpoint?: string;
-  readonly tokenEndpoint?: string;
-}
+export type IdentityProvider = Partial<ProviderSignInJson>;
 
 /** What the provider has sent back, in the address of the page. */
 export interface SignInResponse {

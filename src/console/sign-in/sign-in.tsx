@@ -1,6 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { CallerJson } from "../../operator/responses.ts";
 import { ApiError, errorMessage, OperatorApi } from "../api.ts";
-import type { Me } from "../api-shapes.ts";
+import { errorNumbers } from "../error-numbers.ts";
 import { Button, Field } from "../parts/controls.tsx";
 import { useAttempt } from "../parts/hooks.ts";
 import { Leaf } from "../parts/icons.tsx";
@@ -17,10 +18,13 @@ const createTokenCommand = `plant-store token create \\
   --name ops --scope operator \\
   --scope plants:create`;
 const retryMs = 2000;
-const messages: Record<number, string> = {
-  40101: "Enter a token.",
-  40102: "This token is unknown, expired or revoked.",
-  40301: "This token lacks the scope “operator:read” or “operator”, which the console requires.",
+const noToken = "Enter a token.";
+const badToken = "This token is unknown, expired or revoked.";
+const messages: Readonly<Record<number, string>> = {
+  [errorNumbers["no-credentials"]]: noToken,
+  [errorNumbers["bad-credentials"]]: badToken,
+  [errorNumbers["lacks-scope"]]:
+    "This token lacks the scope “operator:read” or “operator”, which the console requires.",
 };
 
 interface SignInProps {
@@ -29,7 +33,7 @@ interface SignInProps {
   readonly notice: string | undefined;
   /** What the identity provider has sent back; used once. */
   readonly responseRef: { current: SignInResponse | undefined };
-  readonly onSignIn: (token: string, me: Me) => void;
+  readonly onSignIn: (token: string, me: CallerJson) => void;
   readonly onForget: () => void;
 }
 
@@ -46,8 +50,8 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
     try {
       const api = new OperatorApi(candidate, () => {});
       // For the audit trail, only a token that was typed in is a sign-in; a reload is not.
-      const me =
-        candidate === storedToken ? await api.get<Me>("/api/me") : await api.post<Me>("/api/sign-in", {});
+      const me: CallerJson =
+        candidate === storedToken ? await api.get("/api/me") : await api.post("/api/sign-in", {});
       onSignIn(candidate, me);
     } catch (reason) {
       const known = reason instanceof ApiError ? messages[reason.error] : undefined;
@@ -79,8 +83,8 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
           event.preventDefault();
           const candidate = token.trim();
           // A header cannot contain other characters, and no token has them.
-          if (candidate === "") setError(messages[40101]);
-          else if (!/^[\x21-\x7e]+$/.test(candidate)) setError(messages[40102]);
+          if (candidate === "") setError(noToken);
+          else if (!/^[\x21-\x7e]+$/.test(candidate)) setError(badToken);
           else void signIn(candidate);
         }}
       >

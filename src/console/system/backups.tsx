@@ -1,4 +1,4 @@
-import type { Backups as BackupList } from "../api-shapes.ts";
+import type { BackupsJson, DownloadLinkJson } from "../../operator/responses.ts";
 import { formatBytes, formatCount } from "../format.ts";
 import { Button, CopyButton, download } from "../parts/controls.tsx";
 import { useAttempt, useLoad } from "../parts/hooks.ts";
@@ -9,14 +9,15 @@ import { useSession } from "../session.ts";
 /** The backups in the service's folder: make, verify and download them. */
 export function Backups() {
   const { api } = useSession();
-  const { value: listed, error: loadError, reload } = useLoad<BackupList>("/api/backups", true);
+  const { value: listed, error: loadError, reload } = useLoad<BackupsJson>("/api/backups", true);
   const { error, attempt } = useAttempt();
   const busy = listed?.task !== undefined;
   const start = (path: string) => void attempt(() => api.post(path, {})).then(reload);
   const save = (name: string) =>
-    attempt(async () =>
-      download((await api.post<{ url: string }>(`/api/backups/${name}/link`, {})).url, name),
-    );
+    attempt(async () => {
+      const { url } = await api.post<DownloadLinkJson>(`/api/backups/${name}/link`, {});
+      download(url, name);
+    });
   return (
     <Panel
       id="backups-title"
@@ -49,7 +50,7 @@ export function Backups() {
 }
 
 interface BackupTableProps {
-  readonly backups: BackupList["backups"];
+  readonly backups: BackupsJson["backups"];
   readonly busy: boolean;
   readonly onVerify: (name: string) => void;
   readonly onDownload: (name: string) => void;
@@ -100,7 +101,7 @@ function Digest({ coveredPlants, digest }: { readonly coveredPlants: number; rea
   );
 }
 
-function statusText({ task, last, backups, unavailable }: BackupList): string {
+function statusText({ task, last, backups, unavailable }: BackupsJson): string {
   if (task !== undefined) return task.kind === "create" ? "Making a backup…" : `Verifying ${task.name}…`;
   if (last !== undefined) {
     const what = last.kind === "create" ? "The backup" : (last.name ?? "The backup");

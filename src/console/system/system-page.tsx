@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Overview, ServiceSettings } from "../api-shapes.ts";
+import type { OverviewJson, SettingsJson } from "../../operator/responses.ts";
 import { formatBytes, formatRelativeTime, formatTime } from "../format.ts";
 import { Button } from "../parts/controls.tsx";
 import { useLoad } from "../parts/hooks.ts";
@@ -10,7 +10,7 @@ import { Backups } from "./backups.tsx";
 /** Health, backups and settings. */
 export function SystemPage() {
   const { me } = useSession();
-  const { value, error } = useLoad<ServiceSettings>("/api/settings");
+  const { value, error } = useLoad<SettingsJson>("/api/settings");
   return (
     <>
       <PageHead title="System" lead="The health of the service, its backups, and its settings.">
@@ -30,7 +30,7 @@ export function SystemPage() {
 
 /** The state of the store, its files and its disk. */
 function Health() {
-  const { value: overview, error, isStale } = useLoad<Overview>("/api/overview", true);
+  const { value: overview, error, isStale } = useLoad<OverviewJson>("/api/overview", true);
   return (
     <Panel
       id="health-title"
@@ -59,7 +59,7 @@ function Health() {
 
 type Fact = readonly [name: string, value: string | undefined, title?: string];
 
-function factsOf({ store, version, startedAt }: Overview): readonly Fact[] {
+function factsOf({ store, version, startedAt }: OverviewJson): readonly Fact[] {
   const bytes = (count: number | undefined) => (count === undefined ? undefined : formatBytes(count));
   return [
     ["Store", store.ready ? "ready" : "not ready: plants cannot be stored, see the log for the reason"],
@@ -73,7 +73,7 @@ function factsOf({ store, version, startedAt }: Overview): readonly Fact[] {
 }
 
 /** Those that differ from their default; the others on request. */
-function Settings({ settings = [] }: { readonly settings: ServiceSettings["settings"] | undefined }) {
+function Settings({ settings = [] }: { readonly settings: SettingsJson["settings"] | undefined }) {
   const [all, setAll] = useState(false);
   const changed = settings.filter(({ source }) => source !== "default");
   const shown = all ? settings : changed;

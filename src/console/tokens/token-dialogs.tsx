@@ -1,17 +1,17 @@
 import { useEffect, useState } from "preact/hooks";
-import type { MintedToken, Token } from "../api-shapes.ts";
+import type { MintedTokenJson, TokenJson } from "../../operator/responses.ts";
 import { formatShortTime, formatTime } from "../format.ts";
 import { Button, CopyButton, Field, FieldError, Select } from "../parts/controls.tsx";
 import { Dialog, FormDialog, focusField } from "../parts/dialog.tsx";
 import { useAttempt } from "../parts/hooks.ts";
-import { useSession } from "../session.ts";
+import { type Scope, useSession } from "../session.ts";
 
-const scopes = {
+const scopes: Readonly<Record<Scope, string>> = {
   "plants:create": "Create plants. For programs that send them.",
   "operator:read": "Use this console and its API to view, search and export plants.",
   metrics: "Read the metrics. For Prometheus.",
   operator: "Everything here: also manage tokens, with any scope, and read the audit trail.",
-} as const;
+};
 const lifetimes = {
   "1d": "After 1 day",
   "30d": "After 30 days",
@@ -29,8 +29,8 @@ const overlaps = {
 const empty = { name: "", chosen: ["plants:create"] as readonly string[], expiresIn: "" };
 
 interface DialogProps {
-  readonly token: Token;
-  readonly onMinted: (minted: MintedToken) => void;
+  readonly token: TokenJson;
+  readonly onMinted: (minted: MintedTokenJson) => void;
   readonly onRevoked: () => void;
   readonly onClose: () => void;
 }
@@ -159,7 +159,7 @@ export function RevokeToken({ token, onRevoked, onClose }: Omit<DialogProps, "on
 }
 
 /** Shows a new secret, once: only the button that confirms it is saved closes the dialog, and no key pressed by mistake. */
-export function SecretOnce(props: { readonly minted: MintedToken; readonly onClose: () => void }) {
+export function SecretOnce(props: { readonly minted: MintedTokenJson; readonly onClose: () => void }) {
   const { token, secret, oldUntil } = props.minted;
   return (
     <Dialog title={`Secret of “${token.name}”`}>

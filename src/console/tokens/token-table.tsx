@@ -1,4 +1,4 @@
-import type { Token } from "../api-shapes.ts";
+import type { TokenJson } from "../../operator/responses.ts";
 import { formatRelativeTime } from "../format.ts";
 import { Button } from "../parts/controls.tsx";
 import { TableHead } from "../parts/page.tsx";
@@ -6,8 +6,8 @@ import { Time } from "../parts/plant-text.tsx";
 import { Link } from "../router.tsx";
 
 interface TokenTableProps {
-  readonly tokens: readonly Token[];
-  readonly onAction: (kind: "rotate" | "revoke", token: Token) => void;
+  readonly tokens: readonly TokenJson[];
+  readonly onAction: (kind: "rotate" | "revoke", token: TokenJson) => void;
 }
 
 const columns = ["Name", "Scopes", "State", "Created", "Last used"];
@@ -67,7 +67,7 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
   );
 }
 
-function expiryText({ state, expiresAt, revokedAt }: Token): string {
+function expiryText({ state, expiresAt, revokedAt }: TokenJson): string {
   if (state === "revoked" && revokedAt !== undefined) return formatRelativeTime(revokedAt);
   if (expiresAt === undefined) return "never expires";
   return state === "expired" ? formatRelativeTime(expiresAt) : `expires ${formatRelativeTime(expiresAt)}`;

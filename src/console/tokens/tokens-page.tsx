@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { MintedToken, Token } from "../api-shapes.ts";
+import type { MintedTokenJson, TokenJson, TokensJson } from "../../operator/responses.ts";
 import { Button } from "../parts/controls.tsx";
 import { useLoad } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
@@ -8,21 +8,23 @@ import { useSession } from "../session.ts";
 import { CreateToken, RevokeToken, RotateToken } from "./token-dialogs.tsx";
 import { TokenTable } from "./token-table.tsx";
 
-type OpenDialog = { readonly kind: "create" } | { readonly kind: "rotate" | "revoke"; readonly token: Token };
+type OpenDialog =
+  | { readonly kind: "create" }
+  | { readonly kind: "rotate" | "revoke"; readonly token: TokenJson };
 
 export function TokensPage() {
   const { me, showSecret } = useSession();
   const [dialog, setDialog] = useState<OpenDialog>();
-  const { value, error, reload } = useLoad<{ readonly tokens: readonly Token[] }>("/api/tokens");
+  const { value, error, reload } = useLoad<TokensJson>("/api/tokens");
   const tokens = value?.tokens;
   const [notice, setNotice] = useState<string>();
   const close = (): void => setDialog(undefined);
-  const onMinted = (minted: MintedToken): void => {
+  const onMinted = (minted: MintedTokenJson): void => {
     close();
     showSecret(minted);
     reload();
   };
-  const onRevoked = ({ name }: Token): void => {
+  const onRevoked = ({ name }: TokenJson): void => {
     setNotice(`The token ${name} was revoked.`);
     close();
     reload();

@@ -1,0 +1,183 @@
+import type { Scope } from "../access/scopes.ts";
+import type { PlantJson } from "../files/export-formats.ts";
+
+// The JSON that the operator API responds with. The console imports these types, so that a field that is renamed here fails its
+// type check. JSON omits what is undefined. Whatever may exceed 2^53 is a decimal string, because JavaScript would round it.
+
+/** GET /api/me, and POST /api/sign-in. */
+export interface CallerJson {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  /** The latest expiry of a token that this caller may create; undefined if it may create one that never expires. */
+  readonly tokensExpireBy: string | undefined;
+  /** Where clients reach the public listener, without a trailing slash. */
+  readonly publicUrl: string;
+  /** The limit of POST /plants. */
+  readonly bodyBytesMax: number;
+}
+
+/** GET /api/identity-provider, if there is a provider: what a browser needs to sign in there. None of it is secret. */
+export interface ProviderSignInJson {
+  readonly issuer: string;
+  readonly audience: string;
+  readonly clientId: string;
+  /** The scopes to request, with spaces between them. */
+  readonly scope: string;
+  /** Both endpoints are undefined while the provider does not respond. */
+  readonly authorizationEndpoint: string | undefined;
+  readonly tokenEndpoint: string | undefined;
+}
+
+/** GET /api/overview. A value that cannot be read at the moment is undefined. */
+export interface OverviewJson {
+  readonly total: string | undefined;
+  readonly perMinute: CountsOverTimeJson | undefined;
+  readonly perHour: CountsOverTimeJson | undefined;
+  readonly ratePerSecond: number | undefined;
+  /** The refusals of the public listener since the start of the service, the most frequent first. */
+  readonly refusals: readonly RefusalCountJson[];
+  readonly store: StoreJson;
+  readonly version: string;
+  readonly startedAt: string;
+}
+
+/** The counts of consecutive minutes or hours. Refusals are known since the start of the service only. */
+export interface CountsOverTimeJson {
+  readonly from: string;
+  readonly creates: readonly number[];
+  readonly refusals: readonly number[];
+}
+
+export interface RefusalCountJson {
+  readonly error: number;
+  readonly reason: string;
+  readonly count: number;
+}
+
+/** On PostgreSQL, the sizes and the last backup are undefined. */
+export interface StoreJson {
+  readonly engine: string;
+  readonly ready: boolean;
+  readonly bytes: number | undefined;
+  readonly walBytes: number | undefined;
+  readonly diskFreeBytes: number | undefined;
+  /** Null before the first backup. */
+  readonly lastBackupAt: string | null | undefined;
+}
+
+/** GET /api/plants. */
+export interface PlantPageJson {
+  readonly plants: readonly PlantJson[];
+  /** The cursor of the next page; undefined at the end, unless the request has `after`. */
+  readonly next: string | undefined;
+  /** The cursor after everything that is stored. */
+  readonly newest: string;
+  readonly searched: number;
+}
+
+/** GET /api/plants/count. A count that takes too long continues from `next`. */
+export interface PlantCountJson {
+  readonly plants: string;
+  readonly next: string | undefined;
+}
+
+/** POST /api/exports, and POST /api/backups/{name}/link: a link that works once. */
+export interface DownloadLinkJson {
+  readonly url: string;
+}
+
+/** POST /api/imports: what became of the first lines. */
+export interface ImportedJson {
+  readonly outcomes: readonly LineOutcome[];
+}
+
+/** What became of one line of an import. */
+export type LineOutcome = "created" | "replayed" | { readonly error: number; readonly message: string };
+
+/** GET /api/tokens. */
+export interface TokensJson {
+  readonly tokens: readonly TokenJson[];
+}
+
+export interface TokenJson {
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly createdAt: string;
+  readonly expiresAt: string | undefined;
+  readonly revokedAt: string | undefined;
+  readonly createdBy: string;
+  readonly lastUsedAt: string | undefined;
+  readonly state: "live" | "expired" | "revoked";
+}
+
+/** POST /api/tokens, and POST /api/tokens/{id}/rotate: a token with its secret, which no other response has. */
+export interface MintedTokenJson {
+  readonly token: TokenJson;
+  readonly secret: string;
+  /** Until when the secret that was replaced stays valid; undefined for a new token. */
+  readonly oldUntil: string | undefined;
+}
+
+/** GET /api/audit, the newest first. */
+export interface AuditPageJson {
+  readonly entries: readonly AuditEntryJson[];
+  readonly next: string | undefined;
+}
+
+export interface AuditEntryJson {
+  readonly at: string;
+  readonly actor: string;
+  readonly action: string;
+  readonly subject: string;
+  /** Undefined if it was done on the command line. */
+  readonly address: string | undefined;
+  readonly detail: string;
+}
+
+/** GET /api/settings. */
+export interface SettingsJson {
+  readonly settings: readonly SettingJson[];
+}
+
+/** A setting as `plant-store config` lists it. A secret has no value here. */
+export interface SettingJson {
+  readonly name: string;
+  readonly value: string;
+  readonly source: string;
+}
+
+/** GET /api/backups. */
+export interface BackupsJson {
+  /** Why backups are unavailable; undefined if they are available. */
+  readonly unavailable: string | undefined;
+  readonly folder: string | undefined;
+  readonly backups: readonly BackupJson[];
+  /** What is running. */
+  readonly task: BackupTaskJson | undefined;
+  /** How the last task since the start of the service ended. */
+  readonly last: BackupResultJson | undefined;
+}
+
+export interface BackupJson {
+  readonly name: string;
+  readonly at: string;
+  readonly bytes: number;
+  /** The number of plants up to the end of the last full block. */
+  readonly coveredPlants: number;
+  /** The digest of these plants; null if it is not known. */
+  readonly digest: string | null;
+  /** When the backup was found sound, if that was since the start of the service. */
+  readonly verifiedAt: string | undefined;
+}
+
+export interface BackupTaskJson {
+  readonly kind: "create" | "verify";
+  /** The name of the backup; a new one has it in the end. */
+  readonly name: string | undefined;
+}
+
+export interface BackupResultJson extends BackupTaskJson {
+  /** Undefined if the task succeeded. */
+  readonly problem: string | undefined;
+}
