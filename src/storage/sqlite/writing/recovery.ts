@@ -1,0 +1,183 @@
+// What a start does with the files that the last process left, before any of it is acknowledged: after a crash it may be only in the
+// page cache, and a power failure would lose it. docs/adr/0010-unknown-outcomes-and-recovery.md has the reasons.
+import type { Database } from "bun:sqlite";
+import { fstatSync, fsyncSync, ftruncateSync } from "node:fs";
+import { StoreUnavailable } from "../../../plants/plant-store.ts";
+import type { StoreEvents } from "../../store.ts";
+import { codeOf, connect, isLocked, keepWal, lockWaitMsMax, setDurable } from "../connect.ts";
+import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
+import { fileSize, withFile } from "../durable-files.ts";
+import { readMarker, refuseReplaced, removeMarker, syncFailure, UnclosedFailure } from "../failure-marker.ts";
+import {
+  contentsWithoutWal,
+  foreignWalProblem,
+  refuseForeignWal,
+  type StoreContents,
+} from "../foreign-wal.ts";
+import { refuseDamaged, refuseJournal } from "../inspect-files.ts";
+import { checkOwner, schemaVersion } from "../migrate.ts";
+import { countNames, refuseOpenElsewhere } from "../other-names.ts";
+import { closeRecovered } from "../store-use.ts";
+import { inspectWal } from "../wal-file.ts";
+import { finishRebuild, rebuild } from "./rebuild.ts";
+
+/** EXCLUSIVE: no other process may have the file open, so that no -shm of another process is used. */
+type LockingMode = "EXCLUSIVE" | "NORMAL";
+
+// Long enough for a command that is about to end, but not for a long reader.
+const aloneWaitMs = 500;
+// What SQLite, and the system for our own fsync, report if there is no space. The bytes are in the WAL: nothing is lost.
+const reasonsOfNoSpace: Readonly<Record<string, string>> = {
+  SQLITE_FULL: "the disk is full",
+  ENOSPC: "the disk is full",
+  EDQUOT: "the disk quota is exceeded",
+};
+
+/**
+ * Steps 2 to 4 of a start (open-writer.ts), under the writer lock. Afterwards everything that can be read is on disk.
+ * @throws DataFileProblem the files must not be opened; none was changed.
+ * @throws StoreUnavailable another process has locked the data file.
+ * @throws OutcomeUnknown a sync failed, or there is no space. The process must end without closing the database.
+ */
+export function recover(path: string, events: StoreEvents): void {
+  // 2. The failure marker.
+  refuseReplaced(path, readMarker(path));
+  if (readMarker(path) === "rebuilt") finishRebuild(path);
+  const syncFailed = readMarker(path) !== undefined;
+  // 3. The files, before SQLite opens them: opening recovers the WAL, and closing deletes it. The journal comes first: with one that
+  // is not its own, SQLite would empty the data file as soon as refuseOpenElsewhere opens it.
+  refuseJournal(path);
+  refuseOpenElsewhere(path);
+  const names = countNames(path);
+  if (names > 1) events.dataFileLinked?.(names);
+  const wal = refuseDamaged(path);
+  // 4. The WAL, or after a failed fsync the whole file.
+  if (syncFailed) {
+    // An empty file was never used.
+    if (fileSize(path) > 0) rebuildAfterFailedSync(path, events);
+    removeMarker(path);
+  } else if (wal.kind !== "empty") {
+    const isEmptied = tryEmptyWal(path);
+    if (!isEmptied) {
+      syncWalBesideReaders(path);
+      events.dataFileShared?.();
+    }
+  }
+}
+
+/** Copies everything into a new file: after a failed fsync, what the kernel calls clean need not be on disk. */
+function rebuildAfterFailedSync(path: string, events: StoreEvents): void {
+  const isRebuilt = underWriteLock(path, "EXCLUSIVE", aloneWaitMs, (database) => {
+    // In this locking mode the lock stays until the connection is closed.
+    database.run("ROLLBACK");
+    events.rebuilding?.(fileSize(path));
+    rebuild(database, path);
+  });
+  if (isRebuilt) return;
+  // What that process has cached of the data file cannot be trusted either.
+  throw new DataFileProblem(
+    `${path} must be recovered after a failed fsync, but another process has it open; stop that process first.`,
+  );
+}
+
+/** Syncs what a crash left in the WAL, and checkpoints all of it. False if another process has the data file open. */
+function tryEmptyWal(path: string): boolean {
+  return underWriteLock(path, "EXCLUSIVE", aloneWaitMs, (database) => {
+    syncCommitted(`${path}-wal`);
+    // In this locking mode the lock stays until the connection is closed.
+    database.run("ROLLBACK");
+    closeRecovered(database);
+  });
+}
+
+/**
+ * Only syncs what a crash left in the WAL: while another process reads, the WAL cannot be truncated.
+ * @throws StoreUnavailable that process writes, and has not ended its transaction in time.
+ */
+function syncWalBesideReaders(path: string): void {
+  const isSynced = underWriteLock(path, "NORMAL", lockWaitMsMax, (database) => {
+    syncCommitted(`${path}-wal`);
+    database.run("ROLLBACK");
+  });
+  if (!isSynced) throw new StoreUnavailable("Another process has locked the data file.");
+}
+
+/**
+ * Syncs the transactions in a WAL that a crash left, and truncates an incomplete one at its end. Under SQLite's write lock, so that
+ * no process appends to the WAL or restarts it meanwhile. This fsync reports a write that failed after the crash.
+ */
+function syncCommitted(walPath: string): void {
+  const wal = inspectWal(walPath);
+  if (wal.kind !== "sound") return;
+  withFile(walPath, "r+", (file) => {
+    if (fstatSync(file).size > wal.committedBytes) ftruncateSync(file, wal.committedBytes);
+    fsyncSync(file);
+  });
+}
+
+/** Does the work inside SQLite's write lock, on a connection that is closed afterwards. False if another process has the lock. */
+function underWriteLock(
+  path: string,
+  lockingMode: LockingMode,
+  waitMs: number,
+  work: (database: Database) => void,
+): boolean {
+  const withoutWal = contentsWithoutWal(path);
+  const database = connect(path, waitMs);
+  try {
+    const locked = tryBeginOnOwnWal(database, path, lockingMode, withoutWal);
+    if (locked) {
+      work(database);
+      // The work has emptied it, left it as it was, or removed it.
+      if (fileSize(`${path}-wal`) === 0) keepWal(database, false);
+    }
+    database.close();
+    return locked;
+  } catch (error) {
+    if (error instanceof StoreUnavailable) {
+      database.close();
+      throw error;
+    }
+    throw unclosedFailure(error, path, database);
+  }
+}
+
+/** Begins a transaction, and refuses a file that is not ours, or a WAL that is not the file's, before that is checkpointed. */
+function tryBeginOnOwnWal(
+  database: Database,
+  path: string,
+  lockingMode: LockingMode,
+  withoutWal: StoreContents | undefined,
+): boolean {
+  try {
+    if (!tryBegin(database, lockingMode)) return false;
+    checkOwner(database, path);
+    schemaVersion(database, path);
+    refuseForeignWal(database, path, withoutWal);
+    return true;
+  } catch (error) {
+    throw foreignWalProblem(error, path, withoutWal);
+  }
+}
+
+function tryBegin(database: Database, lockingMode: LockingMode): boolean {
+  try {
+    setDurable(database);
+    database.run(`PRAGMA locking_mode = ${lockingMode}`);
+    database.run("BEGIN IMMEDIATE");
+    return true;
+  } catch (error) {
+    if (isLocked(error)) return false;
+    throw error;
+  }
+}
+
+/** Why the recovery failed. Only a failed sync leaves a marker; in every case the connection stays open, so that the WAL stays. */
+function unclosedFailure(error: unknown, path: string, database: Database): UnclosedFailure {
+  const code = codeOf(error) || ((error as NodeJS.ErrnoException).code ?? "");
+  const full = reasonsOfNoSpace[code];
+  if (full !== undefined) return new UnclosedFailure(`${path} cannot be recovered: ${full}.`, database);
+  if (error instanceof DataFileProblem || /^SQLITE_(CORRUPT|NOTADB|CANTOPEN|READONLY)/.test(code))
+    return new UnclosedFailure(asDataFileProblem(error, path).message, database);
+  return syncFailure(path, code || String(error), database);
+}
