@@ -144,7 +144,7 @@ const root = join(import.meta.dir, "..");
 const readRoot = (path: string) => readFileSync(join(root, path), "utf8");
 const { panels, annotations } = JSON.parse(readRoot("deploy/grafana-dashboard.json"));
 const alerts = Bun.YAML.parse(readRoot("deploy/alerts.yaml")) as {
-  groups: { rules: { alert: string; expr: string }[] }[];
+  groups: { rules: { alert: string; expr: string; annotations: Record<string, string> }[] }[];
 };
 const rules = alerts.groups.flatMap(({ rules }) => rules);
 const queries: string[] = [
@@ -189,6 +189,11 @@ describe("the dashboard and the alerts", () => {
   });
 });
 
+test.each(rules)("the alert $alert says what it means, and where to read more", ({ alert, annotations }) => {
+  expect(annotations.description).toMatch(/^[A-Z].{40,}\.$/);
+  expect(annotations.runbook).toBe(`docs/alerts.md#${alert.toLowerCase()}`);
+});
+
 describe.skipIf(lacks("promtool", Bun.which("promtool") === null))("promtool", () => {
   const promtool = (args: readonly string[], input = "") =>
     spawnSync("promtool", args, { cwd: root, input, encoding: "utf8" });
@@ -207,10 +212,21 @@ describe.skipIf(lacks("promtool", Bun.which("promtool") === null))("promtool", (
   });
 
   test("accepts the alerts, and each is raised when it should be", () => {
-    const files = ["test/fixtures/alerts-test.yaml", "test/fixtures/slow-alerts-test.yaml"];
+    using folder = temporaryFolder();
+    // promtool compares all annotations. These two are the same text each time, so the fixtures have the summaries alone.
+    const summaries = readRoot("deploy/alerts.yaml").replace(/^ +(?:description|runbook): .*\n/gm, "");
+    writeFileSync(join(folder.path, "alerts.yaml"), summaries);
+    const files = ["alerts-test.yaml", "slow-alerts-test.yaml"].map((name) => {
+      const path = join(folder.path, name);
+      writeFileSync(
+        path,
+        readRoot(`test/fixtures/${name}`).replace("../../deploy/alerts.yaml", "alerts.yaml"),
+      );
+      return path;
+    });
     const { status, stdout, stderr } = promtool(["test", "rules", ...files]);
     expect([stderr, stdout.match(/SUCCESS|FAILED/g), status]).toEqual(["", ["SUCCESS", "SUCCESS"], 0]);
-    const tested = files.map(readRoot).join("");
+    const tested = files.map((path) => readFileSync(path, "utf8")).join("");
     for (const { alert } of rules) expect(tested).toContain(`- alertname: ${alert}\n`);
   });
 });
