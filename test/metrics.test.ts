@@ -144,7 +144,9 @@ const root = join(import.meta.dir, "..");
 const readRoot = (path: string) => readFileSync(join(root, path), "utf8");
 const { panels, annotations } = JSON.parse(readRoot("deploy/grafana-dashboard.json"));
 const alerts = Bun.YAML.parse(readRoot("deploy/alerts.yaml")) as {
-  groups: { rules: { alert: string; expr: string; annotations: Record<string, string> }[] }[];
+  groups: {
+    rules: { alert: string; expr: string; annotations: { description: string; runbook: string } }[];
+  }[];
 };
 const rules = alerts.groups.flatMap(({ rules }) => rules);
 const queries: string[] = [
