@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { migrate as migratePostgres, migrations } from "../src/storage/postgres/prepare.ts";
+import { migrate as migratePostgres, migrations } from "../src/storage/postgres/migrate.ts";
 import { Server } from "../src/storage/postgres/server.ts";
 import { allMigrations, migrate as migrateFile } from "../src/storage/sqlite/migrate.ts";
 import { operatorToken, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";

@@ -19,7 +19,7 @@ import type { Address } from "../config/values.ts";
 import { formatAddress, listenProblem } from "../http/listen-address.ts";
 import { certificateState, readTlsFiles, renewalDays, type TlsPaths } from "../http/tls-files.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
-import { diagnoseDatabase } from "../storage/postgres/prepare.ts";
+import { diagnoseDatabase } from "../storage/postgres/diagnose-database.ts";
 import { realDataFile } from "../storage/sqlite/data-file-path.ts";
 import { diagnoseDataFile } from "../storage/sqlite/reading/diagnose-data-file.ts";
 import { isServed } from "../storage/sqlite/writer-lock.ts";

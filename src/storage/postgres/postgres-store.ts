@@ -1,9 +1,10 @@
 import type { Store } from "../store.ts";
 import { ConnectionPool } from "./connection-pool.ts";
+import type { TableChanges } from "./migrate.ts";
 import { PostgresArchive } from "./postgres-archive.ts";
 import { PostgresPlants } from "./postgres-plants.ts";
 import { PostgresAudit, PostgresTokens } from "./postgres-tokens.ts";
-import { prepare, type TableChanges } from "./prepare.ts";
+import { prepare } from "./prepare.ts";
 import { type PostgresOptions, Server } from "./server.ts";
 
 export interface OpeningEvents {

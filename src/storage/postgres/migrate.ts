@@ -1,0 +1,130 @@
+import { DatabaseProblem } from "./database-url.ts";
+import { ConnectionLost, codeOf, reasonOf } from "./faults.ts";
+import tables from "./migrations/006-tables.sql" with { type: "text" };
+import type { Session } from "./session.ts";
+
+/** What may be done to the tables: create missing ones and upgrade older ones, only create them, or neither. */
+export type TableChanges = "upgrade" | "create" | "none";
+
+interface Migration {
+  readonly number: number;
+  readonly sql: string;
+  /** Columns that our tables have after it, by which a database is recognised. */
+  readonly columns: Readonly<Record<string, string>>;
+}
+
+/**
+ * The migrations in order; the table plant_store_schema has the number of the last one. The numbers 1 to 5 were used before 1.0.0,
+ * and are not used again: a database with one of them is recognised.
+ */
+export const migrations: readonly Migration[] = [
+  {
+    number: 6,
+    sql: tables,
+    columns: {
+      plants: "id bigint, name text, tag text, created_at_ms bigint, created_by text",
+      tokens: `digest text, id text, name text, scopes text, created_at_ms bigint, expires_at_ms bigint,
+               revoked_at_ms bigint, created_by text, last_used_at_ms bigint`,
+      plant_store_nodes: "node text, seen_at_ms bigint",
+      audit_trail: "id text, at_ms bigint, actor text, action text, subject text, address text, detail text",
+    },
+  },
+];
+
+const lockNotAvailable = /^55P03$/;
+// Even with IF NOT EXISTS, PostgreSQL fails one of two sessions that create a table concurrently, with one of these.
+const createdMeanwhile = /^(?:23505|42(?:710|P07)|XX000)$/;
+const noSuchTable = "42P01";
+
+const selectVersion = { text: "SELECT version FROM plant_store_schema" };
+// NOWAIT: the caller does the waiting, so that it is logged, and ends when the service stops.
+const lockVersion = { text: "SELECT version FROM plant_store_schema FOR UPDATE NOWAIT" };
+const selectColumns = {
+  text: `SELECT name || '.' || attname || ' ' || format_type(atttypid, NULL)
+           FROM unnest($1::text[]) AS name JOIN pg_attribute ON attrelid = to_regclass(name)
+          WHERE attnum > 0 AND NOT attisdropped`,
+};
+const createVersionTable = `CREATE TABLE IF NOT EXISTS plant_store_schema (one INT PRIMARY KEY CHECK (one = 1), version INT NOT NULL);
+  INSERT INTO plant_store_schema (one, version) VALUES (1, 0) ON CONFLICT (one) DO NOTHING`;
+const withoutTimeouts = "SET statement_timeout = 0; SET lock_timeout = 0";
+
+/**
+ * Checks the schema, and migrates it as far as `changes` allows. Of nodes that start together, the one that locks the row of
+ * plant_store_schema migrates, and the others retry until it is done.
+ * @throws DatabaseProblem the tables are not those of this version, and may not or cannot become so.
+ */
+export async function migrate(session: Session, changes: TableChanges, known = migrations): Promise<void> {
+  const newest = known.at(-1)?.number ?? 0;
+  // The first look takes no lock: a node may have no privilege to change the schema.
+  const found = await schemaVersion(session, known);
+  if (found === newest) return;
+  refuseUnmigrated(found, changes);
+  await session.script(withoutTimeouts);
+  await session.script(createVersionTable).catch(retryAfter(createdMeanwhile));
+  for (;;) {
+    await session.script("BEGIN");
+    const have = await readVersion(session, lockVersion).catch(retryAfter(lockNotAvailable));
+    const next = known.find(({ number }) => number > have);
+    if (next === undefined) break;
+    await session.script(next.sql);
+    await session.script(`UPDATE plant_store_schema SET version = ${next.number}; COMMIT`);
+  }
+  await session.script("COMMIT");
+}
+
+/**
+ * The number of the schema; 0 if there are no tables yet.
+ * @throws DatabaseProblem the tables are from a newer version, or from before 1.0.0.
+ */
+export async function schemaVersion(session: Session, known = migrations): Promise<number> {
+  const found = await readVersion(session, selectVersion).catch(zeroIfMissing);
+  await refuseUnknown(session, found, known);
+  return found;
+}
+
+async function readVersion(session: Session, statement: { text: string }): Promise<number> {
+  return Number((await session.run(statement))[0]?.[0] ?? 0);
+}
+
+/** Refuses tables that are not those of a known version. Further columns are ignored: CockroachDB adds one for a hash-sharded key. */
+async function refuseUnknown(session: Session, found: number, known: readonly Migration[]): Promise<void> {
+  if (found === 0) return;
+  if (found > (known.at(-1)?.number ?? 0))
+    throw new DatabaseProblem(
+      "The database was set up by a newer plant-store; use that version or a newer one.",
+    );
+  const expected = known.find(({ number }) => number === found)?.columns;
+  if (expected === undefined) throw earlyProblem();
+  const rows = await session.run(selectColumns, [Object.keys(expected)]);
+  const actual = new Set(rows.map(([column]) => column));
+  for (const [table, columns] of Object.entries(expected))
+    if (!columns.split(/,\s+/).every((column) => actual.has(`${table}.${column}`))) throw earlyProblem();
+}
+
+function earlyProblem(): DatabaseProblem {
+  return new DatabaseProblem(
+    "The database was set up before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new database.",
+  );
+}
+
+function refuseUnmigrated(found: number, changes: TableChanges): void {
+  if (found === 0 && changes === "none")
+    throw new DatabaseProblem("The database has no plant-store tables yet: start the service on it once.");
+  if (found > 0 && changes !== "upgrade")
+    throw new DatabaseProblem(
+      "The database was set up by an older plant-store: start the service on it once to upgrade its tables.",
+    );
+}
+
+/** For failures with these codes, which mean that another process is at work on the tables, so that `prepare` waits for it. */
+function retryAfter(codes: RegExp): (error: unknown) => never {
+  return (error) => {
+    if (!codes.test(codeOf(error))) throw error;
+    throw new ConnectionLost(`another process is creating or upgrading the tables: ${reasonOf(error)}`);
+  };
+}
+
+function zeroIfMissing(error: unknown): number {
+  if (codeOf(error) === noSuchTable) return 0;
+  throw error;
+}
