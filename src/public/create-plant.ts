@@ -6,16 +6,10 @@ import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { NewPlant } from "../plants/plant.ts";
 import type { Outcome } from "../plants/plant-store.ts";
 import { idConflict, Refusal } from "../plants/refusals.ts";
+import { BusyResponses } from "./busy-responses.ts";
+import { isJsonMediaType } from "./json-media-type.ts";
 
-// A refusal costs nearly what a create does, and a client that is refused may come back immediately. This many per second leave
-// nine tenths of a core to the plants that are stored.
-const busyResponsesPerTick = 20;
-const busyTickMs = 10;
 const replayed = { "Idempotent-Replayed": "true" };
-const contentTypeCharactersMax = 256;
-const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
-const parameter = new RegExp(`[ \\t]*;[ \\t]*(?:(${token})=(?:(${token})|"((?:[^"\\\\]|\\\\.)*)"))?`, "y");
-const jsonType = /^[ \t]*application\/json/i;
 
 /** `POST /plants`. */
 export class CreatePlant {
@@ -28,7 +22,10 @@ export class CreatePlant {
     this.#intake = intake;
   }
 
-  /** The order of checks is the design's: credentials, rate limit, media type, size, body. */
+  /**
+   * Checks the rate limit, the media type, then the size and the body. The router has checked the path, the method and the
+   * credentials before: nobody unknown has a byte parsed.
+   */
   handle(exchange: Exchange, caller: Caller): void {
     if (this.#rateLimit !== undefined) {
       const waitMs = this.#rateLimit.take(caller.name, performance.now());
@@ -77,46 +74,6 @@ class PlantRequest implements BodyReceiver, PendingPlant {
       const headers = outcome.kind === "replayed" ? replayed : undefined;
       exchange.respond("application/json", JSON.stringify({ name, tag }), headers);
     }
-  }
-}
-
-/** Spreads out the refusals of plants for which the queue has no room: so many per tick are sent immediately, the rest wait their turn. */
-class BusyResponses {
-  #left = busyResponsesPerTick;
-  #waiting: Exchange[] = [];
-  #timer: NodeJS.Timeout | undefined;
-
-  send(exchange: Exchange): void {
-    this.#timer ??= setInterval(() => this.#tick(), busyTickMs);
-    if (this.#left === 0) return void this.#waiting.push(exchange);
-    this.#left--;
-    exchange.error("too-busy");
-  }
-
-  #tick(): void {
-    const due = this.#waiting.splice(0, busyResponsesPerTick);
-    this.#left = busyResponsesPerTick - due.length;
-    for (const exchange of due) exchange.error("too-busy");
-    if (due.length > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
-  }
-}
-
-/** Whether a Content-Type is JSON in UTF-8: case and other parameters are fine, another charset is not. */
-function isJsonMediaType(contentType: string | undefined): boolean {
-  if (contentType === "application/json") return true;
-  if (contentType === undefined || contentType.length > contentTypeCharactersMax) return false;
-  const type = jsonType.exec(contentType);
-  if (type === null) return false;
-  let at = type[0].length;
-  for (;;) {
-    parameter.lastIndex = at;
-    const match = parameter.exec(contentType);
-    if (match === null) return contentType.slice(at).trim() === "";
-    const [whole, name = "", plain, quoted] = match;
-    if (name.toLowerCase() === "charset" && !/^utf-?8$/i.test(plain ?? quoted ?? "")) return false;
-    at += whole.length;
   }
 }
 

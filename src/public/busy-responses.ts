@@ -1,0 +1,32 @@
+import type { Exchange } from "../http/exchange.ts";
+
+// A refusal costs nearly what a create does, and a client that is refused may come back immediately. This many per second leave
+// nine tenths of a core to the plants that are stored.
+const responsesPerTick = 20;
+const tickMs = 10;
+
+/** Spreads out the refusals of plants for which the queue has no room: so many per tick are sent immediately, the rest wait their turn. */
+export class BusyResponses {
+  #left = responsesPerTick;
+  #waiting: Exchange[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  send(exchange: Exchange): void {
+    this.#timer ??= setInterval(() => this.#tick(), tickMs);
+    if (this.#left === 0) {
+      this.#waiting.push(exchange);
+      return;
+    }
+    this.#left--;
+    exchange.error("too-busy");
+  }
+
+  #tick(): void {
+    const due = this.#waiting.splice(0, responsesPerTick);
+    this.#left = responsesPerTick - due.length;
+    for (const exchange of due) exchange.error("too-busy");
+    if (due.length > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+}
