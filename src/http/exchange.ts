@@ -8,7 +8,7 @@ import { jsonText } from "../text/json-text.ts";
 import type { ClientAddresses } from "./client-address.ts";
 import type { Cors } from "./cors.ts";
 import { catalogue, type ErrorKind, outcomeOf, statusOf } from "./error-catalogue.ts";
-import { BodyNotReceived, HttpError } from "./http-error.ts";
+import { BodyNotReceived, bearerChallenge, HttpError } from "./http-error.ts";
 import type { RequestIds } from "./request-ids.ts";
 import type { LoggedRequest, RequestLog } from "./request-log.ts";
 import type { ResponseDate } from "./response-date.ts";
@@ -193,13 +193,8 @@ export class Exchange implements BodyReader, LoggedRequest {
   /** The caller may not do this. */
   deny(reason: Denied, scope: Scope): void {
     if (reason === "store-unavailable" || reason === "issuer-unavailable") return this.error(reason);
-    const detail = {
-      "no-credentials": "",
-      "bad-credentials": ', error="invalid_token"',
-      "lacks-scope": `, error="insufficient_scope", scope="${scope}"`,
-    };
     const message = reason === "lacks-scope" ? `The token lacks the scope ${scope}.` : undefined;
-    this.error(reason, message, { "WWW-Authenticate": `Bearer realm="plant-store"${detail[reason]}` });
+    this.error(reason, message, bearerChallenge(reason, scope));
   }
 
   /** Responds to what a handler threw. Never throws itself: that would end the process. */

@@ -2,7 +2,7 @@ import type { AuditEntry, AuditPage, AuditTrail } from "../access/audit.ts";
 import type { Caller } from "../access/gate.ts";
 import { RateLimit } from "../access/rate-limit.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { HttpError } from "../http/http-error.ts";
+import { overRate } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
 import { isoTime } from "../text/time.ts";
 import { orWrongParameter, readCount, readQuery, readText } from "./parameters.ts";
@@ -13,6 +13,7 @@ const limitMax = 1000;
 const detailCharactersMax = 500;
 // 86,400 in a day: fewer than the audit trail keeps, so an entry stays for a day whatever one caller does.
 const actionsPerMinuteMax = 60;
+const actionLimit = `This token has reached its limit of ${actionsPerMinuteMax} actions per minute that the audit trail records, such as sign-ins, exports and imports.`;
 
 /** Who did what, the newest first. */
 export function auditRoute(audit: AuditTrail): Route {
@@ -56,14 +57,8 @@ export class ActionRecorder {
     detail = "",
   ): Promise<void> {
     const waitMs = this.#rateLimit.take(actor, performance.now());
-    if (waitMs > 0) throw overActionRate(waitMs);
+    if (waitMs > 0) throw overRate(waitMs, actionLimit);
     const shortened = detail.slice(0, detailCharactersMax);
     await this.#trail.record({ atMs: Date.now(), actor, address, action, subject, detail: shortened });
   }
-}
-
-function overActionRate(waitMs: number): HttpError {
-  const seconds = Math.ceil(waitMs / 1000);
-  const message = `This token has reached its limit of ${actionsPerMinuteMax} actions per minute that the audit trail records, such as sign-ins, exports and imports. Try again in ${seconds} s.`;
-  return new HttpError("over-rate", message, { "Retry-After": String(seconds) });
 }

@@ -2,15 +2,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Caller } from "../access/gate.ts";
 import { allows } from "../access/scopes.ts";
 import { newline } from "../files/bytes.ts";
+import { createResult } from "../http/create-result.ts";
 import { catalogue, type ErrorKind } from "../http/error-catalogue.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { HttpError } from "../http/http-error.ts";
+import { bearerChallenge, HttpError, overRate } from "../http/http-error.ts";
 import { requestIds } from "../http/request-log.ts";
 import { type Route, route } from "../http/route.ts";
 import type { Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { Outcome } from "../plants/plant-store.ts";
-import { idConflict, Refusal } from "../plants/refusals.ts";
+import { Refusal } from "../plants/refusals.ts";
 import type { ActionRecorder } from "./audit.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import type { OperatorParts } from "./operator-parts.ts";
@@ -29,8 +30,7 @@ const linesMax = 1000;
 const rateWaitMsMax = 3000;
 // How soon a stop is noticed meanwhile.
 const rateWaitStepMs = 250;
-// As `Exchange.deny` refuses it.
-const invalidToken = { "WWW-Authenticate": 'Bearer realm="plant-store", error="invalid_token"' };
+const invalidToken = bearerChallenge("bad-credentials", "plants:create");
 
 /** Imports the rows of a file in parts, and records its start and its end. */
 export function importRoutes(
@@ -144,11 +144,7 @@ async function waitForTurn(
     const nowMs = performance.now();
     const waitMs = rateLimit?.take(caller.name, nowMs) ?? 0;
     if (waitMs === 0) return;
-    if (nowMs + waitMs > deadlineMs) {
-      const seconds = Math.ceil(waitMs / 1000);
-      const message = `This token is over its rate limit. Try again in ${seconds} s.`;
-      throw new HttpError("over-rate", message, { "Retry-After": String(seconds) });
-    }
+    if (nowMs + waitMs > deadlineMs) throw overRate(waitMs);
     await sleep(Math.min(waitMs, rateWaitStepMs));
   }
 }
@@ -169,14 +165,14 @@ async function createPlant(
   const outcome = await new Promise<Outcome | Rejected>((settle) =>
     intake.create({ plant, createdBy: caller.name, settle }),
   );
-  if (typeof outcome === "string") return new HttpError(outcome);
-  if (outcome.kind === "conflict")
-    return refused("id-conflict", idConflict(plant.id, outcome.differing).message);
-  if (outcome.kind === "failed") {
-    events.internalError(() => requestIds(exchange), outcome.reason);
-    return refused("internal-error", catalogue["internal-error"].when);
+  const result = createResult(plant, outcome);
+  if (typeof result === "string") return result;
+  if (result instanceof Refusal) return refused(result.kind, result.message);
+  if (result.kind === "internal-error") {
+    events.internalError(() => requestIds(exchange), result.reason);
+    return refused(result.kind, catalogue[result.kind].when);
   }
-  return outcome.kind;
+  return new HttpError(result.kind);
 }
 
 function refused(kind: ErrorKind, message: string): LineOutcome {

@@ -1,15 +1,18 @@
 import type { Caller } from "../access/gate.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
+import { createResult } from "../http/create-result.ts";
 import type { BodyReceiver, Exchange } from "../http/exchange.ts";
+import { overRate } from "../http/http-error.ts";
 import type { Intake, PendingPlant, Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { NewPlant } from "../plants/plant.ts";
 import type { Outcome } from "../plants/plant-store.ts";
-import { idConflict, Refusal } from "../plants/refusals.ts";
+import { Refusal } from "../plants/refusals.ts";
 import { BusyResponses } from "./busy-responses.ts";
 import { isJsonMediaType } from "./json-media-type.ts";
 
 const replayed = { "Idempotent-Replayed": "true" };
+const quotedCharactersMax = 100;
 
 /** `POST /plants`. */
 export class CreatePlant {
@@ -29,7 +32,7 @@ export class CreatePlant {
   handle(exchange: Exchange, caller: Caller): void {
     if (this.#rateLimit !== undefined) {
       const waitMs = this.#rateLimit.take(caller.name, performance.now());
-      if (waitMs > 0) return overRate(exchange, waitMs);
+      if (waitMs > 0) throw overRate(waitMs);
     }
     const contentType = exchange.header("content-type");
     if (!isJsonMediaType(contentType)) return wrongMediaType(exchange, contentType);
@@ -63,27 +66,23 @@ class PlantRequest implements BodyReceiver, PendingPlant {
 
   settle(outcome: Outcome | Rejected): void {
     const exchange = this.#exchange;
-    const { id, name, tag } = this.plant;
-    if (outcome === "too-busy") this.#busyResponses.send(exchange);
-    else if (typeof outcome === "string") exchange.error(outcome);
-    else if (outcome.kind === "failed") exchange.internalError(outcome.reason);
-    else if (outcome.kind === "conflict")
-      exchange.error("id-conflict", idConflict(id, outcome.differing).message);
-    else {
-      exchange.outcome = outcome.kind;
-      const headers = outcome.kind === "replayed" ? replayed : undefined;
-      exchange.respond("application/json", JSON.stringify({ name, tag }), headers);
-    }
+    const result = createResult(this.plant, outcome);
+    if (typeof result === "string") this.#respondStored(result);
+    else if (result instanceof Refusal) exchange.error(result.kind, result.message);
+    else if (result.kind === "internal-error") exchange.internalError(result.reason);
+    else if (result.kind === "too-busy") this.#busyResponses.send(exchange);
+    else exchange.error(result.kind);
+  }
+
+  #respondStored(result: "created" | "replayed"): void {
+    const { name, tag } = this.plant;
+    const headers = result === "replayed" ? replayed : undefined;
+    this.#exchange.outcome = result;
+    this.#exchange.respond("application/json", JSON.stringify({ name, tag }), headers);
   }
 }
 
-function overRate(exchange: Exchange, waitMs: number): void {
-  const seconds = Math.ceil(waitMs / 1000);
-  const message = `This token is over its rate limit. Try again in ${seconds} s.`;
-  exchange.error("over-rate", message, { "Retry-After": String(seconds) });
-}
-
 function wrongMediaType(exchange: Exchange, contentType: string | undefined): void {
-  const came = contentType === undefined ? "is missing" : `is ${contentType.slice(0, 100)}`;
-  exchange.error("wrong-media-type", `The Content-Type must be application/json, but ${came}.`);
+  const found = contentType === undefined ? "is missing" : `is ${contentType.slice(0, quotedCharactersMax)}`;
+  exchange.error("wrong-media-type", `The Content-Type must be application/json, but ${found}.`);
 }

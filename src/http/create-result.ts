@@ -1,0 +1,27 @@
+import type { Rejected } from "../plants/intake.ts";
+import type { NewPlant } from "../plants/plant.ts";
+import type { Outcome } from "../plants/plant-store.ts";
+import { idConflict, type Refusal } from "../plants/refusals.ts";
+
+/** What the sender of a plant is told: that it is stored, now or before, or the error that it gets. */
+export type CreateResult =
+  | "created"
+  | "replayed"
+  | Refusal
+  | { readonly kind: Rejected }
+  /** The reason is for the log alone. */
+  | { readonly kind: "internal-error"; readonly reason: string };
+
+/** The rule of a create, by POST /plants and by an import alike. */
+export function createResult(plant: NewPlant, outcome: Outcome | Rejected): CreateResult {
+  if (typeof outcome === "string") return { kind: outcome };
+  switch (outcome.kind) {
+    case "created":
+    case "replayed":
+      return outcome.kind;
+    case "conflict":
+      return idConflict(plant.id, outcome.differing);
+    case "failed":
+      return { kind: "internal-error", reason: outcome.reason };
+  }
+}
