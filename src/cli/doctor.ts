@@ -90,8 +90,9 @@ export const doctor: Command = {
     const worst = (["fail", "warn", "ok"] as const).find((outcome) =>
       findings.some((finding) => finding.outcome === outcome),
     );
-    if (args.has("json")) printJson(terminal, { result: worst, findings });
-    else {
+    if (args.has("json")) {
+      printJson(terminal, { result: worst, findings });
+    } else {
       // A message may quote a file or a server.
       const rows = findings.map(({ check, outcome, message, advice }) => [
         outcome,

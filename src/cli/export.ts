@@ -5,8 +5,8 @@ import { pagesOf } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
 import { parseFlag } from "./arguments.ts";
 import type { Command } from "./command.ts";
-import { filterFlags, parseFilter } from "./list.ts";
 import { lostWalWarning } from "./local-files.ts";
+import { filterFlags, parseFilter } from "./plant-filter.ts";
 import { formatCount, formatPlants, showProgress } from "./terminal.ts";
 
 const pageRows = 5000;

@@ -4,8 +4,8 @@ import {
   type Verified,
   verify as verifyFile,
 } from "../storage/sqlite/maintenance/verify.ts";
-import { dataFile, dataFileFlags, digestText, withProgress } from "./backup.ts";
 import type { Command } from "./command.ts";
+import { dataFile, dataFileFlags, digestText, withProgress } from "./data-file-command.ts";
 import { escapeInvisible, formatCount, formatPlants, printJson, type Terminal } from "./terminal.ts";
 
 export const verify: Command = {

@@ -1,52 +1,11 @@
-import packageFile from "../../package.json" with { type: "json" };
-import { effectiveSettings, readConfig, unknownVariables } from "../config/read-config.ts";
-import { type SettingName, settings } from "../config/settings.ts";
+import { readConfig } from "../config/read-config.ts";
 import { parseBaseUrl } from "../config/values.ts";
 import { publicUrl } from "../http/listen-address.ts";
 import { parseFlag } from "./arguments.ts";
-import { type Command, jsonFlag } from "./command.ts";
-import { escapeInvisible, formatColumns, printJson } from "./terminal.ts";
+import type { Command } from "./command.ts";
+import { escapeInvisible } from "./terminal.ts";
 
-const readyMsMax = 5000;
-
-export const version: Command = {
-  usage: "version",
-  summary: "print the version",
-  examples: ["plant-store version", "plant-store version --json"],
-  flags: { json: jsonFlag },
-  async run(args, terminal) {
-    const { name, version: number } = packageFile;
-    if (args.has("json")) printJson(terminal, { name, version: number });
-    else terminal.out(`${number}\n`);
-    return 0;
-  },
-};
-
-export const config: Command = {
-  usage: "config",
-  summary: "print the current settings and where each comes from",
-  examples: ["plant-store config", "PLANT_STORE_LISTEN=0.0.0.0:8080 plant-store config --json"],
-  flags: { json: jsonFlag },
-  settings: Object.keys(settings) as SettingName[],
-  async run(args, terminal) {
-    const effective = effectiveSettings(args.sources);
-    if (args.has("json")) printJson(terminal, effective);
-    else {
-      // A value is whatever the environment has, before it is validated.
-      const rows = effective.map(({ name, value, source }) => [
-        name,
-        escapeInvisible(value) || "(none)",
-        source,
-      ]);
-      terminal.out(`${formatColumns([["SETTING", "VALUE", "FROM"], ...rows])}\n`);
-    }
-    for (const name of unknownVariables(terminal.environment))
-      terminal.err(`plant-store: unknown variable ${escapeInvisible(name)}.\n`);
-    // Validated after the listing, so that an invalid value is listed with its source before the error.
-    readConfig(args.sources);
-    return 0;
-  },
-};
+const responseMsMax = 5000;
 
 export const ready: Command = {
   usage: "ready",
@@ -75,7 +34,7 @@ export const ready: Command = {
 
 async function whyUnready(url: string): Promise<string | undefined> {
   try {
-    const response = await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(readyMsMax) });
+    const response = await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(responseMsMax) });
     const location = response.headers.get("location");
     // Whatever is there may be ready, but it is not the service at this URL.
     if (isRedirect(response.status) && location !== null)
@@ -95,7 +54,7 @@ function isRedirect(status: number): boolean {
 }
 
 function describeFailure({ name, code, message }: NodeJS.ErrnoException): string {
-  if (name === "TimeoutError") return `no response within ${readyMsMax / 1000} s.`;
+  if (name === "TimeoutError") return `no response within ${responseMsMax / 1000} s.`;
   return /CERT|SIGNATURE/.test(code ?? "")
     ? `its certificate is not trusted (${message}). Set NODE_EXTRA_CA_CERTS to the certificate of its authority, or use a name from the certificate in --url.`
     : `no response (${code ?? message}).`;

@@ -1,0 +1,46 @@
+import type { AuditEntry } from "../access/audit.ts";
+import { readConfig } from "../config/read-config.ts";
+import { parseCount } from "../config/values.ts";
+import { openArchive } from "../storage/open-store.ts";
+import { parseFlag } from "./arguments.ts";
+import { type Command, jsonFlag } from "./command.ts";
+import { lostWalWarning } from "./local-files.ts";
+import { escapeInvisible, formatColumns, formatCount, printJson } from "./terminal.ts";
+
+const limitDefault = 50;
+const limitMax = 100_000;
+const header = ["AT", "ACTOR", "ACTION", "SUBJECT", "ADDRESS", "DETAIL"];
+
+export const audit: Command = {
+  usage: "audit",
+  summary: "list token changes, sign-ins, exports, imports and backups",
+  examples: ["plant-store audit", "plant-store audit --limit 1000 --json"],
+  flags: {
+    limit: { placeholder: "COUNT", help: `how many entries to list (${limitDefault})` },
+    json: jsonFlag,
+  },
+  settings: ["database", "allowUnsafeDatabase"],
+  async run(args, terminal) {
+    const limit = parseFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? limitDefault;
+    await using opened = await openArchive(readConfig(args.sources), lostWalWarning(terminal));
+    const { entries, next } = await opened.audit.page(limit, undefined);
+    if (args.has("json")) {
+      printJson(terminal, entries.map(presentEntry));
+      return 0;
+    }
+    if (entries.length === 0) terminal.note("The audit trail is empty.\n");
+    else terminal.out(`${formatColumns([header, ...entries.map(cells)])}\n`);
+    if (next !== undefined)
+      terminal.note(`Showing the newest ${formatCount(entries.length)}. Use --limit for more.\n`);
+    return 0;
+  },
+};
+
+function presentEntry({ atMs, address, ...entry }: AuditEntry) {
+  return { at: new Date(atMs).toISOString(), ...entry, address: address ?? null };
+}
+
+function cells(entry: AuditEntry): string[] {
+  const { at, actor, action, subject, address, detail } = presentEntry(entry);
+  return [at, actor, action, subject, address ?? "-", detail].map((text) => escapeInvisible(text));
+}

@@ -1,0 +1,34 @@
+import { InvalidValue } from "../config/values.ts";
+import type { PlantFilter } from "../plants/plant-archive.ts";
+import { parseTimeMs } from "../text/time.ts";
+import { parseFlag } from "./arguments.ts";
+import type { Arguments, Flag } from "./command.ts";
+
+/** The flags of every command that reads plants. */
+export const filterFlags: Readonly<Record<string, Flag>> = {
+  tag: { placeholder: "TAG", help: "only plants with exactly this tag" },
+  name: { placeholder: "TEXT", help: "only plants whose name contains this, ignoring case" },
+  token: { placeholder: "NAME", help: "only plants created with the token of this name" },
+  since: {
+    placeholder: "TIME",
+    help: "only plants stored at or after this time, such as 2026-11-15T09:30Z (UTC unless it has an offset)",
+  },
+  until: { placeholder: "TIME", help: "only plants stored before this time" },
+};
+
+/** @throws UsageError */
+export function parseFilter(args: Arguments): PlantFilter {
+  return {
+    tag: args.value("tag"),
+    namePart: args.value("name") || undefined,
+    createdBy: args.value("token"),
+    sinceMs: parseFlag(args, "since", parseTime),
+    untilMs: parseFlag(args, "until", parseTime),
+  };
+}
+
+function parseTime(text: string): number {
+  const timeMs = parseTimeMs(text);
+  if (timeMs === undefined) throw new InvalidValue("must be a time, such as 2026-11-15 or 2026-11-15T09:30Z");
+  return timeMs;
+}

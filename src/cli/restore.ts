@@ -1,0 +1,51 @@
+import { existsSync } from "node:fs";
+import { basename, join } from "node:path";
+import { settings } from "../config/settings.ts";
+import { realDataFile } from "../storage/sqlite/data-file-path.ts";
+import { checksumFile } from "../storage/sqlite/maintenance/checksum.ts";
+import { restore as restoreBackup, restoreInPlace } from "../storage/sqlite/maintenance/restore.ts";
+import type { Command } from "./command.ts";
+import { changedText, dataFile, dataFileFlags, summaryOf, withProgress } from "./data-file-command.ts";
+import { lostWalWarning } from "./local-files.ts";
+import { formatCount, formatPlants, printJson, shellQuoted } from "./terminal.ts";
+
+export const restore: Command = {
+  usage: "restore FILE",
+  positional: true,
+  summary: "restore a data file from a backup",
+  examples: [
+    "plant-store restore plants-2026-11-15.db --replace",
+    "plant-store restore plants-2026-11-15.db --database drill/plant-store.db",
+  ],
+  flags: {
+    replace: { help: "move a data file that is there into a dated folder beside it, and take its place" },
+    ...dataFileFlags,
+  },
+  async run(args, terminal) {
+    const to = dataFile(args, "pg_restore");
+    const from = args.positional;
+    const restoreFile = args.has("replace") ? restoreInPlace : restoreBackup;
+    const done = await withProgress(terminal, "restoring", () =>
+      restoreFile(from, to, lostWalWarning(terminal)),
+    );
+    if (args.has("json")) printJson(terminal, done);
+    else terminal.note(summaryOf(done.checksummed ? "Restored and checked" : "Restored", done));
+    if (done.before !== null && !args.has("json")) terminal.note(beforeText(done.before, to));
+    if (!done.checksummed)
+      terminal.err(
+        `plant-store: ${checksumFile(from)} is missing, so the content of ${from} was checked only by its digests: ${formatCount(done.matchedPlants)} of ${formatPlants(done.plants)} match one. To check all of it, put that file beside the backup and restore again.\n`,
+      );
+    if (done.changedBlocks.length > 0) terminal.err(changedText(from, done));
+    return 0;
+  },
+};
+
+/** Where the old files are, and the one command that goes back to them. */
+function beforeText(folder: string, to: string): string {
+  const old = join(folder, basename(realDataFile(to)));
+  const where = `What was there before is in ${folder}.`;
+  // Without an old data file, or with a WAL that belongs to no file any more, there is nothing to go back to.
+  if (!existsSync(old)) return `${where}\n`;
+  const database = to === settings.database.default ? "" : ` --database ${shellQuoted(to)}`;
+  return `${where} To go back to it:\n  plant-store restore ${shellQuoted(old)} --replace${database}\n`;
+}

@@ -1,0 +1,47 @@
+import { readConfig } from "../config/read-config.ts";
+import { presentPlant } from "../files/export-formats.ts";
+import { parseInt64 } from "../plants/int64.ts";
+import type { StoredPlant } from "../plants/plant-archive.ts";
+import { openArchive } from "../storage/open-store.ts";
+import type { Command } from "./command.ts";
+import { lostWalWarning } from "./local-files.ts";
+import { escapeInvisible, formatColumns, printJson, UsageError } from "./terminal.ts";
+
+export const show: Command = {
+  usage: "show ID",
+  positional: true,
+  summary: "show one plant",
+  examples: ["plant-store show 9007199254740993", "plant-store show -5 --json"],
+  flags: { json: { help: "print JSON, with the id as a string" } },
+  settings: ["database", "allowUnsafeDatabase"],
+  async run(args, terminal) {
+    const id = parseId(args.positional);
+    await using opened = await openArchive(readConfig(args.sources), lostWalWarning(terminal));
+    const plant = await opened.archive.find(id);
+    if (plant === undefined) {
+      terminal.err(`plant-store: no plant has the id ${id}.\n`);
+      return 1;
+    }
+    if (args.has("json")) printJson(terminal, presentPlant(plant));
+    else terminal.out(`${formatColumns(details(plant))}\n`);
+    return 0;
+  },
+};
+
+function parseId(text: string): bigint {
+  const id = parseInt64(text);
+  if (id !== undefined) return id;
+  throw new UsageError(
+    `the id must be an integer from -9223372036854775808 to 9223372036854775807; it is "${text}"`,
+  );
+}
+
+function details({ id, name, tag, createdAtMs, createdBy }: StoredPlant): string[][] {
+  return [
+    ["id", String(id)],
+    ["name", escapeInvisible(name)],
+    ...(tag === undefined ? [] : [["tag", escapeInvisible(tag)]]),
+    ["stored", new Date(createdAtMs).toISOString()],
+    ["by", escapeInvisible(createdBy)],
+  ];
+}
