@@ -16,57 +16,112 @@ const timings = ownFile("../test/timings.json");
 
 /**
  * Runs the tests in those files or folders and returns the result. `together` runs several files at a time, which share a
- * PostgreSQL and a Chromium, and prints only failures.
+ * PostgreSQL and a Chromium, and prints only failures. With a seed, the tests of a file, and its `describe` blocks, run in a random
+ * order: for the same seed the same, whichever other files run.
  */
-export async function runTests(paths, { together = false, flags = [], environment = {} } = {}) {
-  // The temporary directory of the run: whatever a test leaves there goes with it. Like the system's own, it is open to every
-  // user, since PostgreSQL runs as another. Its name is short: the path of a socket has little more than 100 bytes.
-  const folder = mkdtempSync(join(tmpdir(), "ps-"));
-  chmodSync(folder, 0o1777);
-  const report = join(folder, "report.xml");
-  const variables = { ...process.env, TMPDIR: folder, PLANT_STORE_TEST_FOLDER: folder, ...environment };
-  const servers = together ? await startServers(variables) : undefined;
-  const tests = startBun(
-    [
-      "test",
-      `--timeout=${testMsMax}`,
-      `--preload=${ownFile("../test/preload.ts")}`,
-      "--reporter=junit",
-      `--reporter-outfile=${report}`,
-      ...(together ? [`--parallel=${filesAtOnce}`, `--timings=${timings}`, "--only-failures"] : []),
-      ...flags,
-      ...paths,
-    ],
-    { ...variables, ...(servers && { PLANT_STORE_TEST_SERVERS: servers.address }) },
-    ["ignore", "pipe", "pipe"],
-  );
+export async function runTests(paths, { together = false, flags = [], environment = {}, seed }) {
+  const run = await startRun({ sharesServers: together, environment });
+  const order = seed === undefined ? [] : ["--randomize", `--seed=${seed}`];
+  const parallel = [`--parallel=${filesAtOnce}`, `--timings=${timings}`, "--only-failures"];
+  const report = join(run.folder, "report.xml");
+  const tests = startTests(run, report, [...order, ...(together ? parallel : []), ...flags, ...paths]);
   // So that the servers end, and the folder is removed, after Ctrl-C too.
   for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => tests.kill(signal));
   const counts = {};
   for (const input of [tests.stdout, tests.stderr])
     createInterface({ input }).on("line", (line) => {
-      const [, count, what] = /^ *(\d+) (pass|skip|fail|error)s?$/.exec(line) ?? [];
-      if (what === undefined) printTests(line);
-      else counts[what] = Number(count);
+      const counted = countsIn(line);
+      Object.assign(counts, counted);
+      if (Object.keys(counted).length === 0) printTests(line);
     });
-  const code = await new Promise((resolve) => tests.on("close", (code) => resolve(code ?? 1)));
-  const result = { code, counts, failed: failedIn(report), lacking: readLines(join(folder, "lacking")) };
-  await servers?.stop();
-  rmSync(folder, { recursive: true, force: true });
+  const code = await exitCode(tests);
+  const failed = testsIn(report).filter(({ outcome }) => outcome === "failed");
+  const lacking = lackingIn(run);
+  await run.end();
   if (flags.includes("--update-timings")) removeStaleTimings();
-  return result;
+  return { code, counts, failed, lacking, seed };
 }
 
 /** What failed and how to run it alone, how many were skipped and why, and the line that CI reads. */
-export function printSummary({ counts, failed, lacking }, problems = []) {
-  for (const { file, names } of failed) {
-    console.log(`Failed: ${file}: ${names.join(" > ")}`);
-    console.log(`  npm test -- ${file} -t '${names.join(" ").replace(/[.*+?^${}()|[\]\\']/g, ".")}'`);
+export function printSummary({ counts, failed, lacking, seed }, problems = []) {
+  for (const test of failed) {
+    console.log(`Failed: ${test.file}: ${test.names.join(" > ")}`);
+    console.log(`  npm test -- ${test.file} -t '${patternOf(test)}'`);
   }
+  const files = [...new Set(failed.map(({ file }) => file))];
+  if (files.length > 0 && seed !== undefined)
+    console.log(`In the same order again:\n  npm test -- ${files.join(" ")} --seed ${seed}`);
   if (lacking.length > 0) console.log(`Skipped for lack of ${lacking.join(", ")}.`);
   for (const problem of problems) console.log(problem);
   const { pass = 0, fail = 0, skip = 0 } = counts;
   console.log(`${pass} passed, ${fail} failed, ${skip} skipped`);
+}
+
+/** What the tests of one or more calls of `startTests` share: a temporary folder and, if asked for, the servers. */
+export async function startRun({ sharesServers, environment = {} }) {
+  // The temporary directory of the run: whatever a test leaves there goes with it. Like the system's own, it is open to every
+  // user, since PostgreSQL runs as another. Its name is short: the path of a socket has little more than 100 bytes.
+  const folder = mkdtempSync(join(tmpdir(), "ps-"));
+  chmodSync(folder, 0o1777);
+  const variables = { ...process.env, TMPDIR: folder, PLANT_STORE_TEST_FOLDER: folder, ...environment };
+  const servers = sharesServers ? await startServers(variables) : undefined;
+  if (servers !== undefined) variables.PLANT_STORE_TEST_SERVERS = servers.address;
+  return {
+    folder,
+    variables,
+    async end() {
+      await servers?.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Starts Bun on the tests that these flags and paths name. It writes what became of each into the report. */
+export function startTests({ variables }, report, flagsAndPaths) {
+  const flags = [
+    `--timeout=${testMsMax}`,
+    `--preload=${ownFile("../test/preload.ts")}`,
+    "--reporter=junit",
+    `--reporter-outfile=${report}`,
+  ];
+  return startBun(["test", ...flags, ...flagsAndPaths], variables, ["ignore", "pipe", "pipe"]);
+}
+
+export function exitCode(child) {
+  return new Promise((resolve) => child.on("close", (code) => resolve(code ?? 1)));
+}
+
+/** How many tests passed, were skipped and failed, as Bun prints it at the end: ` 57 pass`. */
+export function countsIn(output) {
+  const counted = output.matchAll(/^ *(\d+) (pass|skip|fail|error)s?$/gm);
+  return Object.fromEntries(Array.from(counted, ([, count, what]) => [what, Number(count)]));
+}
+
+/** The regular expression, for Bun's `-t`, that no other test of its file matches. */
+export function patternOf({ names }) {
+  const escaped = names.join(" ").replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  // An apostrophe would end the word in a shell, and a line break the line: any character matches there.
+  return `^${escaped.replace(/['\n]/g, "[^]")}$`;
+}
+
+/** The tests of a report: where each is, the titles from the outermost `describe` to its own, and how it ended. */
+export function testsIn(report) {
+  const text = existsSync(report) ? readFileSync(report, "utf8") : "";
+  return Array.from(
+    text.matchAll(/<testcase ([^>]*)>(?:\s*<(failure|error|skipped))?/g),
+    ([, attributes, tag]) => {
+      const [name, classname, file] = ["name", "classname", "file"].map((key) => attribute(attributes, key));
+      // The class is the innermost `describe` first.
+      const names = [...classname.split(" > ").reverse(), name].filter((part) => part !== "");
+      return { file, names, outcome: outcomes[tag] ?? "passed" };
+    },
+  );
+}
+
+/** What this machine lacks, so that tests were skipped. */
+export function lackingIn({ folder }) {
+  const path = join(folder, "lacking");
+  return existsSync(path) ? [...new Set(readFileSync(path, "utf8").trim().split("\n"))].sort() : [];
 }
 
 function startBun(args, env, stdio) {
@@ -93,7 +148,8 @@ async function startServers(env) {
 }
 
 // What Bun prints besides: its version, what the summary has too, and all failures once more at the end.
-const ofBun = /^(?:bun test v.*| *\d+ (?:filtered out|expect\(\) calls)|Ran \d+ tests? across.*)$/;
+const ofBun =
+  /^(?:bun test v.*| *\d+ (?:filtered out|expect\(\) calls)| --seed=\d+|Ran \d+ tests? across.*)$/;
 const repeated = /^\d+ tests? failed:$/;
 let isRepeating = false;
 let lastWasEmpty = true;
@@ -105,14 +161,7 @@ function printTests(line) {
   console.log(line);
 }
 
-function failedIn(path) {
-  const report = existsSync(path) ? readFileSync(path, "utf8") : "";
-  return Array.from(report.matchAll(/<testcase ([^>]*)>\s*<(?:failure|error)/g), ([, attributes]) => {
-    const [name, classname, file] = ["name", "classname", "file"].map((key) => attribute(attributes, key));
-    // The class is the innermost `describe` first.
-    return { file, names: [...classname.split(" > ").reverse(), name].filter((part) => part !== "") };
-  });
-}
+const outcomes = { failure: "failed", error: "failed", skipped: "skipped" };
 
 function attribute(text, key) {
   const value = new RegExp(`(?:^| )${key}="([^"]*)"`).exec(text)?.[1] ?? "";
@@ -120,10 +169,6 @@ function attribute(text, key) {
   return value.replace(/&(?:#(\d+)|(\w+));/g, (_, code, name) =>
     code ? String.fromCharCode(code) : entities[name],
   );
-}
-
-function readLines(path) {
-  return existsSync(path) ? [...new Set(readFileSync(path, "utf8").trim().split("\n"))].sort() : [];
 }
 
 /** Bun adds the files of a run to the recorded times, and leaves those that no longer exist. */

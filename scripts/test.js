@@ -1,5 +1,6 @@
 // npm test                  everything that must hold: format, lint, types, licences and the tests; CI runs this and nothing else
 // npm test -- FILE… [FLAG…] only those tests; the flags are Bun's, such as -t NAME and --watch
+// npm test -- --seed N      the tests of a file in a random order, the same each time for the same number
 // npm run check             format, lint, types and licences alone
 // npm run test:quick        unit tests and the contract on SQLite, in seconds
 // npm run test:slow         test/slow/, what takes minutes or needs programs that few machines have; -- FILE… runs some of it
@@ -11,7 +12,10 @@ import { printSummary, runTests } from "./run-tests.js";
 import { licenceProblems } from "./supply-chain.js";
 
 const [, , ...args] = process.argv;
-const [isCheck, isQuick, isSlow] = [take("--check"), take("--quick"), take("--slow")];
+const isCheck = take("--check");
+const isQuick = take("--quick");
+const isSlow = take("--slow");
+const seed = takeSeed();
 if (findBun() === undefined) fail(bunMissing);
 
 // The text after -t is the name of a test.
@@ -19,7 +23,7 @@ const files = args.filter((argument, index) => !argument.startsWith("-") && args
 // Bun runs the others without a word.
 const unknown = files.filter((file) => !existsSync(file));
 if (unknown.length > 0) fail(`No such file: ${unknown.join(", ")}`);
-if (files.length > 0) end(await runTests(args));
+if (files.length > 0) end(await runTests(args, { seed }));
 else if (isCheck) {
   const problems = await check();
   if (problems.length > 0) fail(problems.join("\n"));
@@ -34,7 +38,7 @@ async function runAll() {
   // Beside the tests, which often wait.
   const problems = check();
   const flags = ["--path-ignore-patterns=test/slow/**", ...args];
-  const result = await runTests(["./src", "./test"], { together: true, flags });
+  const result = await runTests(["./src", "./test"], { together: true, flags, seed });
   return [result, await problems];
 }
 
@@ -55,12 +59,13 @@ function runQuick() {
     together: true,
     flags: args,
     environment,
+    seed,
   });
 }
 
 function runSlow() {
   installFirefox();
-  return runTests(["./test/slow"], { together: true, flags: args });
+  return runTests(["./test/slow"], { together: true, flags: args, seed });
 }
 
 /** Installs one if it can. */
@@ -94,7 +99,18 @@ function types(project) {
 
 function take(flag) {
   const at = args.indexOf(flag);
-  return at >= 0 && args.splice(at, 1).length > 0;
+  if (at >= 0) args.splice(at, 1);
+  return at >= 0;
+}
+
+/** The seed of `--seed N` or `--seed=N`, if there is one. */
+function takeSeed() {
+  const at = args.findIndex((argument) => argument === "--seed" || argument.startsWith("--seed="));
+  if (at < 0) return undefined;
+  const [flag] = args.splice(at, 1);
+  const seed = flag === "--seed" ? args.splice(at, 1)[0] : flag.slice("--seed=".length);
+  if (!/^\d{1,9}$/.test(seed ?? "")) fail("--seed needs a number of at most nine digits, such as --seed 11.");
+  return Number(seed);
 }
 
 function end(result, problems = []) {

@@ -1,0 +1,71 @@
+import { expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryFolder } from "./harness.ts";
+
+// What `npm test` promises to whoever has to find out why a test failed: an order that repeats, and a command for one test.
+
+const oddTitle = `it's "odd": {"id":1}, 100 % (or $1), a\\b, [x] and 'y'\nz`;
+
+/** A test file with twenty tests that pass, and one that fails. */
+function writeTests(folder: string): string {
+  const file = join(folder, "order.test.ts");
+  const passing = Array.from({ length: 20 }, (_, number) => `test("number ${number}", () => {});`);
+  const failing = `test(${JSON.stringify(oddTitle)}, () => expect(1).toBe(2));`;
+  const neighbour = `test(${JSON.stringify(`${oddTitle} too`)}, () => {});`;
+  const lines = ['import { describe, expect, test } from "bun:test";', ...passing];
+  writeFileSync(file, [...lines, `describe("odd", () => { ${failing} ${neighbour} });`].join("\n"));
+  return file;
+}
+
+/** Runs a line in a shell, as if someone had typed it, and returns what it printed. */
+function typed(line: string): string {
+  const { stdout } = spawnSync("sh", ["-c", line], {
+    cwd: join(import.meta.dir, ".."),
+    env: { PATH: process.env["PATH"], HOME: process.env["HOME"] },
+    encoding: "utf8",
+  });
+  return stdout;
+}
+
+const orderIn = (output: string) =>
+  Array.from(output.matchAll(/^\(pass\) (number \d+)/gm), ([, title]) => title);
+
+test("tests run in the order of the seed", () => {
+  using folder = temporaryFolder();
+  const file = writeTests(folder.path);
+  const order = orderIn(typed(`npm test -- ${file} --seed 1`));
+  expect(order).toHaveLength(20);
+  expect(orderIn(typed(`npm test -- ${file} --seed 1`))).toEqual(order);
+});
+
+test("another seed is another order", () => {
+  using folder = temporaryFolder();
+  const file = writeTests(folder.path);
+  const order = orderIn(typed(`npm test -- ${file} --seed 1`));
+  expect(orderIn(typed(`npm test -- ${file} --seed=2`))).not.toEqual(order);
+});
+
+test("the command after a failure runs that test alone", () => {
+  using folder = temporaryFolder();
+  const [command = ""] =
+    typed(`npm test -- ${writeTests(folder.path)}`).match(/^ {2}npm test -- .* -t .*$/m) ?? [];
+  expect(typed(command)).toEndWith("\n0 passed, 1 failed, 0 skipped\n");
+});
+
+test("a seed that is no number is refused", () => {
+  expect(typed("npm test -- --seed eleven 2>&1")).toContain("--seed needs a number");
+});
+
+test("test:alone names the tests that fail alone", () => {
+  using folder = temporaryFolder();
+  const file = join(folder.path, "leaning.test.ts");
+  const lines = ['import { expect, test } from "bun:test";', "let made = false;"];
+  const maker = 'test("makes it", () => { made = true; });';
+  const user = 'test("uses it", () => expect(made).toBe(true));';
+  writeFileSync(file, [...lines, maker, user].join("\n"));
+  const output = typed(`npm run test:alone -- ${file}`);
+  expect(output).toContain(`Failed: ${file}: uses it\n`);
+  expect(output).toEndWith("\n1 passed, 1 failed, 0 skipped\n");
+});
