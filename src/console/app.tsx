@@ -8,11 +8,13 @@ import { Frame, type PageLink } from "./frame.tsx";
 import { ImportPage } from "./import/import-page.tsx";
 import type { ImportRun } from "./import/import-run.ts";
 import { OverviewPage } from "./overview/overview-page.tsx";
-import { CrashBoundary, EmptyState, MissingScope, PageHead } from "./parts/page.tsx";
+import { EmptyState } from "./parts/content-states.tsx";
+import { CrashBoundary } from "./parts/crash-boundary.tsx";
+import { PageHead } from "./parts/page-head.tsx";
 import { AddPlant } from "./plants/add-plant.tsx";
 import { PlantsPage, plantIdOf } from "./plants/plants-page.tsx";
 import { Link, RouterContext, useBrowserLocation, useRouter } from "./router.tsx";
-import { createScope, hasScope, type Session, SessionContext, useSession } from "./session.ts";
+import { createScope, hasScope, type Scope, type Session, SessionContext, useSession } from "./session.ts";
 import type { SignInResponse } from "./sign-in/identity-provider.ts";
 import { SignIn } from "./sign-in/sign-in.tsx";
 import { SystemPage } from "./system/system-page.tsx";
@@ -136,6 +138,18 @@ function Page() {
         <Link class="button" href="/">
           Go to the overview
         </Link>
+      </EmptyState>
+    </>
+  );
+}
+
+/** In place of a page that the token may not use. */
+function MissingScope({ title, scope }: { readonly title: string; readonly scope: Scope }) {
+  return (
+    <>
+      <PageHead title={title} />
+      <EmptyState title="Your token may not use this page">
+        <p>Sign in with a token that has the scope “{scope}”.</p>
       </EmptyState>
     </>
   );

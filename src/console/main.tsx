@@ -1,6 +1,6 @@
 import { render } from "preact";
 import { App } from "./app.tsx";
-import { CrashBoundary } from "./parts/page.tsx";
+import { CrashBoundary } from "./parts/crash-boundary.tsx";
 import { takeSignInResponse } from "./sign-in/identity-provider.ts";
 import "./style/tokens.css";
 import "./style/base.css";

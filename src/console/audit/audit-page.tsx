@@ -1,9 +1,11 @@
 import { useState } from "preact/hooks";
 import type { AuditEntryJson, AuditPageJson } from "../../operator/responses.ts";
+import { EmptyState, ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
 import { Button } from "../parts/controls.tsx";
 import { useAttempt, useLoad } from "../parts/hooks.ts";
-import { EmptyState, ErrorNotice, LoadingCard, PageHead, TableHead } from "../parts/page.tsx";
+import { PageHead } from "../parts/page-head.tsx";
 import { Time } from "../parts/plant-text.tsx";
+import { TableHead } from "../parts/table-head.tsx";
 import { useSession } from "../session.ts";
 
 const actionLabels: Readonly<Record<string, string>> = {

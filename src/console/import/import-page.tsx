@@ -1,11 +1,14 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { errorMessage } from "../api.ts";
 import { formatBytes, formatCount, formatDuration, formatPlural } from "../format.ts";
+import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button, download } from "../parts/controls.tsx";
 import { useRedraw } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
-import { ErrorNotice, PageHead, Panel, TableHead } from "../parts/page.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { Panel } from "../parts/panel.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
+import { TableHead } from "../parts/table-head.tsx";
 import { Link, useRouter } from "../router.tsx";
 import { useSession } from "../session.ts";
 import { type ImportReport, refusedListedMax } from "./import-report.ts";

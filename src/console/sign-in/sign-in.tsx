@@ -5,7 +5,7 @@ import { errorNumbers } from "../error-numbers.ts";
 import { Button, Field } from "../parts/controls.tsx";
 import { useAttempt } from "../parts/hooks.ts";
 import { Leaf } from "../parts/icons.tsx";
-import { nameTab } from "../parts/page.tsx";
+import { nameTab } from "../parts/page-head.tsx";
 import {
   fetchProvider,
   type IdentityProvider,

@@ -1,9 +1,11 @@
 import type { BackupsJson, DownloadLinkJson } from "../../operator/responses.ts";
 import { formatBytes, formatCount } from "../format.ts";
+import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button, CopyButton, download } from "../parts/controls.tsx";
 import { useAttempt, useLoad } from "../parts/hooks.ts";
-import { ErrorNotice, Panel, TableHead } from "../parts/page.tsx";
+import { Panel } from "../parts/panel.tsx";
 import { Time } from "../parts/plant-text.tsx";
+import { TableHead } from "../parts/table-head.tsx";
 import { useSession } from "../session.ts";
 
 /** The backups in the service's folder: make, verify and download them. */

@@ -1,9 +1,12 @@
 import { useState } from "preact/hooks";
 import type { OverviewJson, SettingsJson } from "../../operator/responses.ts";
 import { formatBytes, formatRelativeTime, formatTime } from "../format.ts";
+import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button } from "../parts/controls.tsx";
 import { useLoad } from "../parts/hooks.ts";
-import { ErrorNotice, PageHead, Panel, TableHead } from "../parts/page.tsx";
+import { PageHead } from "../parts/page-head.tsx";
+import { Panel } from "../parts/panel.tsx";
+import { TableHead } from "../parts/table-head.tsx";
 import { useSession } from "../session.ts";
 import { Backups } from "./backups.tsx";
 

@@ -1,8 +1,8 @@
 import type { TokenJson } from "../../operator/responses.ts";
 import { formatRelativeTime } from "../format.ts";
 import { Button } from "../parts/controls.tsx";
-import { TableHead } from "../parts/page.tsx";
 import { Time } from "../parts/plant-text.tsx";
+import { TableHead } from "../parts/table-head.tsx";
 import { Link } from "../router.tsx";
 
 interface TokenTableProps {

@@ -1,9 +1,10 @@
 import { useState } from "preact/hooks";
 import type { MintedTokenJson, TokenJson, TokensJson } from "../../operator/responses.ts";
+import { EmptyState, ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
 import { Button } from "../parts/controls.tsx";
 import { useLoad } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
-import { EmptyState, ErrorNotice, LoadingCard, PageHead } from "../parts/page.tsx";
+import { PageHead } from "../parts/page-head.tsx";
 import { useSession } from "../session.ts";
 import { CreateToken, RevokeToken, RotateToken } from "./token-dialogs.tsx";
 import { TokenTable } from "./token-table.tsx";

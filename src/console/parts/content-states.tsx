@@ -1,0 +1,49 @@
+import type { ComponentChildren } from "preact";
+import { errorMessage } from "../api.ts";
+
+// What stands in place of content: while it loads, if it cannot be loaded, and if there is none.
+
+/** Grey lines in place of content that is loading. */
+export function Skeleton({ lines }: { readonly lines: number }) {
+  return (
+    <div class="stack skeleton" aria-hidden="true">
+      {Array.from({ length: lines }, (_, line) => (
+        <span key={line} />
+      ))}
+    </div>
+  );
+}
+
+/** A card whose content is loading. */
+export function LoadingCard({ lines }: { readonly lines: number }) {
+  return (
+    <div class="card panel" aria-busy="true">
+      <Skeleton lines={lines} />
+    </div>
+  );
+}
+
+/** Says what went wrong, if anything did. `useLoad` tries again by itself if that may help. */
+export function ErrorNotice({ error }: { readonly error: unknown }) {
+  if (error === undefined) return null;
+  return (
+    <p class="error-notice" role="alert">
+      {errorMessage(error)}
+    </p>
+  );
+}
+
+interface EmptyStateProps {
+  readonly title: string;
+  readonly children: ComponentChildren;
+}
+
+/** Says that there is nothing to show, and what to do about it. */
+export function EmptyState({ title, children }: EmptyStateProps) {
+  return (
+    <div class="card empty">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}

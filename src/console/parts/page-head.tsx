@@ -1,0 +1,33 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { useRouter } from "../router.tsx";
+
+interface PageHeadProps {
+  readonly title: string;
+  readonly lead?: ComponentChildren;
+  readonly children?: ComponentChildren;
+}
+
+/** The heading of a page. It gets the focus after navigation, so that a screen reader announces the page. */
+export function PageHead({ title, lead, children }: PageHeadProps) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  const { navigations } = useRouter();
+  useEffect(() => {
+    nameTab(title);
+    // When the console opens, the focus starts at the skip link.
+    if (navigations > 0) heading.current?.focus();
+  }, [title]);
+  return (
+    <header class="page-head">
+      <h1 ref={heading} tabIndex={-1}>
+        {title}
+      </h1>
+      {children && <div class="line">{children}</div>}
+      {lead && <p class="note">{lead}</p>}
+    </header>
+  );
+}
+
+export function nameTab(title: string): void {
+  document.title = `${title} · Plant Store`;
+}
