@@ -1,4 +1,5 @@
 import type { JWK, JWTVerifyOptions, JWTVerifyResult } from "jose";
+import { messageOf } from "../system/errors.ts";
 import { isLoopback } from "../system/ip-address.ts";
 import type { Scope } from "./scopes.ts";
 
@@ -108,7 +109,7 @@ export class ProviderKeys implements Disposable {
       if (!this.#available) this.#events.providerAvailable();
       this.#available = true;
     } catch (error) {
-      if (this.#available) this.#events.providerUnavailable((error as Error).message);
+      if (this.#available) this.#events.providerUnavailable(messageOf(error));
       this.#available = false;
       const isOld = this.#now() - this.#fetchedMs >= usableMs;
       if (isOld && this.current !== undefined) this.#replace(undefined);
@@ -190,7 +191,7 @@ async function fetchObject(url: string): Promise<Readonly<Record<string, unknown
     }
     return Object(JSON.parse(Buffer.concat(pieces).toString()));
   } catch (error) {
-    const reason = error instanceof SyntaxError ? "the response is not JSON" : (error as Error).message;
+    const reason = error instanceof SyntaxError ? "the response is not JSON" : messageOf(error);
     throw new Error(`${url}: ${reason}`);
   }
 }

@@ -1,5 +1,6 @@
 import { readFileSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { codeOf, messageOf } from "../system/errors.ts";
 import { localOrigin } from "./audit.ts";
 import type { Gate } from "./gate.ts";
 import { creationEntry, type Minted, mintToken, type Token, type TokenStore } from "./tokens.ts";
@@ -147,9 +148,9 @@ function writeSecret(
     writeNew(file, `${secret}\n`);
     return undefined;
   } catch (error) {
-    const exists = (error as NodeJS.ErrnoException).code === "EEXIST";
+    const exists = codeOf(error) === "EEXIST";
     if (exists && holds(file, secret)) return undefined;
-    const reason = exists ? "it exists already" : (error as Error).message;
+    const reason = exists ? "it exists already" : messageOf(error);
     return `There is no token yet, and the file ${file} cannot be created for one: ${reason}. ${howToCreate}`;
   }
 }

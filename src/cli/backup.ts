@@ -3,6 +3,7 @@ import { parseCount } from "../config/values.ts";
 import type { StoreDigest } from "../storage/sqlite/block-digests.ts";
 import { backUp, recordBackup, streamBackup } from "../storage/sqlite/maintenance/backup.ts";
 import { BackupFolder, recordDigest } from "../storage/sqlite/maintenance/backup-folder.ts";
+import { messageOf } from "../system/errors.ts";
 import { parseFlag } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
 import { changedText, dataFile, dataFileFlags, summaryOf, withProgress } from "./data-file-command.ts";
@@ -72,6 +73,6 @@ function record(from: string, atMs: number, digest: StoreDigest, { err }: Termin
   try {
     recordBackup(from, atMs, digest);
   } catch (error) {
-    err(`plant-store: the time of this backup could not be recorded: ${(error as Error).message}\n`);
+    err(`plant-store: the time of this backup could not be recorded: ${messageOf(error)}\n`);
   }
 }

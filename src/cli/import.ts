@@ -6,6 +6,7 @@ import { BrokenFile } from "../files/input-row.ts";
 import { detectFormat, fileFormats, readRows, rowReaderFor } from "../files/read-rows.ts";
 import { publicUrl } from "../http/listen-address.ts";
 import { isSameFile } from "../storage/sqlite/durable-files.ts";
+import { messageOf } from "../system/errors.ts";
 import { parseFlag } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
 import { openInput } from "./import-input.ts";
@@ -134,7 +135,7 @@ function describeFailure(error: unknown): string | undefined {
   }
   const isExpected = [ServiceUnreachable, FileProblem, BrokenFile].some((type) => error instanceof type);
   if (!isExpected) throw error;
-  return `The import stopped. ${(error as Error).message}`;
+  return `The import stopped. ${messageOf(error)}`;
 }
 
 /** Whether nobody has to change anything before it can succeed. */

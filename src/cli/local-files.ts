@@ -3,6 +3,7 @@ import { platform } from "node:os";
 import { dirname, resolve } from "node:path";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import type { LostWal } from "../storage/sqlite/data-file-problem.ts";
+import { codeOf, messageOf } from "../system/errors.ts";
 import { escapeInvisible, type Terminal } from "./terminal.ts";
 
 // Permissions of users who are neither the owner nor in the group.
@@ -41,8 +42,7 @@ export function writing<Result>(path: string, work: () => Result): Result {
 
 /** Why a file could not be read or written. */
 export function describeFileError(error: unknown): string {
-  const { code = "", message } = error as NodeJS.ErrnoException;
-  return reasons[code] ?? message;
+  return reasons[codeOf(error)] ?? messageOf(error);
 }
 
 /** With a line for each case. */

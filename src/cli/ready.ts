@@ -1,6 +1,7 @@
 import { readConfig } from "../config/read-config.ts";
 import { parseBaseUrl } from "../config/values.ts";
 import { publicUrl } from "../http/listen-address.ts";
+import { codeOf, messageOf } from "../system/errors.ts";
 import { parseFlag } from "./arguments.ts";
 import type { Command } from "./command.ts";
 import { escapeInvisible } from "./terminal.ts";
@@ -45,7 +46,7 @@ async function whyUnready(url: string): Promise<string | undefined> {
       ? escapeInvisible(message)
       : `something else responded, with status ${response.status}. Check the URL, and that the service is running.`;
   } catch (error) {
-    return describeFailure(error as NodeJS.ErrnoException);
+    return describeFailure(error);
   }
 }
 
@@ -53,9 +54,11 @@ function isRedirect(status: number): boolean {
   return status >= 300 && status < 400;
 }
 
-function describeFailure({ name, code, message }: NodeJS.ErrnoException): string {
-  if (name === "TimeoutError") return `no response within ${responseMsMax / 1000} s.`;
-  return /CERT|SIGNATURE/.test(code ?? "")
-    ? `its certificate is not trusted (${message}). Set NODE_EXTRA_CA_CERTS to the certificate of its authority, or use a name from the certificate in --url.`
-    : `no response (${code ?? message}).`;
+function describeFailure(error: unknown): string {
+  if (error instanceof Error && error.name === "TimeoutError")
+    return `no response within ${responseMsMax / 1000} s.`;
+  const code = codeOf(error);
+  return /CERT|SIGNATURE/.test(code)
+    ? `its certificate is not trusted (${messageOf(error)}). Set NODE_EXTRA_CA_CERTS to the certificate of its authority, or use a name from the certificate in --url.`
+    : `no response (${code || messageOf(error)}).`;
 }

@@ -7,6 +7,7 @@ import { TlsProblem } from "../http/tls-files.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../plants/plant-store.ts";
 import { DatabaseMisuse, DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { DataFileProblem, LostWal } from "../storage/sqlite/data-file-problem.ts";
+import { messageOf } from "../system/errors.ts";
 import { parseArguments, passwordWarnings } from "./arguments.ts";
 import { audit } from "./audit.ts";
 import { backup } from "./backup.ts";
@@ -138,7 +139,7 @@ export function errorReport(
   command: string,
 ): { readonly text: string; readonly code: number } {
   // It may quote a file or a server.
-  const message = escapeInvisible(error instanceof Error ? error.message : String(error));
+  const message = escapeInvisible(messageOf(error));
   const isUsageError = error instanceof UsageError;
   if (isUsageError || misuses.some((type) => error instanceof type)) {
     const help = `. See plant-store ${command === "" ? "" : `${command} `}--help.`;

@@ -2,6 +2,7 @@ import type { PresetToken } from "../access/gate.ts";
 import type { OidcSettings } from "../access/jwt-verifier.ts";
 import type { Scope } from "../access/scopes.ts";
 import { bearerShape, digestOf, isMistyped, jwtShape, presetCharactersMin } from "../access/tokens.ts";
+import { messageOf } from "../system/errors.ts";
 import { type SecretName, type Setting, type SettingName, secrets, settings } from "./settings.ts";
 import { ConfigProblem, InvalidValue, withoutPassword } from "./values.ts";
 
@@ -171,7 +172,7 @@ function findSecret(variable: string, { environment, readFile }: ConfigSources):
   try {
     return { text: readFile(path).trim(), source: "file", label: fileVariable };
   } catch (error) {
-    throw new ConfigProblem(`${fileVariable} names a file that cannot be read: ${(error as Error).message}.`);
+    throw new ConfigProblem(`${fileVariable} names a file that cannot be read: ${messageOf(error)}.`);
   }
 }
 

@@ -1,3 +1,4 @@
+import { codeOf, messageOf } from "../system/errors.ts";
 /** The address cannot be listened on, in one sentence for the operator. */
 export class ListenProblem extends Error {
   override readonly name = "ListenProblem";
@@ -5,11 +6,10 @@ export class ListenProblem extends Error {
 
 /** `remedy` is what the operator can do if another process listens there. */
 export function listenProblem(error: unknown, host: string, port: number, remedy: string): ListenProblem {
-  const { code, message } = error as NodeJS.ErrnoException;
   return new ListenProblem(
-    code === "EADDRINUSE"
+    codeOf(error) === "EADDRINUSE"
       ? `${host}:${port} is in use by another process; ${remedy}.`
-      : `${host}:${port} cannot be listened on: ${message}. The host must be an address of this machine, and a low port may need privileges.`,
+      : `${host}:${port} cannot be listened on: ${messageOf(error)}. The host must be an address of this machine, and a low port may need privileges.`,
   );
 }
 

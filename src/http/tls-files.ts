@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { codeOf } from "../system/errors.ts";
 import type { TlsMaterial } from "./wire/wire-server.ts";
 
 export interface TlsPaths {
@@ -56,7 +57,7 @@ function readPem<Parsed>(path: string, what: string, parse: (pem: string) => Par
   try {
     pem = readFileSync(path, "utf8");
   } catch (error) {
-    throw new TlsProblem(`The ${what} ${path} cannot be read: ${(error as NodeJS.ErrnoException).code}.`);
+    throw new TlsProblem(`The ${what} ${path} cannot be read: ${codeOf(error)}.`);
   }
   try {
     return { pem, parsed: parse(pem) };

@@ -4,6 +4,7 @@ import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { requestIds } from "../http/request-log.ts";
 import { type Route, route } from "../http/route.ts";
+import { messageOf } from "../system/errors.ts";
 import { isoTime } from "../text/time.ts";
 import type { ActionRecorder } from "./audit.ts";
 import { Downloads, sendFile } from "./downloads.ts";
@@ -84,7 +85,7 @@ class Backups {
       return { ...state, backups, unavailable: undefined };
     } catch (error) {
       // The folder is missing, or cannot be read.
-      return { ...state, backups: [], unavailable: (error as Error).message };
+      return { ...state, backups: [], unavailable: messageOf(error) };
     }
   }
 
@@ -148,7 +149,7 @@ class Backups {
     void work()
       .catch((error) => {
         this.#parts.events.internalError(() => requestIds(exchange), error);
-        return { name, problem: (error as Error).message };
+        return { name, problem: messageOf(error) };
       })
       .then((result) => {
         this.#task = undefined;

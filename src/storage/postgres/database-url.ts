@@ -1,5 +1,6 @@
 import type { ConnectionOptions } from "node:tls";
 import { parse } from "pg-connection-string";
+import { messageOf, pathOf } from "../../system/errors.ts";
 import { isLoopback } from "../../system/ip-address.ts";
 
 export interface Host {
@@ -61,9 +62,8 @@ export function parseDatabaseUrl(text: string): DatabaseAddress {
     return parseUrl(text);
   } catch (error) {
     if (error instanceof DatabaseProblem) throw error;
-    const { path, message } = error as NodeJS.ErrnoException;
     // Any other message may quote the URL, and with it the password.
-    const reason = path === undefined ? "an escaped character is not UTF-8" : message;
+    const reason = pathOf(error) === undefined ? "an escaped character is not UTF-8" : messageOf(error);
     throw new DatabaseMisuse(`The database URL cannot be used: ${reason}.`);
   }
 }

@@ -1,4 +1,5 @@
 import { StoreUnavailable } from "../../plants/plant-store.ts";
+import { codeOf, messageOf } from "../../system/errors.ts";
 
 /** The connection is closed or unusable. */
 export class ConnectionLost extends Error {
@@ -73,11 +74,6 @@ export function readFailure(error: unknown): unknown {
     : new StoreUnavailable(reasonOf(error), { cause: error });
 }
 
-export function codeOf(error: unknown): string {
-  const code = (error as { code?: unknown } | undefined)?.code;
-  return typeof code === "string" ? code : "";
-}
-
 /** What to do about a server that does not prove who it is; undefined for any other failure. */
 export function tlsAdvice(error: unknown): string | undefined {
   if (error instanceof Error && error.message === noTls)
@@ -91,7 +87,7 @@ export function tlsAdvice(error: unknown): string | undefined {
 export function reasonOf(error: unknown): string {
   const code = codeOf(error);
   const advice = tlsAdvice(error);
-  const said = error instanceof Error ? error.message : String(error);
+  const said = messageOf(error);
   const message = advice === undefined ? said : `${said.replace(/\.$/, "")}; ${advice}`;
   return code === "" || message.includes(code) ? message : `${message} (${code})`;
 }

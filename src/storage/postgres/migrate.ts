@@ -1,5 +1,6 @@
+import { codeOf } from "../../system/errors.ts";
 import { DatabaseProblem } from "./database-url.ts";
-import { ConnectionLost, codeOf, reasonOf } from "./faults.ts";
+import { ConnectionLost, reasonOf } from "./faults.ts";
 import tables from "./migrations/006-tables.sql" with { type: "text" };
 import type { Session } from "./session.ts";
 

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { codeOf } from "../../system/errors.ts";
 import { retryWaitMs } from "./connection-pool.ts";
 import { findRewriting, refuseMissingPrivileges, refuseSharedSession } from "./database-checks.ts";
 import { DatabaseMisuse, DatabaseProblem } from "./database-url.ts";
-import { codeOf, kindOf, reasonOf, tlsAdvice } from "./faults.ts";
+import { kindOf, reasonOf, tlsAdvice } from "./faults.ts";
 import { migrate, type TableChanges } from "./migrate.ts";
 import type { Server } from "./server.ts";
 import type { Session } from "./session.ts";

@@ -1,3 +1,4 @@
+import { messageOf } from "../../system/errors.ts";
 import { type DatabaseAddress, DatabaseMisuse, type Host, parseDatabaseUrl } from "./database-url.ts";
 import { ConnectionLost, mayRetry } from "./faults.ts";
 import { connectMsMax, Session } from "./session.ts";
@@ -147,7 +148,7 @@ function passwordOf(password: PostgresOptions["databasePassword"]): DatabaseAddr
     try {
       return password();
     } catch (error) {
-      throw new ConnectionLost(error instanceof Error ? error.message : String(error));
+      throw new ConnectionLost(messageOf(error));
     }
   };
 }

@@ -4,7 +4,7 @@
 // as bytes: a JavaScript string would replace bytes that are not UTF-8, and hide that they changed.
 import type { Database, Statement } from "bun:sqlite";
 import { createHash } from "node:crypto";
-import { codeOf } from "./connect.ts";
+import { sqliteCodeOf } from "./connect.ts";
 
 /** How many plants a block has. */
 export const blockPlants = 1024;
@@ -58,7 +58,7 @@ export class BlockDigests {
       return this.#reader.readWithin(linesBytesMax, after, upTo);
     } catch (error) {
       // Of a damaged row whose text is no text: `verify` names it. It is no reason to stop the service.
-      if (codeOf(error) === "SQLITE_ERROR") return undefined;
+      if (sqliteCodeOf(error) === "SQLITE_ERROR") return undefined;
       throw error;
     }
   }

@@ -1,6 +1,7 @@
 import { Database, type Statement, constants as sqlite } from "bun:sqlite";
 import { pathToFileURL } from "node:url";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
+import { codeOf } from "../../system/errors.ts";
 
 // How often to retry while another process holds SQLite's write lock, and when to give up.
 export const lockRetryMs = 5;
@@ -81,16 +82,16 @@ export function checkpoint(database: Database, mode: "PASSIVE" | "RESTART" | "TR
 }
 
 export function isLocked(error: unknown): boolean {
-  return codeOf(error).startsWith("SQLITE_BUSY");
+  return sqliteCodeOf(error).startsWith("SQLITE_BUSY");
 }
 
 /** Failures of a checkpoint before its fsync: the WAL has everything, and a later checkpoint retries. */
 export function isFullOrBusy(error: unknown): boolean {
-  return codeOf(error) === "SQLITE_FULL" || isLocked(error);
+  return sqliteCodeOf(error) === "SQLITE_FULL" || isLocked(error);
 }
 
 /** SQLite's code of an error, even one from another thread; empty for any other error. */
-export function codeOf(error: unknown): string {
-  const code = (error as { code?: unknown } | undefined)?.code;
-  return typeof code === "string" && code.startsWith("SQLITE_") ? code : "";
+export function sqliteCodeOf(error: unknown): string {
+  const code = codeOf(error);
+  return code.startsWith("SQLITE_") ? code : "";
 }

@@ -1,6 +1,7 @@
 import { SQLiteError } from "bun:sqlite";
 import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { codeOf, messageOf, pathOf } from "../../system/errors.ts";
 import { lockWaitMsMax } from "./connect.ts";
 
 /** A data file that cannot be used, in one sentence for the operator. */
@@ -44,7 +45,7 @@ export function isDamage(error: unknown): error is SQLiteError | Damage {
 
 /** Whether the operating system denied this user access. */
 export function isDenied(error: unknown): boolean {
-  return ["EACCES", "EPERM"].includes((error as NodeJS.ErrnoException).code ?? "");
+  return ["EACCES", "EPERM"].includes(codeOf(error));
 }
 
 /** An error from opening or reading a data file, as a sentence for the operator. */
@@ -55,10 +56,8 @@ export function asDataFileProblem(error: unknown, path: string): DataFileProblem
       cause: error,
     });
   if (error instanceof SQLiteError) return new DataFileProblem(explained(error, path), { cause: error });
-  if (isDenied(error)) return new DataFileProblem(denied((error as NodeJS.ErrnoException).path ?? path));
-  return new DataFileProblem(
-    `${path} cannot be opened: ${error instanceof Error ? error.message : String(error)}.`,
-  );
+  if (isDenied(error)) return new DataFileProblem(denied(pathOf(error) ?? path));
+  return new DataFileProblem(`${path} cannot be opened: ${messageOf(error)}.`);
 }
 
 function explained(error: SQLiteError, path: string): string {

@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { platform } from "node:os";
 import { dirname } from "node:path";
+import { codeOf, messageOf } from "../../system/errors.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 
 // Plants and token digests are for the service's own user. SQLite gives its WAL the same mode.
@@ -27,7 +28,7 @@ export function makeDirectory(folder: string): string[] {
   try {
     topmost = mkdirSync(folder, { recursive: true, mode: folderMode });
   } catch (error) {
-    throw new DataFileProblem(`The folder ${folder} cannot be created: ${(error as Error).message}.`);
+    throw new DataFileProblem(`The folder ${folder} cannot be created: ${messageOf(error)}.`);
   }
   if (topmost === undefined) return [];
   const changed = [folder];
@@ -47,7 +48,7 @@ export function syncDirectory(folder: string): void {
   try {
     withFile(folder, "r", fsyncSync);
   } catch (error) {
-    if (!noFolderSync.includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+    if (!noFolderSync.includes(codeOf(error))) throw error;
   }
 }
 
@@ -63,7 +64,7 @@ export function syncWal(path: string): void {
     withFile(`${path}-wal`, "r", fdatasyncSync);
   } catch (error) {
     // No WAL, or one on read-only media, which no service writes.
-    if (!["ENOENT", "EROFS", "EINVAL"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+    if (!["ENOENT", "EROFS", "EINVAL"].includes(codeOf(error))) throw error;
   }
 }
 
@@ -74,7 +75,7 @@ export function giveTo({ uid, gid }: { readonly uid: number; readonly gid: numbe
     fchownSync(file, uid, gid);
   } catch (error) {
     // A container's root may lack the capability, and a file system may have no owners.
-    if (!["EPERM", "EINVAL", "ENOTSUP"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+    if (!["EPERM", "EINVAL", "ENOTSUP"].includes(codeOf(error))) throw error;
   }
 }
 

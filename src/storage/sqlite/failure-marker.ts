@@ -2,6 +2,7 @@ import type { Database } from "bun:sqlite";
 import { closeSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { OutcomeUnknown } from "../../plants/plant-store.ts";
+import { codeOf, messageOf } from "../../system/errors.ts";
 import { asDataFileProblem, DataFileProblem, isDenied } from "./data-file-problem.ts";
 import { makeDirectory, openNew, syncDirectory, syncFile } from "./durable-files.ts";
 
@@ -87,10 +88,11 @@ function readFields(path: string): (Partial<RebuiltCopy> & { readonly reason: Fa
   try {
     text = readFileSync(markerFile(path), "utf8");
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT") return undefined;
+    if (codeOf(error) === "ENOENT") return undefined;
     if (isDenied(error)) throw asDataFileProblem(error, markerFile(path));
-    throw new DataFileProblem(`${markerFile(path)} records a failure and cannot be read: ${message}.`);
+    throw new DataFileProblem(
+      `${markerFile(path)} records a failure and cannot be read: ${messageOf(error)}.`,
+    );
   }
   try {
     return { reason: "sync-failed", ...JSON.parse(text) };

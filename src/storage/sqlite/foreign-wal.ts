@@ -2,7 +2,7 @@
 // replace plants. So what the data file holds without its WAL is read first, and compared with what it holds with it.
 import type { Database } from "bun:sqlite";
 import { lastSeq } from "./block-summaries.ts";
-import { codeOf, connectImmutable } from "./connect.ts";
+import { connectImmutable, sqliteCodeOf } from "./connect.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { fileSize } from "./durable-files.ts";
 
@@ -42,7 +42,7 @@ export function foreignWalProblem(
   path: string,
   withoutWal: StoreContents | undefined,
 ): unknown {
-  const isOfWal = withoutWal !== undefined && codeOf(error).startsWith("SQLITE_CORRUPT");
+  const isOfWal = withoutWal !== undefined && sqliteCodeOf(error).startsWith("SQLITE_CORRUPT");
   return isOfWal ? foreignWal(path) : error;
 }
 

@@ -1,3 +1,4 @@
+import { codeOf, messageOf } from "../../system/errors.ts";
 /** Every file that runs as a thread, by its path below src/. */
 export const threadEntries = [
   "storage/sqlite/maintenance/copy-thread",
@@ -21,7 +22,7 @@ export type FromThread =
 interface ErrorFields {
   readonly name: string;
   readonly message: string;
-  readonly code: unknown;
+  readonly code: string;
 }
 
 export interface ThreadOptions {
@@ -166,8 +167,8 @@ function reply(message: FromThread): void {
 }
 
 function fieldsOf(error: unknown): ErrorFields {
-  if (!(error instanceof Error)) return { name: "Error", message: String(error), code: undefined };
-  return { name: error.name, message: error.message, code: (error as NodeJS.ErrnoException).code };
+  const name = error instanceof Error ? error.name : "Error";
+  return { name, message: messageOf(error), code: codeOf(error) };
 }
 
 // Defined by scripts/build.ts, when everything is in one executable.

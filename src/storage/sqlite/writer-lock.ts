@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
 import { accessSync, constants, existsSync } from "node:fs";
+import { codeOf } from "../../system/errors.ts";
 import { closeOnError, isLocked } from "./connect.ts";
 import { realDataFile } from "./data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
@@ -98,6 +99,6 @@ function createLockFile(file: string): void {
   try {
     createEmpty(file);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    if (codeOf(error) !== "EEXIST") throw error;
   }
 }

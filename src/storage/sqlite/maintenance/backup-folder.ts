@@ -1,5 +1,6 @@
 import { createReadStream, lstatSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { basename, join, parse } from "node:path";
+import { messageOf } from "../../../system/errors.ts";
 import { describeEachBlock, noDigest, parseDigest, type StoreDigest } from "../block-digests.ts";
 import { realDataFile } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
@@ -76,7 +77,7 @@ export class BackupFolder {
       recordBackup(this.#database, atMs, made);
       recordDigest(made);
     } catch (error) {
-      const reason = (error as Error).message;
+      const reason = messageOf(error);
       throw new DataFileProblem(`The backup is complete, but its time could not be recorded: ${reason}.`);
     }
     const [changed] = describeEachBlock(made.changedBlocks);
@@ -111,7 +112,7 @@ export class BackupFolder {
         rmSync(digestFile(path), { force: true });
       } catch (error) {
         throw new DataFileProblem(
-          `The backup ${made} is complete, but an old one cannot be removed: ${(error as Error).message}.`,
+          `The backup ${made} is complete, but an old one cannot be removed: ${messageOf(error)}.`,
         );
       }
     }

@@ -2,6 +2,7 @@ import { createReadStream, existsSync, renameSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
+import { codeOf } from "../../../system/errors.ts";
 import { noDigest, parseDigest, type StoreDigest } from "../block-digests.ts";
 import { mayWrite, realDataFile, refuseExisting } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
@@ -100,7 +101,7 @@ export async function readLastBackup(path: string): Promise<BackupRecord | undef
   try {
     text = await readFile(backupRecordFile(path), "utf8");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    if (codeOf(error) === "ENOENT") return undefined;
     throw error;
   }
   const atMs = Date.parse(/"at":"([^"]+)"/.exec(text)?.[1] ?? "");

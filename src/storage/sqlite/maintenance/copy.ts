@@ -1,4 +1,5 @@
 import { linkSync, lstatSync, readSync, renameSync } from "node:fs";
+import { codeOf, messageOf } from "../../../system/errors.ts";
 import { describeEachBlock } from "../block-digests.ts";
 import { lastSeq } from "../block-summaries.ts";
 import { refuseExisting } from "../data-file-path.ts";
@@ -115,7 +116,7 @@ async function inThread<Result>(
   try {
     return await work(thread);
   } catch (error) {
-    throw new DataFileProblem(`${failure}: ${(error as Error).message}.`);
+    throw new DataFileProblem(`${failure}: ${messageOf(error)}.`);
   } finally {
     await thread.stop();
   }
@@ -146,9 +147,9 @@ export function putInPlace(partial: string, path: string, link = linkSync): void
   try {
     link(partial, path);
   } catch (error) {
-    const { code = "", message } = error as NodeJS.ErrnoException;
+    const code = codeOf(error);
     if (code === "EEXIST") throw new DataFileProblem(`${path} was created meanwhile; it was not replaced.`);
-    if (!noLinks.includes(code)) throw new DataFileProblem(`${path}: ${message}.`);
+    if (!noLinks.includes(code)) throw new DataFileProblem(`${path}: ${messageOf(error)}.`);
     refuseExisting(path, "It was created meanwhile");
     renameSync(partial, path);
   }

@@ -1,3 +1,4 @@
+import { messageOf } from "../../../system/errors.ts";
 import { describeEachBlock, digestOfStore, rangeOf, type StoreDigest } from "../block-digests.ts";
 import { requireDataFile } from "../data-file-path.ts";
 import { DataFileProblem, isDamage } from "../data-file-problem.ts";
@@ -101,7 +102,7 @@ async function checksumProblems(path: string, expected: string): Promise<string[
     if ((await checksum(path)) === expected) return [];
     return [`its checksum is not the one in ${checksumFile(path)}: it was changed or truncated`];
   } catch (error) {
-    return [`it cannot be read: ${(error as Error).message}`];
+    return [`it cannot be read: ${messageOf(error)}`];
   }
 }
 

@@ -2,7 +2,7 @@ import type { Database, Statement } from "bun:sqlite";
 import { fstatSync } from "node:fs";
 import { OutcomeUnknown } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";
-import { codeOf, isFullOrBusy } from "../connect.ts";
+import { isFullOrBusy, sqliteCodeOf } from "../connect.ts";
 import { Thread } from "../thread.ts";
 import type { OpenFiles, Overwritten } from "./checkpoint-check.ts";
 import type { DataFileWatch } from "./data-file-watch.ts";
@@ -164,7 +164,7 @@ export class Checkpointer {
     if (this.#stopped) return;
     this.#stopped = true;
     this.#owner.checkpointFailed(
-      new OutcomeUnknown(`A checkpoint failed: ${codeOf(cause) || String(cause)}.`, { cause }),
+      new OutcomeUnknown(`A checkpoint failed: ${sqliteCodeOf(cause) || String(cause)}.`, { cause }),
     );
   }
 }

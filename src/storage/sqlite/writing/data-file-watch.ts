@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, openSync, type Stats, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
+import { codeOf } from "../../../system/errors.ts";
 import { DataFileReplaced, WalIndexLost } from "../../store.ts";
 import { frameHeaderBytes, walHeaderBytes } from "../wal-file.ts";
 import { CheckpointCheck, isWhole, type OpenFiles, type Overwritten } from "./checkpoint-check.ts";
@@ -175,7 +176,7 @@ function isSame(path: string, handle: number): boolean {
     return named.ino === open.ino && named.dev === open.dev;
   } catch (error) {
     // Any other error, such as a folder that cannot be read at the moment, proves nothing about the file.
-    return !["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "");
+    return !["ENOENT", "ENOTDIR"].includes(codeOf(error));
   }
 }
 

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";
-import { codeOf, connect, isFullOrBusy, isLocked, lockWaitMsMax, setDurable } from "../connect.ts";
+import { connect, isFullOrBusy, isLocked, lockWaitMsMax, setDurable, sqliteCodeOf } from "../connect.ts";
 import {
   openUnmoved,
   realDataFile,
@@ -132,7 +132,7 @@ function startUse(database: Database, path: string): void {
   try {
     markInUse(database, path);
   } catch (error) {
-    if (!isFullOrBusy(error)) throw syncFailure(path, codeOf(error) || String(error), database);
+    if (!isFullOrBusy(error)) throw syncFailure(path, sqliteCodeOf(error) || String(error), database);
     database.close();
     throw asDataFileProblem(error, path);
   }
@@ -144,7 +144,7 @@ function closeWriter(database: Database, path: string): void {
     closeStore(database);
   } catch (error) {
     if (!(error instanceof StoreUnavailable))
-      throw new OutcomeUnknown(`The last checkpoint failed: ${codeOf(error) || String(error)}.`, {
+      throw new OutcomeUnknown(`The last checkpoint failed: ${sqliteCodeOf(error) || String(error)}.`, {
         cause: error,
       });
     const why = isLocked(error.cause) ? "another process has locked it" : "the disk is full";
@@ -178,7 +178,8 @@ function prepareOrClose(database: Database, path: string, options: OpenOptions):
     prepare(database, path, options);
   } catch (error) {
     // Closing would checkpoint and delete the WAL, which after a failed sync is the only sound copy.
-    if (codeOf(error).startsWith("SQLITE_IOERR")) throw syncFailure(path, codeOf(error), database);
+    const code = sqliteCodeOf(error);
+    if (code.startsWith("SQLITE_IOERR")) throw syncFailure(path, code, database);
     database.close();
     throw error;
   }

@@ -3,8 +3,9 @@
 import type { Database } from "bun:sqlite";
 import { fstatSync, fsyncSync, ftruncateSync } from "node:fs";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
+import { codeOf } from "../../../system/errors.ts";
 import type { StoreEvents } from "../../store.ts";
-import { codeOf, connect, isLocked, keepWal, lockWaitMsMax, setDurable } from "../connect.ts";
+import { connect, isLocked, keepWal, lockWaitMsMax, setDurable } from "../connect.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { fileSize, withFile } from "../durable-files.ts";
 import { readMarker, refuseReplaced, removeMarker, syncFailure, UnclosedFailure } from "../failure-marker.ts";
@@ -174,7 +175,7 @@ function tryBegin(database: Database, lockingMode: LockingMode): boolean {
 
 /** Why the recovery failed. Only a failed sync leaves a marker; in every case the connection stays open, so that the WAL stays. */
 function unclosedFailure(error: unknown, path: string, database: Database): UnclosedFailure {
-  const code = codeOf(error) || ((error as NodeJS.ErrnoException).code ?? "");
+  const code = codeOf(error);
   const full = reasonsOfNoSpace[code];
   if (full !== undefined) return new UnclosedFailure(`${path} cannot be recovered: ${full}.`, database);
   if (error instanceof DataFileProblem || /^SQLITE_(CORRUPT|NOTADB|CANTOPEN|READONLY)/.test(code))

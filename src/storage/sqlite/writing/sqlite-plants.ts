@@ -7,7 +7,7 @@ import {
   type PlantToStore,
 } from "../../../plants/plant-store.ts";
 import { BlockSummaries } from "../block-summaries.ts";
-import { codeOf, readPragma } from "../connect.ts";
+import { readPragma, sqliteCodeOf } from "../connect.ts";
 import type { Writer } from "./writer.ts";
 
 // Holds the inner pages of the index of ids for fifty million plants. With SQLite's default of two megabytes, a random id
@@ -83,7 +83,7 @@ export class SqlitePlants implements PlantStore {
       const { changes } = this.#insert.run(id, name, tag ?? null, ownMs ?? nowMs, createdBy);
       return changes > 0 ? "inserted" : "exists";
     } catch (error) {
-      const code = codeOf(error);
+      const code = sqliteCodeOf(error);
       if (code === "" || concernsTheFile.test(code) || !this.#database.inTransaction) throw error;
       const { message } = error as Error;
       return {

@@ -1,7 +1,7 @@
 import type { Database, Statement } from "bun:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
-import { codeOf, isLocked, lockRetryMs, lockWaitMsMax } from "../connect.ts";
+import { isLocked, lockRetryMs, lockWaitMsMax, sqliteCodeOf } from "../connect.ts";
 import type { WalSync } from "./wal-sync.ts";
 
 /** Who writes with a writer, and is told what becomes of its transactions. */
@@ -147,7 +147,7 @@ export class Writer {
     } catch (error) {
       // A full disk is noticed while the WAL is written, before its fsync. Any other failure may be after the commit
       // frame was written: then only recovery finds out whether the transaction is stored.
-      const isFull = codeOf(error) === "SQLITE_FULL";
+      const isFull = sqliteCodeOf(error) === "SQLITE_FULL";
       // The owner says so before anything is written.
       const isRefused = error instanceof StoreUnavailable;
       if (!isFull && !isRefused) throw this.#unknown(error);
@@ -196,7 +196,7 @@ export class Writer {
     const reason =
       cause instanceof OutcomeUnknown
         ? cause
-        : new OutcomeUnknown(`Writing failed: ${codeOf(cause) || String(cause)}.`, { cause });
+        : new OutcomeUnknown(`Writing failed: ${sqliteCodeOf(cause) || String(cause)}.`, { cause });
     return this.#owner.outcomeUnknown(reason);
   }
 }

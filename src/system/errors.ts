@@ -1,0 +1,15 @@
+/** The code of an error, such as `ENOENT` of the operating system or `SQLITE_FULL` of SQLite; empty if it has none. */
+export function codeOf(error: unknown): string {
+  const code = (error as { code?: unknown } | undefined)?.code;
+  return typeof code === "string" ? code : "";
+}
+
+/** The file that an error of the operating system is about; undefined if it is about none. */
+export function pathOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException | undefined)?.path;
+}
+
+/** The message of whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
