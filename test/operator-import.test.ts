@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import type { LineOutcome } from "../src/operator/responses.ts";
 import {
   eventually,
@@ -11,6 +11,7 @@ import {
   untilContinue,
 } from "./harness.ts";
 
+// The tests share a service: each has ids, and where it matters a token, of its own.
 const running = await startTestService();
 afterAll(() => running[Symbol.asyncDispose]());
 
@@ -28,6 +29,20 @@ async function send(body: string | Buffer<ArrayBuffer>, token = importer, query 
   return { status: response.status, ...((await response.json()) as { outcomes: LineOutcome[] }) };
 }
 
+function finish(body: object, token = importer): Promise<Response> {
+  const headers = { Authorization: `Bearer ${token}` };
+  const url = `${running.operatorUrl}/api/imports/finished`;
+  return fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+/** What the audit trail has of this caller, newest first. */
+async function auditedOf(actor: string) {
+  const headers = { Authorization: `Bearer ${operatorToken}` };
+  const response = await fetch(`${running.operatorUrl}/api/audit`, { headers });
+  const { entries } = (await response.json()) as { entries: { actor: string }[] };
+  return entries.filter((entry) => entry.actor === actor);
+}
+
 /** Sends to a service with another setting, as a token of its own. */
 async function startLimited(flags: Record<string, string>) {
   const service = await startTestService(flags);
@@ -37,7 +52,7 @@ async function startLimited(flags: Record<string, string>) {
 
 const line = (id: number, name = "Fern") => `{"id":${id},"name":"${name}"}\n`;
 
-test("each line is stored as POST /plants would, under the token's name, and has its outcome", async () => {
+test("each line of an import is stored or refused as POST /plants would", async () => {
   const notUtf8 = Buffer.concat([Buffer.from('{"id":3,"name":"'), Buffer.from([0xff]), Buffer.from('"}\n')]);
   const lines = [
     line(1),
@@ -48,10 +63,11 @@ test("each line is stored as POST /plants would, under the token's name, and has
     line(2, "x".repeat(65_536)),
     notUtf8,
     line(4),
+    // The last line may lack its line feed.
+    line(5).trim(),
   ];
-  const { outcomes } = await send(
-    Buffer.concat(lines.map((text) => Buffer.from(text)).concat(Buffer.from(line(5).trim()))),
-  );
+  const body = Buffer.concat(lines.map((text) => Buffer.from(text)));
+  const { outcomes } = await send(body, await createToken("line by line"));
   const refused = (error: number, message: string) => ({ error, message: expect.stringContaining(message) });
   expect(outcomes).toEqual([
     "created",
@@ -64,56 +80,45 @@ test("each line is stored as POST /plants would, under the token's name, and has
     "created",
     "created",
   ]);
-  const stored = storedPlants(running.database).map(({ id, created_by }) => [id, created_by]);
-  expect(stored).toEqual([1n, 4n, 5n].map((id) => [id, "importer"]));
+  const stored = storedPlants(running.database).filter(({ created_by }) => created_by === "line by line");
+  expect(stored.map(({ id }) => id)).toEqual([1n, 4n, 5n]);
 });
 
-test("a body has the outcomes of its first 1,000 lines, and a limit of its own", async () => {
+test("an import of more than 1,000 lines has the outcomes of the first 1,000", async () => {
   const { outcomes } = await send(line(41).repeat(1200));
   expect(outcomes).toEqual(["created", ...Array(999).fill("replayed")]);
+});
+
+test("an import over 1 MiB is refused", async () => {
   const message = "The body is over the limit of 1048576 bytes.";
   expect(await send(Buffer.alloc(1024 * 1024 + 1, 0x20))).toMatchObject({ error: 41301, message });
 });
 
-test("an import needs both scopes, and a named file is in the audit trail", async () => {
-  for (const [has, lacks] of [
-    ["operator", "plants:create"],
-    ["plants:create", "operator:read"],
-  ] as const) {
-    const answer = await send(line(51), await createToken(`only ${has}`, [has]), "?file=x.ndjson");
-    expect(answer).toMatchObject({ error: 40301, message: `The token lacks the scope ${lacks}.` });
-  }
-  await send(line(51), importer, "?file=audited.ndjson");
-  await send(line(52));
-  const headers = { Authorization: `Bearer ${operatorToken}` };
-  const audit = (await (await fetch(`${running.operatorUrl}/api/audit`, { headers })).json()) as {
-    entries: { action: string }[];
-  };
-  const imports = audit.entries.filter(({ action }) => action === "import.started");
-  expect(imports).toMatchObject([{ subject: "audited.ndjson", actor: "importer" }]);
+test("the start of an import of a named file is in the audit trail", async () => {
+  const token = await createToken("names its file");
+  await send(line(51), token, "?file=audited.ndjson");
+  expect(await auditedOf("names its file")).toMatchObject([
+    { action: "import.started", subject: "audited.ndjson" },
+  ]);
 });
 
-function finish(body: object, token = importer): Promise<Response> {
-  const headers = { Authorization: `Bearer ${token}` };
-  const url = `${running.operatorUrl}/api/imports/finished`;
-  return fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
-}
+test("an import without a file name, such as its later parts, is not in the audit trail", async () => {
+  const token = await createToken("names no file");
+  await send(line(52), token);
+  expect(await auditedOf("names no file")).toEqual([]);
+});
 
-test("the end of an import is in the audit trail, with what was counted", async () => {
-  const response = await finish({ file: "counted.csv", created: 1200, replayed: 3, refused: 0 });
+test("the end of an import is in the audit trail with what was counted", async () => {
+  const token = await createToken("counts");
+  const response = await finish({ file: "counted.csv", created: 1200, replayed: 3, refused: 0 }, token);
   expect(response.status).toBe(200);
-  const headers = { Authorization: `Bearer ${operatorToken}` };
-  const audit = await fetch(`${running.operatorUrl}/api/audit?limit=1`, { headers });
-  expect(await audit.json()).toMatchObject({
-    entries: [
-      {
-        action: "import.finished",
-        actor: "importer",
-        subject: "counted.csv",
-        detail: "1200 created, 3 already stored, 0 refused",
-      },
-    ],
-  });
+  expect(await auditedOf("counts")).toMatchObject([
+    {
+      action: "import.finished",
+      subject: "counted.csv",
+      detail: "1200 created, 3 already stored, 0 refused",
+    },
+  ]);
 });
 
 test.each([
@@ -126,13 +131,23 @@ test.each([
   expect(await response.json()).toEqual({ error: 40031, message: expect.stringContaining(message) });
 });
 
-test.each([
+describe.each([
   ["operator", "plants:create"],
   ["plants:create", "operator:read"],
-])("the end of an import cannot be recorded with the scope %s alone", async (has, lacks) => {
-  const token = await createToken(`finishes with ${has}`, [has]);
-  const response = await finish({ file: "x", created: 1, replayed: 0, refused: 0 }, token);
-  expect(await response.json()).toEqual({ error: 40301, message: `The token lacks the scope ${lacks}.` });
+])("a token with the scope %s alone", (has, lacks) => {
+  const refusal = { error: 40301, message: `The token lacks the scope ${lacks}.` };
+
+  test("cannot import", async () => {
+    const token = await createToken(`imports with ${has}`, [has]);
+    expect(await send(line(53), token, "?file=x.ndjson")).toMatchObject(refusal);
+    expect(await auditedOf(`imports with ${has}`)).toEqual([]);
+  });
+
+  test("cannot record the end of an import", async () => {
+    const token = await createToken(`finishes with ${has}`, [has]);
+    const response = await finish({ file: "x", created: 1, replayed: 0, refused: 0 }, token);
+    expect(await response.json()).toEqual(refusal);
+  });
 });
 
 test("an import waits for the rate limit, if that is not for long", async () => {
@@ -142,11 +157,15 @@ test("an import waits for the rate limit, if that is not for long", async () => 
   expect(outcomes.length).toBeGreaterThan(20);
 });
 
-test("an import that would wait for long reports what it stored, and then the limit", async () => {
+test("an import that would wait for long ends with what it stored", async () => {
   await using limited = await startLimited({ "rate-limit": "2/h" });
-  const rows = line(1) + line(2) + line(3);
-  expect((await limited.send(rows)).outcomes).toEqual(["created", "created"]);
-  expect(await limited.send(rows)).toMatchObject({ status: 429, error: 42901 });
+  expect((await limited.send(line(1) + line(2) + line(3))).outcomes).toEqual(["created", "created"]);
+});
+
+test("an import that could store nothing for long is refused by the rate limit", async () => {
+  await using limited = await startLimited({ "rate-limit": "2/h" });
+  await limited.send(line(1) + line(2));
+  expect(await limited.send(line(3))).toMatchObject({ status: 429, error: 42901 });
 });
 
 test("of more lines than may be pending, the first are stored", async () => {
@@ -156,46 +175,69 @@ test("of more lines than may be pending, the first are stored", async () => {
   expect(storedPlants(limited.database).length).toBeGreaterThanOrEqual(outcomes.length);
 });
 
-// Each way in which a body may not arrive is tested on the wire; these are the ways in which the handler learns of it.
-test.each<[which: string, error: number | undefined, ending: (token: string) => readonly RawPiece[]]>([
-  ["whose client goes away", undefined, () => ['20\r\n{"id":1']],
-  [
-    "whose token is revoked meanwhile",
-    40102,
-    (id) => [() => operatorPost(running, `/api/tokens/${id}/revoke`), "0\r\n\r\n"],
-  ],
-])("uploads %s leave room for an import", async (_, error, ending) => {
-  const port = Number(new URL(running.operatorUrl).port);
-  const upload = async () => {
-    const { token, secret } = await operatorPost(running, "/api/tokens", {
-      name: crypto.randomUUID(),
-      scopes: bothScopes,
-    });
-    const fields = `Host: localhost\r\nAuthorization: Bearer ${secret}\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked`;
-    const head = `POST /api/imports HTTP/1.1\r\n${fields}\r\n\r\n`;
-    const refused = (received: () => string) => eventually(() => received().includes(`{"error":${error},`));
-    const pieces = [head, untilContinue, ...ending(token.id), ...(error === undefined ? [] : [refused])];
-    await sendRaw(port, pieces);
-  };
+describe("uploads", () => {
+  /** A service of its own: its imports are all running. */
+  async function startForUploads() {
+    const service = await startTestService();
+    const port = Number(new URL(service.operatorUrl).port);
+    /** Sends the head of an import, and after it these pieces of its body. */
+    const upload = (secret: string, pieces: readonly RawPiece[]) => {
+      const fields = `Host: localhost\r\nAuthorization: Bearer ${secret}\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked`;
+      return sendRaw(port, [`POST /api/imports HTTP/1.1\r\n${fields}\r\n\r\n`, untilContinue, ...pieces]);
+    };
+    return { ...service, upload };
+  }
   // As many as may run at a time.
-  await Promise.all(Array.from({ length: 4 }, upload));
-  // The service may learn only later that a client has gone away.
-  await eventually(async () => (await send("")).status === 200);
-});
+  const importers = ["one", "two", "three", "four"];
 
-test("slow uploads of one token leave half of the imports to others", async () => {
-  const secret = await createToken("slow uploader");
-  const port = Number(new URL(running.operatorUrl).port);
-  const fields = `Host: localhost\r\nAuthorization: Bearer ${secret}\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked`;
-  const head = `POST /api/imports HTTP/1.1\r\n${fields}\r\n\r\n`;
-  const upload = (meanwhile: () => Promise<unknown>) =>
-    sendRaw(port, [head, untilContinue, meanwhile, "0\r\n\r\n"]);
-  const message =
-    "This token already has 2 imports running, and one token may have at most half of the 4. Try again when one has finished.";
-  await upload(() =>
-    upload(async () => {
-      expect(await send(line(61), secret)).toEqual({ status: 503, error: 50301, message } as never);
-      expect(await send(line(61))).toMatchObject({ status: 200 });
-    }),
-  );
+  // Each way in which a body may not arrive is tested on the wire; these are the ways in which the handler learns of it.
+  test("whose client goes away leave room for an import", async () => {
+    await using service = await startForUploads();
+    await Promise.all(
+      importers.map(async (name) => {
+        const secret = await createToken(name, bothScopes, service);
+        await service.upload(secret, ['20\r\n{"id":1']);
+      }),
+    );
+    const secret = await createToken("next", bothScopes, service);
+    // The service may learn only later that a client has gone away.
+    await eventually(async () => (await send("", secret, "", service)).status === 200);
+  });
+
+  test("whose token is revoked meanwhile leave room for an import", async () => {
+    await using service = await startForUploads();
+    await Promise.all(
+      importers.map(async (name) => {
+        const { token, secret } = await operatorPost(service, "/api/tokens", { name, scopes: bothScopes });
+        await service.upload(secret, [
+          () => operatorPost(service, `/api/tokens/${token.id}/revoke`),
+          "0\r\n\r\n",
+          (received) => eventually(() => received().includes('{"error":40102,')),
+        ]);
+      }),
+    );
+    const secret = await createToken("next", bothScopes, service);
+    await eventually(async () => (await send("", secret, "", service)).status === 200);
+  });
+
+  test("of one token leave half of the imports to others", async () => {
+    await using service = await startForUploads();
+    const slow = await createToken("slow", bothScopes, service);
+    const other = await createToken("other", bothScopes, service);
+    const whileUploading = (meanwhile: () => Promise<unknown>) =>
+      service.upload(slow, [meanwhile, "0\r\n\r\n"]);
+    const answers: unknown[] = [];
+    await whileUploading(() =>
+      whileUploading(async () => {
+        answers.push(await send(line(1), slow, "", service));
+        answers.push(await send(line(1), other, "", service));
+      }),
+    );
+    const message =
+      "This token already has 2 imports running, and one token may have at most half of the 4. Try again when one has finished.";
+    expect(answers).toEqual([
+      { status: 503, error: 50301, message },
+      { status: 200, outcomes: ["created"] },
+    ]);
+  });
 });
