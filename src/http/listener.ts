@@ -47,7 +47,7 @@ export interface ListenerKind extends RouterOptions {
 }
 
 /** What every listener needs. */
-export interface ListenerParts {
+export interface ListenerDependencies {
   readonly gate: Gate;
   readonly intake: Intake;
   readonly readiness: Readiness;
@@ -84,16 +84,16 @@ export class Listener implements RequestHandler {
    */
   constructor(
     routes: readonly Route[],
-    parts: ListenerParts,
+    dependencies: ListenerDependencies,
     kind: ListenerKind,
     settings: ListenerSettings,
   ) {
-    const { gate, intake, events } = parts;
+    const { gate, intake, readiness, events } = dependencies;
     const { host, hosts, corsOrigins } = settings;
     this.#intake = intake;
     this.#events = events;
     this.#hosts = hosts && [host.toLowerCase(), ...hosts];
-    this.#router = new Router([...routes, ...healthRoutes(parts.readiness)], gate, kind);
+    this.#router = new Router([...routes, ...healthRoutes(readiness)], gate, kind);
     this.#state = {
       gate,
       log: new RequestLog(kind.name, settings.logRequests, events),

@@ -1,14 +1,14 @@
 import { basename } from "node:path";
-import type { Caller } from "../access/gate.ts";
+import type { Caller, Gate } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { requestIds } from "../http/request-log.ts";
 import { type Route, route } from "../http/route.ts";
 import { messageOf } from "../system/errors.ts";
+import type { Events } from "../telemetry/events.ts";
 import { isoTime } from "../text/time.ts";
 import type { ActionRecorder } from "./audit.ts";
 import { Downloads, sendFile } from "./downloads.ts";
-import type { Backup, BackupDigest, BackupStore, OperatorParts } from "./operator-parts.ts";
 import { readBody, wrong } from "./parameters.ts";
 import type {
   BackupJson,
@@ -18,13 +18,41 @@ import type {
   DownloadLinkJson,
 } from "./responses.ts";
 
-type BackupParts = Pick<OperatorParts, "backupStore" | "gate" | "events">;
+/** How many plants a backup has up to the end of its last full block, and the digest of these; null if there is none. */
+interface BackupDigest {
+  readonly coveredPlants: number;
+  readonly digest: string | null;
+}
 
-export function backupRoutes(parts: BackupParts, actions: ActionRecorder): readonly Route[] {
-  const backups = new Backups(parts, actions);
-  const downloads = new Downloads<string>(parts.gate, "operator");
+interface Backup extends BackupDigest {
+  readonly name: string;
+  readonly atMs: number;
+  readonly bytes: number;
+}
+
+/** The dated backups of the data file. */
+export interface BackupStore {
+  readonly folder: string;
+  /** The newest first. */
+  list(): readonly Backup[];
+  create(atMs: number): Promise<{ readonly path: string }>;
+  /** For a name that `list` returned, as `read` is: any other could lead out of the folder. */
+  verify(name: string): Promise<BackupDigest & { readonly problems: readonly string[] }>;
+  read(name: string): AsyncIterable<Uint8Array>;
+}
+
+/** `backupStore` is why backups are unavailable, if they are. */
+export function backupRoutes(
+  backupStore: BackupStore | string,
+  gate: Gate,
+  events: Events,
+  actions: ActionRecorder,
+): readonly Route[] {
+  const backups = new Backups(backupStore, events, actions);
+  const downloads = new Downloads<string>(gate, "operator");
   return [
     route("GET", "/api/backups", "operator", (exchange) => exchange.json(backups.present())),
+
     route("POST", "/api/backups", "operator", async (exchange, caller) => {
       await readBody(exchange);
       const store = backups.store();
@@ -34,6 +62,7 @@ export function backupRoutes(parts: BackupParts, actions: ActionRecorder): reado
       });
       exchange.json(backups.present(), 202);
     }),
+
     route("POST", "/api/backups/{name}/verify", "operator", async (exchange, caller) => {
       await readBody(exchange);
       const store = backups.store();
@@ -44,12 +73,14 @@ export function backupRoutes(parts: BackupParts, actions: ActionRecorder): reado
       });
       exchange.json(backups.present(), 202);
     }),
+
     route("POST", "/api/backups/{name}/link", "operator", async (exchange, caller) => {
       await readBody(exchange);
       const name = backups.existing(exchange.parameter);
       const secret = downloads.createLink(exchange, caller, name);
       exchange.json({ url: `/api/backup-files/${secret}` } satisfies DownloadLinkJson, 201);
     }),
+
     route("GET", "/api/backup-files/{secret}", "none", async (exchange) => {
       exchange.refuseWhileDraining();
       const download = downloads.follow(exchange);
@@ -63,20 +94,22 @@ export function backupRoutes(parts: BackupParts, actions: ActionRecorder): reado
 
 /** Makes and verifies backups in the background, one at a time. */
 class Backups {
-  readonly #parts: BackupParts;
+  readonly #store: BackupStore | string;
+  readonly #events: Events;
   readonly #actions: ActionRecorder;
   /** The backups that were verified since the start, and found sound. */
   readonly #verified = new Map<string, BackupDigest & { readonly atMs: number }>();
   #task: BackupTaskJson | undefined;
   #last: BackupResultJson | undefined;
 
-  constructor(parts: BackupParts, actions: ActionRecorder) {
-    this.#parts = parts;
+  constructor(store: BackupStore | string, events: Events, actions: ActionRecorder) {
+    this.#store = store;
+    this.#events = events;
     this.#actions = actions;
   }
 
   present(): BackupsJson {
-    const store = this.#parts.backupStore;
+    const store = this.#store;
     if (typeof store === "string")
       return { unavailable: store, folder: undefined, backups: [], task: undefined, last: undefined };
     const state = { folder: store.folder, task: this.#task, last: this.#last };
@@ -100,7 +133,7 @@ class Backups {
 
   /** @throws HttpError there are no backups here. */
   store(): BackupStore {
-    const store = this.#parts.backupStore;
+    const store = this.#store;
     if (typeof store === "string") throw wrong(store);
     return store;
   }
@@ -148,7 +181,7 @@ class Backups {
     }
     void work()
       .catch((error) => {
-        this.#parts.events.internalError(() => requestIds(exchange), error);
+        this.#events.internalError(() => requestIds(exchange), error);
         return { name, problem: messageOf(error) };
       })
       .then((result) => {

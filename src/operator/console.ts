@@ -6,12 +6,13 @@ import { type Route, route } from "../http/route.ts";
 import { isoTime } from "../text/time.ts";
 import type { ActionRecorder } from "./audit.ts";
 import { bundleConsole, type ConsoleFile } from "./console-bundle.ts";
-import type { OperatorParts } from "./operator-parts.ts";
+import type { OperatorDependencies } from "./operator-dependencies.ts";
 import { readBody } from "./parameters.ts";
 import type { CallerJson, ProviderSignInJson } from "./responses.ts";
 import { latestExpiryMs } from "./tokens.ts";
 
-type SignInParts = Pick<OperatorParts, "publicUrl" | "oidc" | "providerKeys">;
+/** The identity provider: its settings, and what it publishes. Both are undefined if there is none. */
+type IdentityProvider = Pick<OperatorDependencies, "oidc" | "providerKeys">;
 
 // Nothing from elsewhere, nothing inline, and no framing: a token typed here can be sent nowhere else.
 const policy = (connectTo: string): string =>
@@ -32,7 +33,8 @@ const pagePaths = ["/", "/plants", "/plants/{id}", "/import", "/tokens", "/audit
 
 /** Who the caller is, and how a browser signs in. */
 export function signInRoutes(
-  parts: SignInParts,
+  provider: IdentityProvider,
+  publicUrl: string,
   actions: ActionRecorder,
   bodyBytesMax: number,
 ): readonly Route[] {
@@ -40,7 +42,7 @@ export function signInRoutes(
     name: caller.name,
     scopes: caller.scopes,
     tokensExpireBy: isoTime(latestExpiryMs(caller)),
-    publicUrl: parts.publicUrl,
+    publicUrl,
     bodyBytesMax,
   });
   return [
@@ -52,17 +54,19 @@ export function signInRoutes(
       await actions.record(exchange, caller, "console.signed-in", "console", detail);
       exchange.json(presentCaller(caller));
     }),
-    route("GET", "/api/identity-provider", "none", (exchange) => exchange.json(presentProvider(parts) ?? {})),
+    route("GET", "/api/identity-provider", "none", (exchange) =>
+      exchange.json(presentProvider(provider) ?? {}),
+    ),
   ];
 }
 
 /** One page for all of the console's paths, and the files that it loads. Built on the first request. */
 export class Console {
-  readonly #parts: SignInParts;
+  readonly #provider: IdentityProvider;
   #bundle: Promise<ReadonlyMap<string, ConsoleFile>> | undefined;
 
-  constructor(parts: SignInParts) {
-    this.#parts = parts;
+  constructor(provider: IdentityProvider) {
+    this.#provider = provider;
   }
 
   routes(): readonly Route[] {
@@ -107,7 +111,7 @@ export class Console {
   #encode(exchange: Exchange, file: ConsoleFile) {
     const compressed = acceptsGzip.test(exchange.header("accept-encoding") ?? "");
     const headers = {
-      "Content-Security-Policy": policy(tokenOrigin(presentProvider(this.#parts)?.tokenEndpoint)),
+      "Content-Security-Policy": policy(tokenOrigin(presentProvider(this.#provider)?.tokenEndpoint)),
       "Referrer-Policy": "no-referrer",
       Vary: "Accept-Encoding",
       ...(compressed ? { "Content-Encoding": "gzip" } : {}),
@@ -117,7 +121,7 @@ export class Console {
 }
 
 /** Undefined if the console has no client at an identity provider. */
-function presentProvider({ oidc, providerKeys }: SignInParts): ProviderSignInJson | undefined {
+function presentProvider({ oidc, providerKeys }: IdentityProvider): ProviderSignInJson | undefined {
   if (oidc?.clientId === undefined) return undefined;
   const provider = providerKeys?.current?.provider;
   return {

@@ -12,12 +12,12 @@ test.each([
 ])(
   "an import %s meanwhile ends after the row it has got to, and the next does not start",
   async (_, allowed, serving, headers) => {
-    const parts = {
+    const target = {
       gate: { watch: () => () => allowed-- > 0 },
       rateLimit: new RateLimit({ count: 100, perMs: 1000 }),
       intake: {},
     };
-    const [importing] = importRoutes(parts as never, {} as never, 1000);
+    const [importing] = importRoutes(target as never, {} as never, 1000);
     const rows = Array.from({ length: 5 }, () => "not a plant\n").join("");
     const answers: unknown[] = [];
     const exchange = {

@@ -14,11 +14,12 @@ import type { Outcome } from "../plants/plant-store.ts";
 import { Refusal } from "../plants/refusals.ts";
 import type { ActionRecorder } from "./audit.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
-import type { OperatorParts } from "./operator-parts.ts";
+import type { OperatorDependencies } from "./operator-dependencies.ts";
 import { readBody, readQuery, readText, type Values, wrong } from "./parameters.ts";
 import type { ImportedJson, LineOutcome } from "./responses.ts";
 
-type ImportParts = Pick<OperatorParts, "intake" | "rateLimit" | "gate" | "events">;
+/** Where the plants of an import go, and what limits and watches it. */
+type ImportTarget = Pick<OperatorDependencies, "intake" | "rateLimit" | "gate" | "events">;
 
 const bodyBytesMin = 1024 * 1024;
 const bodyRowsMin = 8;
@@ -34,7 +35,7 @@ const invalidToken = bearerChallenge("bad-credentials", "plants:create");
 
 /** Imports the rows of a file in parts, and records its start and its end. */
 export function importRoutes(
-  parts: ImportParts,
+  target: ImportTarget,
   actions: ActionRecorder,
   lineBytesMax: number,
 ): readonly Route[] {
@@ -46,13 +47,13 @@ export function importRoutes(
     // `file`, the name of a file that starts with these lines or the next, the audit trail has an entry first.
     importRoute("/api/imports", async (exchange, caller) => {
       const file = readText(readQuery(exchange.query, ["file"]), "file");
-      const isAllowed = parts.gate.watch(exchange.header("authorization"), "plants:create");
+      const isAllowed = target.gate.watch(exchange.header("authorization"), "plants:create");
       exchange.refuseWhileDraining();
       using _running = running.start(caller);
       const body = await exchange.body(bodyBytesMax);
       if (file !== undefined)
         await actions.record(exchange, caller, "import.started", file.slice(0, fileCharactersMax));
-      const outcomes = await importLines(parts, body, { lineBytesMax, exchange, caller, isAllowed });
+      const outcomes = await importLines(target, body, { lineBytesMax, exchange, caller, isAllowed });
       exchange.json({ outcomes } satisfies ImportedJson);
     }),
 
@@ -95,7 +96,7 @@ interface ImportRequest {
 
 /** @throws HttpError if the store or the limit accepts not even the first line. */
 async function importLines(
-  parts: ImportParts,
+  target: ImportTarget,
   body: Uint8Array,
   request: ImportRequest,
 ): Promise<LineOutcome[]> {
@@ -103,8 +104,8 @@ async function importLines(
   const deadlineMs = performance.now() + rateWaitMsMax;
   try {
     for (const line of firstLines(body)) {
-      await waitForTurn(parts, request, deadlineMs);
-      started.push(createPlant(parts, line, request));
+      await waitForTurn(target, request, deadlineMs);
+      started.push(createPlant(target, line, request));
     }
   } catch (error) {
     if (!(error instanceof HttpError)) throw error;
@@ -134,7 +135,7 @@ function* firstLines(body: Uint8Array): Generator<Uint8Array> {
  * @throws HttpError if that takes too long, or the import must end.
  */
 async function waitForTurn(
-  { rateLimit }: ImportParts,
+  { rateLimit }: ImportTarget,
   { exchange, caller, isAllowed }: ImportRequest,
   deadlineMs: number,
 ): Promise<void> {
@@ -151,7 +152,7 @@ async function waitForTurn(
 
 /** Resolves to an HttpError if the store accepts no plant at the moment. */
 async function createPlant(
-  { intake, events }: ImportParts,
+  { intake, events }: ImportTarget,
   line: Uint8Array,
   { lineBytesMax, exchange, caller }: ImportRequest,
 ): Promise<LineOutcome | HttpError> {

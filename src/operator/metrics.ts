@@ -5,7 +5,7 @@ import { descriptorLimit } from "../http/descriptor-limit.ts";
 import { catalogue, type ErrorKind, publicKinds } from "../http/error-catalogue.ts";
 import { type Route, route } from "../http/route.ts";
 import { type HistogramName, type Observed, requestOutcomes } from "../telemetry/counters.ts";
-import type { OperatorParts } from "./operator-parts.ts";
+import type { OperatorDependencies } from "./operator-dependencies.ts";
 
 const counter = (help: string) => ({ type: "counter", help }) as const;
 const gauge = (help: string) => ({ type: "gauge", help }) as const;
@@ -53,8 +53,9 @@ export const metricFamilies = {
   process_start_time_seconds: gauge("When the process was started."),
 } as const;
 
-type MetricsParts = Pick<
-  OperatorParts,
+/** What the samples are read from. */
+type MetricSources = Pick<
+  OperatorDependencies,
   "counters" | "archive" | "intake" | "tokens" | "engine" | "lastBackup" | "certificateExpiresAtMs"
 >;
 
@@ -65,10 +66,10 @@ const errors = listeners.flatMap((listener) =>
 );
 
 /** For Prometheus, in its text format. */
-export function metricsRoute(parts: MetricsParts): Route {
+export function metricsRoute(sources: MetricSources): Route {
   const startedAtMs = Date.now();
   return route("GET", "/metrics", "metrics", async (exchange) => {
-    const samples = { ...counted(parts), ...(await measured(parts, startedAtMs)) };
+    const samples = { ...counted(sources), ...(await measured(sources, startedAtMs)) };
     exchange.respond("text/plain; version=0.0.4; charset=utf-8", formatMetrics(samples));
   });
 }
@@ -78,7 +79,7 @@ type Samples = Partial<Record<MetricName, readonly Sample[]>>;
 /** A line of a metric: the suffix of its name if it is a histogram's, its labels, its value. */
 type Sample = readonly [suffix: string, labels: Readonly<Record<string, string>>, value: number];
 
-function counted({ counters, engine }: MetricsParts): Samples {
+function counted({ counters, engine }: MetricSources): Samples {
   const one = (name: string) => value(counters.value(name));
   const histogram = (name: HistogramName, labels?: Record<string, string>) =>
     histogramSamples(counters.histogram(name).observed(), labels);
@@ -118,8 +119,8 @@ function counted({ counters, engine }: MetricsParts): Samples {
 }
 
 /** What is read on each scrape. A value that cannot be read is omitted. */
-async function measured(parts: MetricsParts, startedAtMs: number): Promise<Samples> {
-  const { archive, intake, tokens, engine, lastBackup, certificateExpiresAtMs } = parts;
+async function measured(sources: MetricSources, startedAtMs: number): Promise<Samples> {
+  const { archive, intake, tokens, engine, lastBackup, certificateExpiresAtMs } = sources;
   const ready = await intake.ready();
   const [disk, byState, last, openDescriptors] = await Promise.all([
     orUndefined(archive.diskUsage()),

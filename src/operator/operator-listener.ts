@@ -7,14 +7,17 @@ import { Console, signInRoutes } from "./console.ts";
 import { exportRoutes } from "./exports.ts";
 import { importRoutes } from "./imports.ts";
 import { metricsRoute } from "./metrics.ts";
-import type { OperatorParts } from "./operator-parts.ts";
+import type { OperatorDependencies } from "./operator-dependencies.ts";
 import { overviewRoute } from "./overview.ts";
 import { plantRoutes } from "./plants.ts";
 import type { SettingsJson } from "./responses.ts";
 import { tokenRoutes } from "./tokens.ts";
 
-export function startOperatorListener(parts: OperatorParts, settings: ListenerSettings): Listener {
-  const console = new Console(parts);
+export function startOperatorListener(
+  dependencies: OperatorDependencies,
+  settings: ListenerSettings,
+): Listener {
+  const console = new Console(dependencies);
   const kind = {
     name: "operator",
     inUseRemedy: "choose another --operator-listen address, or off",
@@ -22,32 +25,34 @@ export function startOperatorListener(parts: OperatorParts, settings: ListenerSe
     hint: "The console is at /.",
     pageNotFound: (exchange: Exchange) => console.sendNotFound(exchange),
   } as const;
-  return new Listener(operatorRoutes(parts, console, settings.bodyBytesMax), parts, kind, settings);
+  const routes = operatorRoutes(dependencies, console, settings.bodyBytesMax);
+  return new Listener(routes, dependencies, kind, settings);
 }
 
 /** Everything that the operator listener serves, besides the health checks. */
 export function operatorRoutes(
-  parts: OperatorParts,
+  dependencies: OperatorDependencies,
   console: Console,
   bodyBytesMax: number,
 ): readonly Route[] {
-  const { archive, audit, gate, settings, createPlant } = parts;
+  const { archive, audit, backupStore, events, gate, publicUrl, settings, tokens, tokenUpkeep } =
+    dependencies;
   const actions = new ActionRecorder(audit);
   return [
-    ...signInRoutes(parts, actions, bodyBytesMax),
-    overviewRoute(parts),
+    ...signInRoutes(dependencies, publicUrl, actions, bodyBytesMax),
+    overviewRoute(dependencies),
     ...plantRoutes(archive, actions),
     ...exportRoutes(archive, actions, gate),
-    ...importRoutes(parts, actions, bodyBytesMax),
-    ...tokenRoutes(parts),
+    ...importRoutes(dependencies, actions, bodyBytesMax),
+    ...tokenRoutes(tokens, tokenUpkeep),
     auditRoute(audit),
     route("GET", "/api/settings", "operator", (exchange) =>
       exchange.json({ settings } satisfies SettingsJson),
     ),
-    ...backupRoutes(parts, actions),
+    ...backupRoutes(backupStore, gate, events, actions),
     ...console.routes(),
     // The public contract itself, under the console's own origin.
-    route("POST", "/plants", "plants:create", createPlant),
-    metricsRoute(parts),
+    route("POST", "/plants", "plants:create", dependencies.createPlant),
+    metricsRoute(dependencies),
   ];
 }

@@ -6,11 +6,12 @@ import { type Route, route } from "../http/route.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { Counters } from "../telemetry/counters.ts";
 import { isoTime } from "../text/time.ts";
-import type { OperatorParts } from "./operator-parts.ts";
+import type { OperatorDependencies } from "./operator-dependencies.ts";
 import type { CountsOverTimeJson, OverviewJson, RefusalCountJson } from "./responses.ts";
 
-type OverviewParts = Pick<
-  OperatorParts,
+/** What the figures are read from. */
+type OverviewSources = Pick<
+  OperatorDependencies,
   "archive" | "intake" | "engine" | "lastBackup" | "counters" | "events"
 >;
 
@@ -22,8 +23,8 @@ const recountShare = 20;
 // A count that takes longer is for the next refresh.
 const countWaitMs = 150;
 
-export function overviewRoute(parts: OverviewParts): Route {
-  const overview = new Overview(parts);
+export function overviewRoute(sources: OverviewSources): Route {
+  const overview = new Overview(sources);
   return route("GET", "/api/overview", "operator:read", async (exchange) =>
     exchange.json(await overview.read(Date.now())),
   );
@@ -31,20 +32,20 @@ export function overviewRoute(parts: OverviewParts): Route {
 
 /** What the console's first page shows. */
 export class Overview {
-  readonly #parts: OverviewParts;
+  readonly #sources: OverviewSources;
   readonly #minutes: RecentCounts;
   readonly #hours: RecentCounts;
   readonly #failing = new Set<string>();
   readonly #startedAt = new Date().toISOString();
 
-  constructor(parts: OverviewParts) {
-    this.#parts = parts;
-    this.#minutes = new RecentCounts(parts, minutes);
-    this.#hours = new RecentCounts(parts, hours);
+  constructor(sources: OverviewSources) {
+    this.#sources = sources;
+    this.#minutes = new RecentCounts(sources, minutes);
+    this.#hours = new RecentCounts(sources, hours);
   }
 
   async read(nowMs: number): Promise<OverviewJson> {
-    const { archive, intake, engine, lastBackup, counters } = this.#parts;
+    const { archive, intake, engine, lastBackup, counters } = this.#sources;
     const [total, ratePerSecond, diskUsage, lastBackupAt, ready, perMinute, perHour] = await Promise.all([
       this.#figure("total", archive.total().then(String)),
       this.#figure("ratePerSecond", recentRate(archive, nowMs)),
@@ -82,7 +83,7 @@ export class Overview {
       this.#failing.delete(name);
       return value;
     } catch (reason) {
-      if (!this.#failing.has(name)) this.#parts.events.figureFailed(name, reason);
+      if (!this.#failing.has(name)) this.#sources.events.figureFailed(name, reason);
       this.#failing.add(name);
       return undefined;
     }
@@ -90,7 +91,7 @@ export class Overview {
 }
 
 /** Null before the first backup; undefined if the database has its own. */
-async function timeOfLast(lastBackup: OverviewParts["lastBackup"]): Promise<string | null | undefined> {
+async function timeOfLast(lastBackup: OverviewSources["lastBackup"]): Promise<string | null | undefined> {
   return lastBackup && (isoTime((await lastBackup())?.atMs) ?? null);
 }
 
@@ -110,14 +111,14 @@ async function recentRate(archive: PlantArchive, nowMs: number): Promise<number>
 
 /** What happened in each of the last minutes or hours, counted in the background: nobody waits for a count of millions. */
 class RecentCounts {
-  readonly #parts: OverviewParts;
+  readonly #sources: OverviewSources;
   readonly #span: typeof minutes;
   #counted: { readonly fromMs: number; readonly creates: readonly number[] } | undefined;
   #counting: Promise<void> | undefined;
   #dueMs = Number.NEGATIVE_INFINITY;
 
-  constructor(parts: OverviewParts, span: typeof minutes) {
-    this.#parts = parts;
+  constructor(sources: OverviewSources, span: typeof minutes) {
+    this.#sources = sources;
     this.#span = span;
   }
 
@@ -127,7 +128,7 @@ class RecentCounts {
     if (this.#counting !== undefined) await Promise.race([this.#counting, sleep(countWaitMs)]);
     if (this.#counted === undefined) return undefined;
     const { fromMs, creates } = this.#counted;
-    const refusals = this.#parts.events.refusals.counts(fromMs, creates.length, this.#span.stepMs);
+    const refusals = this.#sources.events.refusals.counts(fromMs, creates.length, this.#span.stepMs);
     return { from: isoTime(fromMs), creates, refusals };
   }
 
@@ -137,7 +138,7 @@ class RecentCounts {
     // The current minute or hour is the last.
     const fromMs = (Math.floor(nowMs / stepMs) - steps + 1) * stepMs;
     try {
-      const creates = await this.#parts.archive.createdPerBucket(fromMs, steps, stepMs);
+      const creates = await this.#sources.archive.createdPerBucket(fromMs, steps, stepMs);
       this.#counted = { fromMs, creates };
     } catch {
       // The figures beside it come from the same store, and report that it cannot be read.

@@ -1,6 +1,7 @@
 import type { Origin } from "../access/audit.ts";
 import type { Caller } from "../access/gate.ts";
 import { isScope, type Scope, scopes } from "../access/scopes.ts";
+import type { TokenUpkeep } from "../access/token-upkeep.ts";
 import {
   createToken,
   durationExpected,
@@ -15,17 +16,14 @@ import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
 import { isoTime } from "../text/time.ts";
-import type { OperatorParts } from "./operator-parts.ts";
 import { orWrongParameter, readBody, readText, type Values, wrong } from "./parameters.ts";
 import type { MintedTokenJson, TokenJson, TokensJson } from "./responses.ts";
-
-type TokenParts = Pick<OperatorParts, "tokens" | "tokenUpkeep">;
 
 const overlapDefault = "1h";
 // A JWT expires within minutes or hours, too soon for the tokens that its holder creates.
 const byJwtLifetimeMsMax = 90 * 86_400_000;
 
-export function tokenRoutes({ tokens, tokenUpkeep }: TokenParts): readonly Route[] {
+export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): readonly Route[] {
   return [
     route("GET", "/api/tokens", "operator", async (exchange) => {
       const nowMs = Date.now();

@@ -1,4 +1,4 @@
-import { Listener, type ListenerParts, type ListenerSettings } from "../http/listener.ts";
+import { Listener, type ListenerDependencies, type ListenerSettings } from "../http/listener.ts";
 import { type Route, route } from "../http/route.ts";
 import type { CreatePlant } from "./create-plant.ts";
 import { docsPath, docsRoute } from "./docs-page.ts";
@@ -6,7 +6,7 @@ import contract from "./openapi.json" with { type: "json" };
 
 export function startPublicListener(
   createPlant: CreatePlant,
-  parts: ListenerParts,
+  dependencies: ListenerDependencies,
   settings: ListenerSettings,
 ): Listener {
   const basePath = settings.baseUrl?.pathname.replace(/\/+$/, "") ?? "";
@@ -19,7 +19,7 @@ export function startPublicListener(
   } as const;
   // Its address is known once it listens.
   const routes = publicRoutes(createPlant, () => listener.url);
-  const listener = new Listener(routes, parts, kind, settings);
+  const listener = new Listener(routes, dependencies, kind, settings);
   return listener;
 }
 
