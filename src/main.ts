@@ -1,7 +1,7 @@
 import { dlopen, FFIType } from "bun:ffi";
-import { readFileSync } from "node:fs";
+import { fstatSync, readFileSync } from "node:fs";
 import { cannotBe } from "./cli/local-files.ts";
-import { errorReport, runCommand } from "./cli/run.ts";
+import { errorReport, forStandardError, runCommand } from "./cli/run.ts";
 import { interruptedCode, type Terminal } from "./cli/terminal.ts";
 
 // glibc, musl, macOS, Windows.
@@ -40,6 +40,7 @@ const terminal: Terminal = {
   colourErr: stderr.isTTY === true && !env["NO_COLOR"],
   outIsTerminal: stdout.isTTY === true,
   errIsTerminal: stderr.isTTY === true,
+  errIsJournal: isJournal(2, env["JOURNAL_STREAM"]),
   get errColumns() {
     return stderr.columns || columnsStandard;
   },
@@ -52,7 +53,7 @@ const terminal: Terminal = {
 
 // An unexpected exception leaves an unknown state, so nothing is closed on the way out.
 process.on("uncaughtException", (error) => {
-  stderr.write(errorReport(error, "").text, () => end(1));
+  stderr.write(forStandardError(errorReport(error, "").text, terminal), () => end(1));
 });
 
 process.exitCode = await runCommand(process.argv.slice(2), terminal);
@@ -77,6 +78,21 @@ function end(code: number): never {
   callLibc("_exit", [FFIType.i32], code);
   process.kill(process.pid, "SIGKILL");
   throw new Error("the process is being killed");
+}
+
+/**
+ * Whether journald reads what is written to that descriptor. systemd sets JOURNAL_STREAM to the device and the inode of its stream;
+ * a shell hands the variable on to commands whose output goes elsewhere: systemd.exec(5).
+ */
+function isJournal(descriptor: number, journalStream: string | undefined): boolean {
+  if (journalStream === undefined) return false;
+  try {
+    const { dev, ino } = fstatSync(descriptor, { bigint: true });
+    return journalStream === `${dev}:${ino}`;
+  } catch {
+    // The descriptor is closed.
+    return false;
+  }
 }
 
 /**

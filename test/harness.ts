@@ -46,6 +46,7 @@ export async function startTestService(
     level: "debug",
     format: "json",
     colour: false,
+    forJournal: false,
     write: (line) => {
       logged.push(line);
       leaked.push(...findSecrets(line));

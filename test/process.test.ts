@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawn } from "node:child_process";
-import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { bareEnvironment, commandLine, start, watch } from "./command.ts";
 import { eventually, temporaryFolder } from "./harness.ts";
@@ -78,3 +78,53 @@ describe.skipIf(lacks("/dev/full", process.platform !== "linux"))(
     });
   },
 );
+
+describe("a command whose standard error may be journald's", () => {
+  /** Runs it with its standard error in a file, as the stream of a journal, and JOURNAL_STREAM as that function says. */
+  async function errOf(args: readonly string[], journalStream: (dev: bigint, ino: bigint) => string) {
+    using folder = temporaryFolder();
+    const path = join(folder.path, "stderr");
+    const file = openSync(path, "w");
+    const { dev, ino } = fstatSync(file, { bigint: true });
+    const environment = {
+      ...bareEnvironment,
+      JOURNAL_STREAM: journalStream(dev, ino),
+      PLANT_STORE_TYPO: "1",
+    };
+    const child = spawn(...commandLine(args), {
+      cwd: folder.path,
+      env: environment,
+      stdio: ["ignore", "ignore", file],
+    });
+    closeSync(file);
+    const { ended } = watch(child);
+    await eventually(() => child.exitCode !== null || readFileSync(path, "utf8").includes('"listening"'));
+    child.kill("SIGTERM");
+    await ended;
+    return readFileSync(path, "utf8");
+  }
+  const exact = (dev: bigint, ino: bigint) => `${dev}:${ino}`;
+
+  test("starts each line of its log with the priority", async () => {
+    const log = await errOf(["serve"], exact);
+    expect(log).toMatch(/^<4>\{.*"level":"warn".*PLANT_STORE_TYPO/m);
+    expect(log).toMatch(/^<6>\{.*"message":"listening"/m);
+    expect(log).not.toMatch(/^[^<]/m);
+  });
+
+  test("starts its error message with the priority of an error", async () => {
+    const message = await errOf(["list"], exact);
+    expect(message).toMatch(/^<3>plant-store: /);
+  });
+
+  test.each([
+    ["another inode", (dev: bigint, ino: bigint) => `${dev}:${ino + 1n}`],
+    ["another device", (dev: bigint, ino: bigint) => `${dev + 1n}:${ino}`],
+    ["spaces around it", (dev: bigint, ino: bigint) => ` ${dev}:${ino} `],
+    ["nothing", () => ""],
+  ])("writes no priority if JOURNAL_STREAM names %s", async (_, journalStream) => {
+    const log = await errOf(["serve"], journalStream);
+    expect(log).toContain('"level":"warn"');
+    expect(log).not.toContain("<");
+  });
+});

@@ -43,6 +43,7 @@ export async function runInProcess(
     colourErr: false,
     outIsTerminal: false,
     errIsTerminal: false,
+    errIsJournal: false,
     errColumns: 80,
     stopSignal,
     exitWithoutClosing: unused,

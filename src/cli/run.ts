@@ -8,6 +8,7 @@ import { OutcomeUnknown, StoreUnavailable } from "../plants/plant-store.ts";
 import { DatabaseMisuse, DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { DataFileProblem, LostWal } from "../storage/sqlite/data-file-problem.ts";
 import { messageOf } from "../system/errors.ts";
+import { withPriority } from "../telemetry/log.ts";
 import { parseArguments, passwordWarnings } from "./arguments.ts";
 import { audit } from "./audit.ts";
 import { backup } from "./backup.ts";
@@ -94,7 +95,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     return code;
   } catch (error) {
     const { text, code } = errorReport(error, named || (args[0] === "token" ? "token" : ""));
-    terminal.err(text);
+    terminal.err(forStandardError(text, terminal));
     return error instanceof OutcomeUnknown ? terminal.exitWithoutClosing(code) : code;
   }
 }
@@ -131,6 +132,11 @@ function tokenFileWarnings({ secrets }: Command, { environment }: Terminal): str
 
 function withoutNotes(terminal: Terminal): Terminal {
   return { ...terminal, errIsTerminal: false, note: () => {} };
+}
+
+/** A message that says why the command failed, with its priority if journald reads it. */
+export function forStandardError(message: string, { errIsJournal }: Pick<Terminal, "errIsJournal">): string {
+  return errIsJournal ? withPriority("error", message) : message;
 }
 
 /** Why the command failed, as a message for standard error, and its exit code. */

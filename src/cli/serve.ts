@@ -37,6 +37,7 @@ export const serve: Command = {
       level: config.logLevel,
       format,
       colour: terminal.colourErr,
+      forJournal: terminal.errIsJournal,
       write: lines.write,
     });
     for (const name of unknownVariables(terminal.environment))

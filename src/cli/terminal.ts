@@ -33,6 +33,8 @@ export interface Terminal {
   readonly colourErr: boolean;
   readonly outIsTerminal: boolean;
   readonly errIsTerminal: boolean;
+  /** Whether journald reads standard error. */
+  readonly errIsJournal: boolean;
   /** The current width of the terminal that `err` writes to. */
   readonly errColumns: number;
   /** Resolves with the first signal to stop, or with the reason if it was none. */

@@ -60,7 +60,7 @@ function start() {
   ];
   const gate = new Gate(presets, verifier as unknown as JwtVerifier);
   gate.update([]);
-  const log = createLog({ level: "error", format: "json", colour: false, write() {} });
+  const log = createLog({ level: "error", format: "json", colour: false, forJournal: false, write() {} });
   const events = createEvents(log, new Counters(), Date.now);
   const parts = { gate, events, intake: {} as Intake, readiness: {} as Readiness };
   const listener = new Listener(routes, parts, kind, settings);

@@ -20,19 +20,29 @@ export interface LogOptions {
   readonly level: Level | "off";
   readonly format: "pretty" | "json";
   readonly colour: boolean;
+  /** Whether journald reads the lines. */
+  readonly forJournal: boolean;
   readonly write: (line: string, level: Level) => void;
 }
 
 const colours: Record<Level, string> = { debug: "90", info: "32", warn: "33", error: "31" };
+// Of syslog, in the form that journald reads at the start of a line and removes: sd-daemon(3).
+const priorities: Record<Level, string> = { debug: "<7>", info: "<6>", warn: "<4>", error: "<3>" };
 
-export function createLog({ level, format, colour, write }: LogOptions): Log {
+export function createLog({ level, format, colour, forJournal, write }: LogOptions): Log {
   const lowest = level === "off" ? levels.length : levels.indexOf(level);
-  const line = format === "json" ? jsonLines() : (...entry: Entry) => prettyLine(colour, ...entry);
+  const formatLine = format === "json" ? jsonLines() : (...entry: Entry) => prettyLine(colour, ...entry);
+  const line = forJournal ? (...entry: Entry) => withPriority(entry[0], formatLine(...entry)) : formatLine;
   const at = (entryLevel: Level) =>
     levels.indexOf(entryLevel) < lowest
       ? () => {}
       : (message: string, fields: Fields = {}) => write(line(entryLevel, message, fields), entryLevel);
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+/** Each line with its priority, so that `journalctl -p err` finds it. */
+export function withPriority(level: Level, lines: string): string {
+  return lines.replaceAll(/^(?=.)/gm, priorities[level]);
 }
 
 type Entry = [level: Level, message: string, fields: Fields];

@@ -15,7 +15,7 @@ test("a histogram has cumulative buckets with inclusive bounds, and is the same 
 function start() {
   const lines: Record<string, unknown>[] = [];
   const write = (line: string) => void lines.push(JSON.parse(line));
-  const log = createLog({ level: "debug", format: "json", colour: false, write });
+  const log = createLog({ level: "debug", format: "json", colour: false, forJournal: false, write });
   const clock = { nowMs: 0 };
   const counters = new Counters();
   return { lines, clock, counters, events: createEvents(log, counters, () => clock.nowMs) };
@@ -65,7 +65,7 @@ for (const format of ["json", "pretty"] as const)
   test(`a ${format} line contains no control character but its line break`, () => {
     const lines: string[] = [];
     const write = (text: string) => void lines.push(text);
-    const log = createLog({ level: "info", format, colour: false, write });
+    const log = createLog({ level: "info", format, colour: false, forJournal: false, write });
     log.warn("refused", { "url.path": controls, "exception.message": "plain \u009b31m" });
     const [line = ""] = lines;
     expect(line).toMatch(/^\P{Cc}+\n$/u);
