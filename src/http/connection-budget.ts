@@ -1,4 +1,4 @@
-import { descriptorLimit } from "./descriptor-limit.ts";
+import { descriptorLimit } from "../system/descriptor-limit.ts";
 
 /** How many connections each listener may have open. */
 export interface ConnectionBudget {

@@ -1,9 +1,9 @@
 import { readdir } from "node:fs/promises";
 import packageFile from "../../package.json" with { type: "json" };
 import { type TokenStore, tokenState } from "../access/tokens.ts";
-import { descriptorLimit } from "../http/descriptor-limit.ts";
 import { catalogue, type ErrorKind, publicKinds } from "../http/error-catalogue.ts";
 import { type Route, route } from "../http/route.ts";
+import { descriptorLimit } from "../system/descriptor-limit.ts";
 import { type HistogramName, type Observed, requestOutcomes } from "../telemetry/counters.ts";
 import type { OperatorDependencies } from "./operator-dependencies.ts";
 

@@ -1,5 +1,7 @@
+import { tokenCharacter } from "../http/wire/fields.ts";
+
 const contentTypeCharactersMax = 256;
-const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
+const token = `${tokenCharacter}+`;
 const parameter = new RegExp(`[ \\t]*;[ \\t]*(?:(${token})=(?:(${token})|"((?:[^"\\\\]|\\\\.)*)"))?`, "y");
 const jsonType = /^[ \t]*application\/json/i;
 const utf8 = /^utf-?8$/i;

@@ -8,7 +8,9 @@ const bits = { host: 1, "content-length": 2, "transfer-encoding": 4, connection:
 // Two of these are never a list, but an attempt at request smuggling.
 const framingNames = ["host", "content-length", "transfer-encoding"] as const;
 const framingBits = framingNames.reduce((all, name) => all | bits[name], 0);
-const isTokenByte = tableOf(/[!#$%&'*+.^_`|~0-9A-Za-z-]/);
+/** A character of a token, such as a method or the name of a header (RFC 9110, 5.6.2), as part of a regular expression. */
+export const tokenCharacter = "[!#$%&'*+.^_`|~0-9A-Za-z-]";
+const isTokenByte = tableOf(new RegExp(tokenCharacter));
 // Spaces, tabs, visible characters and bytes above ASCII. No CR, LF or NUL: those are how requests are smuggled.
 const isValueByte = tableOf(/[\t\x20-\x7e\x80-\xff]/);
 

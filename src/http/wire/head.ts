@@ -1,5 +1,5 @@
 import { isIPv6 } from "node:net";
-import { type Fields, parseFields, WireFault } from "./fields.ts";
+import { type Fields, parseFields, tokenCharacter, WireFault } from "./fields.ts";
 
 /** What a request line says. */
 export interface RequestLine {
@@ -93,12 +93,15 @@ export class ExpectationFailed extends WireFault {
   }
 }
 
-// The target is a path, an absolute address, or the asterisk of OPTIONS.
-const requestLine =
-  /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) (\/[\x21-\x7e]*|[hH][tT][tT][pP][sS]?:\/\/[\x21\x22\x24-\x2e\x30-\x3e\x40-\x7e][\x21-\x7e]*|\*) HTTP\/1\.([01])$/;
+const pathTarget = String.raw`/[\x21-\x7e]*`;
+const absoluteTarget = String.raw`[hH][tT][tT][pP][sS]?://[\x21\x22\x24-\x2e\x30-\x3e\x40-\x7e][\x21-\x7e]*`;
+// The asterisk is the target of OPTIONS.
+const requestLine = new RegExp(
+  String.raw`^(${tokenCharacter}+) (${pathTarget}|${absoluteTarget}|\*) HTTP/1\.([01])$`,
+);
 // A name or an IPv4 address, or an IPv6 address in brackets, and a port (RFC 3986, 3.2.2).
 const hostShape = /^(?:\[([0-9A-Fa-f:.]+)\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)(?::\d*)?$/;
-const absoluteTarget = /^https?:\/\/([^/?#]*)/i;
+const hostOfTarget = /^https?:\/\/([^/?#]*)/i;
 const closeOption = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 // Elements of a list may be empty (RFC 9110, 5.6.1), and the same expectation twice is one.
 const emptyList = /^[ \t,]*$/;
@@ -213,7 +216,7 @@ function parseRequestLine(text: string): RequestLine | WireFault {
   const match = requestLine.exec(line);
   if (match === null) return new WireFault("the request line is not METHOD TARGET HTTP/1.1");
   const [, method = "", target = "", minor] = match;
-  const absolute = target.startsWith("/") ? null : absoluteTarget.exec(target);
+  const absolute = target.startsWith("/") ? null : hostOfTarget.exec(target);
   const origin = absolute === null ? target : target.slice(absolute[0].length) || "/";
   const mark = origin.indexOf("?");
   return {
