@@ -2,8 +2,9 @@ import type { Store } from "../store.ts";
 import { ConnectionPool } from "./connection-pool.ts";
 import type { TableChanges } from "./migrate.ts";
 import { PostgresArchive } from "./postgres-archive.ts";
+import { PostgresAudit } from "./postgres-audit.ts";
 import { PostgresPlants } from "./postgres-plants.ts";
-import { PostgresAudit, PostgresTokens } from "./postgres-tokens.ts";
+import { PostgresTokens } from "./postgres-tokens.ts";
 import { prepare } from "./prepare.ts";
 import { type PostgresOptions, Server } from "./server.ts";
 

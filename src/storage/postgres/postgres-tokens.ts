@@ -1,98 +1,83 @@
-import { randomBytes } from "node:crypto";
-import type { AuditEntry, AuditPage, AuditTrail } from "../../access/audit.ts";
+import type { AuditEntry } from "../../access/audit.ts";
 import type { Token, TokenStore, TokenUse } from "../../access/tokens.ts";
-import { CursorProblem } from "../../plants/plant-archive.ts";
-import {
-  auditColumns,
-  auditPage,
-  auditValues,
-  entriesPerRemoval,
-  notLiveProblem,
-  removeOldest,
-  tokenColumns,
-  tokenFrom,
-  tokenValues,
-} from "../access-rows.ts";
+import { notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../access-rows.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
-import { placeholders } from "./session.ts";
+import { entryValues, type PostgresAudit } from "./postgres-audit.ts";
 
-const idShape = /^[0-9a-f]{32}$/;
-const afterEveryId = "g";
-
-const selectPage = {
-  name: "audit-page",
-  text: `SELECT id, ${auditColumns} FROM audit_trail WHERE id < $1 ORDER BY id DESC LIMIT $2`,
-};
-const insertOne = { text: `WITH ${insertEntry(1)} SELECT 1` };
-
-const selectAll = {
+const selectTokens = {
   name: "tokens",
   text: `SELECT ${tokenColumns} FROM tokens ORDER BY created_at_ms, digest`,
 };
+const selectToken = { text: "SELECT 1 FROM tokens WHERE digest = $1" };
 // Sums change with every token that is created, changed or deleted, by any process. The table is small, so this is cheap.
-const summary = {
+const selectSums = {
   name: "tokens-summary",
   text: "SELECT count(*), sum(created_at_ms), sum(expires_at_ms), sum(revoked_at_ms) FROM tokens",
 };
-// `least` ignores NULL. What another node has ended since the tokens were read stays ended.
-const set = (
-  from = "",
-) => `UPDATE tokens SET expires_at_ms = least(tokens.expires_at_ms, ended.expires_at_ms),
-         revoked_at_ms = coalesce(tokens.revoked_at_ms, ended.revoked_at_ms)
-    FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS ended (digest, expires_at_ms, revoked_at_ms) ${from}
-   WHERE tokens.digest = ended.digest`;
-const tokenTypes = ["text", "text", "text", "text", "bigint", "bigint", "bigint", "text", "bigint"];
-// Each is one statement, so that it is one transaction. A retry finds the token that the first attempt stored.
-// FOR UPDATE waits for a node that is changing one of them, then sees what it stored.
-const addOne = `WITH live AS (
-    SELECT digest FROM tokens WHERE digest = ANY ($1::text[]) AND revoked_at_ms IS NULL
-       AND (expires_at_ms IS NULL OR expires_at_ms > $8::bigint) FOR UPDATE),
-  allowed AS (SELECT 1 WHERE (SELECT count(*) FROM live) = cardinality($1::text[])),
-  changed AS (${set(", allowed")}), ${insertEntry(13, "FROM allowed")}
-  INSERT INTO tokens (${tokenColumns}) SELECT ${placeholders(tokenTypes, 4)} FROM allowed ON CONFLICT (digest) DO NOTHING RETURNING 1`;
-const findOne = "SELECT 1 FROM tokens WHERE digest = $1";
-const changeSome = `WITH changed AS (${set()}), ${insertEntry(4)} SELECT 1`;
-// Two nodes may both find no token. The row that both insert makes the second wait, and then insert nothing; it is removed
-// like the row of a stopped node.
-const addFirstOne = `WITH claimed AS (
-    INSERT INTO plant_store_nodes (node, seen_at_ms)
-    SELECT 'first-token', $1::bigint WHERE NOT EXISTS (SELECT 1 FROM tokens)
-    ON CONFLICT (node) DO NOTHING RETURNING node), ${insertEntry(11, "FROM claimed")}
-  INSERT INTO tokens (${tokenColumns}) SELECT ${placeholders(tokenTypes, 2)} FROM claimed`;
-const setUses = `UPDATE tokens SET last_used_at_ms = used.at_ms
-    FROM unnest($1::text[], $2::bigint[]) AS used (digest, at_ms)
-   WHERE tokens.digest = used.digest AND coalesce(tokens.last_used_at_ms, 0) < used.at_ms`;
 
-/** The audit trail in PostgreSQL, one for all nodes. */
-export class PostgresAudit implements AuditTrail {
-  readonly #pool: ConnectionPool;
-  #inserted = 0;
+// Each change is one statement with its entry in the audit trail, so that it is one transaction. A retry finds the token and the
+// entry that the first attempt stored.
 
-  constructor(pool: ConnectionPool) {
-    this.#pool = pool;
-  }
-
-  async record(entry: AuditEntry): Promise<void> {
-    await this.#pool.query(insertOne, entryValues(entry));
-    await this.trim();
-  }
-
-  /**
-   * Called after each entry. A statement of its own, since some engines let one change a table only once; if it fails, a later
-   * one removes more.
-   */
-  async trim(): Promise<void> {
-    if (this.#inserted++ % entriesPerRemoval !== 0) return;
-    for (const text of removeOldest("id")) await this.#pool.query({ text }).catch(() => {});
-  }
-
-  async page(limit: number, cursor: string | undefined): Promise<AuditPage> {
-    if (cursor !== undefined && !idShape.test(cursor))
-      throw new CursorProblem("The cursor is not from a page of this audit trail.");
-    const values = [cursor ?? afterEveryId, limit + 1];
-    return auditPage(await this.#pool.query(selectPage, values), limit);
-  }
-}
+// $1 to $3 are the tokens that end, $4 to $12 the new token, $13 to $19 the entry. FOR UPDATE waits for a node that is changing one of
+// the tokens, then sees what it stored. What another node has ended since the tokens were read stays ended: `least` ignores NULL.
+const addToken = {
+  text: `
+    WITH live AS (
+      SELECT digest FROM tokens
+       WHERE digest = ANY ($1::text[]) AND revoked_at_ms IS NULL
+         AND (expires_at_ms IS NULL OR expires_at_ms > $8::bigint)
+         FOR UPDATE),
+    allowed AS (
+      SELECT 1 WHERE (SELECT count(*) FROM live) = cardinality($1::text[])),
+    changed AS (
+      UPDATE tokens
+         SET expires_at_ms = least(tokens.expires_at_ms, ended.expires_at_ms),
+             revoked_at_ms = coalesce(tokens.revoked_at_ms, ended.revoked_at_ms)
+        FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS ended (digest, expires_at_ms, revoked_at_ms), allowed
+       WHERE tokens.digest = ended.digest),
+    entry AS (
+      INSERT INTO audit_trail (id, at_ms, actor, action, subject, address, detail)
+      SELECT $13::text, $14::bigint, $15::text, $16::text, $17::text, $18::text, $19::text FROM allowed
+      ON CONFLICT (id) DO NOTHING)
+    INSERT INTO tokens (id, name, digest, scopes, created_at_ms, expires_at_ms, revoked_at_ms, created_by, last_used_at_ms)
+    SELECT $4::text, $5::text, $6::text, $7::text, $8::bigint, $9::bigint, $10::bigint, $11::text, $12::bigint FROM allowed
+    ON CONFLICT (digest) DO NOTHING
+    RETURNING 1`,
+};
+// $1 to $3 are the tokens that end, $4 to $10 the entry.
+const changeTokens = {
+  text: `
+    WITH changed AS (
+      UPDATE tokens
+         SET expires_at_ms = least(tokens.expires_at_ms, ended.expires_at_ms),
+             revoked_at_ms = coalesce(tokens.revoked_at_ms, ended.revoked_at_ms)
+        FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS ended (digest, expires_at_ms, revoked_at_ms)
+       WHERE tokens.digest = ended.digest)
+    INSERT INTO audit_trail (id, at_ms, actor, action, subject, address, detail)
+    VALUES ($4::text, $5::bigint, $6::text, $7::text, $8::text, $9::text, $10::text)
+    ON CONFLICT (id) DO NOTHING`,
+};
+// $1 is the time, $2 to $10 the token, $11 to $17 the entry. Two nodes may both find no token. The row that both insert makes the
+// second wait, and then insert nothing; it is removed like the row of a stopped node.
+const addFirstToken = {
+  text: `
+    WITH claimed AS (
+      INSERT INTO plant_store_nodes (node, seen_at_ms)
+      SELECT 'first-token', $1::bigint WHERE NOT EXISTS (SELECT 1 FROM tokens)
+      ON CONFLICT (node) DO NOTHING
+      RETURNING node),
+    entry AS (
+      INSERT INTO audit_trail (id, at_ms, actor, action, subject, address, detail)
+      SELECT $11::text, $12::bigint, $13::text, $14::text, $15::text, $16::text, $17::text FROM claimed
+      ON CONFLICT (id) DO NOTHING)
+    INSERT INTO tokens (id, name, digest, scopes, created_at_ms, expires_at_ms, revoked_at_ms, created_by, last_used_at_ms)
+    SELECT $2::text, $3::text, $4::text, $5::text, $6::bigint, $7::bigint, $8::bigint, $9::text, $10::bigint FROM claimed`,
+};
+const updateLastUses = {
+  text: `UPDATE tokens SET last_used_at_ms = used.at_ms
+           FROM unnest($1::text[], $2::bigint[]) AS used (digest, at_ms)
+          WHERE tokens.digest = used.digest AND coalesce(tokens.last_used_at_ms, 0) < used.at_ms`,
+};
 
 /** Tokens in PostgreSQL, the same for every node. */
 export class PostgresTokens implements TokenStore {
@@ -105,67 +90,47 @@ export class PostgresTokens implements TokenStore {
   }
 
   async all(): Promise<Token[]> {
-    return (await this.#pool.query(selectAll)).map(tokenFrom);
+    return (await this.#pool.query(selectTokens)).map(tokenFrom);
   }
 
   async add(token: Token, entry: AuditEntry, changed: readonly Token[] = []): Promise<void> {
     const values = [...endings(changed), ...tokenValues(token), ...entryValues(entry)];
-    const added = await this.#pool.query({ text: addOne }, values);
-    if (added.length === 0 && (await this.#pool.query({ text: findOne }, [token.digest])).length === 0)
-      throw notLiveProblem(token);
+    const added = await this.#pool.query(addToken, values);
+    // Nothing was added if this is a retry, or if one of the others is no longer live.
+    if (added.length === 0 && !(await this.#has(token))) throw notLiveProblem(token);
     await this.#audit.trim();
   }
 
   async addFirst(token: Token, entry: AuditEntry): Promise<void> {
-    await this.#pool.query({ text: addFirstOne }, [
-      token.createdAtMs,
-      ...tokenValues(token),
-      ...entryValues(entry),
-    ]);
+    const values = [token.createdAtMs, ...tokenValues(token), ...entryValues(entry)];
+    await this.#pool.query(addFirstToken, values);
   }
 
   async change(tokens: readonly Token[], entry: AuditEntry): Promise<void> {
-    await this.#pool.query({ text: changeSome }, [...endings(tokens), ...entryValues(entry)]);
+    await this.#pool.query(changeTokens, [...endings(tokens), ...entryValues(entry)]);
     await this.#audit.trim();
   }
 
   async recordUses(uses: readonly TokenUse[]): Promise<void> {
-    const [digests, times] = [uses.map(({ digest }) => digest), uses.map(({ atMs }) => atMs)];
-    await this.#pool.query({ text: setUses }, [digests, times]);
+    const digests = uses.map(({ digest }) => digest);
+    const times = uses.map(({ atMs }) => atMs);
+    await this.#pool.query(updateLastUses, [digests, times]);
   }
 
   async version(): Promise<string> {
-    return JSON.stringify(await this.#pool.query(summary));
+    return JSON.stringify(await this.#pool.query(selectSums));
+  }
+
+  async #has({ digest }: Token): Promise<boolean> {
+    return (await this.#pool.query(selectToken, [digest])).length > 0;
   }
 }
 
+/** Of each token its digest, when it expires and when it was revoked, as three arrays. */
 function endings(tokens: readonly Token[]): unknown[] {
   return [
     tokens.map(({ digest }) => digest),
     tokens.map(({ expiresAtMs }) => expiresAtMs ?? null),
     tokens.map(({ revokedAtMs }) => revokedAtMs ?? null),
   ];
-}
-
-/** The values of `insertEntry`. */
-function entryValues(entry: AuditEntry): unknown[] {
-  return [idOf(entry.atMs), ...auditValues(entry)];
-}
-
-/**
- * The common table expression of a statement that also inserts an entry: one statement is one transaction. A retry finds the id
- * that the first attempt stored. `from` adds the entry only where it has a row; `first` is the number of the first value.
- */
-function insertEntry(first: number, from = ""): string {
-  const types = ["text", "bigint", "text", "text", "text", "text", "text"];
-  return `entry AS (
-      INSERT INTO audit_trail (id, ${auditColumns})
-      SELECT ${placeholders(types, first)} ${from} ON CONFLICT (id) DO NOTHING)`;
-}
-
-// Without a sequence, which distributed engines do not order. The time since the process started orders entries of the same
-// millisecond, and random bits tell nodes apart.
-function idOf(atMs: number): string {
-  const hex = (value: number, digits: number) => Math.floor(value).toString(16).padStart(digits, "0");
-  return hex(atMs, 12) + hex(performance.now() * 1000, 12) + randomBytes(4).toString("hex");
 }

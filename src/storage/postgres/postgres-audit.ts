@@ -1,0 +1,64 @@
+import { randomBytes } from "node:crypto";
+import type { AuditEntry, AuditPage, AuditTrail } from "../../access/audit.ts";
+import { CursorProblem } from "../../plants/plant-archive.ts";
+import { auditColumns, auditPage, auditValues, entriesPerRemoval, removeOldest } from "../access-rows.ts";
+import type { ConnectionPool } from "./connection-pool.ts";
+
+const idShape = /^[0-9a-f]{32}$/;
+const afterEveryId = "g";
+
+const selectPage = {
+  name: "audit-page",
+  text: `SELECT id, ${auditColumns} FROM audit_trail WHERE id < $1 ORDER BY id DESC LIMIT $2`,
+};
+// A retry finds the id that the first attempt stored.
+const insertEntry = {
+  text: `INSERT INTO audit_trail (id, at_ms, actor, action, subject, address, detail)
+         VALUES ($1::text, $2::bigint, $3::text, $4::text, $5::text, $6::text, $7::text)
+         ON CONFLICT (id) DO NOTHING`,
+};
+
+/** The audit trail in PostgreSQL, one for all nodes. */
+export class PostgresAudit implements AuditTrail {
+  readonly #pool: ConnectionPool;
+  #inserted = 0;
+
+  constructor(pool: ConnectionPool) {
+    this.#pool = pool;
+  }
+
+  async record(entry: AuditEntry): Promise<void> {
+    await this.#pool.query(insertEntry, entryValues(entry));
+    await this.trim();
+  }
+
+  /**
+   * Removes the oldest entries now and then; to be called after each entry. It is a statement of its own, since some engines let one
+   * change a table only once. If it fails, a later one removes more.
+   */
+  async trim(): Promise<void> {
+    const isDue = this.#inserted % entriesPerRemoval === 0;
+    this.#inserted++;
+    if (!isDue) return;
+    for (const text of removeOldest("id")) await this.#pool.query({ text }).catch(() => {});
+  }
+
+  async page(limit: number, cursor: string | undefined): Promise<AuditPage> {
+    if (cursor !== undefined && !idShape.test(cursor))
+      throw new CursorProblem("The cursor is not from a page of this audit trail.");
+    const values = [cursor ?? afterEveryId, limit + 1];
+    return auditPage(await this.#pool.query(selectPage, values), limit);
+  }
+}
+
+/** The values of a new entry: id, at_ms, actor, action, subject, address and detail. */
+export function entryValues(entry: AuditEntry): unknown[] {
+  return [newEntryId(entry.atMs), ...auditValues(entry)];
+}
+
+// Not from a sequence, which distributed engines do not order. The time since the process started orders entries of the same
+// millisecond, and random bits tell nodes apart.
+function newEntryId(atMs: number): string {
+  const hex = (value: number, digits: number) => Math.floor(value).toString(16).padStart(digits, "0");
+  return hex(atMs, 12) + hex(performance.now() * 1000, 12) + randomBytes(4).toString("hex");
+}
