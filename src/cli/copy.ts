@@ -33,7 +33,8 @@ export const copy: Command = {
   },
   settings: ["allowUnsafeDatabase"],
   async run(args, terminal) {
-    const [from, to] = [args.value("from"), args.value("to")];
+    const from = args.value("from");
+    const to = args.value("to");
     if (from === undefined || to === undefined) throw wrongUsage(copy);
     if (from === to || isSameFile(from, to)) throw new UsageError("--from and --to are the same");
     const sources = args.sources;

@@ -3,7 +3,7 @@ import { type Config, readConfig, readSecret } from "../config/read-config.ts";
 import { ConfigProblem, parseBaseUrl, parseChoice, parseCount } from "../config/values.ts";
 import { describeSource } from "../files/detect-source.ts";
 import { BrokenFile } from "../files/input-row.ts";
-import { detectFormat, fileFormats, readRows, rowReaderFor } from "../files/read-rows.ts";
+import { detectFormat, type FileFormat, fileFormats, readRows, rowReaderFor } from "../files/read-rows.ts";
 import { publicUrl } from "../http/listen-address.ts";
 import { isSameFile } from "../storage/sqlite/durable-files.ts";
 import { messageOf } from "../system/errors.ts";
@@ -13,7 +13,7 @@ import { openInput } from "./import-input.ts";
 import { RefusedFile, reportText, Tally } from "./import-report.ts";
 import { checkRow, createRows, type RowOutcome, sendTo, type Target } from "./import-rows.ts";
 import { FileProblem } from "./local-files.ts";
-import { interruptedCode, printJson, showProgress, UsageError } from "./terminal.ts";
+import { interruptedCode, printJson, showProgress, type Terminal, UsageError } from "./terminal.ts";
 
 // These take at least 15 seconds, even if jitter halves each delay and each attempt fails immediately.
 const attemptsDefault = 12;
@@ -46,63 +46,95 @@ export const importPlants: Command = {
   secrets: { accessToken: "a token with the scope plants:create (not needed for --dry-run)" },
 
   async run(args, terminal) {
-    const file = args.positional;
-    const chosenFormat = parseFlag(args, "format", (text) => parseChoice(text, fileFormats));
-    const config = readConfig(args.sources);
-    const target = args.has("dry-run") ? undefined : readTarget(args, config);
-    const refusedPath = args.value("refused");
-    if (refusedPath !== undefined && isSameFile(refusedPath, file === "-" ? "/dev/stdin" : file))
-      throw new UsageError("--refused must not name the file that is imported");
-
+    const options = readOptions(args);
+    const isDryRun = options.target === undefined;
     const stopping = new AbortController();
-    const stop = stopping.signal;
     void terminal.stopSignal().then((signal) => stopping.abort(signal));
-    using input = await openInput(file, terminal, stop);
-    const format = chosenFormat ?? detectFormat(file, input.opening);
-    const reader = rowReaderFor(format, config.bodyBytesMax);
-    using refusedFile = refusedPath === undefined ? undefined : new RefusedFile(refusedPath, format, reader);
-    const create = target === undefined ? checkRow : sendTo(target, stop);
-    const outcomes = createRows(readRows(input.chunks, reader), create, stop);
-    const tally = new Tally();
-    using progress = showProgress(terminal, () => {
-      const share = input.share();
-      return `${share === undefined ? "" : `${Math.floor(share * 100)}%  `}${tally.progress()}`;
-    });
-    const error = await addAll(outcomes, tally, refusedFile);
-    progress[Symbol.dispose]();
-    const interrupted = stop.aborted;
-    // The requests in flight after a failure.
-    stopping.abort();
-    const dryRun = target === undefined;
-    const ending = interrupted ? `Interrupted after line ${tally.lastLine}.` : describeFailure(error);
-    const again = interrupted || isPassing(error) ? "Run this again" : "Fix that and run this again";
-    const failure = ending && !dryRun ? `${ending} ${again}; it resumes.` : ending;
+    const ended = await importFile(options, terminal, stopping);
+
+    const { source, tally, isInterrupted } = ended;
+    const failure = failureText(ended, isDryRun);
     const succeeded = failure === undefined && tally.refused === 0;
-    const source = describeSource(format, input.gzip, reader.separator);
-    terminal.note(`Read ${file === "-" ? "standard input" : file} as ${source}.\n`);
-    (succeeded ? terminal.note : terminal.err)(reportText(tally, { failure, refusedPath, dryRun }));
-    const { created, replayed, refused, valid, seconds, listed: refusals } = tally;
-    if (args.has("json"))
-      printJson(terminal, { source, created, replayed, refused, valid, failure, refusals, seconds });
-    if (interrupted) return interruptedCode(stop.reason);
+    const input = options.file === "-" ? "standard input" : options.file;
+    terminal.note(`Read ${input} as ${source}.\n`);
+    const print = succeeded ? terminal.note : terminal.err;
+    print(reportText(tally, { failure, refusedPath: options.refusedPath, dryRun: isDryRun }));
+    if (args.has("json")) printJson(terminal, presentReport(source, tally, failure));
+    if (isInterrupted) return interruptedCode(stopping.signal.reason);
     return succeeded ? 0 : 1;
   },
 };
 
+interface ImportOptions {
+  /** The path of a file, or `-` for standard input. */
+  readonly file: string;
+  /** Undefined if it is to be detected. */
+  readonly format: FileFormat | undefined;
+  readonly rowBytesMax: number;
+  /** Undefined in a dry run, which sends nothing. */
+  readonly target: Target | undefined;
+  readonly refusedPath: string | undefined;
+}
+
+function readOptions(args: Arguments): ImportOptions {
+  const file = args.positional;
+  const format = parseFlag(args, "format", (text) => parseChoice(text, fileFormats));
+  const config = readConfig(args.sources);
+  const target = args.has("dry-run") ? undefined : readTarget(args, config);
+  const refusedPath = args.value("refused");
+  if (refusedPath !== undefined && isSameFile(refusedPath, file === "-" ? "/dev/stdin" : file))
+    throw new UsageError("--refused must not name the file that is imported");
+  return { file, format, rowBytesMax: config.bodyBytesMax, target, refusedPath };
+}
+
 function readTarget(args: Arguments, { baseUrl, listen, tls }: Config): Target {
   const token = readSecret("accessToken", args.sources);
-  if (token === undefined) {
+  if (token === undefined)
     throw new ConfigProblem(
       "Set PLANT_STORE_ACCESS_TOKEN. To create a token: plant-store token create --name NAME",
     );
-  }
-  return {
-    url:
-      parseFlag(args, "url", parseBaseUrl)?.href ??
-      publicUrl(baseUrl, { ...listen, secure: tls !== undefined }),
-    token,
-    attemptsMax: parseFlag(args, "attempts", (text) => parseCount(text, 1, attemptsLimit)) ?? attemptsDefault,
-  };
+  const configuredUrl = publicUrl(baseUrl, { ...listen, secure: tls !== undefined });
+  const url = parseFlag(args, "url", parseBaseUrl)?.href ?? configuredUrl;
+  const attemptsMax = parseFlag(args, "attempts", (text) => parseCount(text, 1, attemptsLimit));
+  return { url, token, attemptsMax: attemptsMax ?? attemptsDefault };
+}
+
+/** How an import ended. */
+interface Ended {
+  /** What the input was read as, for people. */
+  readonly source: string;
+  readonly tally: Tally;
+  /** What ended it early; undefined if every row has its outcome. */
+  readonly error: unknown;
+  readonly isInterrupted: boolean;
+}
+
+/** Sends the rows of the file, or only checks them, until its end, a failure or a stop. */
+async function importFile(
+  { file, format: chosenFormat, rowBytesMax, target, refusedPath }: ImportOptions,
+  terminal: Terminal,
+  stopping: AbortController,
+): Promise<Ended> {
+  const stop = stopping.signal;
+  using input = await openInput(file, terminal, stop);
+  const format = chosenFormat ?? detectFormat(file, input.opening);
+  const reader = rowReaderFor(format, rowBytesMax);
+  using refusedFile = refusedPath === undefined ? undefined : new RefusedFile(refusedPath, format, reader);
+  const tally = new Tally();
+  using _progress = showProgress(terminal, () => progressText(input.share(), tally));
+
+  const create = target === undefined ? checkRow : sendTo(target, stop);
+  const outcomes = createRows(readRows(input.chunks, reader), create, stop);
+  const error = await addAll(outcomes, tally, refusedFile);
+  const isInterrupted = stop.aborted;
+  // After a failure, nobody waits for the requests in flight.
+  stopping.abort();
+  return { source: describeSource(format, input.gzip, reader.separator), tally, error, isInterrupted };
+}
+
+function progressText(share: number | undefined, tally: Tally): string {
+  const percent = share === undefined ? "" : `${Math.floor(share * 100)}%  `;
+  return percent + tally.progress();
 }
 
 /** Counts the outcomes and saves the refused rows, up to a failure, which it returns. */
@@ -126,6 +158,14 @@ async function addAll(
   }
 }
 
+/** Why not every row has its outcome, and what to do; undefined if every row has. */
+function failureText({ tally, error, isInterrupted }: Ended, isDryRun: boolean): string | undefined {
+  const ending = isInterrupted ? `Interrupted after line ${tally.lastLine}.` : describeFailure(error);
+  if (ending === undefined || isDryRun) return ending;
+  const again = isInterrupted || isPassing(error) ? "Run this again" : "Fix that and run this again";
+  return `${ending} ${again}; it resumes.`;
+}
+
 function describeFailure(error: unknown): string | undefined {
   if (error === undefined) return undefined;
   if (error instanceof ServiceRefused) {
@@ -142,4 +182,10 @@ function describeFailure(error: unknown): string | undefined {
 function isPassing(error: unknown): boolean {
   const status = error instanceof ServiceRefused ? error.status : undefined;
   return error instanceof ServiceUnreachable || status === 429 || (status !== undefined && status >= 500);
+}
+
+/** The report as --json prints it. */
+function presentReport(source: string, tally: Tally, failure: string | undefined) {
+  const { created, replayed, refused, valid, seconds, listed: refusals } = tally;
+  return { source, created, replayed, refused, valid, failure, refusals, seconds };
 }
