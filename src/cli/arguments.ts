@@ -14,23 +14,19 @@ export function parseArguments(
 ): Arguments {
   const given = new Map<string, string[]>();
   const positionals: string[] = [];
-  const known = flagsOf(command);
   const rest = [...args];
   for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
-    if (arg === "--") positionals.push(...rest.splice(0));
-    else if (notFlag.test(arg)) positionals.push(arg);
-    else {
-      const [, flag = "", name = "", attached] = /^(--?([^=]*))(?:=(.*))?$/s.exec(arg) ?? [];
-      if (!flag.startsWith("--") || !known.has(name)) throw unknownFlag(flag, command.secrets);
-      const needsValue = known.get(name)?.placeholder !== undefined;
-      if (!needsValue && attached !== undefined) throw new UsageError(`${flag} takes no value`);
-      if (needsValue && attached === undefined && !notFlag.test(rest[0] ?? "--"))
-        throw new UsageError(`${flag} needs a value`);
-      const text = attached ?? (needsValue ? rest.shift() : undefined) ?? "";
+    if (arg === "--") {
+      positionals.push(...rest.splice(0));
+    } else if (notFlag.test(arg)) {
+      positionals.push(arg);
+    } else {
+      const { name, text } = takeFlag(arg, rest, command);
       given.set(name, [...(given.get(name) ?? []), text]);
     }
   }
-  const [positional = "", unexpected = ""] = command.positional ? positionals : ["", ...positionals];
+  const positional = command.positional ? (positionals.shift() ?? "") : "";
+  const [unexpected = ""] = positionals;
   if (unexpected !== "") throw new UsageError(`unexpected argument "${unexpected}"`);
   if (command.positional && positional === "") throw wrongUsage(command);
   const value = (flag: string) => given.get(flag)?.at(-1);
@@ -42,6 +38,25 @@ export function parseArguments(
     values: (flag) => given.get(flag) ?? [],
     has: (flag) => given.has(flag),
   };
+}
+
+/** The name and the value of a flag. Unless `=` attaches the value, it is taken from the rest of the arguments. */
+function takeFlag(
+  arg: string,
+  rest: string[],
+  command: Command,
+): { readonly name: string; readonly text: string } {
+  const [, flag = "", name = "", attached] = /^(--?([^=]*))(?:=(.*))?$/s.exec(arg) ?? [];
+  const known = flagsOf(command).get(name);
+  if (!flag.startsWith("--") || known === undefined) throw unknownFlag(flag, command.secrets);
+  if (known.placeholder === undefined) {
+    if (attached !== undefined) throw new UsageError(`${flag} takes no value`);
+    return { name, text: "" };
+  }
+  if (attached !== undefined) return { name, text: attached };
+  const next = rest.shift();
+  if (next === undefined || !notFlag.test(next)) throw new UsageError(`${flag} needs a value`);
+  return { name, text: next };
 }
 
 /** A warning for each flag that contains a database password. */

@@ -80,8 +80,8 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
       await terminal.outFlushed();
       return exitCodes.success;
     }
-    const [name, command] =
-      findCommand(versionFlags.includes(args[0] ?? "") ? ["version"] : args) ?? unknownCommand(args);
+    const words = versionFlags.includes(args[0] ?? "") ? ["version"] : args;
+    const [name, command] = findCommand(words) ?? unknownCommand(args);
     named = name;
     const rest = args.slice(name.split(" ").length);
     const parsed = parseArguments(rest, command, terminal);
