@@ -27,10 +27,9 @@ function opened() {
     dataBytes: 0,
     intact: true,
     check: () => files.intact,
-    reportOverwritten: (file: string): false => {
+    reportOverwritten: (file: string): void => {
       overwritten.push(file);
       checkpointer.halt();
-      return false;
     },
   };
   const failed: string[] = [];

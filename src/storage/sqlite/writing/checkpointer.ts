@@ -3,14 +3,14 @@ import { fstatSync } from "node:fs";
 import { OutcomeUnknown } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";
 import { isFullOrBusy, sqliteCodeOf } from "../connect.ts";
-import { Thread } from "../thread.ts";
+import { Thread, type ThreadLost } from "../thread.ts";
 import type { OpenFiles, Overwritten } from "./checkpoint-check.ts";
 import type { DataFileWatch } from "./data-file-watch.ts";
 
 export interface CheckpointSetting {
   readonly path: string;
   readonly files: OpenFiles;
-  /** Of the data file, so that the thread opens the same one. */
+  /** The inode of the data file, by which the thread finds out whether it has opened the same one. */
   readonly inode: bigint;
 }
 export interface CheckpointCalls {
@@ -19,7 +19,7 @@ export interface CheckpointCalls {
 }
 export interface Checkpointed {
   readonly overwritten?: Overwritten;
-  /** What the fsync of the data file took. */
+  /** How long the fsync of the data file took. */
   readonly syncMs: number;
 }
 
@@ -54,7 +54,9 @@ export class Checkpointer {
   readonly #thread: Thread<CheckpointCalls>;
   #lastFrames = 0;
   #checkpointAtFrames: number;
-  #stopped = false;
+  /** No checkpoint starts any more, and none is reported. */
+  #halted = false;
+  /** The store is being closed: the checkpoint in progress ends after this round, and its failure still counts. */
   #stopping = false;
   #running: Promise<void> | undefined;
 
@@ -80,15 +82,14 @@ export class Checkpointer {
     // Started with the store: later, another file could be at the path.
     this.#thread = new Thread("storage/sqlite/writing/checkpoint-thread", {
       setting,
-      // It may be lost with the files, which is worse.
-      onLost: (reason) => void (!this.#stopped && watch.check() && this.#fail(reason)),
+      onLost: (reason) => this.#threadLost(reason),
       keepsProcessAlive: false,
     });
   }
 
   /** To be called after every commit. */
   committed(): void {
-    if (this.#running !== undefined || this.#stopped || this.#stopping) return;
+    if (this.#running !== undefined || this.#halted || this.#stopping) return;
     const { frames } = this.#readProgress();
     if (frames < this.#lastFrames) this.#checkpointAtFrames = this.#framesMax;
     this.#lastFrames = frames;
@@ -100,31 +101,31 @@ export class Checkpointer {
 
   /** From now on it starts no checkpoint. The thread's connection stays open. */
   halt(): void {
-    this.#stopped = true;
+    this.#halted = true;
   }
 
   /** Stops the thread, after a checkpoint in progress, whose failure counts. To be called before the database is closed. */
   async stop(): Promise<void> {
     this.#stopping = true;
     await this.#running;
-    if (this.#stopped) return;
+    if (this.#halted) return;
     this.halt();
     await this.#thread.stop();
   }
 
-  /** In rounds, because the writer goes on writing; it pauses for what the last one left. */
+  /** Checkpoints in rounds, because the writer goes on writing; it pauses for what the last round left. */
   async #checkpoint(): Promise<void> {
     let succeeded = false;
     for (let round = 1; round <= roundsMax; round++) {
       succeeded = await this.#askThread();
-      if (this.#stopped) return;
+      if (this.#halted) return;
       if (!succeeded || this.#stopping || this.#readProgress().framesLeft <= tailFramesMax) break;
     }
     if (succeeded && !this.#stopping && this.#readProgress().framesLeft > 0)
       await this.#owner.whilePaused(async () => {
         succeeded = await this.#askThread();
       });
-    if (this.#stopped) return;
+    if (this.#halted) return;
     this.#events.checkpointed?.(succeeded);
     this.#finish();
   }
@@ -134,12 +135,15 @@ export class Checkpointer {
     if (!this.#watch.check()) return false;
     try {
       const { overwritten, syncMs } = await this.#thread.ask("checkpoint", this.#watch.dataBytes);
-      if (overwritten !== undefined) return !this.#stopped && this.#watch.reportOverwritten(overwritten);
+      if (overwritten !== undefined) {
+        if (!this.#halted) this.#watch.reportOverwritten(overwritten);
+        return false;
+      }
       this.#events.synced?.("data", syncMs);
       return true;
     } catch (error) {
       // A full disk or a lock fails before the fsync: the WAL has everything, and the next checkpoint retries.
-      if (!this.#stopped && !isFullOrBusy(error)) {
+      if (!this.#halted && !isFullOrBusy(error)) {
         this.#events.checkpointed?.(false);
         this.#fail(error);
       }
@@ -160,9 +164,15 @@ export class Checkpointer {
     return { frames: Number(log), framesLeft: Number(log - checkpointed) };
   }
 
+  /** The thread ended by itself. If the files are lost, the watch reports that, and it is the worse news. */
+  #threadLost(reason: ThreadLost): void {
+    if (this.#halted) return;
+    if (this.#watch.check()) this.#fail(reason);
+  }
+
   #fail(cause: unknown): void {
-    if (this.#stopped) return;
-    this.#stopped = true;
+    if (this.#halted) return;
+    this.#halted = true;
     this.#owner.checkpointFailed(
       new OutcomeUnknown(`A checkpoint failed: ${sqliteCodeOf(cause) || String(cause)}.`, { cause }),
     );

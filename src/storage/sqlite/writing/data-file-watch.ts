@@ -32,7 +32,7 @@ interface DataFile {
  */
 export class DataFileWatch {
   readonly path: string;
-  /** For as long as the database is open. */
+  /** Handles that stay open for as long as the database is open. */
   readonly files: OpenFiles;
   readonly #lost: (loss: OutcomeUnknown) => void;
   readonly #timer: NodeJS.Timeout;
@@ -59,11 +59,25 @@ export class DataFileWatch {
    * writes, so that none of its own writes is in progress.
    */
   check(): boolean {
-    if (this.#secondLook !== undefined || !this.#hasFiles()) return false;
-    if (!this.#hasIndex()) return this.#indexIsLost();
-    if (this.#walIsOverwritten()) return this.reportOverwritten("WAL");
+    if (this.#secondLook !== undefined) return false;
+    const moved = this.#movedFile();
+    if (moved !== undefined) {
+      this.#report(moved, "deleted or replaced");
+      return false;
+    }
+    if (!this.#hasIndex()) {
+      this.#indexIsLost();
+      return false;
+    }
+    if (this.#walIsOverwritten()) {
+      this.reportOverwritten("WAL");
+      return false;
+    }
     const now = this.#readData();
-    if (!isContinued(this.#known, now)) return this.reportOverwritten("data file");
+    if (!isContinued(this.#known, now)) {
+      this.reportOverwritten("data file");
+      return false;
+    }
     this.#known = now;
     return true;
   }
@@ -81,7 +95,7 @@ export class DataFileWatch {
     throw new StoreUnavailable(indexLost);
   }
 
-  /** The same before the last checkpoint, with the header of every frame that it writes. Waits until a loss is reported. */
+  /** Checks the files before the last checkpoint, and the header of every frame that it writes. Waits until a loss is reported. */
   async checkBeforeClose(): Promise<void> {
     if (this.check()) {
       const overwritten = new CheckpointCheck(this.files).before(this.dataBytes);
@@ -95,9 +109,9 @@ export class DataFileWatch {
     return this.#known.bytes;
   }
 
-  /** What the checkpoint thread has found. */
-  reportOverwritten(file: Overwritten): false {
-    return this.#report(file, "overwritten");
+  /** Reports what a check, or the checkpoint thread, has found. */
+  reportOverwritten(file: Overwritten): void {
+    this.#report(file, "overwritten");
   }
 
   stop(): void {
@@ -110,18 +124,20 @@ export class DataFileWatch {
   }
 
   // The files may just be being deleted, one after another. If the data file goes too, this process must stay up.
-  #indexIsLost(): false {
+  #indexIsLost(): void {
     this.stop();
     this.#secondLook ??= sleep(watchEveryMs).then(() => {
-      if (this.#hasFiles()) this.#lost(new WalIndexLost(indexLost));
+      const moved = this.#movedFile();
+      if (moved !== undefined) return this.#report(moved, "deleted or replaced");
+      this.#lost(new WalIndexLost(indexLost));
     });
-    return false;
   }
 
-  #hasFiles(): boolean {
-    if (!isSame(this.path, this.files.data)) return this.#report("data file", "deleted or replaced");
-    if (!isSame(`${this.path}-wal`, this.files.wal)) return this.#report("WAL", "deleted or replaced");
-    return true;
+  /** The first file that is no longer at its path; undefined if both are. */
+  #movedFile(): Overwritten | undefined {
+    if (!isSame(this.path, this.files.data)) return "data file";
+    if (!isSame(`${this.path}-wal`, this.files.wal)) return "WAL";
+    return undefined;
   }
 
   #hasIndex(): boolean {
@@ -134,10 +150,9 @@ export class DataFileWatch {
     }
   }
 
-  #report(file: Overwritten, what: "deleted or replaced" | "overwritten"): false {
+  #report(file: Overwritten, what: "deleted or replaced" | "overwritten"): void {
     this.stop();
     this.#lost(new DataFileReplaced(`The ${file} was ${what} while it was open.`));
-    return false;
   }
 
   #walIsOverwritten(): boolean {
@@ -172,7 +187,8 @@ export class DataFileWatch {
 
 function isSame(path: string, handle: number): boolean {
   try {
-    const [named, open] = [statSync(path, { bigint: true }), fstatSync(handle, { bigint: true })];
+    const named = statSync(path, { bigint: true });
+    const open = fstatSync(handle, { bigint: true });
     return named.ino === open.ino && named.dev === open.dev;
   } catch (error) {
     // Any other error, such as a folder that cannot be read at the moment, proves nothing about the file.
@@ -180,7 +196,7 @@ function isSame(path: string, handle: number): boolean {
   }
 }
 
-/** Whether only checkpoints can have made one of the other. */
+/** Whether only checkpoints can have made the data file as it is now of the one that is known. */
 function isContinued(known: DataFile, now: DataFile): boolean {
   if (now.header.equals(known.header) && now.bytes >= known.bytes) return true;
   return wasCheckpointed(known.index, now.index) && isLater(known, now);
