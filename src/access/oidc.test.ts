@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, mock, spyOn, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, mock, spyOn, test } from "bun:test";
 import { CompactSign, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
 import { eventually } from "../../test/harness.ts";
 import { Gate } from "./gate.ts";
@@ -20,7 +20,9 @@ async function createKey(kid: string, alg = "ES256") {
   return { privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg } as JWK, kid, alg };
 }
 type Key = Awaited<ReturnType<typeof createKey>>;
-const [one, two, three] = [await createKey("one"), await createKey("two"), await createKey("three")];
+const one = await createKey("one");
+const two = await createKey("two");
+const three = await createKey("three");
 
 function sign({ privateKey, kid, alg }: Key, claims: object = {}): Promise<string> {
   const all = {
@@ -95,23 +97,49 @@ describe("keys of an issuer", () => {
     await eventually(() => state.asked === 3);
   });
 
-  test("a withdrawn key ends the tokens that were admitted before, and streams that they opened", async () => {
-    const { state, gate, known, admit, pass } = await start([one.jwk, two.jwk]);
-    const [ended, alive] = [await sign(one), await sign(two)];
-    expect([await admit(ended), await admit(alive)]).toMatchObject([alice, alice]);
-    const [mayEnded, mayAlive] = [ended, alive].map((jwt) => gate.watch(`Bearer ${jwt}`, "operator"));
-    expect([mayEnded?.(), mayAlive?.()]).toEqual([true, true]);
-    state.keys = [two.jwk];
-    await pass(minuteMs);
-    await eventually(() => mayEnded?.() === false);
-    expect(await admit(ended)).toBe("bad-credentials");
-    // All are forgotten; this one is verified again and goes on.
-    expect(mayAlive?.()).toBe(true);
-    await eventually(() => typeof known(alive) !== "string");
-    expect(mayAlive?.()).toBe(true);
-    state.keys = [{ ...three.jwk, kid: "two" }];
-    await pass(minuteMs);
-    expect(await admit(alive)).toBe("bad-credentials");
+  describe("that are withdrawn", () => {
+    /** A token of a key that is then withdrawn, one of a key that stays, and a stream that each has opened. */
+    async function startWithStreams() {
+      const provider = await start([one.jwk, two.jwk]);
+      const ended = await sign(one);
+      const alive = await sign(two);
+      expect(await provider.admit(ended)).toMatchObject(alice);
+      expect(await provider.admit(alive)).toMatchObject(alice);
+      const mayStream = (jwt: string) => provider.gate.watch(`Bearer ${jwt}`, "operator");
+      return { ...provider, ended, alive, mayEnded: mayStream(ended), mayAlive: mayStream(alive) };
+    }
+
+    test("end the tokens that were admitted before", async () => {
+      const { state, ended, admit, pass } = await startWithStreams();
+      state.keys = [two.jwk];
+      await pass(minuteMs);
+      expect(await admit(ended)).toBe("bad-credentials");
+    });
+
+    test("end the streams that such tokens opened", async () => {
+      const { state, mayEnded, pass } = await startWithStreams();
+      expect(mayEnded()).toBe(true);
+      state.keys = [two.jwk];
+      await pass(minuteMs);
+      await eventually(() => mayEnded() === false);
+    });
+
+    test("do not end the streams of other keys, whose tokens are verified again", async () => {
+      const { state, alive, mayAlive, known, pass } = await startWithStreams();
+      state.keys = [two.jwk];
+      await pass(minuteMs);
+      expect(known(alive)).toBe("unverified");
+      expect(mayAlive()).toBe(true);
+      await eventually(() => typeof known(alive) !== "string");
+      expect(mayAlive()).toBe(true);
+    });
+
+    test("end their tokens even if another key has their id", async () => {
+      const { state, ended, admit, pass } = await startWithStreams();
+      state.keys = [{ ...three.jwk, kid: "one" }];
+      await pass(minuteMs);
+      expect(await admit(ended)).toBe("bad-credentials");
+    });
   });
 
   test("that stay the same forget no token", async () => {
@@ -121,33 +149,43 @@ describe("keys of an issuer", () => {
     await pass(minuteMs);
     expect(state.asked).toBe(2);
     expect(known(jwt)).toMatchObject(alice);
-    state.keys = [one.jwk, two.jwk, three.jwk];
+  });
+
+  test("that change forget every token, until it is verified again", async () => {
+    const { state, known, admit, pass } = await start([one.jwk]);
+    const jwt = await sign(one);
+    await admit(jwt);
+    state.keys = [one.jwk, two.jwk];
     await pass(minuteMs);
     expect(known(jwt)).toBe("unverified");
     expect(await admit(jwt)).toMatchObject(alice);
   });
 
-  test("that change while a token is being verified do not refuse it, unless its key is gone", async () => {
+  test.each([
+    ["admit it if its key stays", [one.jwk, two.jwk], expect.objectContaining(alice)],
+    ["refuse it if its key is gone", [two.jwk], "bad-credentials"],
+  ])("that change while a token is being verified %s", async (_, keys, expected) => {
     const { state, gate, pass } = await start([one.jwk]);
-    for (const [keys, expected] of [
-      [[one.jwk, two.jwk], expect.objectContaining(alice)],
-      [[two.jwk], "bad-credentials"],
-    ] as const) {
-      const verifying = gate.verify(`Bearer ${await sign(one)}`, "operator", always);
-      state.keys = keys;
-      await pass(minuteMs);
-      expect(await verifying).toEqual(expected);
-    }
+    const verifying = gate.verify(`Bearer ${await sign(one)}`, "operator", always);
+    state.keys = keys;
+    await pass(minuteMs);
+    expect(await verifying).toEqual(expected);
   });
 
-  test("a new key is found when a token names it, but that makes it ask once in 10 seconds only", async () => {
-    const { state, admit, pass } = await start([one.jwk]);
+  test("are fetched when a token names a new one", async () => {
+    const { state, admit } = await start([one.jwk]);
     state.keys = [one.jwk, two.jwk];
     expect(await admit(await sign(two))).toMatchObject(alice);
+    expect(state.asked).toBe(2);
+  });
+
+  test("are fetched for tokens with unknown ones only once in 10 seconds", async () => {
+    const { state, admit, pass } = await start([one.jwk]);
     for (const kid of ["no-1", "no-2", "no-3"])
       expect(await admit(await sign({ ...one, kid }))).toBe("bad-credentials");
     expect(state.asked).toBe(2);
     await pass(10_000);
+    expect(state.asked).toBe(3);
     state.keys = [one.jwk, three.jwk];
     expect(await admit(await sign(three))).toMatchObject(alice);
     expect(state.asked).toBe(4);
@@ -220,18 +258,29 @@ describe("keys of an issuer", () => {
     });
   });
 
-  test("an unreachable issuer locks out nobody whose key is known, until the keys are an hour old", async () => {
-    const { state, admit, pass, log } = await start([one.jwk]);
+  test("of an issuer that is unreachable are used for an hour", async () => {
+    const { state, admit, pass } = await start([one.jwk]);
     const before = await sign(one);
     expect(await admit(before)).toMatchObject(alice);
     state.up = false;
     for (let minute = 0; minute < 59; minute++) await pass(minuteMs);
-    expect([await admit(before), await admit(await sign(one))]).toMatchObject([alice, alice]);
+    expect(await admit(before)).toMatchObject(alice);
+    expect(await admit(await sign(one))).toMatchObject(alice);
     await pass(minuteMs);
     expect(await admit(before)).toBe("issuer-unavailable");
     state.up = true;
     await pass(10_000);
     expect(await admit(before)).toMatchObject(alice);
+  });
+
+  test("of an issuer that is unreachable are reported once, and once when it responds again", async () => {
+    const { state, pass, log } = await start([one.jwk]);
+    state.up = false;
+    await pass(minuteMs);
+    await pass(minuteMs);
+    state.up = true;
+    await pass(minuteMs);
+    await pass(minuteMs);
     expect(log).toEqual([expect.stringContaining("the response is 500"), "available"]);
   });
 
@@ -253,67 +302,87 @@ describe("keys of an issuer", () => {
     expect(await admit(await sign(one))).toMatchObject(alice);
   });
 
-  test("are not read from a redirect, nor from a response that never ends", async () => {
-    using stuck = Bun.serve({
-      hostname: "127.0.0.1",
-      port: 0,
-      fetch: ({ url }) =>
-        url.endsWith("/moved")
-          ? Response.redirect("/never")
-          : new Response(new ReadableStream({ pull: () => new Promise(() => {}) })),
+  describe("of a real server", () => {
+    let server: ReturnType<typeof Bun.serve>;
+    beforeAll(() => {
+      server = Bun.serve({
+        hostname: "127.0.0.1",
+        port: 0,
+        fetch: ({ url }) =>
+          url.endsWith("/moved")
+            ? Response.redirect("/never")
+            : new Response(new ReadableStream({ pull: () => new Promise(() => {}) })),
+      });
     });
-    const send = fetch;
-    const reasonOf = async (path: string) => {
+    afterAll(() => server.stop(true));
+
+    /** Why the keys at this path of the server cannot be read. */
+    async function reasonOf(path: string): Promise<string> {
+      const send = fetch;
       const { promise, resolve: providerUnavailable } = Promise.withResolvers<string>();
       const events = { providerUnavailable, providerAvailable() {}, keysChanged() {} };
-      provide((_url, init) => send(new URL(path, stuck.url), init));
+      provide((_url, init) => send(new URL(path, server.url), init));
       await new ProviderKeys(settings.issuer, events).update();
       return promise;
-    };
-    expect(await reasonOf("/moved")).toMatch(/redirect/i);
-    const timeout = AbortSignal.timeout.bind(AbortSignal);
-    using _ = spyOn(AbortSignal, "timeout").mockImplementation((ms) => timeout(ms / 100));
-    expect(await reasonOf("/never")).toMatch(/timed out/);
+    }
+
+    test("are not read from a redirect", async () => {
+      expect(await reasonOf("/moved")).toMatch(/redirect/i);
+    });
+
+    test("are not read from a response that never ends", async () => {
+      const timeout = AbortSignal.timeout.bind(AbortSignal);
+      using _ = spyOn(AbortSignal, "timeout").mockImplementation((ms) => timeout(ms / 100));
+      expect(await reasonOf("/never")).toMatch(/timed out/);
+    });
   });
 
-  const trusted: [url: string, issuer: string, isTrusted: boolean][] = [
-    ["https://keys.example.org/jwks", "https://id.example.org", true],
-    ["http://keys.example.org/jwks", "https://id.example.org", false],
-    ["http://127.0.0.1/jwks", "https://id.example.org", false],
-    ["http://127.0.0.1:8080/jwks", "http://localhost:8080", true],
-    ["http://127.0.0.1.example.org/jwks", "http://localhost:8080", false],
-    ["file:///etc/passwd", "http://localhost:8080", false],
-    ["/jwks", "http://localhost:8080", false],
-  ];
-  test("come over https, or from loopback if the issuer is there", () => {
-    expect(trusted.map(([url, issuer]) => [url, issuer, isTrustedUrl(url, issuer)])).toEqual(
-      trusted as never,
-    );
+  test.each([
+    ["https://keys.example.org/jwks", "https://id.example.org"],
+    ["http://127.0.0.1:8080/jwks", "http://localhost:8080"],
+  ])("may come from %s if the issuer is %s", (url, issuer) => {
+    expect(isTrustedUrl(url, issuer)).toBe(true);
+  });
+
+  test.each([
+    ["http://keys.example.org/jwks", "https://id.example.org"],
+    ["http://127.0.0.1/jwks", "https://id.example.org"],
+    ["http://127.0.0.1.example.org/jwks", "http://localhost:8080"],
+    ["file:///etc/passwd", "http://localhost:8080"],
+    ["/jwks", "http://localhost:8080"],
+  ])("may not come from %s if the issuer is %s", (url, issuer) => {
+    expect(isTrustedUrl(url, issuer)).toBe(false);
   });
 });
 
 describe("a verified token", () => {
-  test("may be signed with any of the usual algorithms", async () => {
-    const keys = await Promise.all(
-      ["PS512", "ES256", "ES384", "ES512", "EdDSA"].map((alg) => createKey(alg, alg)),
-    );
-    const { admit } = await start(keys.map(({ jwk }) => jwk));
-    for (const key of keys) expect(await admit(await sign(key))).toMatchObject(alice);
+  test.each(["PS512", "ES256", "ES384", "ES512", "EdDSA"])("may be signed with %s", async (alg) => {
+    const key = await createKey("key", alg);
+    const { admit } = await start([key.jwk]);
+    expect(await admit(await sign(key))).toMatchObject(alice);
   });
 
-  test("is remembered until it expires, with 10,000 others; then the one that passed first is verified again", async () => {
-    const { keys, gate, known, admit } = await start([one.jwk]);
+  test("is remembered until it expires", async () => {
+    const { known, admit } = await start([one.jwk]);
     const jwt = await sign(one);
     expect(known(jwt)).toBe("unverified");
-    const caller = (await admit(jwt)) as JwtCaller;
+    await admit(jwt);
+    expect(known(jwt)).toMatchObject(alice);
     expect(known(jwt, soon() * 1000)).toBe("bad-credentials");
+  });
+
+  test("is remembered with 9,999 others, and verified again after one more", async () => {
+    const { keys, gate, known, admit } = await start([one.jwk]);
+    const jwt = await sign(one);
+    const caller = (await admit(jwt)) as JwtCaller;
     const accepted = keys.current?.accepted as Map<string, JwtCaller>;
     for (let other = 1; other < 10_000; other++) accepted.set(String(other), caller);
     gate.update([]);
     expect(known(jwt)).toMatchObject(alice);
     await admit(await sign(one));
     gate.update([]);
-    expect([accepted.size, known(jwt)]).toEqual([10_000, "unverified"]);
+    expect(known(jwt)).toBe("unverified");
+    expect(accepted.size).toBe(10_000);
   });
 
   // Not by JSON.stringify, which has no word for infinity.
@@ -324,7 +393,7 @@ describe("a verified token", () => {
       .sign(one.privateKey);
   };
   test.each(['"exp":1e999', '"exp":1e12,"nbf":-1e999', '"exp":1e12,"iat":1e999'])(
-    "has no time that is not finite: %s is refused",
+    "is refused with a time that is not finite: %s",
     async (times) => {
       const { admit } = await start([one.jwk]);
       expect(await admit(await signTimes(times))).toBe("bad-credentials");
@@ -335,29 +404,43 @@ describe("a verified token", () => {
     expect(await admit(await signTimes('"exp":1e12,"nbf":0,"iat":0'))).toMatchObject(alice);
   });
 
-  const names: [JWTPayload, string | undefined][] = [
+  const names: [JWTPayload, string][] = [
     [{ client_id: "greenhouse", sub: "x" }, "oidc:client:greenhouse"],
     [{ sub: "alice" }, "oidc:user:alice"],
     [{ client_id: "console", sub: "alice" }, "oidc:user:alice"],
     [{ client_id: "теплица 5" }, "oidc:client:теплица 5"],
     [{ client_id: null, sub: "alice" }, "oidc:user:alice"],
-    [{ client_id: "" }, undefined],
-    [{ client_id: 7 }, undefined],
-    [{}, undefined],
   ];
-  test("is its client's, or the person's who signed in to the console", () => {
-    for (const [claims, name] of names)
-      expect([claims, callerOf(claims, settings)?.name]).toEqual([claims, name]);
-    // A time that a Date can hold.
+  test.each(names)("with the claims %j is that of %s", (claims, name) => {
+    expect(callerOf(claims, settings)?.name).toBe(name);
+  });
+
+  test.each([[{ client_id: "" }], [{ client_id: 7 }], [{}]])("with the claims %j is nobody's", (claims) => {
+    expect(callerOf(claims, settings)).toBeUndefined();
+  });
+
+  test("expires at a time that a Date can hold", () => {
     expect(callerOf({ sub: "alice", exp: 1e300 }, settings)?.expiresAtMs).toBe(8.64e15);
   });
 
-  test("has a bounded, printable and distinct name, whatever its claims", () => {
-    const long = ["x".repeat(53), "x".repeat(54)];
-    const claims = [...long, "a\nb", "\u202eecila", " a", "gr\u0435enhouse", "ｇreen", "a  b", "🌱"];
-    const all = claims.map((sub) => callerOf({ sub }, settings)?.name ?? "");
-    expect(new Set(all).size).toBe(claims.length);
-    for (const name of all) expect(name).toMatch(/^oidc:user:[0-9a-f]{32}$/);
+  const awkward: [string, string][] = [
+    ["53 characters", "x".repeat(53)],
+    ["54 characters", "x".repeat(54)],
+    ["a line feed", "a\nb"],
+    ["a mark that reverses text", "\u202eecila"],
+    ["a space in front", " a"],
+    ["a Cyrillic letter", "gr\u0435enhouse"],
+    ["a full-width letter", "ｇreen"],
+    ["two spaces", "a  b"],
+    ["an emoji", "🌱"],
+  ];
+  test.each(awkward)("has a bounded and printable name for a user with %s", (_, sub) => {
+    expect(callerOf({ sub }, settings)?.name).toMatch(/^oidc:user:[0-9a-f]{32}$/);
+  });
+
+  test("has a name that differs from that of every other user", () => {
+    const all = awkward.map(([, sub]) => callerOf({ sub }, settings)?.name);
+    expect(new Set(all).size).toBe(awkward.length);
   });
 
   const scopes: [JWTPayload, string[]][] = [
@@ -368,42 +451,80 @@ describe("a verified token", () => {
     [{ scope: { operator: true } }, []],
     [{}, []],
   ];
-  test("has the scopes that exist", () => {
-    for (const [claims, known] of scopes)
-      expect([claims, callerOf({ sub: "x", ...claims }, settings)?.scopes]).toEqual([claims, known as never]);
+  test.each(scopes)("with the claims %j has the scopes %j", (claims, expected) => {
+    expect<readonly string[] | undefined>(callerOf({ sub: "x", ...claims }, settings)?.scopes).toEqual(
+      expected,
+    );
   });
 });
 
-test("signatures are checked four at a time, in order; who has gone is skipped, and nobody in the line waits for a fetch", async () => {
-  const checking: (() => void)[] = [];
-  const fetched = Promise.withResolvers<boolean>();
-  const verifier = new JwtVerifier(settings, {
-    current: {
-      provider: { keys: [one.jwk], authorizationEndpoint: undefined, tokenEndpoint: undefined },
-      verify: () => new Promise<never>((_, reject) => checking.push(() => reject(new Error("forged")))),
-      accepted: new Map(),
-    },
-    fetchUnknown: () => fetched.promise,
-  });
-  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
-  const ended: string[] = [];
-  const verify = async (name: string, kid = "one", isAwaited = always) => {
-    await verifier.verify(`${part({ alg: "RS256", kid, typ: "JWT" })}.${part({})}.${part({})}`, isAwaited);
-    ended.push(name);
-  };
-  const unknown = Array.from({ length: 10 }, () => verify("unknown", "two"));
-  const names = Array.from({ length: 12 }, (_, index) => String(index));
-  const known = names.map((name) => verify(name));
-  const gone = verify("gone", "one", () => false);
-  for (let checked = 0; checked < 12; checked++) {
-    await eventually(() => checking.length > checked);
-    expect(checking.length - checked).toBeLessThanOrEqual(4);
-    checking[checked]?.();
+describe("signatures", () => {
+  /** A verifier whose signatures are checked, and whose keys are fetched, when a test says so. */
+  function startVerifier() {
+    const checking: (() => void)[] = [];
+    const fetched = Promise.withResolvers<boolean>();
+    const verifier = new JwtVerifier(settings, {
+      current: {
+        provider: { keys: [one.jwk], authorizationEndpoint: undefined, tokenEndpoint: undefined },
+        verify: () => new Promise<never>((_, reject) => checking.push(() => reject(new Error("forged")))),
+        accepted: new Map(),
+      },
+      fetchUnknown: () => fetched.promise,
+    });
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+    const ended: string[] = [];
+    const verify = async (name: string, kid = "one", isAwaited = always) => {
+      await verifier.verify(`${part({ alg: "RS256", kid, typ: "JWT" })}.${part({})}.${part({})}`, isAwaited);
+      ended.push(name);
+    };
+    /** Ends the checks of so many signatures, one after another. Returns how many were being checked at most. */
+    const check = async (count: number) => {
+      let most = 0;
+      for (let checked = 0; checked < count; checked++) {
+        await eventually(() => checking.length > checked);
+        most = Math.max(most, checking.length - checked);
+        checking[checked]?.();
+      }
+      return most;
+    };
+    return { verify, check, checking, ended, fetched };
   }
-  await Promise.all([...known, gone]);
-  expect(checking).toHaveLength(12);
-  expect(ended.filter((name) => name !== "gone")).toEqual(names);
-  fetched.resolve(true);
-  await Promise.all(unknown);
-  expect(checking).toHaveLength(12);
+  const names = Array.from({ length: 12 }, (_, index) => String(index));
+
+  test("are checked four at a time", async () => {
+    const { verify, check } = startVerifier();
+    const verifying = names.map((name) => verify(name));
+    expect(await check(12)).toBe(4);
+    await Promise.all(verifying);
+  });
+
+  test("are checked in the order in which they arrived", async () => {
+    const { verify, check, ended } = startVerifier();
+    const verifying = names.map((name) => verify(name));
+    await check(12);
+    await Promise.all(verifying);
+    expect(ended).toEqual(names);
+  });
+
+  test("are not checked for a client that has gone", async () => {
+    const { verify, check, checking } = startVerifier();
+    const verifying = names.map((name) => verify(name));
+    const gone = verify("gone", "one", () => false);
+    await check(12);
+    await Promise.all([...verifying, gone]);
+    expect(checking).toHaveLength(12);
+  });
+
+  test("do not wait for tokens that wait for a fetch of the keys", async () => {
+    const { verify, check, checking, ended, fetched } = startVerifier();
+    const unknown = Array.from({ length: 10 }, () => verify("unknown", "two"));
+    const known = names.map((name) => verify(name));
+    await check(12);
+    await Promise.all(known);
+    expect(ended).toEqual(names);
+    fetched.resolve(true);
+    await Promise.all(unknown);
+    // The key was not among them, so there was nothing to check.
+    expect(checking).toHaveLength(12);
+  });
 });
