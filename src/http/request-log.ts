@@ -19,7 +19,7 @@ export interface LoggedRequest {
   readonly caller: Caller | undefined;
   readonly address: string;
   readonly peerAddress: string;
-  /** As it may be logged. */
+  /** The path as it may be logged, without a secret. */
   readonly loggedPath: string;
 }
 
@@ -56,12 +56,12 @@ export class RequestLog {
   }
 
   internalError(request: LoggedRequest, error: unknown): void {
-    this.#events.internalError(() => requestIds(request), error);
+    this.#events.internalError(() => requestIdFields(request), error);
   }
 }
 
-/** Identifies the request, in the log and in the caller's trace. */
-export function requestIds({ requestId, head }: Pick<LoggedRequest, "requestId" | "head">): Fields {
+/** The fields that identify a request, in the log and in the caller's trace. */
+export function requestIdFields({ requestId, head }: Pick<LoggedRequest, "requestId" | "head">): Fields {
   return { "plant_store.request_id": requestId, trace_id: traceId(head) };
 }
 
@@ -95,7 +95,7 @@ export function traceId(head: Pick<Head, "header"> | undefined): string | undefi
   return traceparentShape.exec(head?.header("traceparent") ?? "")?.[1];
 }
 
-// To the microsecond; more digits mean nothing.
+// A duration is exact to the microsecond; more digits mean nothing.
 function roundedSeconds(ms: number): number {
   return Math.round(ms * 1000) / 1e6;
 }

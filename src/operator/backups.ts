@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import type { Caller, Gate } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
-import { requestIds } from "../http/request-log.ts";
+import { requestIdFields } from "../http/request-log.ts";
 import { type Route, route } from "../http/route.ts";
 import { messageOf } from "../system/errors.ts";
 import type { Events } from "../telemetry/events.ts";
@@ -181,7 +181,7 @@ class Backups {
     }
     void work()
       .catch((error) => {
-        this.#events.internalError(() => requestIds(exchange), error);
+        this.#events.internalError(() => requestIdFields(exchange), error);
         return { name, problem: messageOf(error) };
       })
       .then((result) => {

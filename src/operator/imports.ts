@@ -6,7 +6,7 @@ import { createResult } from "../http/create-result.ts";
 import { catalogue, type ErrorKind } from "../http/error-catalogue.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { bearerChallenge, HttpError, overRate } from "../http/http-error.ts";
-import { requestIds } from "../http/request-log.ts";
+import { requestIdFields } from "../http/request-log.ts";
 import { type Route, route } from "../http/route.ts";
 import type { Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
@@ -170,7 +170,7 @@ async function createPlant(
   if (typeof result === "string") return result;
   if (result instanceof Refusal) return refused(result.kind, result.message);
   if (result.kind === "internal-error") {
-    events.internalError(() => requestIds(exchange), result.reason);
+    events.internalError(() => requestIdFields(exchange), result.reason);
     return refused(result.kind, catalogue[result.kind].when);
   }
   return new HttpError(result.kind);
