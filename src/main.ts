@@ -4,9 +4,9 @@ import { cannotBe } from "./cli/local-files.ts";
 import { errorReport, forStandardError, runCommand } from "./cli/run.ts";
 import { interruptedCode, type Terminal } from "./cli/terminal.ts";
 
-// glibc, musl, macOS, Windows.
+// The C library of glibc, musl, macOS and Windows.
 const libraries = ["libc.so.6", "libc.so", "libSystem.B.dylib", "ucrtbase.dll"];
-// The same number on Linux and macOS.
+// RLIMIT_CORE, which is the same number on Linux and macOS.
 const rlimitCore = 4;
 
 writeNoCoreFile();
@@ -15,7 +15,7 @@ const { stdout, stderr, env } = process;
 // A signal to the whole process group arrives up to three times: directly, from the launcher, and through npm, which a busy
 // machine may delay. That is one request to stop.
 const sameSignalMs = 1000;
-const columnsStandard = 80;
+const columnsDefault = 80;
 
 type WriteError = NodeJS.ErrnoException | null | undefined;
 /** The first error of everything written so far. Bun may call the callback of a write before that of an earlier one. */
@@ -42,7 +42,7 @@ const terminal: Terminal = {
   errIsTerminal: stderr.isTTY === true,
   errIsJournal: isJournal(2, env["JOURNAL_STREAM"]),
   get errColumns() {
-    return stderr.columns || columnsStandard;
+    return stderr.columns || columnsDefault;
   },
   stopSignal,
   async exitWithoutClosing(code) {
@@ -60,7 +60,7 @@ process.exitCode = await runCommand(process.argv.slice(2), terminal);
 
 function writeOut(data: string | Uint8Array): void {
   const error = new Promise<WriteError>((resolve) => stdout.write(data, resolve));
-  output.written = Promise.all([output.written, error]).then(([first, own]) => first ?? own);
+  output.written = Promise.all([output.written, error]).then(([earlier, latest]) => earlier ?? latest);
 }
 
 async function outFlushed(): Promise<boolean> {
@@ -125,9 +125,10 @@ function callLibc(name: string, types: readonly FFIType[], ...values: readonly u
   for (const library of libraries) {
     try {
       const { symbols } = dlopen(library, { [name]: { args: types, returns: FFIType.i32 } });
-      return void symbols[name]?.(...(values as never[]));
+      symbols[name]?.(...(values as never[]));
+      return;
     } catch {
-      // Not this platform's.
+      // This library is another platform's.
     }
   }
 }

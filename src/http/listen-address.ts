@@ -1,4 +1,5 @@
 import { codeOf, messageOf } from "../system/errors.ts";
+
 /** The address cannot be listened on, in one sentence for the operator. */
 export class ListenProblem extends Error {
   override readonly name = "ListenProblem";
@@ -6,14 +7,14 @@ export class ListenProblem extends Error {
 
 /** `remedy` is what the operator can do if another process listens there. */
 export function listenProblem(error: unknown, host: string, port: number, remedy: string): ListenProblem {
+  if (codeOf(error) === "EADDRINUSE")
+    return new ListenProblem(`${host}:${port} is in use by another process; ${remedy}.`);
   return new ListenProblem(
-    codeOf(error) === "EADDRINUSE"
-      ? `${host}:${port} is in use by another process; ${remedy}.`
-      : `${host}:${port} cannot be listened on: ${messageOf(error)}. The host must be an address of this machine, and a low port may need privileges.`,
+    `${host}:${port} cannot be listened on: ${messageOf(error)}. The host must be an address of this machine, and a low port may need privileges.`,
   );
 }
 
-/** As a setting has it: `127.0.0.1:3000`, `[::1]:3000`. */
+/** Writes an address as a setting has it: `127.0.0.1:3000`, `[::1]:3000`. */
 export function formatAddress({ host, port }: Pick<Bound, "host" | "port">): string {
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
@@ -28,7 +29,14 @@ export interface Bound {
 
 /** Where clients reach the service, without a trailing slash: a wildcard host is replaced by one that can be reached. */
 export function publicUrl(baseUrl: URL | undefined, { host, port, secure }: Bound): string {
-  const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
-  const own = `${secure ? "https" : "http"}://${formatAddress({ host: reachable, port })}`;
-  return (baseUrl?.href ?? own).replace(/\/+$/, "");
+  const scheme = secure ? "https" : "http";
+  const boundUrl = `${scheme}://${formatAddress({ host: reachableHost(host), port })}`;
+  return (baseUrl?.href ?? boundUrl).replace(/\/+$/, "");
+}
+
+/** A wildcard can be listened on, but not connected to. */
+function reachableHost(host: string): string {
+  if (host === "0.0.0.0") return "127.0.0.1";
+  if (host === "::") return "::1";
+  return host;
 }

@@ -126,7 +126,8 @@ export class Listener implements RequestHandler {
 
   handle(connection: Connection, head: Head): void {
     const exchange = new Exchange(connection, head, this.#state);
-    if (++this.#requests % requestsPerFlush === 0) this.#intake.flush();
+    this.#requests++;
+    if (this.#requests % requestsPerFlush === 0) this.#intake.flush();
     if (this.#hosts !== undefined && !isOneOf(this.#hosts, head.header("host"))) return wrongHost(exchange);
     const preflight = this.#state.cors?.preflightHeaders(head);
     if (preflight !== undefined) return exchange.respond("text/plain", "", preflight);

@@ -38,7 +38,7 @@ export interface RouterOptions {
   readonly pageNotFound?: OpenHandler;
 }
 
-// By method. A Map, because a request may name any, even `constructor`, which every object has.
+// The routes of a path by method. A Map, because a request may name any, even `constructor`, which every object has.
 type Methods = Map<string, Route>;
 
 /** Finds the route of a request and calls its handler. The order of checks: path, method, credentials. */
@@ -51,7 +51,7 @@ export class Router {
   constructor(routes: readonly Route[], gate: Gate, options: RouterOptions) {
     this.#gate = gate;
     this.#options = options;
-    for (const one of routes) this.#methodsAt(options.basePath + one.path).set(one.method, one);
+    for (const entry of routes) this.#methodsAt(options.basePath + entry.path).set(entry.method, entry);
   }
 
   /** If the handler is asynchronous, the promise rejects with what it throws. */
@@ -94,7 +94,7 @@ export class Router {
   #noSuchPath(exchange: Exchange, path: string): void | Promise<void> {
     const { basePath, home, pageNotFound, hint } = this.#options;
     const isRoot = path === `${basePath}/` || path === basePath;
-    // Not a route, so that everyone but a browser still gets 40401.
+    // The home page is not a route, so that everyone but a browser still gets 40401.
     if (home !== undefined && isRoot && exchange.wantsPage) return exchange.redirect(basePath + home);
     if (pageNotFound !== undefined && exchange.wantsPage) return pageNotFound(exchange);
     exchange.error("no-such-path", `There is nothing at ${path.slice(0, 100)}. ${hint}`);
@@ -119,7 +119,7 @@ function noSuchMethod(exchange: Exchange, path: string, method: string, methods:
   exchange.error("no-such-method", message, { Allow: allowed });
 }
 
-/** Undefined if it is not percent-encoded UTF-8. */
+/** Decodes a segment of a path; undefined if it is not percent-encoded UTF-8. */
 function decode(segment: string): string | undefined {
   try {
     return decodeURIComponent(segment);

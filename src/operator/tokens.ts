@@ -59,8 +59,8 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
 
     route("POST", "/api/tokens/{id}/rotate", "operator", async (exchange, caller) => {
       const { id } = await findToken(tokens, exchange.parameter);
-      const overlapMs =
-        readDuration({ overlap: overlapDefault, ...(await readBody(exchange, ["overlap"])) }, "overlap") ?? 0;
+      const values = await readBody(exchange, ["overlap"]);
+      const overlapMs = readDuration({ overlap: overlapDefault, ...values }, "overlap") ?? 0;
       const wanted = { overlapMs, expiresAtMsMax: latestExpiryMs(caller) };
       const rotating = rotateToken(tokens, id, wanted, originOf(exchange, caller), Date.now());
       const { token, secret, ending } = await orWrongParameter(rotating);
@@ -114,7 +114,8 @@ function readDuration(values: Values, name: string): number | undefined {
 }
 
 function readScopes(value: unknown): readonly Scope[] {
-  const wanted = value === undefined ? ["plants:create"] : Array.isArray(value) ? [...new Set(value)] : [];
+  if (value === undefined) return ["plants:create"];
+  const wanted = Array.isArray(value) ? [...new Set(value)] : [];
   if (wanted.length === 0 || !wanted.every((scope) => typeof scope === "string" && isScope(scope)))
     throw wrong(`Field "scopes" must be a list of at least one of ${scopes.join(", ")}.`);
   return wanted as Scope[];

@@ -30,7 +30,8 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
         second = thisSecond;
         lines = 0;
       }
-      return ++lines <= linesMax;
+      lines++;
+      return lines <= linesMax;
     };
   };
   const mayLogRefusal = lineLimit(log.warn, "more requests were refused than are logged");

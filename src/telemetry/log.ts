@@ -31,13 +31,15 @@ const priorities: Record<Level, string> = { debug: "<7>", info: "<6>", warn: "<4
 
 export function createLog({ level, format, colour, forJournal, write }: LogOptions): Log {
   const lowest = level === "off" ? levels.length : levels.indexOf(level);
-  const formatLine = format === "json" ? jsonLines() : (...entry: Entry) => prettyLine(colour, ...entry);
-  const line = forJournal ? (...entry: Entry) => withPriority(entry[0], formatLine(...entry)) : formatLine;
-  const at = (entryLevel: Level) =>
-    levels.indexOf(entryLevel) < lowest
-      ? () => {}
-      : (message: string, fields: Fields = {}) => write(line(entryLevel, message, fields), entryLevel);
-  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+  const formatLine = format === "json" ? jsonLines() : prettyLines(colour);
+  const logAt = (entryLevel: Level): Log["info"] => {
+    if (levels.indexOf(entryLevel) < lowest) return () => {};
+    return (message, fields = {}) => {
+      const line = formatLine(entryLevel, message, fields);
+      write(forJournal ? withPriority(entryLevel, line) : line, entryLevel);
+    };
+  };
+  return { debug: logAt("debug"), info: logAt("info"), warn: logAt("warn"), error: logAt("error") };
 }
 
 /** Each line with its priority, so that `journalctl -p err` finds it. */
@@ -45,9 +47,10 @@ export function withPriority(level: Level, lines: string): string {
   return lines.replaceAll(/^(?=.)/gm, priorities[level]);
 }
 
-type Entry = [level: Level, message: string, fields: Fields];
+/** Formats a line, with its end. */
+type LineFormat = (level: Level, message: string, fields: Fields) => string;
 
-function jsonLines(): (...entry: Entry) => string {
+function jsonLines(): LineFormat {
   // A busy service has dozens of lines within a millisecond, and formatting their time costs as much as three fields.
   let formattedMs = Number.NaN;
   let time = "";
@@ -55,23 +58,25 @@ function jsonLines(): (...entry: Entry) => string {
     const nowMs = Date.now();
     if (nowMs !== formattedMs) time = new Date(nowMs).toISOString();
     formattedMs = nowMs;
-    // The fields unchanged: copying them into one object with the rest costs as much as formatting them.
+    // The fields are formatted as they are: copying them into one object with the rest costs as much as formatting them.
     const members = jsonText(fields).slice(1, -1);
     const comma = members === "" ? "" : ",";
     return `{"time":"${time}","level":"${level}","message":${jsonText(message)}${comma}${members}}\n`;
   };
 }
 
-function prettyLine(colour: boolean, ...[level, message, fields]: Entry): string {
+function prettyLines(colour: boolean): LineFormat {
   const paint = (code: string, text: string) => (colour ? `\u001b[${code}m${text}\u001b[0m` : text);
-  const time = new Date().toISOString().slice(11);
-  const details = Object.entries(fields)
-    .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => ` ${paint("90", `${name}=`)}${formatValue(value)}`);
-  return `${paint("90", time)} ${paint(colours[level], level.padEnd(5))} ${message}${details.join("")}\n`;
+  return (level, message, fields) => {
+    const time = new Date().toISOString().slice(11);
+    const details = Object.entries(fields)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => ` ${paint("90", `${name}=`)}${formatValue(value)}`);
+    return `${paint("90", time)} ${paint(colours[level], level.padEnd(5))} ${message}${details.join("")}\n`;
+  };
 }
 
-// Quoted wherever a value could break the line or pretend to be a second field.
+// A value is quoted wherever it could break the line or pretend to be a second field.
 function formatValue(value: Fields[FieldName]): string {
   const text = String(value);
   return /^[\x21-\x7e]+$/.test(text) && !/["=]/.test(text) ? text : jsonText(text);
