@@ -7,11 +7,11 @@ export function writeChecksums(folder: string): void {
   const lines = readdirSync(folder)
     .filter((file) => file.startsWith("plant-store"))
     .sort()
-    .map((file) => {
-      const sum = createHash("sha256")
-        .update(readFileSync(join(folder, file)))
-        .digest("hex");
-      return `${sum}  ${file}\n`;
-    });
+    .map((file) => `${sha256(join(folder, file))}  ${file}\n`);
   writeFileSync(join(folder, "SHA256SUMS"), lines.join(""));
+}
+
+/** The SHA-256 of a file, in hex. */
+export function sha256(path: string): string {
+  return createHash("sha256").update(readFileSync(path)).digest("hex");
 }

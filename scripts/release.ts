@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { writeChecksums } from "./checksums.ts";
+import { sha256, writeChecksums } from "./checksums.ts";
 import { changelogSection, releaseProblems } from "./release-notes.ts";
 
 const known = ["--skip-checks", "--untagged"];
@@ -51,13 +51,20 @@ if (!flags.includes("--skip-checks"))
 const dist = join(clone, "dist");
 rmSync(dist, { recursive: true, force: true });
 run(clone, "npm", "run", "build", "--", "all");
-for (const name of readdirSync(dist).filter((file) => /^plant-store-.*(?<!\.json|\.txt)$/.test(file)))
-  archive(name);
+const executables = readdirSync(dist).filter((file) => /^plant-store-.*(?<!\.json|\.txt)$/.test(file));
+// Of the executables themselves, so that anyone can compare the installed one with a build of their own: SECURITY.md.
+const executableSums = executables
+  .map((name) => `${sha256(join(dist, name))}  ${name}/plant-store\n`)
+  .join("");
+for (const name of executables) archive(name);
 for (const folder of [".", "./packages/client"])
   run(clone, "npm", "pack", "--silent", "--pack-destination", dist, folder);
 renameSync(join(dist, "sbom.cdx.json"), join(dist, `plant-store-${version}.cdx.json`));
 const notes = changelogSection(changelog, version) ?? changelogSection(changelog, "Unreleased") ?? "";
-writeFileSync(join(dist, "release-notes.md"), notes);
+writeFileSync(
+  join(dist, "release-notes.md"),
+  `${notes}\nSHA-256 of the executables in the archives:\n\n\`\`\`text\n${executableSums}\`\`\`\n`,
+);
 writeChecksums(dist);
 
 rmSync("dist", { recursive: true, force: true });
