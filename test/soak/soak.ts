@@ -65,7 +65,8 @@ process.exit(failed ? 1 : 0);
 function rowOf(soak: string, { what, rounds, acknowledged, lost, note = "", failure }: Figures): string[] {
   if (failure !== undefined) console.error(`${soak} FAILED, ${what}: ${failure}`);
   const measured = `${today()}, ${commit}`;
-  const length = soaks[soak]?.unit === "minutes" ? `${rounds} minutes` : String(rounds);
+  const length =
+    soaks[soak]?.unit === "minutes" ? `${rounds} ${rounds === 1 ? "minute" : "minutes"}` : String(rounds);
   return [soak, what, length, String(acknowledged), String(lost), failure ?? note, measured];
 }
 
