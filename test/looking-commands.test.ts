@@ -15,140 +15,195 @@ import { main, plantStore } from "./command.ts";
 import { post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
+// A store that runs and has these three plants. Tests only read it; one that creates plants has a service of its own.
 const plants = [
   '{"id":9007199254740993,"name":"Fern","tag":"indoor"}',
   '{"id":-5,"name":"Oak\\u001b[31m red\\nline\\u009b32m"}',
   '{"id":7,"name":"Moss, \\"soft\\"","tag":""}',
 ];
-const folder = temporaryFolder();
-const path = (...names: string[]) => join(folder.path, ...names);
-const service = await startTestService({}, path("plants.db"));
+const service = await startTestService();
 for (const plant of plants) await post(service.url, plant);
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  folder[Symbol.dispose]();
-});
-/** Runs a command on the data file of the service, or on another one. */
-const run = (args: readonly string[], database = service.database, options = {}) =>
-  runInProcess([...args, "--database", database], options);
+afterAll(() => service[Symbol.asyncDispose]());
 
-describe("list and show", () => {
-  test("list prints a table, and no name can control the terminal", async () => {
+/** Runs a command on the data file of that service, or on another one. */
+const run = (args: readonly string[], database = service.database) =>
+  runInProcess([...args, "--database", database]);
+
+describe("list", () => {
+  test("prints a table, the newest plant first", async () => {
     const { code, out } = await run(["list"]);
     const [heading, ...rows] = out.trimEnd().split("\n");
-    expect([code, heading]).toEqual([0, expect.stringMatching(/^ID +NAME +TAG +STORED +BY$/)]);
+    expect(code).toBe(0);
+    expect(heading).toMatch(/^ID +NAME +TAG +STORED +BY$/);
     expect(rows.map((row) => row.split(/ +/)[0])).toEqual(["7", "-5", "9007199254740993"]);
-    expect(rows[1]).toContain("Oak\\u{1b}[31m red\\u{a}line");
     expect(rows[2]).toMatch(/ indoor +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ +preset-access$/);
   });
 
-  test("list filters, and says if there are more", async () => {
-    const ids = async (...args: string[]) =>
-      JSON.parse((await run(["list", "--json", ...args])).out).map(({ id }: { id: string }) => id);
-    expect(await ids("--tag", "indoor")).toEqual(["9007199254740993"]);
-    expect(await ids("--name", "MOSS")).toEqual(["7"]);
-    expect(await ids("--oldest", "--limit", "1")).toEqual(["9007199254740993"]);
-    expect(await ids("--until", "2020-01-01")).toEqual([]);
-    expect(await ids("--token", "nobody")).toEqual([]);
-    expect((await run(["list", "--limit", "1"])).err).toStartWith("Showing the first 1. Use --limit for");
-    expect((await run(["list", "--tag", "none"])).err).toBe("No plants match.\n");
+  test("escapes the control characters of a name", async () => {
+    const { out } = await run(["list"]);
+    expect(out).toContain("Oak\\u{1b}[31m red\\u{a}line");
   });
 
-  test("a time without a zone is in UTC", () => {
+  test.each([
+    { filters: "--tag indoor", ids: ["9007199254740993"] },
+    { filters: "--name MOSS", ids: ["7"] },
+    { filters: "--oldest --limit 1", ids: ["9007199254740993"] },
+    { filters: "--until 2020-01-01", ids: [] },
+    { filters: "--token nobody", ids: [] },
+  ])("prints the plants that match $filters", async ({ filters, ids }) => {
+    const { out } = await run(["list", "--json", ...filters.split(" ")]);
+    expect(JSON.parse(out).map(({ id }: { id: string }) => id)).toEqual(ids);
+  });
+
+  test("says if there are more than it prints", async () => {
+    const { err } = await run(["list", "--limit", "1"]);
+    expect(err).toStartWith("Showing the first 1. Use --limit for");
+  });
+
+  test("says if no plant matches", async () => {
+    const { err } = await run(["list", "--tag", "none"]);
+    expect(err).toBe("No plants match.\n");
+  });
+
+  test("reads a time without a zone as UTC", () => {
     const hourAgo = new Date(Date.now() - 3_600_000).toISOString().slice(0, 19);
     // Twelve hours after UTC there: read as local, the time would be in the future.
     const env = { PATH: process.env["PATH"] ?? "", TZ: "Etc/GMT+12" };
     const args = [main, "list", "--since", hourAgo, "--database", service.database];
     expect(spawnSync(process.execPath, args, { env, encoding: "utf8" }).stdout).toContain("Fern");
   });
+});
 
-  test("show prints one plant, even with a negative id, and no control character", async () => {
-    const { code, out } = await run(["show", "-5", "--json"]);
-    const name = "Oak\u001b[31m red\nline\u009b32m";
-    expect([code, JSON.parse(out)]).toMatchObject([0, { id: "-5", name }]);
-    for (const text of [out, (await run(["show", "-5"])).out, (await run(["export"])).out])
-      expect(text.replaceAll("\n", "")).toMatch(/^\P{Cc}+$/u);
-    expect((await run(["show", "9007199254740993"])).out).toMatch(
-      /^id +9007199254740993\nname +Fern\ntag +indoor\n/,
-    );
-    expect((await run(["show", "9007199254740992"])).code).toBe(1);
+describe("show", () => {
+  test("prints the fields of a plant", async () => {
+    const { out } = await run(["show", "9007199254740993"]);
+    expect(out).toMatch(/^id +9007199254740993\nname +Fern\ntag +indoor\n/);
   });
+
+  test("prints JSON of a plant with a negative id", async () => {
+    const { code, out } = await run(["show", "-5", "--json"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({ id: "-5", name: "Oak\u001b[31m red\nline\u009b32m" });
+  });
+
+  test("fails for the neighbour of an id that a double cannot hold", async () => {
+    const { code } = await run(["show", "9007199254740992"]);
+    expect(code).toBe(1);
+  });
+});
+
+test.each(["show -5", "show -5 --json", "export"])("%s prints no control character", async (command) => {
+  const { out } = await run(command.split(" "));
+  expect(out.replaceAll("\n", "")).toMatch(/^\P{Cc}+$/u);
 });
 
 describe("export", () => {
-  test("prints plants, oldest first, in a format that import reads", async () => {
-    const text = async (format: string, ...args: string[]) =>
-      (await run(["export", "--format", format, ...args])).out;
-    expect(await text("ndjson")).toStartWith(
-      '{"id":9007199254740993,"name":"Fern","tag":"indoor","createdAt":',
-    );
-    expect(await text("csv-safe")).toStartWith(
-      'id,safe_name,safe_tag,created_at,safe_created_by\r\n9007199254740993,"Fern","indoor",',
-    );
-    expect(JSON.parse(await text("json", "--tag", "none"))).toEqual([]);
-    for (const format of ["ndjson", "json", "csv", "csv-safe"]) {
-      writeFileSync(path("exported"), await text(format));
-      const args = ["import", path("exported"), "--dry-run", "--json"];
-      expect(JSON.parse((await runInProcess(args)).out)).toMatchObject({ valid: 3, refused: 0 });
-    }
+  const exported = async (format: string, ...filters: string[]) =>
+    (await run(["export", "--format", format, ...filters])).out;
+
+  test.each([
+    ["ndjson", '{"id":9007199254740993,"name":"Fern","tag":"indoor","createdAt":'],
+    ["csv-safe", 'id,safe_name,safe_tag,created_at,safe_created_by\r\n9007199254740993,"Fern","indoor",'],
+  ])("prints the oldest plant first as %s", async (format, start) => {
+    expect(await exported(format)).toStartWith(start);
+  });
+
+  test("prints an empty array if no plant matches", async () => {
+    expect(JSON.parse(await exported("json", "--tag", "none"))).toEqual([]);
+  });
+
+  test.each(["ndjson", "json", "csv", "csv-safe"])("prints %s that import reads", async (format) => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "exported");
+    writeFileSync(file, await exported(format));
+    const { out } = await runInProcess(["import", file, "--dry-run", "--json"]);
+    expect(JSON.parse(out)).toMatchObject({ valid: 3, refused: 0 });
   });
 });
 
-describe("backup, restore and verify", () => {
-  test("a backup of a store in use has every plant acknowledged before it, and can be restored", async () => {
-    const file = path("backup.db");
-    const before = storedPlants(service.database);
-    let writing = true;
+describe("backup and restore", () => {
+  test("a restored backup of a store in use has every plant acknowledged before it", async () => {
+    using folder = temporaryFolder();
+    await using busy = await startTestService({}, join(folder.path, "plants.db"));
+    for (const plant of plants) await post(busy.url, plant);
+    const before = storedPlants(busy.database);
+
+    // A backup is made while someone creates plants.
+    let isWriting = true;
     const writer = (async () => {
-      for (let id = 100; writing; id++)
-        await post(service.url, JSON.stringify({ id, name: "n".repeat(500) }));
+      for (let id = 100; isWriting; id++) await post(busy.url, JSON.stringify({ id, name: "n".repeat(500) }));
     })();
-    const { code, err } = await plantStore(["backup", file, "--database", service.database]);
-    writing = false;
+    const backup = join(folder.path, "backup.db");
+    const { code, err } = await plantStore(["backup", backup, "--database", busy.database]);
+    isWriting = false;
     await writer;
-    const counted = storedPlants(file).length.toLocaleString("en");
-    expect([code, err]).toEqual([0, expect.stringContaining(`Backed up and checked ${counted} plants: `)]);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(code).toBe(0);
+    const count = storedPlants(backup).length.toLocaleString("en");
+    expect(err).toContain(`Backed up and checked ${count} plants: `);
+    expect(statSync(backup).mode & 0o777).toBe(0o600);
 
-    const restored = path("new", "plants.db");
-    expect((await run(["restore", file], restored)).code).toBe(0);
+    // It is restored elsewhere.
+    const restored = join(folder.path, "new", "plants.db");
+    const { code: restoreCode } = await run(["restore", backup], restored);
+    expect(restoreCode).toBe(0);
     expect(storedPlants(restored)).toEqual(expect.arrayContaining(before));
-    expect((await run(["verify"], restored)).err).toContain("no damage found");
+    const { err: verified } = await run(["verify"], restored);
+    expect(verified).toContain("no damage found");
   });
 
-  test("nothing is overwritten, and what does not exist is named", async () => {
-    const file = path("second.db");
-    const said = async (args: string[], database?: string) => (await run(args, database)).err;
-    expect((await run(["backup", file])).code).toBe(0);
-    for (const command of ["backup", "restore"])
-      expect(await said([command, file])).toContain("already exists");
-    expect(await said(["restore", path("none.db")], path("restored.db"))).toContain("does not exist");
-    expect(await said(["backup", path("third.db")], path("none.db"))).toContain("does not exist");
+  test("a backup replaces what an interrupted one left", async () => {
+    using folder = temporaryFolder();
+    const backup = join(folder.path, "a.db");
+    copyFileSync(service.database, `${backup}.partial`);
+    const { code } = await run(["backup", backup]);
+    expect(code).toBe(0);
+    expect(existsSync(`${backup}.partial`)).toBe(false);
   });
 
-  test("a backup follows no symlink, and replaces nothing but what an interrupted one left", async () => {
-    using links = temporaryFolder();
-    const link = (name: string) => join(links.path, name);
-    const backUp = (name: string) => run(["backup", link(name)]);
-    writeFileSync(link("precious"), "precious");
-    for (const ending of ["", ".sha256", ".partial"]) {
-      const inTheWay = link(`a.db${ending}`);
-      for (const make of [
-        () => symlinkSync(link("precious"), inTheWay),
-        () => symlinkSync(link("nothing"), inTheWay),
-        () => writeFileSync(inTheWay, "precious"),
-      ]) {
-        make();
-        const { code, err } = await backUp("a.db");
-        expect([ending, code, err]).toEqual([ending, 1, expect.stringContaining(`a.db${ending} `)]);
-        for (const name of readdirSync(links.path).filter((one) => existsSync(link(one))))
-          expect(readFileSync(link(name), "utf8")).toBe("precious");
-        rmSync(inTheWay);
-        expect(readdirSync(links.path)).toEqual(["precious"]);
-      }
-    }
-    copyFileSync(service.database, link("c.db.partial"));
-    expect((await backUp("c.db")).code).toBe(0);
-    expect(existsSync(link("c.db.partial"))).toBe(false);
+  test.each(["backup", "restore"])("%s overwrites no file", async (command) => {
+    using folder = temporaryFolder();
+    const backup = join(folder.path, "a.db");
+    await run(["backup", backup]);
+    const { err } = await run([command, backup]);
+    expect(err).toContain("already exists");
+  });
+
+  test("backup names a data file that does not exist", async () => {
+    using folder = temporaryFolder();
+    const none = join(folder.path, "none.db");
+    const { err } = await run(["backup", join(folder.path, "a.db")], none);
+    expect(err).toContain(`${none} does not exist`);
+  });
+
+  test("restore names a backup that does not exist", async () => {
+    using folder = temporaryFolder();
+    const none = join(folder.path, "none.db");
+    const { err } = await run(["restore", none], join(folder.path, "restored.db"));
+    expect(err).toContain(`${none} does not exist`);
+  });
+
+  describe("a backup is refused", () => {
+    const obstacles = {
+      "a link to a file": (folder: string, path: string) => symlinkSync(join(folder, "precious"), path),
+      "a link to nothing": (folder: string, path: string) => symlinkSync(join(folder, "nothing"), path),
+      "a file": (_: string, path: string) => writeFileSync(path, "precious"),
+    };
+    const rows = ["a.db", "a.db.sha256", "a.db.partial"].flatMap((name) =>
+      Object.entries(obstacles).map(([what, make]) => ({ name, what, make })),
+    );
+
+    test.each(rows)("if $name is $what", async ({ name, make }) => {
+      using folder = temporaryFolder();
+      const inTheWay = join(folder.path, name);
+      writeFileSync(join(folder.path, "precious"), "precious");
+      make(folder.path, inTheWay);
+      const { code, err } = await run(["backup", join(folder.path, "a.db")]);
+      expect(code).toBe(1);
+      expect(err).toContain(`${name} `);
+      if (existsSync(inTheWay)) expect(readFileSync(inTheWay, "utf8")).toBe("precious");
+      rmSync(inTheWay);
+      expect(readdirSync(folder.path)).toEqual(["precious"]);
+      expect(readFileSync(join(folder.path, "precious"), "utf8")).toBe("precious");
+    });
   });
 });
