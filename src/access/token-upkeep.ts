@@ -14,7 +14,7 @@ export type FirstToken =
 /** `print`, the path of a file to write, or undefined if there is neither. */
 export type FirstTokenDelivery = "print" | { readonly file: string } | undefined;
 
-export interface TokenUpkeepParts {
+export interface TokenUpkeepOptions {
   readonly tokens: TokenStore;
   readonly gate: Gate;
   readonly delivery: FirstTokenDelivery;
@@ -35,7 +35,7 @@ const howToCreate = "Create one: plant-store token create --name NAME --scope op
 
 /** Keeps the gate up to date with the store, and the store with the uses of tokens. */
 export class TokenUpkeep implements AsyncDisposable {
-  readonly #parts: TokenUpkeepParts;
+  readonly #options: TokenUpkeepOptions;
   readonly #first = mintFirstToken();
   readonly #timers: NodeJS.Timeout[] = [];
   #stopped = false;
@@ -44,16 +44,16 @@ export class TokenUpkeep implements AsyncDisposable {
   #polling = false;
   #readable = true;
 
-  constructor(parts: TokenUpkeepParts) {
-    this.#parts = parts;
+  constructor(options: TokenUpkeepOptions) {
+    this.#options = options;
   }
 
   /** Reads the tokens once the store is open, and creates the first one. After a failure it may be called again. */
   async start(): Promise<FirstToken | undefined> {
-    const { tokens, gate, events } = this.#parts;
+    const { tokens, gate, events } = this.#options;
     // Before the rows: a change in between is then found by the next poll.
     this.#version = await tokens.version();
-    const created = gate.presets.length > 0 ? undefined : await issueFirstToken(this.#parts, this.#first);
+    const created = gate.presets.length > 0 ? undefined : await issueFirstToken(this.#options, this.#first);
     for (const token of await this.reload()) {
       const preset = gate.presets.find(({ digest }) => digest === token.digest);
       if (preset !== undefined) events.presetIsStored(preset.name, token.name);
@@ -66,8 +66,8 @@ export class TokenUpkeep implements AsyncDisposable {
 
   /** Reads the tokens, also after a change that this process has made. */
   async reload(): Promise<readonly Token[]> {
-    const all = await this.#parts.tokens.all();
-    this.#parts.gate.update(all);
+    const all = await this.#options.tokens.all();
+    this.#options.gate.update(all);
     return all;
   }
 
@@ -79,7 +79,7 @@ export class TokenUpkeep implements AsyncDisposable {
 
   /** Tells the gate of every change of the stored tokens, whoever made it. */
   async #poll(): Promise<void> {
-    const { tokens, events } = this.#parts;
+    const { tokens, events } = this.#options;
     // A slow database gets one query at a time, and an outage is logged once.
     if (this.#polling) return;
     this.#polling = true;
@@ -99,7 +99,7 @@ export class TokenUpkeep implements AsyncDisposable {
 
   /** What cannot be written is lost: a token that is in use is used again. */
   async #writeUses(): Promise<void> {
-    const { tokens, gate, events } = this.#parts;
+    const { tokens, gate, events } = this.#options;
     const uses = gate.takeUses();
     if (uses.length > 0) await tokens.recordUses(uses).catch(events.usesNotWritten);
   }
@@ -121,7 +121,7 @@ export function mintFirstToken(): Minted {
  * Stores the token of a store that has never had one, and delivers it. Undefined if there is a token already. After a failure, whose outcome may be unknown, it may be called again with the same token.
  */
 export async function issueFirstToken(
-  { tokens, delivery, writeNew }: Pick<TokenUpkeepParts, "tokens" | "delivery" | "writeNew">,
+  { tokens, delivery, writeNew }: Pick<TokenUpkeepOptions, "tokens" | "delivery" | "writeNew">,
   { token, secret }: Minted,
 ): Promise<FirstToken | undefined> {
   if ((await tokens.all()).length === 0) {
@@ -142,7 +142,7 @@ export async function issueFirstToken(
 function writeSecret(
   file: string,
   secret: string,
-  writeNew: TokenUpkeepParts["writeNew"],
+  writeNew: TokenUpkeepOptions["writeNew"],
 ): string | undefined {
   try {
     writeNew(file, `${secret}\n`);

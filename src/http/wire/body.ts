@@ -3,7 +3,7 @@ import { carriageReturn, parseTrailer, tokenCharacter, WireFault } from "./field
 const token = `${tokenCharacter}+`;
 const quotedString = String.raw`"(?:[\t\x20\x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"`;
 // A size, and extensions without what RFC 9112 calls bad whitespace: `;name`, `;name=value` or `;name="value"`.
-const sizeLine = new RegExp(String.raw`^([0-9a-fA-F]{1,8})(?:;${token}(?:=(?:${token}|${quotedString}))?)*$`);
+const sizeLine = new RegExp(`^([0-9a-fA-F]{1,8})(?:;${token}(?:=(?:${token}|${quotedString}))?)*$`);
 const lineBytesMax = 1024;
 // Sizes, extensions and trailers together: enough for a body sent byte by byte, not for abuse.
 const framingBytesMin = 8192;

@@ -37,7 +37,7 @@ export interface WireLimits {
 }
 
 /** What all connections of a server share. */
-export interface ServerParts {
+export interface SharedByConnections {
   readonly handler: RequestHandler;
   readonly limits: WireLimits;
   readonly connectionLimit: ConnectionLimit;
@@ -83,7 +83,10 @@ export class Connection implements LimitedConnection, TakesTurns {
   #stream: StreamOwner | undefined;
   #acceptedBefore = 0;
 
-  constructor(socket: Socket<Connection>, { handler, limits, connectionLimit, turns, clock }: ServerParts) {
+  constructor(
+    socket: Socket<Connection>,
+    { handler, limits, connectionLimit, turns, clock }: SharedByConnections,
+  ) {
     this.#socket = socket;
     // Read now: a socket that its client has reset has none.
     this.remoteAddress = socket.remoteAddress ?? "";

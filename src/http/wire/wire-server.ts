@@ -1,7 +1,7 @@
 import { constants } from "node:crypto";
 import type { Socket, TCPSocketListener } from "bun";
 import type { ClosedAtLimit } from "../../telemetry/counters.ts";
-import { Connection, type RequestHandler, type ServerParts, type WireLimits } from "./connection.ts";
+import { Connection, type RequestHandler, type SharedByConnections, type WireLimits } from "./connection.ts";
 import { ConnectionLimit } from "./connection-limit.ts";
 import type { CoarseClock } from "./connection-state.ts";
 import { Turns } from "./turns.ts";
@@ -43,7 +43,7 @@ export class WireServer implements CoarseClock {
   readonly #connections = new Set<Connection>();
   readonly #options: WireServerOptions;
   readonly #limit: ConnectionLimit;
-  readonly #parts: ServerParts;
+  readonly #shared: SharedByConnections;
   readonly #listener: TCPSocketListener<Connection>;
   readonly #sweeper: NodeJS.Timeout;
 
@@ -53,7 +53,7 @@ export class WireServer implements CoarseClock {
     this.nowMs = this.#now();
     const onLimitReached = options.onLimitReached ?? (() => {});
     this.#limit = new ConnectionLimit(options.connectionsMax, this.#connections, this, onLimitReached);
-    this.#parts = {
+    this.#shared = {
       handler,
       limits: options,
       connectionLimit: this.#limit,
@@ -107,7 +107,7 @@ export class WireServer implements CoarseClock {
       socket: {
         binaryType: "buffer",
         open: (socket: Socket<Connection>) => {
-          socket.data = new Connection(socket, this.#parts);
+          socket.data = new Connection(socket, this.#shared);
           // A handshake has as long as a head.
           if (tls !== undefined) socket.data.state.enter("head");
           this.#connections.add(socket.data);
