@@ -1,7 +1,15 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Scope, scopes } from "../src/access/scopes.ts";
-import { accessToken, eventually, operatorToken, post, sendRaw, startTestService } from "./harness.ts";
+import {
+  accessToken,
+  eventually,
+  operatorToken,
+  post,
+  sendRaw,
+  startTestService,
+  type TestService,
+} from "./harness.ts";
 import { operatorRoutes } from "./routes.ts";
 
 type Body = Record<string, unknown>;
@@ -13,7 +21,8 @@ interface TokenMade {
 
 const unsafeId = "9007199254740993";
 const minId = "-9223372036854775808";
-let running = await startTestService();
+// The tests share a service and its plants, which none of them changes. Each creates the tokens that it needs.
+const running = await startTestService();
 afterAll(() => running[Symbol.asyncDispose]());
 
 beforeAll(async () => {
@@ -31,36 +40,48 @@ beforeAll(async () => {
 
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 
-function request(path: string, method = "GET", token = operatorToken, body?: string): Promise<Response> {
-  return fetch(running.operatorUrl + path, { method, headers: bearer(token), ...(body && { body }) });
+/** The calls of a service's operator API, with a token that may do everything there unless another is given. */
+function apiOf({ operatorUrl }: TestService) {
+  function request(path: string, method = "GET", token = operatorToken, body?: string): Promise<Response> {
+    return fetch(operatorUrl + path, { method, headers: bearer(token), ...(body && { body }) });
+  }
+
+  async function get(path: string, token = operatorToken): Promise<Body> {
+    return (await (await request(path, "GET", token)).json()) as Body;
+  }
+
+  async function send(path: string, body: unknown = {}, token = operatorToken): Promise<Body> {
+    return (await (await request(path, "POST", token, JSON.stringify(body))).json()) as Body;
+  }
+
+  async function createToken(name: string, more: object = {}, by = operatorToken): Promise<TokenMade> {
+    return (await send("/api/tokens", { name, ...more }, by)) as unknown as TokenMade;
+  }
+
+  async function tokens(): Promise<(Body & { id: string; name: string })[]> {
+    return (await get("/api/tokens"))["tokens"] as (Body & { id: string; name: string })[];
+  }
+
+  /** The newest entries of the audit trail, in the order in which they were written. */
+  async function audited(count: number): Promise<Body[]> {
+    return ((await get(`/api/audit?limit=${count}`))["entries"] as Body[]).toReversed();
+  }
+  return { request, get, send, createToken, tokens, audited };
 }
 
-async function get(path: string, token = operatorToken): Promise<Body> {
-  return (await (await request(path, "GET", token)).json()) as Body;
-}
-
-async function send(path: string, body: unknown = {}, token = operatorToken): Promise<Body> {
-  return (await (await request(path, "POST", token, JSON.stringify(body))).json()) as Body;
-}
-
-async function createToken(name: string, more: object = {}, by = operatorToken): Promise<TokenMade> {
-  return (await send("/api/tokens", { name, ...more }, by)) as unknown as TokenMade;
-}
-
-const tokens = async () => (await get("/api/tokens"))["tokens"] as (Body & { id: string; name: string })[];
-/** The newest entries of the audit trail, in the order in which they were written. */
-const audited = async (count: number) =>
-  ((await get(`/api/audit?limit=${count}`))["entries"] as Body[]).toReversed();
+const { request, get, send, createToken, tokens, audited } = apiOf(running);
 const idsOf = (page: Body) => (page["plants"] as { id: string }[]).map(({ id }) => id);
 
 describe("plants", () => {
-  test("are listed in both orders, with every field, in pages that neither repeat nor skip", async () => {
+  test("are listed in pages that neither repeat nor skip", async () => {
     const first = await get("/api/plants?limit=20");
     const rest = await get(`/api/plants?limit=1000&cursor=${first["next"]}`);
-    const ids = [first, rest].flatMap(idsOf);
-    expect([...ids.slice(0, 3), ...ids.slice(-3)]).toEqual(["39", "38", "37", "3", minId, unsafeId]);
-    expect(ids).toHaveLength(33);
+    const oaks = Array.from({ length: 30 }, (_, index) => String(39 - index));
+    expect([...idsOf(first), ...idsOf(rest)]).toEqual([...oaks, "3", minId, unsafeId]);
     expect(rest).not.toHaveProperty("next");
+  });
+
+  test("are listed with every field, the oldest first if asked for", async () => {
     const { plants } = await get("/api/plants?limit=2&order=oldest");
     const createdAt = expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/);
     expect(plants).toEqual([
@@ -70,7 +91,7 @@ describe("plants", () => {
   });
 
   // How each engine filters is tested with the stores; this is how the parameters are read.
-  const filtered: [string, string[]][] = [
+  test.each<[query: string, ids: string[]]>([
     ["tag=bush&limit=2", ["38", "36"]],
     ["tag=", [minId]],
     ["name=%C3%A1RBOL", [unsafeId]],
@@ -79,90 +100,137 @@ describe("plants", () => {
     ["id=9007199254740992", []],
     ["token=preset-access&tag=tree&limit=1", ["39"]],
     ["since=2100-01-01T00:00:00%2B02:00", []],
-    ["since=2100-01-01T09:30", []],
-  ];
-  test("are filtered, and shown one by one", async () => {
-    for (const [query, ids] of filtered)
-      expect([query, idsOf(await get(`/api/plants?${query}`))]).toEqual([query, ids]);
-    expect(await get(`/api/plants/${unsafeId}`)).toMatchObject({ id: unsafeId, tag: "tree" });
-    expect(await get("/api/plants/9007199254740992")).toMatchObject({ error: 40402 });
+  ])("are filtered by %s", async (query, ids) => {
+    expect(idsOf(await get(`/api/plants?${query}`))).toEqual(ids);
   });
 
-  const wrong = [
-    ["plants?limit=0", 'Parameter "limit" must be a whole number from 1 to 1000, but is "0".'],
-    ["plants?tag=%00", "U+0000"],
-    [`plants?name=${"n".repeat(101)}`, "over 100 characters"],
-    ["plants?since=yesterday", "since"],
-    ["plants?order=random", "newest or oldest"],
-    ["plants?colour=green", 'There is no parameter "colour"'],
-    [`plants?${"a".repeat(49)}%F0%9F%8C%B1=`, 'a\ufffd" here'],
-    ["plants?tag=a&tag=b", "more than once"],
-    ["plants/x", "id"],
-    ["plants/count?name=x&cursor=z", "cursor"],
-    ["audit?limit=1001", "limit"],
-  ] as const;
-  test("and whatever else is listed, are not if a parameter is wrong", async () => {
-    for (const [path, message] of wrong)
-      expect([path, await get(`/api/${path}`)]).toEqual([
-        path,
-        { error: 40031, message: expect.stringContaining(message) },
-      ]);
+  test("are read by id", async () => {
+    expect(await get(`/api/plants/${unsafeId}`)).toMatchObject({ id: unsafeId, tag: "tree" });
+  });
+
+  test("that are not stored are not found", async () => {
+    expect(await get("/api/plants/9007199254740992")).toMatchObject({ error: 40402 });
   });
 });
 
-describe("plants are exported", () => {
-  const formats: [query: string, fileName: RegExp, start: string, part: string][] = [
-    ["", /\.ndjson"$/, `{"id":${unsafeId},"name":"Árbol de Navidad","tag":"tree","createdAt":"`, '"tag":""'],
-    ["format=csv", /\.csv"$/, "id,name,tag,created_at,created_by\r\n", `\r\n${minId},100% Fern_1,"",20`],
-    ["format=csv-safe", /\.csv"$/, "id,safe_name,safe_tag,", `\r\n${minId},"100% Fern_1","",20`],
-    ["format=json", /\.json"$/, '[\n{"id":', "\n]\n"],
-  ];
-  test("in every format", async () => {
-    for (const [query, fileName, start, part] of formats) {
-      const response = await request(`/api/export?${query}`);
-      const disposition = response.headers.get("content-disposition");
-      expect(disposition).toMatch(/^attachment; filename="plants-\d{4}-\d\d-\d\d/);
-      expect(disposition).toMatch(fileName);
-      const text = await response.text();
-      expect(text).toStartWith(start);
-      expect(text).toContain(part);
-      const { headers } = await request(`/api/export?${query}`, "HEAD");
-      expect(headers.has("content-length")).toBe(false);
-    }
+test.each([
+  ["a limit of 0", "plants?limit=0", 'Parameter "limit" must be a whole number from 1 to 1000, but is "0".'],
+  ["a tag with U+0000", "plants?tag=%00", "U+0000"],
+  ["a part of a name over 100 characters", `plants?name=${"n".repeat(101)}`, "over 100 characters"],
+  ["a time that is none", "plants?since=yesterday", "since"],
+  ["an unknown order", "plants?order=random", "newest or oldest"],
+  ["an unknown parameter", "plants?colour=green", 'There is no parameter "colour"'],
+  ["an unknown parameter, cut within a character", `plants?${"a".repeat(49)}%F0%9F%8C%B1=`, 'a\ufffd" here'],
+  ["a parameter that is given twice", "plants?tag=a&tag=b", "more than once"],
+  ["an id that is none", "plants/x", "id"],
+  ["a cursor that no page returned", "plants/count?name=x&cursor=z", "cursor"],
+  ["a limit over 1000 of the audit trail", "audit?limit=1001", "limit"],
+])("nothing is listed with %s", async (_, path, message) => {
+  expect(await get(`/api/${path}`)).toEqual({ error: 40031, message: expect.stringContaining(message) });
+});
+
+describe("an export", () => {
+  test.each<[query: string, extension: string, start: string, part: string]>([
+    ["", "ndjson", `{"id":${unsafeId},"name":"Árbol de Navidad","tag":"tree","createdAt":"`, '"tag":""'],
+    ["format=csv", "csv", "id,name,tag,created_at,created_by\r\n", `\r\n${minId},100% Fern_1,"",20`],
+    ["format=csv-safe", "csv", "id,safe_name,safe_tag,", `\r\n${minId},"100% Fern_1","",20`],
+    ["format=json", "json", '[\n{"id":', "\n]\n"],
+  ])("with ?%s has a file name with the extension %s", async (query, extension, start, part) => {
+    const response = await request(`/api/export?${query}`);
+    const fileName = new RegExp(`^attachment; filename="plants-\\d{4}-\\d\\d-\\d\\d.*\\.${extension}"$`);
+    expect(response.headers.get("content-disposition")).toMatch(fileName);
+    const text = await response.text();
+    expect(text).toStartWith(start);
+    expect(text).toContain(part);
   });
 
-  test("by a link that is good once, needs no token, and is not used up by asking for its head", async () => {
-    const link = running.operatorUrl + (await send("/api/exports", { format: "csv", tag: "bush" }))["url"];
-    expect((await fetch(link, { method: "HEAD" })).status).toBe(405);
+  test.each(["ndjson", "csv", "csv-safe", "json"])(
+    "as %s does not tell its length before",
+    async (format) => {
+      const { headers } = await request(`/api/export?format=${format}`, "HEAD");
+      expect(headers.has("content-length")).toBe(false);
+    },
+  );
+
+  const newLink = async () =>
+    running.operatorUrl + (await send("/api/exports", { format: "csv", tag: "bush" }))["url"];
+
+  test("is downloaded without a token by a link, once", async () => {
+    const link = await newLink();
     expect((await (await fetch(link)).text()).split("\r\n")).toHaveLength(17);
     expect((await fetch(link)).status).toBe(404);
+  });
+
+  test("is still there after a request for the head of its link", async () => {
+    const link = await newLink();
+    expect((await fetch(link, { method: "HEAD" })).status).toBe(405);
+    const response = await fetch(link);
+    expect(response.status).toBe(200);
+    await response.arrayBuffer();
   });
 });
 
 describe("tokens", () => {
-  test("are created, used at once, rotated and revoked, and the audit trail says by whom and from where", async () => {
-    const made = await createToken("greenhouse", { expiresIn: "90d" });
-    const use = async (secret: string) => (await post(running.url, "{}", bearer(secret))).status;
-    expect(await use(made.secret)).toBe(400);
-    const rotation = await send(`/api/tokens/${made.token.id}/rotate`, { overlap: "0s" });
-    const rotated = rotation as unknown as TokenMade;
-    expect([await use(made.secret), await use(rotated.secret)]).toEqual([401, 400]);
-    const { id } = rotated.token;
-    const revoked = await send(`/api/tokens/${id}/revoke`);
+  /** The status of a create with nothing in it: 400 if the token is good, and 401 if it is not. */
+  const use = async (secret: string) => (await post(running.url, "{}", bearer(secret))).status;
+
+  async function rotate(id: string): Promise<TokenMade> {
+    return (await send(`/api/tokens/${id}/rotate`, { overlap: "0s" })) as unknown as TokenMade;
+  }
+
+  test("are used as soon as they are created", async () => {
+    const { secret } = await createToken("new");
+    expect(await use(secret)).toBe(400);
+  });
+
+  test("are replaced at once by one that is rotated without an overlap", async () => {
+    const old = await createToken("rotated");
+    const replacement = await rotate(old.token.id);
+    expect(await use(old.secret)).toBe(401);
+    expect(await use(replacement.secret)).toBe(400);
+  });
+
+  test("end at once when they are revoked", async () => {
+    const { token, secret } = await createToken("revoked");
+    const revoked = await send(`/api/tokens/${token.id}/revoke`);
     expect(revoked["token"]).toMatchObject({ state: "revoked" });
-    expect(await use(rotated.secret)).toBe(401);
-    const listed = (await tokens()).filter(({ name }) => name === "greenhouse");
-    expect(listed.map(({ state }) => state)).toEqual(["expired", "revoked"]);
-    const entries = await audited(3);
-    const by = { actor: "preset-operator", subject: "greenhouse", address: "127.0.0.1" };
-    const created = /^\w{8}: plants:create; expires .*Z$/;
-    expect(entries).toMatchObject([
-      { ...by, action: "token.created", detail: expect.stringMatching(created) },
-      { ...by, action: "token.rotated", detail: expect.stringContaining(`${id}: plants:create`) },
-      { ...by, action: "token.revoked", detail: id, at: expect.stringMatching(/^\d{4}-.*Z$/) },
-    ]);
-    const told = JSON.stringify([listed, entries]);
-    for (const text of ["digest", made.secret, rotated.secret]) expect(told).not.toContain(text);
+    expect(await use(secret)).toBe(401);
+  });
+
+  describe("that were created, rotated and revoked", () => {
+    /** A token by this name, and the one that replaced it, which is revoked. */
+    async function endedTokens(name: string) {
+      const old = await createToken(name, { expiresIn: "90d" });
+      const replacement = await rotate(old.token.id);
+      await send(`/api/tokens/${replacement.token.id}/revoke`);
+      return { old, replacement };
+    }
+
+    test("are listed with their state", async () => {
+      await endedTokens("listed");
+      const listed = (await tokens()).filter(({ name }) => name === "listed");
+      expect(listed.map(({ state }) => state)).toEqual(["expired", "revoked"]);
+    });
+
+    test("are in the audit trail, with by whom and from where", async () => {
+      const { id } = (await endedTokens("audited")).replacement.token;
+      const by = { actor: "preset-operator", subject: "audited", address: "127.0.0.1" };
+      const created = /^\w{8}: plants:create; expires .*Z$/;
+      expect(await audited(3)).toMatchObject([
+        { ...by, action: "token.created", detail: expect.stringMatching(created) },
+        { ...by, action: "token.rotated", detail: expect.stringContaining(`${id}: plants:create`) },
+        { ...by, action: "token.revoked", detail: id, at: expect.stringMatching(/^\d{4}-.*Z$/) },
+      ]);
+    });
+
+    test("are shown without their secret or its digest", async () => {
+      const { old, replacement } = await endedTokens("secret");
+      const shown = JSON.stringify([await tokens(), await audited(3)]);
+      expect(shown).toContain(replacement.token.id);
+      expect(shown).not.toContain("digest");
+      expect(shown).not.toContain(old.secret);
+      expect(shown).not.toContain(replacement.secret);
+    });
   });
 
   test("that expire before the overlap is over are not prolonged by rotating", async () => {
@@ -171,94 +239,133 @@ describe("tokens", () => {
     expect((await tokens()).find((token) => token.id === id)).toMatchObject({ expiresAt });
   });
 
-  test("with an expiry create none that outlives them, by creating or by rotating", async () => {
-    const { secret, token } = await createToken("brief", { scopes: ["operator"], expiresIn: "1h" });
-    const latest = `must expire by ${token.expiresAt.replace(/\.\d+/, "")}`;
-    expect(await createToken("a", { expiresIn: "2h" }, secret)).toMatchObject({
-      error: 40031,
-      message: expect.stringContaining(latest),
-    });
-    const shorter = await createToken("shorter", { expiresIn: "10m" }, secret);
-    expect(shorter.token).toMatchObject({ createdBy: "brief" });
-    const lasting = await createToken("lasting");
-    expect(lasting.token.expiresAt).toBeUndefined();
-    for (const { id } of [lasting.token, token])
-      expect((await send(`/api/tokens/${id}/rotate`, {}, secret))["token"]).toMatchObject({
-        expiresAt: token.expiresAt,
-        createdBy: "brief",
+  describe("with an expiry", () => {
+    const createBrief = (name: string) => createToken(name, { scopes: ["operator"], expiresIn: "1h" });
+
+    test("create none that outlives them", async () => {
+      const { secret, token } = await createBrief("outlived");
+      const latest = `must expire by ${token.expiresAt.replace(/\.\d+/, "")}`;
+      expect(await createToken("a", { expiresIn: "2h" }, secret)).toMatchObject({
+        error: 40031,
+        message: expect.stringContaining(latest),
       });
+    });
+
+    test("create one that expires earlier", async () => {
+      const { secret } = await createBrief("brief");
+      const shorter = await createToken("briefer", { expiresIn: "10m" }, secret);
+      expect(shorter.token).toMatchObject({ createdBy: "brief" });
+    });
+
+    test("rotate one that never expires into one that expires with them", async () => {
+      const { secret, token } = await createBrief("rotates another");
+      const lasting = await createToken("lasting");
+      expect(lasting.token.expiresAt).toBeUndefined();
+      const rotated = await send(`/api/tokens/${lasting.token.id}/rotate`, {}, secret);
+      expect(rotated["token"]).toMatchObject({ expiresAt: token.expiresAt, createdBy: "rotates another" });
+    });
+
+    test("rotate themselves into one that expires when they do", async () => {
+      const { secret, token } = await createBrief("rotates itself");
+      const rotated = await send(`/api/tokens/${token.id}/rotate`, {}, secret);
+      expect(rotated["token"]).toMatchObject({ expiresAt: token.expiresAt, createdBy: "rotates itself" });
+    });
   });
 
-  const wrong: [path: string, body: string, error: number, message: string][] = [
-    ["tokens", '{"name":"oidc:someone"}', 40031, "reserved"],
-    ["tokens", "{}", 40031, '"name" is missing'],
-    ["tokens", '{"name":"a","scopes":["all"]}', 40031, "scopes"],
-    ["tokens", '{"name":"a","scopes":[]}', 40031, "scopes"],
-    ["tokens", '{"name":"a","expiresIn":"soon"}', 40031, '"expiresIn" must be a number with a unit'],
-    ["tokens", '{"name":"a","expiresIn":"0s"}', 40031, "at least 1 second"],
-    ["tokens", '{"name":"a","expiresIn":"999999999d"}', 40031, "at most 100 years"],
-    ["tokens", `"${"x".repeat(70_000)}"`, 41301, "over the limit"],
-    ["tokens", '{"name":"a","expires":"1d"}', 40031, 'no field "expires" here; expected name, scopes'],
-    ["tokens", '{"name":"a","n\\u0061me":"b"}', 40005, 'The name "name" appears more than once'],
-    ["tokens", '{"name":"a",}', 40002, "line 1, column 13"],
-    ["tokens/ID/rotate", '{"overlapp":"0s"}', 40031, 'no field "overlapp" here; expected overlap'],
-    ["tokens/ID/revoke", '{"when":"later"}', 40031, 'no field "when" here; no fields are expected'],
-    ["tokens/nope/revoke", "{}", 40403, "nope"],
-    ["exports", '{"format":"xml"}', 40031, "format"],
-  ];
-  test("do not change if a body is wrong", async () => {
+  test.each<[what: string, path: string, body: string, error: number, message: string]>([
+    ["a reserved name", "tokens", '{"name":"oidc:someone"}', 40031, "reserved"],
+    ["no name", "tokens", "{}", 40031, '"name" is missing'],
+    ["an unknown scope", "tokens", '{"name":"a","scopes":["all"]}', 40031, "scopes"],
+    ["no scopes", "tokens", '{"name":"a","scopes":[]}', 40031, "scopes"],
+    [
+      "an expiry that is no duration",
+      "tokens",
+      '{"name":"a","expiresIn":"soon"}',
+      40031,
+      '"expiresIn" must be a number with a unit',
+    ],
+    ["an expiry of 0 s", "tokens", '{"name":"a","expiresIn":"0s"}', 40031, "at least 1 second"],
+    [
+      "an expiry in the far future",
+      "tokens",
+      '{"name":"a","expiresIn":"999999999d"}',
+      40031,
+      "at most 100 years",
+    ],
+    ["too many bytes", "tokens", `"${"x".repeat(70_000)}"`, 41301, "over the limit"],
+    [
+      "an unknown field",
+      "tokens",
+      '{"name":"a","expires":"1d"}',
+      40031,
+      'no field "expires" here; expected name, scopes',
+    ],
+    [
+      "a field that appears twice",
+      "tokens",
+      '{"name":"a","n\\u0061me":"b"}',
+      40005,
+      'The name "name" appears more than once',
+    ],
+    ["no JSON", "tokens", '{"name":"a",}', 40002, "line 1, column 13"],
+    [
+      "an unknown field of a rotation",
+      "tokens/ID/rotate",
+      '{"overlapp":"0s"}',
+      40031,
+      'no field "overlapp" here; expected overlap',
+    ],
+    [
+      "a field of a revocation",
+      "tokens/ID/revoke",
+      '{"when":"later"}',
+      40031,
+      'no field "when" here; no fields are expected',
+    ],
+    ["an id that no token has", "tokens/nope/revoke", "{}", 40403, "nope"],
+    ["an unknown format of an export", "exports", '{"format":"xml"}', 40031, "format"],
+  ])("do not change if a request has %s", async (what, path, body, error, message) => {
+    const { token } = await createToken(`unchanged by ${what}`);
     const before = await tokens();
-    for (const [path, body, error, message] of wrong) {
-      const target = `/api/${path.replace("ID", before[0]?.id ?? "")}`;
-      const answer = await (await request(target, "POST", operatorToken, body)).json();
-      expect([body.slice(0, 50), answer]).toEqual([
-        body.slice(0, 50),
-        { error, message: expect.stringContaining(message) },
-      ]);
-    }
+    const response = await request(`/api/${path.replace("ID", token.id)}`, "POST", operatorToken, body);
+    expect(await response.json()).toEqual({ error, message: expect.stringContaining(message) });
     expect(await tokens()).toEqual(before);
   });
 });
 
 describe("the audit trail", () => {
-  test("has the sign-in, each export once it starts, even through a link, and each read from the beginning", async () => {
-    const { secret } = await createToken("reader", { scopes: ["operator:read"] });
+  /** A token that may read, by a name of its own: the actor of what it does. */
+  const createReader = async (name: string) =>
+    (await createToken(name, { scopes: ["operator:read"] })).secret;
+
+  test("has a sign-in", async () => {
+    const secret = await createReader("signs in");
     const signedIn = await send("/api/sign-in", {}, secret);
+    expect(signedIn).toMatchObject({ name: "signs in", publicUrl: running.url });
     expect(signedIn).toEqual(await get("/api/me", secret));
-    expect(signedIn).toMatchObject({ name: "reader", publicUrl: running.url });
-    for (const method of ["HEAD", "GET"])
-      await (await request("/api/export?tag=bush", method, secret)).arrayBuffer();
-    const { url } = await send("/api/exports", { format: "csv" });
-    await (await fetch(running.operatorUrl + url)).arrayBuffer();
-    const page = await get("/api/plants?after=0&limit=1&tag=bush", secret);
-    await request("/api/plants?after=0", "HEAD", secret);
-    for (const query of [`after=${page["next"]}`, `after=${page["newest"]}`, "", "order=oldest"])
-      await get(`/api/plants?${query}`, secret);
-    const reader = { actor: "reader", address: "127.0.0.1" };
-    expect(await audited(5)).toMatchObject([
-      { action: "token.created" },
-      { ...reader, action: "console.signed-in", detail: "operator:read" },
-      { ...reader, action: "export.started", detail: 'ndjson, tag "bush"' },
-      { action: "export.started", actor: "preset-operator", detail: "csv", address: "127.0.0.1" },
-      { ...reader, action: "follow.started", subject: "plants", detail: 'tag "bush"' },
+    expect(await audited(1)).toMatchObject([
+      { actor: "signs in", address: "127.0.0.1", action: "console.signed-in", detail: "operator:read" },
     ]);
   });
 
-  test("has each read from the beginning, however its cursor says so", async () => {
-    await using service = await startTestService();
-    const list = async (query: string) => {
-      const response = await fetch(`${service.operatorUrl}/api/plants?${query}`, {
-        headers: bearer(operatorToken),
-      });
-      return (await response.json()) as Body;
-    };
-    const { newest: ofEmpty } = await list("");
-    expect(ofEmpty).toMatch(/^[0-9a-f]{16}\.0\.0$/);
-    await post(service.url, '{"id":1,"name":"Fern"}');
-    expect(idsOf(await list(`after=${ofEmpty}`))).toEqual(["1"]);
-    using database = new Database(service.database, { readonly: true });
-    const entries = database.query<Body, []>("SELECT action, detail FROM audit_trail").all();
-    expect(entries).toEqual([{ action: "follow.started", detail: "" }]);
+  test("has an export, but no request for its head", async () => {
+    const secret = await createReader("exports");
+    await request("/api/export?tag=bush", "HEAD", secret);
+    await (await request("/api/export?tag=bush", "GET", secret)).arrayBuffer();
+    expect(await audited(2)).toMatchObject([
+      { action: "token.created", subject: "exports" },
+      { actor: "exports", address: "127.0.0.1", action: "export.started", detail: 'ndjson, tag "bush"' },
+    ]);
+  });
+
+  test("has an export through a link once it is downloaded", async () => {
+    const before = await audited(1);
+    const { url } = await send("/api/exports", { format: "csv" });
+    expect(await audited(1)).toEqual(before);
+    await (await fetch(running.operatorUrl + url)).arrayBuffer();
+    expect(await audited(1)).toMatchObject([
+      { actor: "preset-operator", address: "127.0.0.1", action: "export.started", detail: "csv" },
+    ]);
   });
 
   test("quotes the filters of an export", async () => {
@@ -266,36 +373,82 @@ describe("the audit trail", () => {
     expect(await audited(1)).toMatchObject([{ detail: 'ndjson, id 7, tag "x, namePart y"' }]);
   });
 
-  test("is read in pages, and has no entry for a refusal", async () => {
-    const before = await get("/api/audit?limit=1");
-    await send("/api/sign-in", {}, "wrong-token-0123456789");
-    await send("/api/sign-in", {}, accessToken);
-    await createToken("preset");
-    expect(await get("/api/audit?limit=1")).toEqual(before);
-    const next = await get(`/api/audit?limit=1&cursor=${before["next"]}`);
-    expect(next["entries"]).not.toEqual(before["entries"] as never);
+  test("has a read from the beginning, but none of what follows", async () => {
+    const secret = await createReader("follows");
+    const page = await get("/api/plants?after=0&limit=1&tag=bush", secret);
+    await request("/api/plants?after=0", "HEAD", secret);
+    await get(`/api/plants?after=${page["next"]}`, secret);
+    await get(`/api/plants?after=${page["newest"]}`, secret);
+    await get("/api/plants", secret);
+    await get("/api/plants?order=oldest", secret);
+    expect(await audited(2)).toMatchObject([
+      { action: "token.created", subject: "follows" },
+      {
+        actor: "follows",
+        address: "127.0.0.1",
+        action: "follow.started",
+        subject: "plants",
+        detail: 'tag "bush"',
+      },
+    ]);
   });
 
-  test("does not fill up while a program follows an empty store; without an entry, nobody gets in", async () => {
-    const previous = running;
-    await using empty = await startTestService();
-    running = empty;
-    try {
-      let { next } = await get("/api/plants?after=0");
-      for (let polls = 0; polls < 3; polls++) ({ next } = await get(`/api/plants?after=${next}`));
-      await get(`/api/plants?after=${(await get("/api/plants"))["newest"]}`);
-      expect(await audited(10)).toMatchObject([{ action: "follow.started" }]);
-      using database = new Database(empty.database);
+  test("has a read that begins after the cursor of an empty store", async () => {
+    await using service = await startTestService();
+    const api = apiOf(service);
+    const { newest: ofEmpty } = await api.get("/api/plants");
+    expect(ofEmpty).toMatch(/^[0-9a-f]{16}\.0\.0$/);
+    await post(service.url, '{"id":1,"name":"Fern"}');
+    expect(idsOf(await api.get(`/api/plants?after=${ofEmpty}`))).toEqual(["1"]);
+    expect(await api.audited(10)).toMatchObject([{ action: "follow.started", detail: "" }]);
+  });
+
+  test("does not fill up while a program follows an empty store", async () => {
+    await using service = await startTestService();
+    const api = apiOf(service);
+    let { next } = await api.get("/api/plants?after=0");
+    for (let polls = 0; polls < 3; polls++) ({ next } = await api.get(`/api/plants?after=${next}`));
+    const { newest } = await api.get("/api/plants");
+    await api.get(`/api/plants?after=${newest}`);
+    expect(await api.audited(10)).toMatchObject([{ action: "follow.started" }]);
+  });
+
+  test("is read in pages", async () => {
+    await createToken("older");
+    await createToken("newer");
+    const { entries, next } = await get("/api/audit?limit=1");
+    expect(entries).toMatchObject([{ subject: "newer" }] as never);
+    const second = await get(`/api/audit?limit=1&cursor=${next}`);
+    expect(second["entries"]).toMatchObject([{ subject: "older" }] as never);
+  });
+
+  test.each([
+    ["a sign-in with an unknown token", () => send("/api/sign-in", {}, "wrong-token-0123456789")],
+    ["a sign-in without the scope", () => send("/api/sign-in", {}, accessToken)],
+    ["a token with a reserved name", () => createToken("preset")],
+  ])("has no entry for %s", async (_, refused) => {
+    const before = await get("/api/audit?limit=1");
+    expect(await refused()).toHaveProperty("error");
+    expect(await get("/api/audit?limit=1")).toEqual(before);
+  });
+
+  describe("that cannot be written", () => {
+    let service: TestService;
+    beforeAll(async () => {
+      service = await startTestService();
+      using database = new Database(service.database);
       database.run("DROP TABLE audit_trail");
-      const answers = [
-        await send("/api/sign-in"),
-        await get("/api/export"),
-        await get("/api/plants?after=0"),
-      ];
-      for (const { error } of answers) expect(error).toBeGreaterThan(50000);
-    } finally {
-      running = previous;
-    }
+    });
+    afterAll(() => service[Symbol.asyncDispose]());
+
+    test.each([
+      ["sign in", "POST", "/api/sign-in"],
+      ["export", "GET", "/api/export"],
+      ["read from the beginning", "GET", "/api/plants?after=0"],
+    ])("lets nobody %s", async (_, method, path) => {
+      const response = await apiOf(service).request(path, method);
+      expect(((await response.json()) as Body)["error"]).toBeGreaterThan(50000);
+    });
   });
 });
 
@@ -313,91 +466,145 @@ describe("nobody gets in", () => {
     metrics: ["metrics", "operator"],
     operator: ["operator"],
   };
-
   // What would do harm if it were accepted; every other route gets an empty object.
   const harmful: Record<string, string> = {
     "/plants": '{"id":666,"name":"hostile"}',
     "/api/tokens": '{"name":"hostile","scopes":["operator"]}',
   };
+  const realm = 'Bearer realm="plant-store"';
+
+  /** The secrets of tokens that are not valid, by what is wrong with them, and of those that have one scope. */
+  const invalid = new Map<string, string>();
+  const withScope = new Map<Scope, string>();
+  /** The id in the path of a route: that of a token, which would be ended if a request were accepted. */
+  let id: string;
+  beforeAll(async () => {
+    const all = { scopes: [...scopes] };
+    const expired = await createToken("is expired", { ...all, expiresIn: "1s" });
+    const replaced = await createToken("is replaced", all);
+    await send(`/api/tokens/${replaced.token.id}/rotate`, { overlap: "0s" });
+    const revoked = await createToken("is revoked", all);
+    await send(`/api/tokens/${revoked.token.id}/revoke`);
+    invalid.set("unknown", "wrong-token-0123456789");
+    invalid.set("short", "x");
+    invalid.set("long", "-".repeat(5000));
+    invalid.set("expired", expired.secret);
+    invalid.set("replaced", replaced.secret);
+    invalid.set("revoked", revoked.secret);
+    await eventually(
+      async () => (await request("/api/me", "GET", expired.secret)).status === 401,
+      "the expiry",
+    );
+    for (const scope of scopes) {
+      const { secret } = await createToken(`only ${scope}`, { scopes: [scope] });
+      withScope.set(scope, secret);
+    }
+    id = (await createToken("is not changed")).token.id;
+  });
+
   /** What must not change: every plant, and of every token what it allows. */
   const state = async () => ({
     plants: await get("/api/plants?limit=1000"),
     tokens: (await tokens()).map((token) => ({ ...token, lastUsedAt: undefined })),
   });
 
-  test("without the scope that a route needs, which the challenge names, and nothing changes", async () => {
-    const all = { scopes: [...scopes] };
-    const ended = ["wrong-token-0123456789", "x", "-".repeat(5000)];
-    for (const [name, more, path] of [
-      ["is expired", { expiresIn: "1s" }, undefined],
-      ["is replaced", {}, "rotate"],
-      ["is revoked", {}, "revoke"],
-    ] as const) {
-      const { token, secret } = await createToken(name, { ...all, ...more });
-      if (path !== undefined)
-        await send(`/api/tokens/${token.id}/${path}`, path === "rotate" ? { overlap: "0s" } : {});
-      await eventually(async () => (await request("/api/me", "GET", secret)).status === 401, name);
-      ended.push(secret);
+  // An import needs two scopes; operator-import.test.ts has it.
+  const routes = operatorRoutes.filter(
+    ({ scope, path }) => scope !== "none" && !path.startsWith("/api/imports"),
+  );
+  describe.each(routes.map(({ method, path }) => [method, path]))("%s %s", (method, path) => {
+    const needed = scopeOf(`${method} ${path}`);
+    const target = () => path.replaceAll(/\{\w+\}/g, id);
+
+    /** Sends a request that would do harm, and checks that it did none. Returns how it was refused. */
+    async function attack(secret: string | undefined) {
+      const before = await state();
+      const response = await fetch(running.operatorUrl + target(), {
+        method,
+        headers: secret === undefined ? {} : bearer(secret),
+        ...(method !== "GET" && { body: harmful[path] ?? "{}" }),
+      });
+      await response.body?.cancel();
+      expect(await state()).toEqual(before);
+      return { status: response.status, challenge: response.headers.get("www-authenticate") };
     }
-    const secrets: [Scope, string][] = [];
-    for (const scope of scopes)
-      secrets.push([scope, (await createToken(`only ${scope}`, { scopes: [scope] })).secret]);
-    const before = await state();
-    // An import needs two scopes; operator-import.test.ts has it.
-    for (const { method, path } of operatorRoutes.filter(
-      ({ scope, path }) => scope !== "none" && !path.startsWith("/api/imports"),
-    )) {
-      const target = path.replaceAll(/\{\w+\}/g, before.tokens[0]?.id ?? "");
-      const challenge = async (token: string, body?: string) => {
-        const response = await request(target, method, token, body);
+
+    test.each(scopes.filter((scope) => !holders[needed].includes(scope)))(
+      `with the scope %s alone, but needs ${needed}`,
+      async (scope) => {
+        const challenge = `${realm}, error="insufficient_scope", scope="${needed}"`;
+        expect(await attack(withScope.get(scope))).toEqual({ status: 403, challenge });
+      },
+    );
+
+    test.each(["unknown", "short", "long", "expired", "replaced", "revoked"])(
+      "with a token that is %s",
+      async (kind) => {
+        const challenge = `${realm}, error="invalid_token"`;
+        expect(await attack(invalid.get(kind))).toEqual({ status: 401, challenge });
+      },
+    );
+
+    test("without a token", async () => {
+      expect(await attack(undefined)).toEqual({ status: 401, challenge: realm });
+    });
+
+    if (method === "GET")
+      test.each(holders[needed])("unless with the scope %s", async (scope) => {
+        const response = await request(target(), method, withScope.get(scope));
         await response.body?.cancel();
-        return response.headers.get("www-authenticate");
-      };
-      const attack = (token: string) =>
-        challenge(token, method === "GET" ? undefined : (harmful[path] ?? "{}"));
-      const needed = scopeOf(`${method} ${path}`);
-      const realm = 'Bearer realm="plant-store"';
-      for (const [held, secret] of secrets)
-        if (!holders[needed].includes(held))
-          expect([path, held, await attack(secret)]).toEqual([
-            path,
-            held,
-            `${realm}, error="insufficient_scope", scope="${needed}"`,
-          ]);
-        else if (method === "GET") expect([path, held, await challenge(secret)]).toEqual([path, held, null]);
-      for (const secret of ended) expect(await attack(secret)).toBe(`${realm}, error="invalid_token"`);
-      const without = await fetch(running.operatorUrl + target, { method });
-      expect([without.status, without.headers.get("www-authenticate")]).toEqual([401, realm]);
-    }
-    expect(await state()).toEqual(before);
+        expect(response.headers.get("www-authenticate")).toBeNull();
+      });
+  });
+});
+
+describe("a request to the operator listener", () => {
+  async function respond(service: TestService, host: string): Promise<string> {
+    const port = Number(new URL(service.operatorUrl).port);
+    return (await sendRaw(port, [`GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`])).text;
+  }
+
+  test.each([new URL(running.operatorUrl).host, "localhost", "[::1]:1", "plants-1.Garden.localhost:3001"])(
+    "is served for the name %s",
+    async (host) => {
+      expect(await respond(running, host)).toStartWith("HTTP/1.1 200 ");
+    },
+  );
+
+  test.each([
+    "evil.example",
+    "localhost.evil.example",
+    "evil.example%00.localhost",
+    "evil.example%2f.localhost",
+    "evil.example,.localhost",
+    "evil_example.localhost",
+    ".localhost",
+    "127.0.0.1:99999",
+  ])("is refused for the name %s, which another site could have made point here", async (host) => {
+    const text = await respond(running, host);
+    expect(text).toStartWith("HTTP/1.1 421 ");
+    expect(text).toContain('{"error":42101,');
   });
 
-  test("by a name that another site could have made point here, or that --operator-hosts does not have", async () => {
-    await using named = await startTestService({ "operator-hosts": "plants.example.org, Garden.example" });
-    for (const [service, host, status] of [
-      [running, "evil.example", 421],
-      [running, new URL(running.operatorUrl).host, 200],
-      [running, "localhost", 200],
-      [running, "[::1]:1", 200],
-      [running, "plants-1.Garden.localhost:3001", 200],
-      [running, "localhost.evil.example", 421],
-      [running, "evil.example%00.localhost", 421],
-      [running, "evil.example%2f.localhost", 421],
-      [running, "evil.example,.localhost", 421],
-      [running, "evil_example.localhost", 421],
-      [running, ".localhost", 421],
-      [running, "127.0.0.1:99999", 421],
-      [named, "plants.example.org", 200],
-      [named, "GARDEN.example:8443", 200],
-      [named, "localhost", 200],
-      [named, "evil.plants.example.org", 421],
-      [named, "example.org", 421],
-    ] as const) {
-      const port = Number(new URL(service.operatorUrl).port);
-      const { text } = await sendRaw(port, [`GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`]);
-      expect(text).toStartWith(`HTTP/1.1 ${status} `);
-      if (status === 421) expect(text).toContain('{"error":42101,');
-    }
+  describe("with --operator-hosts", () => {
+    let named: TestService;
+    beforeAll(async () => {
+      named = await startTestService({ "operator-hosts": "plants.example.org, Garden.example" });
+    });
+    afterAll(() => named[Symbol.asyncDispose]());
+
+    test.each(["plants.example.org", "GARDEN.example:8443", "localhost"])(
+      "is served for the name %s",
+      async (host) => {
+        expect(await respond(named, host)).toStartWith("HTTP/1.1 200 ");
+      },
+    );
+
+    test.each(["evil.plants.example.org", "example.org"])("is refused for the name %s", async (host) => {
+      const text = await respond(named, host);
+      expect(text).toStartWith("HTTP/1.1 421 ");
+      expect(text).toContain('{"error":42101,');
+    });
   });
 });
 
@@ -417,20 +624,38 @@ test.each(posts)("an encoded body is refused by POST %s", async (path) => {
   expect(await response.json()).toMatchObject({ error: 41502 });
 });
 
-test("a browser gets the console with 404 at an unknown path, and everyone else the Error body", async () => {
-  const page = await (await fetch(running.operatorUrl)).text();
-  const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
-  const at = (path: string, accept: string, method = "GET") =>
-    fetch(running.operatorUrl + path, { method, headers: { Accept: accept } });
-  for (const path of ["/nowhere", "/api/nowhere", "/assets/no.js"]) {
-    const shown = await at(path, browser);
-    expect([path, shown.status, await shown.text()]).toEqual([path, 404, page]);
-    expect(shown.headers.get("vary")).toBe("Accept, Accept-Encoding");
-    expect(shown.headers.get("content-security-policy")).toContain("default-src 'none'");
-    const { status, headers } = await at(path, browser, "HEAD");
-    expect([status, headers.get("content-type")]).toEqual([404, "text/html; charset=utf-8"]);
-    expect(await (await at(path, "*/*")).json()).toMatchObject({ error: 40401 });
-  }
-  expect(await (await at("/nowhere", browser, "POST")).json()).toMatchObject({ error: 40401 });
-  expect(await (await at("/api/plants", browser, "DELETE")).json()).toMatchObject({ error: 40501 });
+describe.each(["/nowhere", "/api/nowhere", "/assets/no.js"])("at the unknown path %s", (path) => {
+  test("a browser gets the console with 404", async () => {
+    const page = await (await fetch(running.operatorUrl)).text();
+    const response = await fetchAs(browser, path);
+    expect(response.status).toBe(404);
+    expect(await response.text()).toBe(page);
+    expect(response.headers.get("vary")).toBe("Accept, Accept-Encoding");
+    expect(response.headers.get("content-security-policy")).toContain("default-src 'none'");
+  });
+
+  test("a browser gets the head of the console", async () => {
+    const { status, headers } = await fetchAs(browser, path, "HEAD");
+    expect(status).toBe(404);
+    expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
+  });
+
+  test("everyone else gets the Error body", async () => {
+    expect(await (await fetchAs("*/*", path)).json()).toMatchObject({ error: 40401 });
+  });
 });
+
+test("a browser that posts to an unknown path gets the Error body", async () => {
+  expect(await (await fetchAs(browser, "/nowhere", "POST")).json()).toMatchObject({ error: 40401 });
+});
+
+test("a browser that uses an unknown method gets the Error body", async () => {
+  expect(await (await fetchAs(browser, "/api/plants", "DELETE")).json()).toMatchObject({ error: 40501 });
+});
+
+/** What a browser accepts when it opens a page. */
+const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+
+function fetchAs(accept: string, path: string, method = "GET"): Promise<Response> {
+  return fetch(running.operatorUrl + path, { method, headers: { Accept: accept } });
+}
