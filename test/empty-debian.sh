@@ -109,6 +109,7 @@ step 'until its mail' mail_about Test
 step 'a backup' inside 'systemctl start plant-store-backup'
 step 'a restore drill' documented backup Restore 0
 step 'a restore' documented backup Restore 1
+step 'a second restore' documented backup Restore 1
 inside 'systemctl reboot' || true
 wait "$booted" || true
 step 'a reboot' boot
