@@ -32,6 +32,10 @@ export const bunMissing =
   `plant-store: npm brought no Bun binary for ${process.platform}-${process.arch}; ` +
   "run `npm ci` again without --omit=optional, on Linux, macOS or Windows with an x64 or arm64 processor.";
 
+export const processorTooOld =
+  "plant-store: Bun ended with SIGILL: the processor lacks instructions that Bun needs, such as AVX2 on x86-64. Use a newer machine; " +
+  "for a virtual one, choose a CPU model with AVX2, such as the host's own. See docs/compatibility.md.";
+
 function ownFile(name) {
   return fileURLToPath(new URL(name, import.meta.url));
 }

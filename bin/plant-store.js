@@ -4,7 +4,7 @@
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
 import { fileURLToPath } from "node:url";
-import { bunFlags, bunMissing, findBun } from "./find-bun.js";
+import { bunFlags, bunMissing, findBun, processorTooOld } from "./find-bun.js";
 
 const bun = findBun();
 if (bun === undefined) {
@@ -24,4 +24,7 @@ child.on("error", (error) => {
   console.error(`plant-store: could not start ${bun}: ${error.message}`);
   process.exit(1);
 });
-child.on("exit", (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 0)));
+child.on("exit", (code, signal) => {
+  if (signal === "SIGILL") console.error(processorTooOld);
+  process.exit(code ?? 128 + (constants.signals[signal] ?? 0));
+});

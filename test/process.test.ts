@@ -1,8 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawn } from "node:child_process";
-import { closeSync, fstatSync, openSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { bareEnvironment, commandLine, start, watch } from "./command.ts";
+import {
+  closeSync,
+  cpSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { bareEnvironment, commandLine, launcher, start, watch } from "./command.ts";
 import { eventually, temporaryFolder } from "./harness.ts";
 import { lacks } from "./lacks.ts";
 import { seedStore } from "./seeded-store.ts";
@@ -78,6 +87,21 @@ describe.skipIf(lacks("/dev/full", process.platform !== "linux"))(
     });
   },
 );
+
+test("the launcher says what is wrong if the processor lacks instructions that Bun needs", async () => {
+  using folder = temporaryFolder();
+  const { platform, arch } = process;
+  const bun = join(folder.path, `node_modules/@oven/bun-${platform}-${arch === "arm64" ? "aarch64" : arch}`);
+  cpSync(dirname(launcher), join(folder.path, "bin"), { recursive: true });
+  mkdirSync(join(bun, "bin"), { recursive: true });
+  writeFileSync(join(bun, "package.json"), "{}");
+  // What the kernel does to a program at the first instruction that it does not know.
+  writeFileSync(join(bun, "bin/bun"), "#!/bin/sh\nkill -ILL $$\n", { mode: 0o755 });
+  const { code, err } = await watch(start("node", [join(folder.path, "bin/plant-store.js"), "version"]))
+    .ended;
+  expect(err).toContain("AVX2");
+  expect(code).toBe(132);
+});
 
 describe("a command whose standard error may be journald's", () => {
   /** Runs it with its standard error in a file, as the stream of a journal, and JOURNAL_STREAM as that function says. */
