@@ -39,7 +39,7 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
   const signOut = useCallback((message?: string) => {
     sessionStorage.removeItem(tokenKey);
     importRef.current?.stop();
-    // Without a message, the user has signed out. Otherwise the next session can resume it.
+    // Without a message, the user has signed out. Otherwise the next session can resume the import.
     if (message === undefined) importRef.current = undefined;
     setToken(undefined);
     setMe(undefined);
@@ -55,7 +55,14 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
   return (
     <RouterContext.Provider value={router}>
       {token !== undefined && me !== undefined ? (
-        <SignedIn key={token} {...{ token, me, importRef }} onSecret={setMinted} onSignOut={signOut} />
+        <SignedIn
+          key={token}
+          token={token}
+          me={me}
+          importRef={importRef}
+          onSecret={setMinted}
+          onSignOut={signOut}
+        />
       ) : (
         <SignIn
           storedToken={token}
@@ -98,8 +105,12 @@ function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) 
   }, []);
   const session: Session = useMemo(
     () => ({
-      ...{ api, connection, me, importRef, showSecret: onSecret },
+      api,
+      connection,
+      me,
+      importRef,
       addPlant: () => setAdding(true),
+      showSecret: onSecret,
     }),
     [api, connection, me, importRef, onSecret],
   );
@@ -127,7 +138,9 @@ const pages: readonly (PageLink & { readonly Page: () => JSX.Element })[] = [
 function Page() {
   const { path } = useRouter();
   const { me } = useSession();
-  const page = pages.find(({ href }) => href === (plantIdOf(path) === undefined ? path : "/plants"));
+  // The details of a plant are shown on the page of all plants.
+  const pagePath = plantIdOf(path) === undefined ? path : "/plants";
+  const page = pages.find(({ href }) => href === pagePath);
   if (page?.scope !== undefined && !hasScope(me, page.scope))
     return <MissingScope title={page.name} scope={page.scope} />;
   if (page !== undefined) return <page.Page />;
@@ -143,7 +156,7 @@ function Page() {
   );
 }
 
-/** In place of a page that the token may not use. */
+/** What is shown in place of a page that the token may not use. */
 function MissingScope({ title, scope }: { readonly title: string; readonly scope: Scope }) {
   return (
     <>

@@ -1,6 +1,6 @@
 /** How often a page asks for new plants. */
 export const pollMs = 1000;
-/** After this long without a response to that, the service counts as lost. */
+/** After this long without a response to a poll, the service counts as lost. */
 export const responseMsMax = 10_000;
 const pingMs = 2000;
 const pingMsMax = 3000;
@@ -34,7 +34,7 @@ export class Connection {
     for (const listener of this.#listeners) listener();
   }
 
-  /** When the user signs out. */
+  /** Stops watching the service, when the user signs out. */
   close(): void {
     this.#heartbeat.stop();
   }
@@ -88,7 +88,7 @@ class Poll {
     }
   }
 
-  /** Until it is woken, or until the time has passed. */
+  /** Waits until it is woken, or until the time has passed. */
   #wait(ms: number | undefined): Promise<void> {
     return new Promise((resolve) => {
       const timer = ms === undefined ? undefined : setTimeout(resolve, ms);

@@ -22,8 +22,8 @@ export function formatCount(value: number | string): string {
 }
 
 /** "1 plant", "12 plants". */
-export function formatPlural(value: number, one: string): string {
-  return `${formatCount(value)} ${one}${value === 1 ? "" : "s"}`;
+export function formatPlural(value: number, noun: string): string {
+  return `${formatCount(value)} ${value === 1 ? noun : `${noun}s`}`;
 }
 
 /** 0.0167 → "0.02", 1234.5 → "1,230". */
@@ -55,7 +55,8 @@ export function formatTime(iso: string): string {
 export function formatShortTime(iso: string, now = new Date()): string {
   const then = new Date(iso);
   if (then.toDateString() === now.toDateString()) return clock.format(then);
-  return (then.getFullYear() === now.getFullYear() ? shortTimes : yearTimes).format(then);
+  const format = then.getFullYear() === now.getFullYear() ? shortTimes : yearTimes;
+  return format.format(then);
 }
 
 /** "in 3 days", "2 hours ago": the largest unit that fits. */
@@ -71,7 +72,8 @@ export function formatRelativeTime(iso: string, nowMs = Date.now()): string {
 export function formatDuration(seconds: number): string {
   if (seconds < 60) return `${Math.ceil(seconds)} s`;
   const minutes = Math.round(seconds / 60);
-  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  if (minutes < 60) return `${minutes} min`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 const units: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [

@@ -11,7 +11,7 @@ export interface PageLink {
   readonly href: string;
   readonly name: string;
   readonly icon: IconName;
-  /** Hidden from tokens that lack it. */
+  /** A page is hidden from tokens that lack its scope. */
   readonly scope?: Scope;
 }
 

@@ -26,7 +26,8 @@ export function useBrowserLocation(): Router {
     return () => removeEventListener("popstate", onNavigate);
   }, []);
   const navigate: Router["navigate"] = (to, options) => {
-    history[options?.replace ? "replaceState" : "pushState"](null, "", to);
+    if (options?.replace) history.replaceState(null, "", to);
+    else history.pushState(null, "", to);
     onNavigate();
   };
   return { ...route, navigate };

@@ -65,7 +65,7 @@ export function ImportPage() {
   );
 }
 
-/** On every page but its own: whether an import is running or needs attention. */
+/** Says on every page but its own whether an import is running or needs attention. */
 export function ImportIndicator() {
   const { path } = useRouter();
   const run = useImportRun();

@@ -4,7 +4,7 @@ import type { FileFormat } from "../../files/read-rows.ts";
 import type { LineOutcome } from "../../operator/responses.ts";
 
 export interface RefusedRow {
-  /** Its line, or its element in a JSON array. */
+  /** The number of its line, or of its element in a JSON array. */
   readonly position: number;
   readonly reason: string;
   readonly excerpt: string;
@@ -13,7 +13,7 @@ export interface RefusedRow {
 const excerptBytesMax = 160;
 // The page lists this many; the downloads have all.
 export const refusedListedMax = 500;
-// In a JSON array.
+// What stands between two elements of a JSON array.
 const rowSeparator = ",\n";
 
 /** The outcome of every row, in the order of the file, and the refused rows themselves. */
@@ -22,7 +22,7 @@ export class ImportReport {
   replayed = 0;
   refused = 0;
   readonly listed: RefusedRow[] = [];
-  /** Known once the file has been opened. */
+  /** The format is known once the file has been opened. */
   format: FileFormat = "ndjson";
   readonly #name: string;
   // Blobs, which the browser may keep on disk.
@@ -77,11 +77,12 @@ export class ImportReport {
   /** The refused rows in their original format, to be fixed and imported again. `header` is that of a CSV file. */
   refusedFile(header: Bytes | undefined) {
     const rows = new Blob(this.#refusedRows);
-    const parts =
-      this.format === "json"
-        ? ["[\n", rows.slice(0, -rowSeparator.length), "\n]\n"]
-        : [header ?? "", header ? "\n" : "", rows];
-    return { name: `${this.#name}-refused.${this.format}`, blob: new Blob(parts) };
+    const name = `${this.#name}-refused.${this.format}`;
+    if (this.format === "json") {
+      const elements = rows.slice(0, -rowSeparator.length);
+      return { name, blob: new Blob(["[\n", elements, "\n]\n"]) };
+    }
+    return { name, blob: header === undefined ? rows : new Blob([header, "\n", rows]) };
   }
 
   /** The outcome of every row. */

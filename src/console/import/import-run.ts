@@ -75,12 +75,12 @@ export class ImportRun {
     return from + Math.round((to - from) * (1 - this.#part.length / Math.max(this.#partRows, 1)));
   }
 
-  /** From 0 to 1. */
+  /** The part of the file that is done, from 0 to 1. */
   get share(): number {
     return this.state === "done" ? 1 : this.bytesDone / Math.max(this.file.size, 1);
   }
 
-  /** Undefined until there is something to estimate it by. */
+  /** The estimated time to the end; undefined until there is something to estimate it by. */
   get secondsLeft(): number | undefined {
     const seconds = (performance.now() - this.#started.ms) / 1000;
     const bytes = this.bytesDone - this.#started.bytes;
@@ -168,7 +168,7 @@ export class ImportRun {
     this.#part = this.#part.slice(this.report.add(this.#part, outcomes));
   }
 
-  /** For the audit trail: what the import counted. Every row has its outcome, so the import is done even if this fails. */
+  /** Records in the audit trail what the import counted. Every row has its outcome, so the import is done even if this fails. */
   async #recordEnd(api: OperatorApi): Promise<void> {
     if (!this.#isAnnounced) return;
     const { created, replayed, refused } = this.report;

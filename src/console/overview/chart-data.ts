@@ -6,7 +6,7 @@ const stepSeconds = { minute: 60, hour: 3600 };
 /** What the chart can show: a time range, and the counts in it. */
 export interface ChartRange {
   readonly label: string;
-  /** In a sentence: "In the last hour, …". */
+  /** The range as a sentence names it: "In the last hour, …". */
   readonly period: string;
   readonly unit: "minute" | "hour";
   /** The time between two labels; a phone shows every second one. */
@@ -14,7 +14,7 @@ export interface ChartRange {
   /** The start of each minute or hour, in seconds. */
   readonly times: readonly number[];
   readonly creates: readonly number[];
-  /** Those to draw: not the current step while it has fewer than the one before, which would look like a drop. */
+  /** The counts to draw, without the current step while it has fewer than the one before, which would look like a drop. */
   readonly drawn: readonly number[];
   readonly refusals: readonly number[];
   /** The step in which the service started: earlier refusals are not known. 0 if it started before. */

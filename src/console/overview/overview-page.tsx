@@ -43,7 +43,7 @@ interface FiguresProps {
 function Figures({ overview }: FiguresProps) {
   const ranges = chartRanges(overview);
   const [label, setLabel] = useState(defaultRange);
-  const range = ranges.find((one) => one.label === label) ?? ranges.at(-1);
+  const shown = ranges.find((range) => range.label === label) ?? ranges.at(-1);
   const refusals = <Refusals overview={overview} />;
   if (overview.total === "0")
     return (
@@ -57,26 +57,26 @@ function Figures({ overview }: FiguresProps) {
       <KeyNumbers overview={overview} recent={ranges.findLast(({ unit }) => unit === "minute")} />
       <Panel
         id="chart-title"
-        title={`Plants per ${range?.unit ?? "minute"}`}
+        title={`Plants per ${shown?.unit ?? "minute"}`}
         aside={
           <fieldset class="choice" aria-label="Time range">
-            {ranges.map((one) => (
+            {ranges.map((range) => (
               <button
-                key={one.label}
+                key={range.label}
                 type="button"
-                aria-pressed={one === range}
-                onClick={() => setLabel(one.label)}
+                aria-pressed={range === shown}
+                onClick={() => setLabel(range.label)}
               >
-                {one.label}
+                {range.label}
               </button>
             ))}
           </fieldset>
         }
       >
-        {range === undefined ? (
+        {shown === undefined ? (
           <p class="note">Currently unavailable. See the service's log for the reason.</p>
         ) : (
-          <RateChart range={range} />
+          <RateChart range={shown} />
         )}
       </Panel>
       <div class="columns">

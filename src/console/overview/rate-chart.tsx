@@ -98,7 +98,7 @@ interface TipProps {
 }
 
 function Tip({ range: { unit, times, creates, refusals, refusalsFrom }, index, at }: TipProps) {
-  // On the side of the point that has more space.
+  // The tooltip is on the side of the point that has more space.
   const translate = at > 0.5 ? "calc(-100% - 12px)" : "12px";
   return (
     <div class="chart-cursor" style={{ left: `${at * 100}%` }} aria-hidden="true">

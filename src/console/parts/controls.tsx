@@ -49,7 +49,7 @@ interface FieldProps {
   readonly optional?: boolean;
   readonly error?: string | undefined;
   readonly hint?: ComponentChildren;
-  /** Such as a button that fills the input. */
+  /** What stands after the input, such as a button that fills it. */
   readonly after?: ComponentChildren;
   readonly inputRef?: RefObject<HTMLInputElement | null>;
   readonly value?: string;
@@ -101,7 +101,7 @@ export function Field(props: FieldProps) {
   );
 }
 
-/** What is wrong, if anything is. */
+/** Says what is wrong with a field, or with a form, if anything is. */
 export function FieldError({ error, id }: { readonly error: string | undefined; readonly id?: string }) {
   if (error === undefined) return null;
   return (

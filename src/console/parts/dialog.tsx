@@ -14,7 +14,7 @@ interface DialogProps {
 export function Dialog({ title, onClose, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  // Not after the next frame: until then the focus would be nowhere.
+  // A layout effect does not wait for a frame, in which the focus would be nowhere.
   useLayoutEffect(() => {
     const element = dialog.current;
     const previous = document.activeElement;
@@ -37,7 +37,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
         onClose?.();
       }}
       onClose={(event) => {
-        // Closed by the browser anyway, such as by a phone's back gesture.
+        // The browser has closed it anyway, such as by a phone's back gesture.
         if (!event.currentTarget.isConnected || event.currentTarget.open) return;
         event.currentTarget.showModal();
         onClose?.();
@@ -60,7 +60,7 @@ interface FormDialogProps extends Required<DialogProps> {
   /** The text of the button that submits the form. */
   readonly submit: string;
   readonly cancel?: string;
-  /** Whether it destroys something. */
+  /** Whether submitting the form destroys something. */
   readonly danger?: boolean;
   readonly busy: boolean;
   /** An error that belongs to no field. */

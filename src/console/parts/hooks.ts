@@ -67,7 +67,7 @@ export function useConnection(): Pick<Connection, "isLost" | "since"> {
   const { connection } = useSession();
   const redraw = useRedraw();
   useEffect(() => {
-    // It may have changed before this effect.
+    // The connection may have changed before this effect.
     redraw();
     return connection.subscribe(redraw);
   }, [connection]);

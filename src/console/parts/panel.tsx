@@ -4,10 +4,10 @@ import { Skeleton } from "./content-states.tsx";
 interface PanelProps {
   readonly id: string;
   readonly title: string;
-  /** At the right of the title. */
+  /** What stands at the right of the title. */
   readonly aside?: ComponentChildren;
   readonly class?: string;
-  /** Its content is still loading. */
+  /** Whether its content is still loading. */
   readonly loading?: boolean;
   readonly children?: ComponentChildren;
 }

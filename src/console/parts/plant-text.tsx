@@ -3,14 +3,14 @@ import { formatRelativeTime, formatTime } from "../format.ts";
 
 interface PlantTextProps {
   readonly text: string;
-  /** In place of an empty text. */
+  /** What stands in place of an empty text. */
   readonly empty?: string;
   /** Whether line breaks are kept; otherwise a mark stands for each. */
   readonly lines?: boolean;
   readonly charactersMax?: number;
 }
 
-// More than fits on any line.
+// So many characters fit on no line.
 const lineCharactersMax = 200;
 
 /** Text that someone sent, exactly: what cannot be seen has a mark, and its direction does not affect its surroundings. */
@@ -38,7 +38,7 @@ export function Tag({ tag }: { readonly tag: string }) {
   );
 }
 
-/** The same hue for the same text, anywhere. */
+/** A text has one hue, wherever it is shown. */
 function hueOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < Math.min(text.length, hashedCharactersMax); at++) {

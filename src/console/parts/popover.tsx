@@ -20,7 +20,7 @@ export function Popover({ label, buttonClass, panelClass = "", children }: Popov
     setOpen(false);
     find("button")?.focus();
   };
-  // Not after the next frame: what is typed until then would be lost.
+  // A layout effect does not wait for a frame, in which what is typed would be lost.
   useLayoutEffect(() => {
     if (!open) return;
     find(".popover-panel :is(input, button)")?.focus();
@@ -37,7 +37,7 @@ export function Popover({ label, buttonClass, panelClass = "", children }: Popov
       class="popover"
       onKeyDown={(event) => {
         if (!open || event.key !== "Escape") return;
-        // It would also close the details.
+        // Escape would also close the details of a plant.
         event.stopPropagation();
         close();
       }}

@@ -64,15 +64,7 @@ function Fields({ plant }: { readonly plant: PlantJson }) {
         </dd>
         <dt>Tag</dt>
         <dd>
-          {plant.tag === undefined ? (
-            <span class="none">none</span>
-          ) : plant.tag === "" ? (
-            <PlantText text="" />
-          ) : (
-            <Link href={`/plants?${new URLSearchParams({ tag: plant.tag })}`}>
-              <Tag tag={plant.tag} />
-            </Link>
-          )}
+          <TagLink tag={plant.tag} />
         </dd>
         <dt>Created</dt>
         <dd>
@@ -94,6 +86,17 @@ function Fields({ plant }: { readonly plant: PlantJson }) {
         <CopyButton text={json} label="Copy JSON" />
       </div>
     </>
+  );
+}
+
+/** The tag, as a link to the plants that have it. There is no filter for an empty tag. */
+function TagLink({ tag }: Pick<PlantJson, "tag">) {
+  if (tag === undefined) return <span class="none">none</span>;
+  if (tag === "") return <PlantText text="" />;
+  return (
+    <Link href={`/plants?${new URLSearchParams({ tag })}`}>
+      <Tag tag={tag} />
+    </Link>
   );
 }
 

@@ -4,7 +4,7 @@ export interface PlantFilter {
   readonly tag: string;
   readonly id: string;
   readonly token: string;
-  /** ISO times. */
+  /** The times are ISO 8601 in UTC; empty if there is none. */
   readonly since: string;
   readonly until: string;
   readonly order: "newest" | "oldest";

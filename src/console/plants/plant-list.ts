@@ -8,7 +8,7 @@ export type ListState = "loading" | "idle" | "failed" | "ended" | "full";
 type Query = Readonly<Record<string, string>>;
 
 const pageRows = 200;
-// In memory, and below what browsers accept as the height of an element.
+// So many rows fit into memory, and into the height that browsers accept for an element.
 const rowsMax = 200_000;
 // With more new plants than this, only a new list shows them.
 const waitingMax = 1000;
@@ -18,7 +18,7 @@ export class PlantList {
   state: ListState = "loading";
   error: unknown;
   searched = 0;
-  /** In the order of the table. */
+  /** The plants that are loaded, in the order of the table. */
   readonly rows: PlantJson[] = [];
   /** New plants that are not among the rows yet, the oldest first. */
   readonly waiting: PlantJson[] = [];
@@ -60,18 +60,17 @@ export class PlantList {
     try {
       do {
         const cursor: Query = this.#next === undefined ? {} : { cursor: this.#next };
-        const page = await this.#fetch<PlantPageJson>(
-          { ...this.#query, ...cursor, limit: `${pageRows}` },
-          signal,
-        );
+        const query = { ...this.#query, ...cursor, limit: String(pageRows) };
+        const page = await this.#fetch<PlantPageJson>(query, signal);
         this.#newest ??= page.newest;
         this.rows.push(...this.#unknown(page.plants));
         this.searched += page.searched;
         this.#next = page.next;
         this.#onChange();
       } while (this.#next !== undefined && this.rows.length < wanted);
-      if (this.#next === undefined) this.#setState("ended");
-      else {
+      if (this.#next === undefined) {
+        this.#setState("ended");
+      } else {
         this.#setState(this.rows.length >= rowsMax ? "full" : "idle");
         this.#counting ??= this.#countAll(signal);
       }
@@ -90,7 +89,7 @@ export class PlantList {
   async readNew(signal: AbortSignal): Promise<void> {
     if (this.#newest === undefined) return;
     const { order: _, ...filter } = this.#query;
-    const query = { ...filter, limit: `${pageRows}`, after: this.#newest };
+    const query = { ...filter, limit: String(pageRows), after: this.#newest };
     const page = await this.#fetch<PlantPageJson>(query, signal);
     this.#newest = page.next;
     // After a flood, PostgreSQL sends a full page of the last seconds again, and all of it may be in the list.
@@ -133,7 +132,7 @@ export class PlantList {
     this.#onChange();
   }
 
-  /** Those that are not in the list yet: on PostgreSQL the plants of the last seconds come again. */
+  /** Leaves out the plants that are in the list already: PostgreSQL sends those of the last seconds again. */
   #unknown(plants: readonly PlantJson[]): readonly PlantJson[] {
     const unknown = plants.filter(({ id }) => !this.#ids.has(id));
     for (const { id } of unknown) this.#ids.add(id);

@@ -47,7 +47,7 @@ export function PlantTable(props: PlantTableProps) {
   useLayoutEffect(() => {
     if (scroller.current !== null) scroller.current.scrollTop = 0;
   }, [list]);
-  // There may be more rows.
+  // After any change, since there may be more rows.
   useLayoutEffect(look);
   useEffect(() => {
     addEventListener("resize", look);
@@ -56,7 +56,7 @@ export function PlantTable(props: PlantTableProps) {
   useEffect(() => {
     if (list.state === "idle" && view.last > length - prefetchRows) void list.loadMore();
   });
-  // In a layout effect, so that the next key already starts from this row.
+  // This is a layout effect so that the next key already starts from this row.
   useLayoutEffect(() => {
     if (!mustFocus.current) return;
     mustFocus.current = false;

@@ -26,14 +26,14 @@ export function PlantsPage() {
   const selectedId = plantIdOf(path);
   const scroller = useRef<HTMLDivElement>(null);
   const { list, reloading, error, showWaiting, reload } = usePlantList(filter, scroller);
-  // After the details are closed, their row gets the focus.
+  /** Whether the row of the details gets the focus, since they were just closed. */
   const mustFocusRow = useRef(false);
 
   // What is typed is applied after a moment, when another part of the filter may have changed.
-  const change = (part: Partial<PlantFilter>, replace = false): void =>
-    navigate(withQuery(path, filterQuery({ ...readFilter(new URLSearchParams(location.search)), ...part })), {
-      replace,
-    });
+  const change = (part: Partial<PlantFilter>, replace = false): void => {
+    const current = readFilter(new URLSearchParams(location.search));
+    navigate(withQuery(path, filterQuery({ ...current, ...part })), { replace });
+  };
   const search = withQuery("", filterQuery(filter));
   const hrefOf = (id: string): string => `${tablePath}/${id}${search}`;
   const closeDetail = (): void => {
@@ -132,7 +132,14 @@ function ListProgress(props: ListProgressProps) {
         {isResult && status}
       </p>
       {list.state === "failed" && (
-        <Button onClick={() => (list.rows.length === 0 ? onReload() : void list.loadMore())}>Retry</Button>
+        <Button
+          onClick={() => {
+            if (list.rows.length === 0) onReload();
+            else void list.loadMore();
+          }}
+        >
+          Retry
+        </Button>
       )}
     </div>
   );
@@ -147,8 +154,9 @@ function statusText({ list, filtered, reloading }: ListProgressProps): string {
     return `Searched ${formatPlural(list.searched, "plant")}, found ${formatCount(rows.length)}…`;
   const known = count ?? rows.length;
   const atLeast = count === undefined || isOutdated ? "Over " : "";
-  const matching = filtered ? (known === 1 ? " matches" : " match") : "";
-  return atLeast + formatPlural(known, "plant") + matching;
+  const text = atLeast + formatPlural(known, "plant");
+  if (!filtered) return text;
+  return known === 1 ? `${text} matches` : `${text} match`;
 }
 
 function NoMatch({ onClear }: { readonly onClear: () => void }) {

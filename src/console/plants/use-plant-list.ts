@@ -37,7 +37,7 @@ export function usePlantList(filter: PlantFilter, scroller: { readonly current: 
     setReloading(true);
     void started.loadMore();
   }, [api, filterKey]);
-  // Without waiting for a frame.
+  // A layout effect does not wait for a frame, so the request starts earlier.
   useLayoutEffect(reload, [reload]);
   useEffect(() => () => latest.current?.close(), []);
 
@@ -62,8 +62,12 @@ export function usePlantList(filter: PlantFilter, scroller: { readonly current: 
       if (isFree) {
         // A focused row keeps the focus; otherwise the arrow keys start at the top.
         const isFocused = scroller.current?.contains(document.activeElement);
-        if (list.showWaiting()) list.active += list.active > 0 || isFocused ? length : 0;
-        else if (!searching) return reload();
+        const movesDown = list.active > 0 || isFocused;
+        if (list.showWaiting()) {
+          if (movesDown) list.active += length;
+        } else if (!searching) {
+          return reload();
+        }
       }
       redraw();
     };

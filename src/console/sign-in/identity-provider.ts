@@ -105,7 +105,9 @@ async function requestTokens(provider: IdentityProvider, grant: Record<string, s
 function isForThisSignIn(idToken: string, { issuer, clientId }: IdentityProvider, { nonce }: PendingSignIn) {
   const payload = (idToken.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/");
   const claims = JSON.parse(atob(payload)) as { nonce?: unknown; iss?: unknown; aud?: unknown };
-  return claims.nonce === nonce && claims.iss === issuer && [claims.aud].flat().includes(clientId);
+  // The audience is one client, or a list of them.
+  const audiences = [claims.aud].flat();
+  return claims.nonce === nonce && claims.iss === issuer && audiences.includes(clientId);
 }
 
 // `resource` is the standard's (RFC 8707), for absolute URIs; `audience` is what others expect. Each is ignored elsewhere.

@@ -31,7 +31,7 @@ interface SignInProps {
   /** The token of this tab, which is tried without asking. */
   readonly storedToken: string | undefined;
   readonly notice: string | undefined;
-  /** What the identity provider has sent back; used once. */
+  /** What the identity provider has sent back. It can be used once. */
   readonly responseRef: { current: SignInResponse | undefined };
   readonly onSignIn: (token: string, me: CallerJson) => void;
   readonly onForget: () => void;
@@ -64,7 +64,7 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
       input.current?.focus();
     }
   };
-  // Without waiting for a frame: every page waits for this.
+  // A layout effect does not wait for a frame, and every page waits for this.
   useLayoutEffect(() => {
     nameTab("Sign in");
     if (storedToken !== undefined) void signIn(storedToken);
@@ -95,7 +95,7 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
         <ProviderSignIn responseRef={responseRef} onToken={signIn} />
         <Field
           label="Token"
-          // Not of type password: the browser would offer to save the token.
+          // It is not of type password, because the browser would offer to save the token.
           class="secret"
           placeholder="pst_…"
           inputRef={input}

@@ -91,7 +91,7 @@ function BackupTable({ backups, busy, onVerify, onDownload }: BackupTableProps) 
 
 const shownDigits = 8;
 
-/** In a short form that can be compared at a glance; the button copies all of it. */
+/** A digest in a short form that can be compared at a glance; the button copies all of it. */
 function Digest({ coveredPlants, digest }: { readonly coveredPlants: number; readonly digest: string }) {
   return (
     <>
@@ -106,11 +106,11 @@ function Digest({ coveredPlants, digest }: { readonly coveredPlants: number; rea
 function statusText({ task, last, backups, unavailable }: BackupsJson): string {
   if (task !== undefined) return task.kind === "create" ? "Making a backup…" : `Verifying ${task.name}…`;
   if (last !== undefined) {
-    const what = last.kind === "create" ? "The backup" : (last.name ?? "The backup");
-    if (last.problem !== undefined) return `${what} failed: ${last.problem}`;
-    return last.kind === "create"
-      ? "The backup is complete and checked."
-      : `${what} was verified, and nothing wrong was found.`;
+    const isNew = last.kind === "create" || last.name === undefined;
+    const subject = isNew ? "The backup" : last.name;
+    if (last.problem !== undefined) return `${subject} failed: ${last.problem}`;
+    if (last.kind === "create") return "The backup is complete and checked.";
+    return `${subject} was verified, and nothing wrong was found.`;
   }
   return backups.length === 0 && unavailable === undefined ? "No backups yet." : "";
 }

@@ -75,19 +75,19 @@ function factsOf({ store, version, startedAt }: OverviewJson): readonly Fact[] {
   ];
 }
 
-/** Those that differ from their default; the others on request. */
+/** The settings that differ from their default; a button shows the others too. */
 function Settings({ settings = [] }: { readonly settings: SettingsJson["settings"] | undefined }) {
-  const [all, setAll] = useState(false);
+  const [isAllShown, showAll] = useState(false);
   const changed = settings.filter(({ source }) => source !== "default");
-  const shown = all ? settings : changed;
+  const shown = isAllShown ? settings : changed;
   return (
     <Panel
       id="settings-title"
       title="Current settings"
       loading={settings.length === 0}
       aside={
-        <Button aria-expanded={all} onClick={() => setAll(!all)}>
-          {all ? "Show changed" : `Show all ${settings.length}`}
+        <Button aria-expanded={isAllShown} onClick={() => showAll(!isAllShown)}>
+          {isAllShown ? "Show changed" : `Show all ${settings.length}`}
         </Button>
       }
     >

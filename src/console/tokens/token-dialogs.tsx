@@ -26,6 +26,8 @@ const overlaps = {
   "7d": "7 days",
 } as const;
 
+const noScope = "Choose at least one scope.";
+
 const empty = { name: "", chosen: ["plants:create"] as readonly string[], expiresIn: "" };
 
 interface DialogProps {
@@ -39,7 +41,7 @@ export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" 
   const { api, me } = useSession();
   const [wanted, setWanted] = useState(empty);
   const { name, chosen, expiresIn } = wanted;
-  // What was sent; an error is no longer shown at a field that has changed since.
+  // An error is about what was sent, and no longer shown once a field has changed.
   const [sent, setSent] = useState(wanted);
   const { busy, error, attempt } = useAttempt();
   const change = (changed: Partial<typeof empty>) => setWanted({ ...wanted, ...changed });
@@ -50,11 +52,12 @@ export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" 
       onMinted(await api.post("/api/tokens", { name, scopes: chosen, expiresIn: expiresIn || undefined }));
     });
   };
-  const field = error === undefined || sent !== wanted ? undefined : error === noScope ? "scopes" : "name";
-  const errorAt = (name: string) => (field === name ? error : undefined);
+  const isCurrent = error !== undefined && sent === wanted;
+  const wrongField = error === noScope ? "scopes" : "name";
+  const errorAt = (name: string) => (isCurrent && name === wrongField ? error : undefined);
   // The button was disabled meanwhile, and so lost the focus.
   useEffect(() => {
-    if (field !== undefined) focusField(field);
+    if (isCurrent) focusField(wrongField);
   }, [busy]);
   return (
     <FormDialog title="Create a token" submit="Create token" busy={busy} onSubmit={create} onClose={onClose}>
@@ -96,9 +99,7 @@ export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" 
   );
 }
 
-const noScope = "Choose at least one scope.";
-
-/** Those that end by then, and the longest that is possible. */
+/** The lifetimes that end before the latest possible expiry, and that expiry itself. */
 function lifetimesUntil(latest: string | undefined): Readonly<Record<string, string>> {
   if (latest === undefined) return { "": "Never", ...lifetimes };
   const daysMax = (Date.parse(latest) - Date.now()) / 86_400_000;
@@ -116,8 +117,10 @@ export function RotateToken({ token, onMinted, onClose }: Omit<DialogProps, "onR
     <FormDialog
       title={`Rotate “${token.name}”`}
       submit="Rotate"
-      {...{ busy, error, onClose }}
+      busy={busy}
+      error={error}
       onSubmit={rotate}
+      onClose={onClose}
     >
       <p>
         The token gets a new secret; its name and scopes stay the same. The old secret can stay valid for a
@@ -146,8 +149,10 @@ export function RevokeToken({ token, onRevoked, onClose }: Omit<DialogProps, "on
       title={`Revoke “${token.name}”?`}
       submit={`Revoke ${token.name}`}
       danger
-      {...{ busy, error, onClose }}
+      busy={busy}
+      error={error}
       onSubmit={revoke}
+      onClose={onClose}
     >
       <p>
         The token <strong>{token.name}</strong> (<code>{token.id}</code>) stops working within a second. This
