@@ -97,8 +97,8 @@ test("the launcher says what is wrong if the processor lacks instructions that B
   writeFileSync(join(bun, "package.json"), "{}");
   // What the kernel does to a program at the first instruction that it does not know.
   writeFileSync(join(bun, "bin/bun"), "#!/bin/sh\nkill -ILL $$\n", { mode: 0o755 });
-  const { code, err } = await watch(start("node", [join(folder.path, "bin/plant-store.js"), "version"]))
-    .ended;
+  const launched = start("node", [join(folder.path, "bin/plant-store.js"), "version"], {});
+  const { code, err } = await watch(launched).ended;
   expect(err).toContain("AVX2");
   expect(code).toBe(132);
 });
