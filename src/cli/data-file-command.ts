@@ -1,7 +1,8 @@
 import { readConfig } from "../config/read-config.ts";
 import { settings } from "../config/settings.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
-import { describeEachBlock, type StoreDigest } from "../storage/sqlite/block-digests.ts";
+import type { StoreDigest } from "../storage/sqlite/block-digests.ts";
+import { describeEachBlock } from "../storage/sqlite/blocks.ts";
 import type { BackupFile } from "../storage/sqlite/maintenance/backup.ts";
 import { type Arguments, jsonFlag } from "./command.ts";
 import {

@@ -4,10 +4,8 @@
 // as bytes: a JavaScript string would replace bytes that are not UTF-8, and hide that they changed.
 import type { Database, Statement } from "bun:sqlite";
 import { createHash } from "node:crypto";
+import { blockOf, rangeOf } from "./blocks.ts";
 import { sqliteCodeOf } from "./connect.ts";
-
-/** How many plants a block has. */
-export const blockPlants = 1024;
 
 /** How many plants a store has up to the end of its last full block, and the digest of these. */
 export interface StoreDigest {
@@ -146,30 +144,8 @@ export class DigestReader {
   /** The first block from `block` on that has a plant; undefined if there is none. */
   nextBlock(block: number): number | undefined {
     const row = this.#next.get(rangeOf(block).after);
-    return row === null ? undefined : Math.floor((Number(row.seq) - 1) / blockPlants);
+    return row === null ? undefined : blockOf(Number(row.seq));
   }
-}
-
-/** The plants of a block have a seq over `after`, up to `upTo`. */
-export function rangeOf(block: number): { readonly after: number; readonly upTo: number } {
-  return { after: block * blockPlants, upTo: (block + 1) * blockPlants };
-}
-
-/** Blocks by their numbers and their plants: "blocks 3 to 5 (plants 3073 to 6144)". */
-export function describeBlocks(first: number, last: number): string {
-  const numbers = first === last ? `block ${first}` : `blocks ${first} to ${last}`;
-  return `${numbers} (plants ${rangeOf(first).after + 1} to ${rangeOf(last).upTo})`;
-}
-
-/** The same for blocks in order, those that follow each other together. */
-export function describeEachBlock(blocks: readonly number[]): string[] {
-  const runs: { first: number; last: number }[] = [];
-  for (const block of blocks) {
-    const run = runs.at(-1);
-    if (run?.last === block - 1) run.last = block;
-    else runs.push({ first: block, last: block });
-  }
-  return runs.map(({ first, last }) => describeBlocks(first, last));
 }
 
 /** The digest of a store, from those of its full blocks, in order. */

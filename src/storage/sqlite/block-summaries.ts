@@ -1,10 +1,10 @@
-// A search must not read a whole store. So plants are divided into blocks, in the order in which they were stored: block 0 is seq
-// 1 to 1024, and so on. Whoever fills a block also writes its summary, in the same transaction: the tags, the times and the names
-// in it. A filter asks the summaries first, and reads only the plants of the blocks that may hold a match. The newest plants, in
-// no full block yet, are all read. `verify` computes every summary again and compares. A block without any plant has no summary.
+// A search must not read a whole store. So whoever fills a block of plants also writes its summary, in the same transaction: the tags,
+// the times and the names in it. A filter asks the summaries first, and reads only the plants of the blocks that may hold a match.
+// The newest plants, in no full block yet, are all read. A block without any plant has no summary.
 import type { Database, Statement } from "bun:sqlite";
 import type { PageRequest, PlantFilter } from "../../plants/plant-archive.ts";
-import { BlockDigests, blockPlants } from "./block-digests.ts";
+import { BlockDigests } from "./block-digests.ts";
+import { blockOf, blockPlants, lastSeq, type SeqRange } from "./blocks.ts";
 
 /** A part of a query, and the values for its question marks. */
 export interface Sql {
@@ -12,26 +12,21 @@ export interface Sql {
   readonly values: readonly (string | number)[];
 }
 
-/** The plants with seq `low` to `high`, both inclusive. */
-export interface SeqRange {
-  low: number;
-  high: number;
-}
-
-/** One part of a block's summary. */
-interface Summary {
+/** One part of a block's summary, in a table of its own. */
+export interface Summary {
+  /** What it is a summary of, for messages. */
   readonly of: string;
   readonly table: string;
   readonly columns: string;
   /** How the columns are computed from the plants of the block. */
   readonly computed: string;
-  /** Where a block has a row for each value instead of one. */
+  /** Set where a block has a row for each value, instead of one row. */
   readonly groupBy?: string;
   /** The condition under which the block may hold a match; undefined if the filter does not ask for it. */
   mayMatch(filter: PlantFilter): Sql | undefined;
 }
 
-const tags: Summary = {
+export const tagSummary: Summary = {
   of: "tags",
   table: "block_tags",
   columns: "tag, plants",
@@ -40,7 +35,7 @@ const tags: Summary = {
   mayMatch: ({ tag }) => (tag === undefined ? undefined : { sql: "block_tags.tag = ?", values: [tag] }),
 };
 
-const times: Summary = {
+export const timeSummary: Summary = {
   of: "times",
   table: "block_times",
   columns: "min_ms, max_ms",
@@ -55,7 +50,7 @@ const times: Summary = {
 // Names that are longer than this on average are not summarised: reading the plants is as fast.
 export const namesCharactersMax = 128 * blockPlants;
 
-const names: Summary = {
+export const nameSummary: Summary = {
   of: "names",
   table: "block_names",
   columns: "names",
@@ -66,8 +61,8 @@ const names: Summary = {
   },
 };
 
-// The one that is fastest to read first.
-const summaries = [tags, times, names];
+// The one that is fastest to read comes first.
+const summaries = [tagSummary, timeSummary, nameSummary];
 
 // Another program may have added thousands of blocks; one batch summarises at most this many.
 const blocksPerBatchMax = 64;
@@ -114,7 +109,7 @@ export class BlockSummaries {
   /** The first block without a summary that has a plant. Only another program leaves a block without any. */
   #nextBlock(): number {
     const seq = Number(this.#next.get(this.#summarised)?.seq ?? this.#summarised + 1);
-    return Math.floor((seq - 1) / blockPlants);
+    return blockOf(seq);
   }
 
   /** To be called when a transaction was rolled back, and what it wrote here with it. */
@@ -122,17 +117,6 @@ export class BlockSummaries {
     this.#last = lastSeq(this.#database);
     this.#summarised = lastSummarised(this.#database);
   }
-}
-
-/** Plants are never deleted and each gets the next seq, so this is also their number. */
-export function lastSeq(database: Database): number {
-  const row = database.query<{ seq: bigint }, []>("SELECT ifnull(max(seq), 0) AS seq FROM plants").get();
-  return Number(row?.seq ?? 0n);
-}
-
-/** The number of the block that a plant is in, or will be once it is full. */
-export function blockOf(seq: number): number {
-  return Math.floor((seq - 1) / blockPlants);
 }
 
 /** The first of these blocks, in that order, whose names are too long for its summary; undefined if there is none. */
@@ -152,8 +136,9 @@ export function firstBlockWithoutNames(
 }
 
 /** The seq of the last plant in a block with a summary, as SQL. */
-const lastSummarisedSql = `(SELECT ifnull(max(block) + 1, 0) * ${blockPlants} FROM block_times)`;
+export const lastSummarisedSql = `(SELECT ifnull(max(block) + 1, 0) * ${blockPlants} FROM block_times)`;
 
+/** The seq of the last plant in a block with a summary; 0 if there is none. */
 export function lastSummarised(database: Database): number {
   return Number(database.query<{ seq: bigint }, []>(`SELECT ${lastSummarisedSql} AS seq`).get()?.seq ?? 0n);
 }
@@ -193,101 +178,6 @@ export function countTag(database: Database, tag: string): number {
     )
     .get(tag, tag);
   return Number(row?.plants ?? 0n);
-}
-
-/** How many plants have their time in each of that many buckets. A block whose plants are all in one bucket is not read. */
-export function createdPerBucket(
-  database: Database,
-  fromMs: number,
-  buckets: number,
-  bucketMs: number,
-): readonly number[] {
-  const counts = new Array<number>(buckets).fill(0);
-  const untilMs = fromMs + buckets * bucketMs;
-  const add = (bucket: number, plants: number): void => {
-    counts[bucket] = (counts[bucket] ?? 0) + plants;
-  };
-  const grouped = database.query<{ bucket: bigint; plants: bigint }, number[]>(
-    `SELECT (created_at_ms - ?) / ? AS bucket, count(*) AS plants FROM plants
-      WHERE seq > ? AND seq <= ? AND created_at_ms >= ? AND created_at_ms < ? GROUP BY bucket`,
-  );
-  const addPlants = (after: number, upTo: number): void => {
-    for (const { bucket, plants } of grouped.all(fromMs, bucketMs, after, upTo, fromMs, untilMs))
-      add(Number(bucket), Number(plants));
-  };
-  const bucketOf = (atMs: bigint): number => Math.floor((Number(atMs) - fromMs) / bucketMs);
-  // Read first: what is summarised meanwhile is among the newest plants.
-  const summarised = lastSummarised(database);
-  const near = database.query<{ block: bigint; min_ms: bigint; max_ms: bigint }, number[]>(
-    "SELECT block, min_ms, max_ms FROM block_times WHERE block < ? AND max_ms >= ? AND min_ms < ?",
-  );
-  for (const { block, min_ms, max_ms } of near.all(summarised / blockPlants, fromMs, untilMs)) {
-    const start = Number(block) * blockPlants;
-    if (bucketOf(min_ms) === bucketOf(max_ms)) add(bucketOf(min_ms), blockPlants);
-    else addPlants(start, start + blockPlants);
-  }
-  addPlants(summarised, lastSeq(database));
-  return counts;
-}
-
-const wrongBlocksMax = 20;
-
-/** What is wrong with the summaries of all blocks together, in a store of that many plants. */
-export function summaryProblems(database: Database, plants: number): string[] {
-  const summarised = lastSummarised(database);
-  const problems = blocksOfWrongTags(database).map((block) => mismatch(block, tags));
-  if (summarised > plants)
-    problems.push(`blocks of ${summarised} plants have summaries, but the last plant is ${plants}`);
-  const blocks = blocksWithPlants(database, summarised);
-  for (const { of, table } of [names, times]) {
-    const row = database.query<{ rows: bigint }, []>(`SELECT count(*) AS rows FROM ${table}`).get();
-    if (Number(row?.rows ?? 0n) !== blocks)
-      problems.push(`there are ${row?.rows} summaries of ${of} for ${blocks} blocks`);
-  }
-  return problems;
-}
-
-function blocksWithPlants(database: Database, upTo: number): number {
-  const row = database
-    .query<{ blocks: bigint }, [number]>(
-      `SELECT count(DISTINCT (seq - 1) / ${blockPlants}) AS blocks FROM plants WHERE seq <= ?`,
-    )
-    .get(upTo);
-  return Number(row?.blocks ?? 0n);
-}
-
-/** Where the names and times of one block differ from its plants. Its tags are compared with those of all other blocks. */
-export function blockProblems(database: Database, block: number): string[] {
-  const [low, high] = [block * blockPlants, (block + 1) * blockPlants];
-  if (high > lastSummarised(database)) return [];
-  return [names, times]
-    .filter(({ table, columns, computed }) => {
-      const compare = database.query<{ same: bigint }, [number, number, number]>(
-        `SELECT (${columns}) IS (SELECT ${computed} FROM plants WHERE seq > ? AND seq <= ?) AS same
-           FROM ${table} WHERE block = ?`,
-      );
-      return compare.get(low, high, block)?.same !== 1n;
-    })
-    .map((summary) => mismatch(block, summary));
-}
-
-// One query for all blocks: the counts are stored by tag, so those of one block are scattered over the table.
-function blocksOfWrongTags(database: Database): number[] {
-  return database
-    .query<{ block: bigint }, []>(
-      `SELECT DISTINCT block FROM (
-         SELECT tag, (seq - 1) / ${blockPlants} AS block, count(*) AS plants FROM plants
-          WHERE tag IS NOT NULL AND seq <= ${lastSummarisedSql} GROUP BY block, tag
-       ) AS counted FULL JOIN block_tags AS stored USING (tag, block)
-       WHERE counted.plants IS NOT stored.plants ORDER BY block LIMIT ${wrongBlocksMax}`,
-    )
-    .all()
-    .map(({ block }) => Number(block));
-}
-
-function mismatch(block: number, { of }: Summary): string {
-  const [low, high] = [block * blockPlants + 1, (block + 1) * blockPlants];
-  return `the summary of ${of} of block ${block} (plants ${low} to ${high}) does not agree with the plants`;
 }
 
 /** Its longest run of ASCII, since lower() leaves other letters unchanged. Empty if there is none. */

@@ -1,8 +1,9 @@
 import type { Database } from "bun:sqlite";
+import { blockPlants } from "./blocks.ts";
 import { Damage } from "./data-file-problem.ts";
 
 // As many as a block has: what was written last is what a crash, a truncation or a full disk damages first.
-const newestPlants = 1024;
+const newestPlants = blockPlants;
 
 interface NewestPlant {
   readonly seq: bigint;

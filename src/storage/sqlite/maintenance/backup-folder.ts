@@ -1,7 +1,8 @@
 import { createReadStream, lstatSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { basename, join, parse } from "node:path";
 import { messageOf } from "../../../system/errors.ts";
-import { describeEachBlock, noDigest, parseDigest, type StoreDigest } from "../block-digests.ts";
+import { noDigest, parseDigest, type StoreDigest } from "../block-digests.ts";
+import { describeEachBlock } from "../blocks.ts";
 import { realDataFile } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
 import { removeDatabase, syncDirectory, writeNew } from "../durable-files.ts";

@@ -1,16 +1,10 @@
 import type { Database } from "bun:sqlite";
 import { isUtf8 } from "node:buffer";
-import {
-  type BlockDigest,
-  DigestReader,
-  describeBlocks,
-  describeEachBlock,
-  rangeOf,
-  storedDigests,
-} from "../block-digests.ts";
-import { blockProblems, lastSeq, summaryProblems } from "../block-summaries.ts";
+import { type BlockDigest, DigestReader, storedDigests } from "../block-digests.ts";
+import { describeBlocks, describeEachBlock, lastSeq, rangeOf } from "../blocks.ts";
 import { isDamage } from "../data-file-problem.ts";
 import { connectReadOnly } from "../reading/open-read-only.ts";
+import { blockProblems, summaryProblems } from "./check-summaries.ts";
 
 export interface CheckedRows {
   readonly plants: number;

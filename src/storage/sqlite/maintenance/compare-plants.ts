@@ -2,11 +2,10 @@ import {
   type BlockDigest,
   DigestReader,
   digestOfStore,
-  rangeOf,
   type StoreDigest,
   storedDigests,
 } from "../block-digests.ts";
-import { lastSeq } from "../block-summaries.ts";
+import { lastSeq, rangeOf } from "../blocks.ts";
 import { connectReadOnly } from "../reading/open-read-only.ts";
 
 /** What two stores have in common, and the digest of the first one, all computed from their rows. */

@@ -1,7 +1,6 @@
 import { linkSync, lstatSync, readSync, renameSync } from "node:fs";
 import { codeOf, messageOf } from "../../../system/errors.ts";
-import { describeEachBlock } from "../block-digests.ts";
-import { lastSeq } from "../block-summaries.ts";
+import { describeEachBlock, lastSeq } from "../blocks.ts";
 import { refuseExisting } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { removeDatabase, syncFile, withFile } from "../durable-files.ts";

@@ -1,5 +1,6 @@
 import { messageOf } from "../../../system/errors.ts";
-import { describeEachBlock, digestOfStore, rangeOf, type StoreDigest } from "../block-digests.ts";
+import { digestOfStore, type StoreDigest } from "../block-digests.ts";
+import { describeEachBlock, rangeOf } from "../blocks.ts";
 import { requireDataFile } from "../data-file-path.ts";
 import { DataFileProblem, isDamage } from "../data-file-problem.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";

@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../../test/harness.ts";
 import type { PageRequest } from "../../../plants/plant-archive.ts";
-import { blockPlants } from "../block-digests.ts";
-import type { SeqRange } from "../block-summaries.ts";
+import { blockPlants, type SeqRange } from "../blocks.ts";
 import { SqliteStore } from "../sqlite-store.ts";
 import { searchSlice } from "./search-slice.ts";
 

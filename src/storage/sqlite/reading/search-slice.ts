@@ -1,13 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { PageRequest } from "../../../plants/plant-archive.ts";
-import { blockPlants } from "../block-digests.ts";
-import {
-  blockOf,
-  firstBlockWithoutNames,
-  lastSummarised,
-  namesCharactersMax,
-  type SeqRange,
-} from "../block-summaries.ts";
+import { firstBlockWithoutNames, lastSummarised, namesCharactersMax } from "../block-summaries.ts";
+import { blockOf, blockPlants, type SeqRange } from "../blocks.ts";
 
 const ascii = /^[\x20-\x7e]*$/;
 // What a search costs at worst for each byte of a name and each character of the part. Measured with names of one repeated letter and

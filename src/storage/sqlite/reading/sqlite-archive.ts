@@ -15,17 +15,11 @@ import {
   StaleCursor,
   type StoredPlant,
 } from "../../../plants/plant-archive.ts";
-import {
-  countTag,
-  createdPerBucket,
-  lastSeq,
-  lastSummarised,
-  plantsThatMayMatch,
-  type SeqRange,
-  type Sql,
-} from "../block-summaries.ts";
+import { countTag, lastSummarised, plantsThatMayMatch, type Sql } from "../block-summaries.ts";
+import { lastSeq, type SeqRange } from "../blocks.ts";
 import { Damage } from "../data-file-problem.ts";
 import { fileSize } from "../durable-files.ts";
+import { createdPerBucket } from "./created-per-bucket.ts";
 import { isForLike, searchSlice } from "./search-slice.ts";
 
 interface PlantRow {

@@ -1,13 +1,8 @@
 import type { Database } from "bun:sqlite";
 import { existsSync, fchmodSync, fsyncSync, renameSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import {
-  addMissingDigests,
-  type BlockDigest,
-  DigestReader,
-  digestOfStore,
-  rangeOf,
-} from "../block-digests.ts";
+import { addMissingDigests, type BlockDigest, DigestReader, digestOfStore } from "../block-digests.ts";
+import { rangeOf } from "../blocks.ts";
 import { connect, connectImmutable, keepWal } from "../connect.ts";
 import { refuseExisting } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";

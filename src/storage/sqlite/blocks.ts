@@ -1,0 +1,45 @@
+// Plants are divided into blocks, in the order in which they were stored: block 0 is seq 1 to 1024, and so on. Whoever fills a block
+// also writes its summary (block-summaries.ts) and its digest (block-digests.ts).
+import type { Database } from "bun:sqlite";
+
+/** How many plants a block has. */
+export const blockPlants = 1024;
+
+/** The plants with seq `low` to `high`, both inclusive. */
+export interface SeqRange {
+  low: number;
+  high: number;
+}
+
+/** The seq of the newest plant. Plants are never deleted and each gets the next seq, so this is also their number. */
+export function lastSeq(database: Database): number {
+  const row = database.query<{ seq: bigint }, []>("SELECT ifnull(max(seq), 0) AS seq FROM plants").get();
+  return Number(row?.seq ?? 0n);
+}
+
+/** The number of the block that a plant is in, or will be once it is full. */
+export function blockOf(seq: number): number {
+  return Math.floor((seq - 1) / blockPlants);
+}
+
+/** The plants of a block have a seq over `after`, up to `upTo`. */
+export function rangeOf(block: number): { readonly after: number; readonly upTo: number } {
+  return { after: block * blockPlants, upTo: (block + 1) * blockPlants };
+}
+
+/** Blocks by their numbers and their plants: "blocks 3 to 5 (plants 3073 to 6144)". */
+export function describeBlocks(first: number, last: number): string {
+  const numbers = first === last ? `block ${first}` : `blocks ${first} to ${last}`;
+  return `${numbers} (plants ${rangeOf(first).after + 1} to ${rangeOf(last).upTo})`;
+}
+
+/** Describes blocks in order; those that follow each other are described together. */
+export function describeEachBlock(blocks: readonly number[]): string[] {
+  const runs: { first: number; last: number }[] = [];
+  for (const block of blocks) {
+    const run = runs.at(-1);
+    if (run?.last === block - 1) run.last = block;
+    else runs.push({ first: block, last: block });
+  }
+  return runs.map(({ first, last }) => describeBlocks(first, last));
+}

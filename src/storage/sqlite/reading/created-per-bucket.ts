@@ -1,0 +1,41 @@
+import type { Database } from "bun:sqlite";
+import { lastSummarised } from "../block-summaries.ts";
+import { blockPlants, lastSeq, rangeOf } from "../blocks.ts";
+
+/**
+ * How many plants were created in each of that many buckets of time. A block whose summary says that its plants are all in one bucket
+ * is not read.
+ */
+export function createdPerBucket(
+  database: Database,
+  fromMs: number,
+  buckets: number,
+  bucketMs: number,
+): readonly number[] {
+  const untilMs = fromMs + buckets * bucketMs;
+  const bucketOf = (atMs: bigint): number => Math.floor((Number(atMs) - fromMs) / bucketMs);
+  const counts = new Array<number>(buckets).fill(0);
+  const add = (bucket: number, plants: number): void => {
+    counts[bucket] = (counts[bucket] ?? 0) + plants;
+  };
+  const countPlants = database.query<{ bucket: bigint; plants: bigint }, number[]>(
+    `SELECT (created_at_ms - ?) / ? AS bucket, count(*) AS plants FROM plants
+      WHERE seq > ? AND seq <= ? AND created_at_ms >= ? AND created_at_ms < ? GROUP BY bucket`,
+  );
+  const addPlants = (after: number, upTo: number): void => {
+    for (const { bucket, plants } of countPlants.all(fromMs, bucketMs, after, upTo, fromMs, untilMs))
+      add(Number(bucket), Number(plants));
+  };
+  // Read first: what is summarised meanwhile is among the newest plants.
+  const summarised = lastSummarised(database);
+  const findBlocks = database.query<{ block: bigint; min_ms: bigint; max_ms: bigint }, number[]>(
+    "SELECT block, min_ms, max_ms FROM block_times WHERE block < ? AND max_ms >= ? AND min_ms < ?",
+  );
+  for (const { block, min_ms, max_ms } of findBlocks.all(summarised / blockPlants, fromMs, untilMs)) {
+    const { after, upTo } = rangeOf(Number(block));
+    if (bucketOf(min_ms) === bucketOf(max_ms)) add(bucketOf(min_ms), blockPlants);
+    else addPlants(after, upTo);
+  }
+  addPlants(summarised, lastSeq(database));
+  return counts;
+}
