@@ -25,7 +25,7 @@ import { Counters } from "./telemetry/counters.ts";
 import { createEvents, type Events } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
 
-// Any time will do.
+// A timer keeps the process alive, whatever its interval.
 const stayUpEveryMs = 60_000;
 
 export interface Service {
@@ -135,8 +135,25 @@ export async function startService(config: Config, log: Log, printsFirstToken = 
     if (!closing.signal.aborted) failed.resolve(error);
   });
 
+  // How it stops: the listeners first, then the plants on their way, then all that was started, the store last.
   const listeners = operatorListener === undefined ? [publicListener] : [publicListener, operatorListener];
   const running = started.move();
+  const close = async (reason: string, drainTimeoutMs = config.drainTimeoutMs): Promise<void> => {
+    const failedBefore = intake.storeFailure !== undefined;
+    events.stopping(reason);
+    readiness.goUnready();
+    await drain(listeners, intake, {
+      delayMs: failedBefore ? 0 : config.drainDelayMs,
+      timeoutMs: drainTimeoutMs,
+    });
+    closing.abort();
+    await running.disposeAsync();
+    const failure = intake.storeFailure;
+    if (failure === undefined) events.stopped();
+    // If the data file was found to be lost only now, nobody can have copied it from this process yet.
+    if (failure instanceof DataFileReplaced && !failedBefore) await untilSecondSignal();
+  };
+
   return {
     publicUrl: publicListener.url,
     addresses: listeners.map(({ address }) => address),
@@ -147,20 +164,7 @@ export async function startService(config: Config, log: Log, printsFirstToken = 
     get storeFailure() {
       return intake.storeFailure;
     },
-    async close(reason, drainTimeoutMs = config.drainTimeoutMs) {
-      const failedBefore = intake.storeFailure !== undefined;
-      events.stopping(reason);
-      readiness.goUnready();
-      await drain(listeners, intake, {
-        delayMs: failedBefore ? 0 : config.drainDelayMs,
-        timeoutMs: drainTimeoutMs,
-      });
-      closing.abort();
-      await running.disposeAsync();
-      if (intake.storeFailure === undefined) events.stopped();
-      // Noticed only since it was told to stop: nobody can have copied the files yet.
-      else if (intake.storeFailure instanceof DataFileReplaced && !failedBefore) await untilSecondSignal();
-    },
+    close,
   };
 }
 
@@ -181,7 +185,10 @@ function publicSettings(config: Config, connectionsMax: number): ListenerSetting
   };
 }
 
-/** The same for the operator listener, which browsers, probes and Prometheus use: no client certificate, no other origin. */
+/**
+ * Where the operator listener is reached, and its limits. Browsers, probes and Prometheus use it, so it asks for no client
+ * certificate; and no page of another origin may call it.
+ */
 function operatorSettings(
   config: Config,
   address: NonNullable<Config["operatorListen"]>,
@@ -207,7 +214,10 @@ function firstTokenDelivery(config: Config, store: Store, printsFirstToken: bool
   return firstTokenFile(config.tokenFolder, store.engine === "sqlite" ? config.database : undefined);
 }
 
-/** Before the service listens: otherwise it would refuse every token for a moment. A database that is away is waited for later. */
+/**
+ * Reads the tokens before the service listens: otherwise it would refuse every token for a moment. A database that is away is
+ * waited for later.
+ */
 async function loadTokens(tokenUpkeep: TokenUpkeep, store: Store): Promise<void> {
   if (store.opening !== undefined) return;
   try {

@@ -21,7 +21,7 @@ export class TlsProblem extends Error {
 }
 
 const dayMs = 86_400_000;
-/** How long before its expiry a certificate should have been renewed. The alert PlantStoreCertificateExpires has the same number. */
+/** How many days before its expiry a certificate should be renewed; the alert PlantStoreCertificateExpires has the same number. */
 export const renewalDays = 30;
 
 /** Whether clients accept the certificate, as far as its expiry is concerned. */
