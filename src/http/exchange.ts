@@ -5,6 +5,7 @@ import { Refusal } from "../plants/refusals.ts";
 import { canonicalAddress } from "../system/ip-address.ts";
 import type { RequestOutcome } from "../telemetry/counters.ts";
 import { jsonText } from "../text/json-text.ts";
+import { acceptPattern } from "./accept-pattern.ts";
 import type { ClientAddresses } from "./client-address.ts";
 import type { Cors } from "./cors.ts";
 import { catalogue, type ErrorKind, outcomeOf, statusOf } from "./error-catalogue.ts";
@@ -40,8 +41,7 @@ export interface BodyReceiver {
 }
 
 const retryAfterSeconds = "1";
-// Not if the client gives it a weight of 0, which means "not acceptable" (RFC 9110, 12.5.1).
-const acceptsHtml = /(?:^|,)\s*text\/html\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))/i;
+const acceptsHtml = acceptPattern("text/html");
 const quotedCharactersMax = 100;
 const secretEnd = "{secret}";
 

@@ -1,5 +1,6 @@
 import type { Caller } from "../access/gate.ts";
 import { scopes } from "../access/scopes.ts";
+import { acceptPattern } from "../http/accept-pattern.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
@@ -27,8 +28,7 @@ const policy = (connectTo: string): string =>
     "form-action 'none'",
     "frame-ancestors 'none'",
   ].join("; ");
-// Not if the client gives it a weight of 0, which means "not acceptable" (RFC 9110, 12.5.3).
-const acceptsGzip = /(?:^|,)\s*gzip\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))/i;
+const acceptsGzip = acceptPattern("gzip");
 const pagePaths = ["/", "/plants", "/plants/{id}", "/import", "/tokens", "/audit", "/system"];
 
 /** Who the caller is, and how a browser signs in. */
