@@ -20,7 +20,7 @@ export interface Arguments {
 }
 
 export interface Command {
-  /** Such as `token create --name NAME`. */
+  /** The command with its arguments, such as `token create --name NAME`. */
   readonly usage: string;
   readonly summary: string;
   readonly examples: readonly string[];

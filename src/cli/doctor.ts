@@ -62,14 +62,15 @@ const onNetwork = "SQLite's locks are not reliable on network filesystems. Use a
 const filesystems: Readonly<Record<number, string>> = {
   16914836: inMemory,
   2240043254: inMemory,
-  2035054128: "A container's writable layer is deleted with it. Mount a volume.", // overlay
+  // The number of overlay.
+  2035054128: "A container's writable layer is deleted with it. Mount a volume.",
   1702057286: "On FUSE, a program decides what an fsync means. Use a local disk.",
   26985: onNetwork,
   4283649346: onNetwork,
   4266872130: onNetwork,
   16914839: onNetwork,
 };
-// About what a small batch appends to the WAL.
+// A small batch appends about this much to the WAL.
 const writeBytes = 4096 + 24;
 const syncsMax = 100;
 const measureMsMax = 1000;
@@ -205,7 +206,10 @@ async function checkDatabase(url: string, options: Config): Promise<Facts> {
   return { facts, doubts: [rewriting.length > 0 && doubt] };
 }
 
-/** Whether the address can be bound, unless a service may have it: `served` says whether one has the store open, if that can be known. */
+/**
+ * Whether the address can be bound, unless a service may have it. `served` says whether one has the store open; undefined if that
+ * cannot be known.
+ */
 async function checkListener(address: Address, served: boolean | undefined): Promise<Facts> {
   const shown = formatAddress(address);
   const error = await bindError(address);
@@ -235,7 +239,7 @@ function nearestFolder(dataFile: string): { readonly path: string; readonly exis
   return { path, exists: path === wanted };
 }
 
-/** Listens there for an instant. */
+/** Listens there for an instant, and returns why it could not. */
 function bindError({ host, port }: Address): Promise<NodeJS.ErrnoException | undefined> {
   return new Promise((resolve) => {
     const server = createServer();

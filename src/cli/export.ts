@@ -37,7 +37,7 @@ export const exportPlants: Command = {
       const percent = Math.floor((searchedRows * 100) / Math.max(total, 1));
       return `${formatPlants(exported)}  ${formatCount(perSecond)}/s  ${percent}% of the store`;
     };
-    // If the rows go to the terminal, progress would be drawn between them.
+    // If the rows go to the terminal, the progress would be drawn between them.
     using _progress = terminal.outIsTerminal ? undefined : showProgress(terminal, line);
     let isRead = await terminal.outWithBackpressure(format.header);
     for await (const { plants, searched } of pagesOf(opened.archive, filter, pageRows)) {

@@ -3,7 +3,7 @@ import { openSource, type Source } from "../files/detect-source.ts";
 import { cannotBe } from "./local-files.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** What is imported. */
+/** The file or standard input that is imported. */
 export interface Input extends Source, Disposable {
   /** How much of the file has been read, from 0 to 1; undefined if its size is not known, as of a pipe. */
   readonly share: () => number | undefined;
@@ -37,7 +37,7 @@ export async function openInput(file: string, terminal: Terminal, stop: AbortSig
     }
   }
   const source = await openSource(read()).catch((error: unknown) => {
-    // Or the process would go on until the writer of a pipe has ended.
+    // Otherwise the process would run until the writer of a pipe has ended.
     stream.destroy();
     throw error;
   });

@@ -85,20 +85,22 @@ export class RefusedFile implements Disposable {
   }
 }
 
+interface ReportOptions {
+  /** Why not every row has its outcome. */
+  readonly failure: string | undefined;
+  /** The file that has the refused rows. */
+  readonly refusedPath: string | undefined;
+  readonly dryRun: boolean;
+}
+
 /** The result of an import as text for the terminal. */
-export function reportText(
-  { listed, created, replayed, refused, valid, seconds }: Tally,
-  {
-    failure,
-    refusedPath,
-    dryRun,
-  }: { failure?: string | undefined; refusedPath?: string | undefined; dryRun: boolean },
-): string {
-  // The messages come from a server, and must not control the terminal.
-  const lines = listed.map(
-    ({ line, element, message }) =>
-      `line ${line}${element === undefined ? "" : `, element ${element}`}: ${escapeInvisible(message)}`,
-  );
+export function reportText(tally: Tally, { failure, refusedPath, dryRun }: ReportOptions): string {
+  const { listed, created, replayed, refused, valid, seconds } = tally;
+  const lines = listed.map(({ line, element, message }) => {
+    const position = element === undefined ? `line ${line}` : `line ${line}, element ${element}`;
+    // The message comes from a server, and must not control the terminal.
+    return `${position}: ${escapeInvisible(message)}`;
+  });
   const more = refused - listed.length;
   if (more > 0) lines.push(`${plural(more, "more row was refused", "more rows were refused")}.`);
   if (refused > 0)

@@ -27,7 +27,7 @@ export interface Target {
   readonly attemptsMax: number;
 }
 
-// As many idle connections as Bun keeps: beyond them, requests would open and close connections of their own.
+// Bun keeps so many idle connections: beyond them, requests would open and close connections of their own.
 const inFlightMax = 64;
 const retries = { timeoutMs: 30_000, backoffMs: 250, backoffMsMax: 4000, patienceMs: 3_600_000 };
 
@@ -70,8 +70,8 @@ export async function* createRows(
   let next = read();
   for (;;) {
     const awaited = [inFlight[0], inFlight.length < inFlightMax ? next : undefined];
-    // Whichever is first: a pipe may be open for long after its last row.
-    const first = await Promise.race(awaited.filter((one) => one !== undefined));
+    // Whichever is first is used: a pipe may be open for long after its last row.
+    const first = await Promise.race(awaited.filter((promise) => promise !== undefined));
     if ("kind" in first) {
       yield first;
       inFlight.shift();

@@ -45,19 +45,19 @@ export function describeFileError(error: unknown): string {
   return reasons[codeOf(error)] ?? messageOf(error);
 }
 
-/** With a line for each case. */
+/** The message about a lost WAL, with a line for each case. */
 export function formatLostWal({ sentence, cases }: LostWal): string {
   const lines = [`${sentence} No file was changed.`, ...cases];
   return `plant-store: ${lines.map((line) => escapeInvisible(line)).join("\n  ")}\n`;
 }
 
-/** For a command that reads what is there: it says what the data file lacks, and goes on. */
+/** Warns of a lost WAL, for a command that reads what is there nevertheless. */
 export function lostWalWarning({ err }: Terminal): (problem: LostWal) => void {
   return ({ sentence }) =>
     err(`plant-store: ${escapeInvisible(sentence)} \`plant-store doctor\` says what to do.\n`);
 }
 
-/** What to say once a command has opened the store, if that creates a data file: nobody may expect one there. */
+/** The note for a command that is about to create a data file, where nobody may expect one; empty if it will not. */
 export function noteOfNewFile(database: string): string {
   if (isDatabaseUrl(database) || existsSync(database)) return "";
   return `Created the data file ${resolve(database)}.\n`;

@@ -31,7 +31,7 @@ import { version } from "./version.ts";
 
 const exitCodes = { success: 0, failure: 1, usage: 2 } as const;
 const versionFlags = ["--version", "-v"];
-// Their message is all that the user needs.
+// Of the errors in both lists, the message is all that the user needs.
 const misuses = [ConfigProblem, DatabaseMisuse, TlsProblem];
 const expectedErrors = [
   TokenProblem,
@@ -85,12 +85,12 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     named = name;
     const rest = args.slice(name.split(" ").length);
     const parsed = parseArguments(rest, command, terminal);
-    // The service logs it.
+    // The service logs its warnings.
     if (command !== serve)
       for (const warning of [...passwordWarnings(parsed), ...tokenFileWarnings(command, terminal)])
         terminal.err(`plant-store: ${escapeInvisible(warning)}.\n`);
     const code = await command.run(parsed, parsed.has("quiet") ? withoutNotes(terminal) : terminal);
-    // The service goes on without its greeting.
+    // The service runs even if nobody reads its greeting.
     if (command !== serve) await terminal.outFlushed();
     return code;
   } catch (error) {
@@ -110,7 +110,7 @@ function findCommand(args: readonly string[]): [string, Command] | undefined {
 function unknownCommand([first = ""]: readonly string[]): never {
   const verbs = verbsOf(commands, first);
   if (verbs.length > 0) throw new UsageError(`${first} needs ${eitherOf(verbs)}`);
-  // Without the value of the flag, which may contain a password.
+  // The value of the flag is left out, since it may contain a password.
   if (first.startsWith("-"))
     throw new UsageError(`put a command before ${first.split("=")[0]}, such as serve`);
   throw new UsageError(`unknown command "${first}"`);
@@ -144,7 +144,7 @@ export function errorReport(
   error: unknown,
   command: string,
 ): { readonly text: string; readonly code: number } {
-  // It may quote a file or a server.
+  // The message may quote a file or a server.
   const message = escapeInvisible(messageOf(error));
   const isUsageError = error instanceof UsageError;
   if (isUsageError || misuses.some((type) => error instanceof type)) {

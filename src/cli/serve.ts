@@ -30,12 +30,11 @@ export const serve: Command = {
   async run(args, terminal) {
     const stopSignal = terminal.stopSignal();
     const config = readConfig(args.sources);
-    const format =
-      config.logFormat === "auto" ? (terminal.errIsTerminal ? "pretty" : "json") : config.logFormat;
     const lines = batchLines(terminal);
+    const formatHere = terminal.errIsTerminal ? "pretty" : "json";
     const log = createLog({
       level: config.logLevel,
-      format,
+      format: config.logFormat === "auto" ? formatHere : config.logFormat,
       colour: terminal.colourErr,
       forJournal: terminal.errIsJournal,
       write: lines.write,
@@ -124,7 +123,7 @@ function startupMessage(service: Service, config: Config, terminal: Terminal): s
   return started + firstTokenMessage(service, firstToken, terminal);
 }
 
-// Never the secret itself: logs are collected and stored.
+// The log never has the secret itself: logs are collected and stored.
 function logFirstToken(token: FirstToken | undefined, log: Log): void {
   if (token === undefined || "secret" in token) return;
   if ("file" in token)
@@ -140,17 +139,10 @@ function firstTokenMessage(
   if (token === undefined) return "";
   if ("problem" in token) return `${token.problem}\n\n`;
   const uses = operatorUrl === undefined ? "send plants" : "send plants and sign in to the console";
-  const [where, shown, authorization] =
-    "file" in token
-      ? [
-          "It is in this file. Delete the file after saving it:",
-          token.file,
-          `"Authorization: Bearer $(cat ${shellQuoted(token.file)})"`,
-        ]
-      : ["Save it now; it is not shown again:", token.secret, `'Authorization: Bearer ${token.secret}'`];
-  return `Your first token can ${uses}. ${where}
+  const { note, text, authorization } = whereTokenIs(token);
+  return `Your first token can ${uses}. ${note}
 
-  ${bold(shown, colourOut)}
+  ${bold(text, colourOut)}
 
 Send your first plant:
 
@@ -160,4 +152,19 @@ Send your first plant:
     -d '{"id": 1, "name": "Fern", "tag": "indoor"}'
 
 `;
+}
+
+/** Where the token is, or the token itself, and the header for a shell that sends it. */
+function whereTokenIs(token: Exclude<FirstToken, { readonly problem: string }>) {
+  if ("file" in token)
+    return {
+      note: "It is in this file. Delete the file after saving it:",
+      text: token.file,
+      authorization: `"Authorization: Bearer $(cat ${shellQuoted(token.file)})"`,
+    };
+  return {
+    note: "Save it now; it is not shown again:",
+    text: token.secret,
+    authorization: `'Authorization: Bearer ${token.secret}'`,
+  };
 }

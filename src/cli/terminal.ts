@@ -23,11 +23,11 @@ export interface Terminal {
    * @throws FileProblem it cannot be written, such as to a full disk.
    */
   readonly outWithBackpressure: (data: string | Uint8Array) => Promise<boolean>;
-  /** The same after everything that was written before. */
+  /** Resolves as `outWithBackpressure` does, once everything that was written before is out. */
   readonly outFlushed: () => Promise<boolean>;
   /** Writes messages to standard error: errors, warnings, progress, the log. */
   readonly err: (text: string) => void;
-  /** The same for messages that --quiet leaves out: what was done, and hints. */
+  /** Writes messages that --quiet leaves out to standard error: what was done, and hints. */
   readonly note: (text: string) => void;
   readonly colourOut: boolean;
   readonly colourErr: boolean;
@@ -94,7 +94,7 @@ export function formatColumns(rows: readonly (readonly string[])[], indent = "")
   return rows.map((row) => `${indent}${line(row)}`.trimEnd()).join("\n");
 }
 
-/** As one word of a command that someone can paste into a shell. */
+/** Quotes the text as one word of a command that someone can paste into a shell. */
 export function shellQuoted(text: string): string {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
@@ -105,8 +105,8 @@ export function formatCount(count: number): string {
 }
 
 /** `1 row`, `2 rows`; the noun may be a phrase with its verb. */
-export function plural(count: number, one: string, many: string): string {
-  return `${formatCount(count)} ${count === 1 ? one : many}`;
+export function plural(count: number, singular: string, pluralForm: string): string {
+  return `${formatCount(count)} ${count === 1 ? singular : pluralForm}`;
 }
 
 export function formatPlants(count: number): string {
@@ -116,8 +116,12 @@ export function formatPlants(count: number): string {
 export function formatBytes(bytes: number): string {
   if (bytes < 1000) return plural(bytes, "byte", "bytes");
   if (bytes < 1e6) return `${(bytes / 1e3).toFixed(0)} kB`;
-  const [amount, unit] = bytes < 1e9 ? [bytes / 1e6, "MB"] : [bytes / 1e9, "GB"];
-  return `${amount.toFixed(amount < 10 ? 1 : 0)} ${unit}`;
+  return bytes < 1e9 ? `${shortAmount(bytes / 1e6)} MB` : `${shortAmount(bytes / 1e9)} GB`;
+}
+
+/** With one decimal below 10. */
+function shortAmount(amount: number): string {
+  return amount.toFixed(amount < 10 ? 1 : 0);
 }
 
 export function secondsSince(startMs: number): number {

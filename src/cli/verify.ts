@@ -20,11 +20,11 @@ export const verify: Command = {
     const path = dataFile(args, "pg_amcheck");
     const against = args.value("against");
     const verified = await withProgress(terminal, "checking", () => verifyFile(path));
-    const compared =
-      against === undefined
-        ? undefined
-        : await withProgress(terminal, "comparing", () => compareWith(path, against));
-    const sound = verified.problems.length === 0 && (compared?.differences ?? []).length === 0;
+    let compared: ComparedWith | undefined;
+    if (against !== undefined)
+      compared = await withProgress(terminal, "comparing", () => compareWith(path, against));
+    const differences = compared?.differences ?? [];
+    const sound = verified.problems.length === 0 && differences.length === 0;
     if (args.has("json")) {
       const { lastBackup, problems, ...figures } = verified;
       printJson(terminal, {
@@ -61,7 +61,7 @@ function printVerified(terminal: Terminal, path: string, verified: Verified): vo
   }
 }
 
-/** No more than what was checked. */
+/** Says no more than what was checked. */
 function checkedText({ plants, matchedPlants, checksummed }: Verified): string {
   const matched = `${formatCount(matchedPlants)} against the digests stored with them`;
   const others = `${formatCount(plants - matchedPlants)} for form only`;

@@ -13,11 +13,11 @@ export const closeBrace = 0x7d;
 
 export const noBytes: Bytes = new Uint8Array(0);
 
-export function concat(one: Bytes, other: Bytes): Bytes {
-  if (one.length === 0) return other;
-  const both = new Uint8Array(one.length + other.length);
-  both.set(one);
-  both.set(other, one.length);
+export function concat(first: Bytes, second: Bytes): Bytes {
+  if (first.length === 0) return second;
+  const both = new Uint8Array(first.length + second.length);
+  both.set(first);
+  both.set(second, first.length);
   return both;
 }
 

@@ -10,7 +10,7 @@ import {
   validRow,
 } from "./input-row.ts";
 
-/** Undefined is an empty field without quotes, which tells no tag from an empty one. */
+/** A field that is empty and has no quotes is undefined, which distinguishes no tag from an empty one. */
 type Field = string | undefined;
 
 // A record of up to this many times the limit is refused as too long. A longer one must have a stray quote at its start.
@@ -60,7 +60,7 @@ export class CsvRows implements RowReader {
   end(): InputRow[] {
     // The last line may lack its line break.
     const rows = this.push(new Uint8Array([newline]));
-    // Only an open quote is left then: the record is read for what to say about it.
+    // Only a record with an open quote is left then, which is read to say what is wrong with it.
     if (this.broken === undefined && this.#unread.length > 0) this.#addRecord(this.#unread, rows);
     if (this.#columns === undefined) throw new FormatError("The file is empty; a CSV file needs a header.");
     return rows;
@@ -180,7 +180,7 @@ class CsvColumns {
   }
 }
 
-/** What separates the columns: of comma, semicolon and tab, the one that finds an id and a name in the header. */
+/** The character that separates the columns: of comma, semicolon and tab, the one that finds an id and a name in the header. */
 function separatorOf(header: string): string {
   const found = [",", ";", "\t"].find((separator) => {
     const names = header.split(separator).map((name) => name.replaceAll('"', "").trim().toLowerCase());

@@ -13,7 +13,7 @@ export interface Source {
   readonly chunks: Chunks;
 }
 
-// What the format is detected from: the first line that is not empty, or as much of it.
+// The format is detected from the first line that is not empty, or from this much of it.
 const firstLine = /\S\s*\n/;
 const openingBytesEnough = 1000;
 const separators: Readonly<Record<string, string>> = {
@@ -79,7 +79,7 @@ async function* gunzip(file: Chunks): AsyncGenerator<Bytes, void, void> {
 
 function refuseUtf16([first = 1, second = 1]: Bytes): void {
   const hasByteOrderMark = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
-  // Without one: each format begins with an ASCII character, half of which is zero.
+  // Without a mark, it begins with an ASCII character in every format, and half of that is zero.
   if (hasByteOrderMark || (first === 0) !== (second === 0)) {
     throw new FormatError(
       "The file is in UTF-16. Convert it to UTF-8 first: save it as CSV UTF-8 in the spreadsheet, or use iconv -f UTF-16 -t UTF-8.",

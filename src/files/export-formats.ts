@@ -7,7 +7,7 @@ export interface ExportFormat {
   readonly extension: string;
   readonly header: string;
   readonly row: (plant: StoredPlant) => string;
-  /** Between two rows, if they have no end of their own. */
+  /** What stands between two rows, if they have no end of their own. */
   readonly separator: string;
   readonly footer: string;
 }
@@ -42,7 +42,7 @@ export const exportFormats: Readonly<Record<(typeof exportFormatNames)[number], 
     footer: "\n]\n",
   },
   csv: { ...csv, header: "id,name,tag,created_at,created_by\r\n", row: (plant) => csvRow(plant, cell) },
-  // For spreadsheets. Its own column names tell import to remove the apostrophes again.
+  // This one is for spreadsheets. Its own column names tell import to remove the apostrophes again.
   "csv-safe": {
     ...csv,
     header: "id,safe_name,safe_tag,created_at,safe_created_by\r\n",

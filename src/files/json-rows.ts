@@ -28,7 +28,7 @@ import {
 /** One JSON text on each line. Empty lines are skipped; the service validates the rest. */
 export class NdjsonRows implements RowReader {
   readonly header = undefined;
-  /** Never: the next line can always be read. */
+  /** Undefined forever, since the next line can always be read. */
   readonly broken = undefined;
   readonly #rowBytesMax: number;
   #buffered: Bytes = noBytes;
@@ -49,7 +49,7 @@ export class NdjsonRows implements RowReader {
       start = end + 1;
     }
     if (!this.#skipping) this.#buffered = concat(this.#buffered, bytes.slice(start));
-    // One more may be the carriage return of a line break, which does not count.
+    // One byte more may be the carriage return of a line break, which does not count.
     if (this.#buffered.length > this.#rowBytesMax + 1) {
       this.#buffered = noBytes;
       this.#skipping = true;

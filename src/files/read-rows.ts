@@ -53,7 +53,7 @@ export function detectFormat(fileName: string, opening: Bytes): FileFormat {
   return /\bid\b/i.test(line) && /(?:\b|_)name\b/i.test(line) ? "csv" : "ndjson";
 }
 
-/** Without the byte order mark that a file may start with. */
+/** Removes the byte order mark that a file may start with. */
 export function withoutBom(bytes: Bytes): Bytes {
   return byteOrderMark.every((byte, index) => bytes[index] === byte) ? bytes.subarray(3) : bytes;
 }

@@ -14,9 +14,9 @@ const kinds = {
   break: String.raw`\r\n|\n`,
   tab: String.raw`\t`,
   invisible: [joinerOutsideEmoji, styleOutsideEmoji, controlOrFormat, letterWithoutInk, otherSpace].join("|"),
-  // Spaces at an end.
+  // Spaces at an end of the text.
   edge: "^ +|(?<! ) +$",
-  // More combining marks than any script puts on one letter.
+  // No script puts so many combining marks on one letter.
   pile: String.raw`(?<=\p{M}{3})\p{M}+`,
   // A combining mark on nothing.
   lone: String.raw`(?<![\p{L}\p{N}\p{P}\p{S}\p{M}])\p{M}`,
@@ -60,7 +60,7 @@ function markOf({ 0: text, groups = {} }: RegExpMatchArray): readonly TextPart[]
   return mark(`U+${(text.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`);
 }
 
-// Never between the two halves of a character.
+/** Shortens the text, but never between the two halves of a character. */
 function cut(text: string, charactersMax: number): string {
   const last = text.charCodeAt(charactersMax - 1);
   return text.slice(0, last >= 0xd800 && last < 0xdc00 ? charactersMax - 1 : charactersMax);
