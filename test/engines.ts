@@ -66,7 +66,12 @@ function onServer(tests: (engine: Engine) => void): void {
   tests({
     name: "postgres",
     newDatabase: () => server.newDatabase(),
-    start: async () => startTestService({}, await server.newDatabase()),
+    async start() {
+      const running = await startTestService({}, await server.newDatabase());
+      // On a slow machine the service listens before its database is open.
+      await running.service.opened;
+      return running;
+    },
     stored: (database) => server.stored(database),
     run: (database, sql) => server.run(sql, database),
   });
