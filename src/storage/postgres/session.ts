@@ -9,11 +9,6 @@ export interface Statement {
   readonly text: string;
 }
 
-/** Placeholders for values of these types, such as `$1::text, $2::bigint`; `first` is the number of the first. */
-export function placeholders(types: readonly string[], first: number): string {
-  return types.map((type, index) => `$${first + index}::${type}`).join(", ");
-}
-
 /** The values of a row, each as the text that the server sent: an int64 never goes through a double. */
 export type Row = readonly (string | null)[];
 

@@ -1,0 +1,125 @@
+import { differingFields, type Plant } from "../../plants/plant.ts";
+import { type Outcome, type PlantToStore, StoreUnavailable } from "../../plants/plant-store.ts";
+import type { Run } from "./connection-pool.ts";
+import type { Row } from "./session.ts";
+
+// A plant whose id exists can be read, unless someone deletes it in between.
+const readTriesMax = 5;
+
+const created: Outcome = { kind: "created" };
+const replayed: Outcome = { kind: "replayed" };
+
+/**
+ * Stores plants and returns their outcomes, all durable. It needs one statement, or two if ids exist, each a transaction of its own;
+ * a retry finds what was stored. Plants with the same id are judged in order, so the first wins.
+ */
+export async function insertPlants(
+  run: Run,
+  isCitus: boolean,
+  batch: readonly PlantToStore[],
+  createdAtMs: number,
+): Promise<Outcome[]> {
+  const statements = isCitus ? citusStatements : postgresStatements;
+  const firstOfId = new Map<bigint, PlantToStore>();
+  for (const toStore of batch) {
+    if (!firstOfId.has(toStore.plant.id)) firstOfId.set(toStore.plant.id, toStore);
+  }
+  // In the order of ids, so that two batches that share some cannot wait for each other.
+  let missing = [...firstOfId.values()].sort((one, other) => (one.plant.id < other.plant.id ? -1 : 1));
+  const inserted = new Set<PlantToStore>();
+  const stored = new Map<bigint, Plant>();
+  for (let tries = 0; missing.length > 0; tries++) {
+    if (tries === readTriesMax) throw new StoreUnavailable("a plant was neither stored nor found");
+    for (const [id] of await statements.insert(run, missing, createdAtMs)) {
+      const toStore = firstOfId.get(BigInt(id ?? "")) as PlantToStore;
+      inserted.add(toStore);
+      stored.set(toStore.plant.id, toStore.plant);
+    }
+    missing = missing.filter(({ plant }) => !stored.has(plant.id));
+    if (missing.length === 0) break;
+
+    // The ids that exist need a statement of their own: the one before does not see what was committed after it began.
+    const ids = missing.map(({ plant }) => plant.id);
+    for (const [id, name, tag] of await statements.read(run, ids))
+      stored.set(BigInt(id ?? ""), { name: name ?? "", tag: tag ?? undefined });
+    missing = missing.filter(({ plant }) => !stored.has(plant.id));
+  }
+
+  return batch.map((toStore) => {
+    if (inserted.has(toStore)) return created;
+    const differing = differingFields(toStore.plant, stored.get(toStore.plant.id) as Plant);
+    return differing.length === 0 ? replayed : { kind: "conflict", differing };
+  });
+}
+
+/** How a batch is stored on one kind of server. */
+interface PlantStatements {
+  /** Inserts those whose id is new, and returns their ids. */
+  insert(run: Run, batch: readonly PlantToStore[], createdAtMs: number): Promise<readonly Row[]>;
+  /** The stored id, name and tag of ids that were not inserted. What it returns is durable. */
+  read(run: Run, ids: readonly bigint[]): Promise<readonly Row[]>;
+}
+
+const insertUnnested = {
+  name: "insert-plants",
+  text: `INSERT INTO plants (id, name, tag, created_at_ms, created_by)
+         SELECT id, name, tag, created_at_ms, created_by
+           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[])
+             AS arrived (id, name, tag, created_by, created_at_ms)
+         ON CONFLICT (id) DO NOTHING
+         RETURNING id`,
+};
+// The lock is a write, so its commit waits until everything before it is on disk and on the standby. Without it, a plant
+// could be acknowledged whose own commit is visible but not yet flushed, or whose wait for the standby was cancelled.
+const readLocked = {
+  name: "read-plants",
+  text: "SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[]) ORDER BY id FOR SHARE",
+};
+
+/** The statements for PostgreSQL, CockroachDB and YugabyteDB. */
+const postgresStatements: PlantStatements = {
+  insert: (run, batch, createdAtMs) =>
+    run(insertUnnested, [
+      batch.map(({ plant }) => plant.id),
+      batch.map(({ plant }) => plant.name),
+      batch.map(({ plant }) => plant.tag ?? null),
+      batch.map(({ createdBy }) => createdBy),
+      batch.map(({ createdAtMs: ownMs }) => ownMs ?? createdAtMs),
+    ]),
+  read: (run, ids) => run(readLocked, [ids]),
+};
+
+const readUnlocked = {
+  name: "read-plants",
+  text: "SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[])",
+};
+
+/**
+ * Citus sends VALUES to the shards of their ids, but INSERT … SELECT through intermediate results on every shard. It locks
+ * rows by SELECT on one shard only, so the INSERT locks those that exist: DO UPDATE does so even where its condition is false.
+ */
+const citusStatements: PlantStatements = {
+  insert: (run, batch, createdAtMs) =>
+    run(
+      {
+        text: `INSERT INTO plants (id, name, tag, created_at_ms, created_by)
+               VALUES ${batch.map((_, row) => placeholdersOf(row)).join(", ")}
+               ON CONFLICT (id) DO UPDATE SET tag = plants.tag WHERE false
+               RETURNING id`,
+      },
+      batch.flatMap(({ plant, createdAtMs: ownMs, createdBy }) => [
+        plant.id,
+        plant.name,
+        plant.tag ?? null,
+        ownMs ?? createdAtMs,
+        createdBy,
+      ]),
+    ),
+  read: (run, ids) => run(readUnlocked, [ids]),
+};
+
+/** The placeholders of one row of VALUES, such as `($6::bigint, …)` for the second. */
+function placeholdersOf(row: number): string {
+  const before = 5 * row;
+  return `($${before + 1}::bigint, $${before + 2}::text, $${before + 3}::text, $${before + 4}::bigint, $${before + 5}::text)`;
+}
