@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { mintSecret } from "../src/access/tokens.ts";
+import { mintSecret } from "../src/access/token-secret.ts";
 import { plantStore, serve } from "./command.ts";
 import { eventually, post, sendRaw, temporaryFolder } from "./harness.ts";
 import { operatorRoutes } from "./routes.ts";

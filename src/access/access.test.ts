@@ -3,8 +3,9 @@ import { createHash } from "node:crypto";
 import { eventually } from "../../test/harness.ts";
 import { Gate } from "./gate.ts";
 import { RateLimit } from "./rate-limit.ts";
+import { digestOf, isMistyped, mintSecret } from "./token-secret.ts";
 import { TokenUpkeep } from "./token-upkeep.ts";
-import { digestOf, isMistyped, mintSecret, type Token, type TokenStore } from "./tokens.ts";
+import type { Token, TokenStore } from "./tokens.ts";
 
 const secret = mintSecret();
 const token: Token = {

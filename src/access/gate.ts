@@ -1,7 +1,7 @@
 import type { JwtRefusal, JwtVerifier } from "./jwt-verifier.ts";
 import { allows, type Scope } from "./scopes.ts";
+import { bearerShape, digestOf, jwtShape } from "./token-secret.ts";
 import type { Token, TokenUse } from "./tokens.ts";
-import { bearerShape, digestOf, jwtShape } from "./tokens.ts";
 
 /** Who is calling. */
 export interface Caller {

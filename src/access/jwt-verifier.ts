@@ -3,7 +3,7 @@ import type { JWTPayload } from "jose";
 import type { JwtCaller, KeySet, ProviderKeys } from "./provider-keys.ts";
 import { isScope } from "./scopes.ts";
 import { isPlainName } from "./token-name.ts";
-import { digestOf } from "./tokens.ts";
+import { digestOf } from "./token-secret.ts";
 
 /** Whose tokens are accepted. */
 export interface OidcSettings {

@@ -1,15 +1,14 @@
-import { createHash, randomBytes } from "node:crypto";
-import { crc32 } from "node:zlib";
 import { isoSeconds } from "../text/time.ts";
 import type { AuditEntry, Origin } from "./audit.ts";
 import type { Scope } from "./scopes.ts";
 import { findNameProblem } from "./token-name.ts";
+import { digestOf, mintSecret } from "./token-secret.ts";
 
 /** A token as it is stored: with the digest of its secret, never the secret. */
 export interface Token {
   /** Short and public, to identify one token where several share a name (during a rotation). */
   readonly id: string;
-  /** Who holds it; stored with each plant as its creator. */
+  /** Who holds the token; stored with each plant as its creator. */
   readonly name: string;
   readonly digest: string;
   readonly scopes: readonly Scope[];
@@ -18,7 +17,7 @@ export interface Token {
   readonly revokedAtMs: number | undefined;
   /** The actor of its entry in the audit trail. */
   readonly createdBy: string;
-  /** To the minute, or later: uses are written in the background. */
+  /** When it was last used, to the minute. A use may be missing for a while: they are written in the background. */
   readonly lastUsedAtMs: number | undefined;
 }
 
@@ -54,7 +53,7 @@ export class TokenProblem extends Error {
 export interface TokenRequest {
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** If undefined, it never expires, or at `expiresAtMsMax`. */
+  /** If undefined, the token never expires, or at `expiresAtMsMax`. */
   readonly lifetimeMs: number | undefined;
   /** No token outlives the one that creates it. */
   readonly expiresAtMsMax?: number | undefined;
@@ -68,7 +67,7 @@ export interface RotateRequest {
 
 export interface Minted {
   readonly token: Token;
-  /** Printed once; it cannot be recovered. */
+  /** The secret is printed once, and cannot be recovered. */
   readonly secret: string;
 }
 
@@ -91,8 +90,8 @@ export async function createToken(
   const { name, scopes } = request;
   const problem = findNameProblem(name);
   if (problem !== undefined) throw new TokenProblem(problem);
-  const namesake = (await store.all()).some((token) => token.name === name && isLive(token, nowMs));
-  if (namesake) {
+  const isInUse = (await store.all()).some((token) => token.name === name && isLive(token, nowMs));
+  if (isInUse) {
     throw new TokenProblem(
       `A live token is already named "${name}"; rotate or revoke that one, or choose another name.`,
     );
@@ -128,6 +127,9 @@ export async function rotateToken(
   nowMs: number,
 ): Promise<Rotated> {
   const live = await findLive(store, nameOrId, nowMs);
+  refuseTooLong(overlapMs);
+
+  // The new token lives as long as the newest one was to live, but not longer than allowed.
   const newest = live.at(-1) as Token;
   const { name, scopes } = newest;
   const lifetimeMs =
@@ -135,12 +137,14 @@ export async function rotateToken(
   const latestMs = Math.min(nowMs + lifetimeMs, expiresAtMsMax);
   const expiresAtMs = Number.isFinite(latestMs) ? latestMs : undefined;
   const minted = mintToken({ name, scopes, expiresAtMs, createdBy: by.actor }, nowMs);
-  checkLifetime(overlapMs);
+
+  // The old ones end with the overlap, unless they end before.
   const endsAtMs = nowMs + overlapMs;
   const ending = live.map((token) => ({
     ...token,
     expiresAtMs: Math.min(token.expiresAtMs ?? endsAtMs, endsAtMs),
   }));
+
   const untilMs = Math.max(...ending.map((token) => token.expiresAtMs));
   const detail = `${describe(minted.token)}; replaces ${idsOf(ending)}, valid until ${isoSeconds(untilMs)}`;
   const entry = { ...by, atMs: nowMs, action: "token.rotated", subject: name, detail } as const;
@@ -155,9 +159,11 @@ export async function revokeTokens(
   by: Origin,
   nowMs: number,
 ): Promise<Token[]> {
-  const revoked = (await findLive(store, nameOrId, nowMs)).map((token) => ({ ...token, revokedAtMs: nowMs }));
-  const entry = { ...by, atMs: nowMs, action: "token.revoked", detail: idsOf(revoked) } as const;
-  await store.change(revoked, { ...entry, subject: revoked[0]?.name ?? "" });
+  const live = await findLive(store, nameOrId, nowMs);
+  const revoked = live.map((token) => ({ ...token, revokedAtMs: nowMs }));
+  const subject = revoked[0]?.name ?? "";
+  const entry = { ...by, atMs: nowMs, action: "token.revoked", subject, detail: idsOf(revoked) } as const;
+  await store.change(revoked, entry);
   return revoked;
 }
 
@@ -172,7 +178,7 @@ export function isLive(token: Pick<Token, "expiresAtMs" | "revokedAtMs">, nowMs:
 
 function expiryOf({ lifetimeMs, expiresAtMsMax }: TokenRequest, nowMs: number): number | undefined {
   if (lifetimeMs === undefined) return expiresAtMsMax;
-  checkLifetime(lifetimeMs);
+  refuseTooLong(lifetimeMs);
   if (lifetimeMs < lifetimeMsMin) throw new TokenProblem("A token's lifetime is at least 1 second.");
   const expiresAtMs = nowMs + lifetimeMs;
   if (expiresAtMsMax !== undefined && expiresAtMs > expiresAtMsMax)
@@ -182,7 +188,7 @@ function expiryOf({ lifetimeMs, expiresAtMsMax }: TokenRequest, nowMs: number): 
   return expiresAtMs;
 }
 
-function checkLifetime(lifetimeMs: number): void {
+function refuseTooLong(lifetimeMs: number): void {
   if (lifetimeMs > lifetimeMsMax) throw new TokenProblem("A token's lifetime is at most 100 years.");
 }
 
@@ -201,54 +207,4 @@ function describe({ id, scopes, expiresAtMs }: Token): string {
 
 function idsOf(tokens: readonly Token[]): string {
   return tokens.map(({ id }) => id).join(", ");
-}
-
-const prefix = "pst_";
-const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-const randomBytesCount = 32;
-// 62^43 is the first power of 62 above 2^256, and 62^6 the first above 2^32.
-const randomDigits = 43;
-const checksumDigits = 6;
-const mintedShape = /^pst_[0-9A-Za-z]{49}$/;
-/** RFC 6750's b64token, the only characters that can follow `Bearer`. */
-export const bearerShape = /^[A-Za-z0-9\-._~+/]+=*$/;
-/** A JWT: three parts in base64url. The last may be empty, so that an unsigned one is refused as a JWT. */
-export const jwtShape = /^[\w-]+\.[\w-]+\.[\w-]*$/;
-export const presetCharactersMin = 20;
-
-/** A new secret: `pst_`, 256 random bits and a CRC-32 that lets scanners and people detect a mistyped one. */
-export function mintSecret(): string {
-  const random = base62(BigInt(`0x${randomBytes(randomBytesCount).toString("hex")}`), randomDigits);
-  return prefix + random + checksum(random);
-}
-
-/** Whether a secret starts like one of ours, but does not have its checksum. */
-export function isMistyped(secret: string): boolean {
-  const random = secret.slice(prefix.length, prefix.length + randomDigits);
-  return secret.startsWith(prefix) && !(mintedShape.test(secret) && secret.endsWith(checksum(random)));
-}
-
-/** What is stored of a secret. A plain hash is enough, since 256 random bits cannot be guessed. */
-export function digestOf(secret: string): string {
-  return createHash("sha256").update(secret).digest("hex");
-}
-
-function checksum(random: string): string {
-  return base62(BigInt(crc32(random)), checksumDigits);
-}
-
-function base62(value: bigint, digits: number): string {
-  let text = "";
-  for (let rest = value; rest > 0n; rest /= 62n) text = alphabet.charAt(Number(rest % 62n)) + text;
-  return text.padStart(digits, "0");
-}
-
-const unitMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-/** Completes a sentence about a duration that cannot be parsed. */
-export const durationExpected = "must be a number with a unit (ms, s, m, h or d), such as 10s";
-
-/** A lifetime, an overlap, or a timeout among the settings; undefined if it is invalid. */
-export function parseDurationMs(text: string): number | undefined {
-  const match = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text);
-  return match === null ? undefined : Math.round(Number(match[1]) * unitMs[match[2] as keyof typeof unitMs]);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mintSecret } from "../access/tokens.ts";
+import { mintSecret } from "../access/token-secret.ts";
 import { readConfig, unknownVariables } from "./read-config.ts";
 import { ConfigProblem, withoutPassword } from "./values.ts";
 

@@ -1,7 +1,7 @@
 import type { PresetToken } from "../access/gate.ts";
 import type { OidcSettings } from "../access/jwt-verifier.ts";
 import type { Scope } from "../access/scopes.ts";
-import { bearerShape, digestOf, isMistyped, jwtShape, presetCharactersMin } from "../access/tokens.ts";
+import { bearerShape, digestOf, isMistyped, jwtShape } from "../access/token-secret.ts";
 import { messageOf } from "../system/errors.ts";
 import { type SecretName, type Setting, type SettingName, secrets, settings } from "./settings.ts";
 import { ConfigProblem, InvalidValue, withoutPassword } from "./values.ts";
@@ -194,6 +194,8 @@ function presetTokens({ accessToken, operatorToken }: FoundSecrets, withJwts: bo
     return [{ ...access, name: "preset", scopes: [...access.scopes, ...operator.scopes] }];
   return [access, operator].filter((token) => token !== undefined);
 }
+
+const presetCharactersMin = 20;
 
 function preset(name: string, scope: Scope, { text, label }: Found, withJwts: boolean): PresetToken {
   if (text.length < presetCharactersMin || !bearerShape.test(text))

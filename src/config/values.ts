@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { isLoopbackHttp } from "../access/provider-keys.ts";
 import type { Rate } from "../access/rate-limit.ts";
-import { durationExpected, parseDurationMs } from "../access/tokens.ts";
+import { durationExpected, parseDurationMs } from "../text/duration.ts";
 
 /** An invalid value; the message says what is valid, with an example. */
 export class InvalidValue extends Error {

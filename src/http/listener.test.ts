@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { eventually, sendRaw, untilContinue } from "../../test/harness.ts";
 import { type Caller, Gate } from "../access/gate.ts";
 import type { JwtVerifier } from "../access/jwt-verifier.ts";
-import { digestOf } from "../access/tokens.ts";
+import { digestOf } from "../access/token-secret.ts";
 import type { Intake } from "../plants/intake.ts";
 import { Counters } from "../telemetry/counters.ts";
 import { createEvents } from "../telemetry/events.ts";

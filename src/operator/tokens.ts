@@ -4,8 +4,6 @@ import { isScope, type Scope, scopes } from "../access/scopes.ts";
 import type { TokenUpkeep } from "../access/token-upkeep.ts";
 import {
   createToken,
-  durationExpected,
-  parseDurationMs,
   revokeTokens,
   rotateToken,
   type Token,
@@ -15,6 +13,7 @@ import {
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
+import { durationExpected, parseDurationMs } from "../text/duration.ts";
 import { isoTime } from "../text/time.ts";
 import { orWrongParameter, readBody, readText, type Values, wrong } from "./parameters.ts";
 import type { MintedTokenJson, TokenJson, TokensJson } from "./responses.ts";

@@ -1,0 +1,12 @@
+const unitsMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** Completes a sentence about a duration that cannot be parsed. */
+export const durationExpected = "must be a number with a unit (ms, s, m, h or d), such as 10s";
+
+/** Reads a duration that someone typed, such as `10s` or `1.5h`; undefined if it is none. */
+export function parseDurationMs(text: string): number | undefined {
+  const match = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text);
+  if (match === null) return undefined;
+  const [, count, unit] = match;
+  return Math.round(Number(count) * unitsMs[unit as keyof typeof unitsMs]);
+}
