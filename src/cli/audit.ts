@@ -2,6 +2,7 @@ import type { AuditEntry } from "../access/audit.ts";
 import { readConfig } from "../config/read-config.ts";
 import { parseCount } from "../config/values.ts";
 import { openArchive } from "../storage/open-store.ts";
+import { isoTime } from "../text/time.ts";
 import { parseFlag } from "./arguments.ts";
 import { type Command, jsonFlag } from "./command.ts";
 import { lostWalWarning } from "./local-files.ts";
@@ -37,7 +38,7 @@ export const audit: Command = {
 };
 
 function presentEntry({ atMs, address, ...entry }: AuditEntry) {
-  return { at: new Date(atMs).toISOString(), ...entry, address: address ?? null };
+  return { at: isoTime(atMs), ...entry, address: address ?? null };
 }
 
 function cells(entry: AuditEntry): string[] {

@@ -23,6 +23,7 @@ import { diagnoseDatabase } from "../storage/postgres/diagnose-database.ts";
 import { realDataFile } from "../storage/sqlite/data-file-path.ts";
 import { diagnoseDataFile } from "../storage/sqlite/reading/diagnose-data-file.ts";
 import { isServed } from "../storage/sqlite/writer-lock.ts";
+import { isoTime } from "../text/time.ts";
 import { type Command, jsonFlag } from "./command.ts";
 import { describeFileError } from "./local-files.ts";
 import { escapeInvisible, formatBytes, formatColumns, printJson } from "./terminal.ts";
@@ -224,7 +225,7 @@ async function checkListener(address: Address, served: boolean | undefined): Pro
 /** Whether the certificate and the key can be read and belong together, and how long clients will accept them. */
 function checkCertificate(paths: TlsPaths): Facts {
   const { expiresAtMs } = readTlsFiles(paths);
-  const expiry = new Date(expiresAtMs).toISOString();
+  const expiry = isoTime(expiresAtMs);
   const state = certificateState(expiresAtMs, Date.now());
   if (state === "expired") throw new Error(`${paths.cert} expired on ${expiry}, and clients refuse it`);
   const renew = `That is in less than ${renewalDays} days. Renew it, then restart the service.`;

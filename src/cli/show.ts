@@ -3,6 +3,7 @@ import { presentPlant } from "../files/export-formats.ts";
 import { parseInt64 } from "../plants/int64.ts";
 import type { StoredPlant } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
+import { isoTime } from "../text/time.ts";
 import type { Command } from "./command.ts";
 import { lostWalWarning } from "./local-files.ts";
 import { escapeInvisible, formatColumns, printJson, UsageError } from "./terminal.ts";
@@ -41,7 +42,7 @@ function details({ id, name, tag, createdAtMs, createdBy }: StoredPlant): string
     ["id", String(id)],
     ["name", escapeInvisible(name)],
     ...(tag === undefined ? [] : [["tag", escapeInvisible(tag)]]),
-    ["stored", new Date(createdAtMs).toISOString()],
+    ["stored", isoTime(createdAtMs)],
     ["by", escapeInvisible(createdBy)],
   ];
 }

@@ -4,6 +4,7 @@ import {
   type Verified,
   verify as verifyFile,
 } from "../storage/sqlite/maintenance/verify.ts";
+import { isoTime } from "../text/time.ts";
 import type { Command } from "./command.ts";
 import { dataFile, dataFileFlags, digestText, withProgress } from "./data-file-command.ts";
 import { escapeInvisible, formatCount, formatPlants, printJson, type Terminal } from "./terminal.ts";
@@ -31,7 +32,7 @@ export const verify: Command = {
         path,
         ...figures,
         formOnlyPlants: verified.plants - verified.matchedPlants,
-        lastBackupAt: lastBackup === undefined ? null : new Date(lastBackup.atMs).toISOString(),
+        lastBackupAt: isoTime(lastBackup?.atMs) ?? null,
         against: compared === undefined ? undefined : { path: against, ...compared },
         sound,
         problems,
@@ -54,7 +55,7 @@ function printVerified(terminal: Terminal, path: string, verified: Verified): vo
   }
   terminal.note(`${path}: no damage found. ${checkedText(verified)}\n${digestText(verified)}`);
   if (lastBackup !== undefined) {
-    const at = new Date(lastBackup.atMs).toISOString();
+    const at = isoTime(lastBackup.atMs);
     terminal.note(
       `Its first ${formatPlants(lastBackup.coveredPlants)} are those of the last backup, made at ${at}.\n`,
     );

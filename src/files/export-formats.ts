@@ -1,5 +1,6 @@
 import type { StoredPlant } from "../plants/plant-archive.ts";
 import { jsonText } from "../text/json-text.ts";
+import { isoTime } from "../text/time.ts";
 
 /** How an export is written, one row per plant, such that `plant-store import` reads back exactly what was exported. */
 export interface ExportFormat {
@@ -71,7 +72,7 @@ export interface PlantJson {
 }
 
 export function presentPlant({ id, name, tag, createdAtMs, createdBy }: StoredPlant): PlantJson {
-  return { id: String(id), name, tag, createdAt: new Date(createdAtMs).toISOString(), createdBy };
+  return { id: String(id), name, tag, createdAt: isoTime(createdAtMs), createdBy };
 }
 
 /** The text with an apostrophe before everything that a spreadsheet could read as a formula. */
@@ -85,7 +86,7 @@ export function unescapeFormulas(text: string): string {
 }
 
 function jsonObject({ id, name, tag, createdAtMs, createdBy }: StoredPlant): string {
-  const rest = jsonText({ name, tag, createdAt: new Date(createdAtMs).toISOString(), createdBy });
+  const rest = jsonText({ name, tag, createdAt: isoTime(createdAtMs), createdBy });
   return `{"id":${id},${rest.slice(1)}`;
 }
 
@@ -94,7 +95,7 @@ function csvRow(
   toCell: (text: string) => string,
 ): string {
   const cells = [String(id), toCell(name), tag === undefined ? "" : toCell(tag)];
-  return `${[...cells, new Date(createdAtMs).toISOString(), toCell(createdBy)].join(",")}\r\n`;
+  return `${[...cells, isoTime(createdAtMs), toCell(createdBy)].join(",")}\r\n`;
 }
 
 // An empty text is quoted, which distinguishes an empty tag from no tag.

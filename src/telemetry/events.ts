@@ -1,3 +1,4 @@
+import { isoTime } from "../text/time.ts";
 import {
   type ClosedAtLimit,
   type Counters,
@@ -161,11 +162,11 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       }),
     certificateExpiresSoon: (expiresAtMs: number, days: number) =>
       log.warn(`the TLS certificate expires in less than ${days} days; renew it, then restart the service`, {
-        "tls.server.not_after": new Date(expiresAtMs).toISOString(),
+        "tls.server.not_after": isoTime(expiresAtMs),
       }),
     certificateExpired: (expiresAtMs: number) =>
       log.warn("the TLS certificate has expired, and clients refuse it; renew it, then restart the service", {
-        "tls.server.not_after": new Date(expiresAtMs).toISOString(),
+        "tls.server.not_after": isoTime(expiresAtMs),
       }),
     tokensChanged: (count: number) => log.debug("tokens reloaded", { "plant_store.token_count": count }),
     tokensUnreadable: (reason: unknown) =>

@@ -9,7 +9,12 @@ export function isoTime(timeMs: number | undefined): string | undefined {
 
 /** The time to the second, as people read it. */
 export function isoSeconds(timeMs: number): string {
-  return new Date(timeMs).toISOString().replace(/\.\d+Z$/, "Z");
+  return isoTime(timeMs).replace(/\.\d+Z$/, "Z");
+}
+
+/** The time as part of a file's name, which on some systems may not have a colon. */
+export function timeInFileName(timeMs: number): string {
+  return isoTime(timeMs).replaceAll(/[:.]/g, "-");
 }
 
 /**

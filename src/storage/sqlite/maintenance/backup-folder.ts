@@ -1,6 +1,7 @@
 import { createReadStream, lstatSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { basename, join, parse } from "node:path";
 import { messageOf } from "../../../system/errors.ts";
+import { timeInFileName } from "../../../text/time.ts";
 import { noDigest, parseDigest, type StoreDigest } from "../block-digests.ts";
 import { describeEachBlock } from "../blocks.ts";
 import { realDataFile } from "../data-file-path.ts";
@@ -95,7 +96,7 @@ export class BackupFolder {
       const path = join(this.folder, name);
       if (isLeftover(path)) removeDatabase(path);
     }
-    const at = new Date(atMs).toISOString().replaceAll(/[:.]/g, "-");
+    const at = timeInFileName(atMs);
     return join(this.folder, `${this.#stem}-${at}${backupEnding}`);
   }
 

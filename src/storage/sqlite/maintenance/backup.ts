@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { codeOf } from "../../../system/errors.ts";
+import { isoTime } from "../../../text/time.ts";
 import { noDigest, parseDigest, type StoreDigest } from "../block-digests.ts";
 import { mayWrite, realDataFile, refuseExisting } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
@@ -86,7 +87,7 @@ export function recordBackup(
   { coveredPlants, digest }: StoreDigest = noDigest,
 ): void {
   const file = backupRecordFile(database);
-  const text = JSON.stringify({ at: new Date(atMs).toISOString(), coveredPlants, digest });
+  const text = JSON.stringify({ at: isoTime(atMs), coveredPlants, digest });
   // Renamed once it is complete, so that the service never reads half of it.
   const unfinished = `${file}.new`;
   rmSync(unfinished, { force: true });

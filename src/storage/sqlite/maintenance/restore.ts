@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
+import { timeInFileName } from "../../../text/time.ts";
 import { addMissingDigests } from "../block-digests.ts";
 import { connect, keepWal, lockWaitMsMax } from "../connect.ts";
 import { realDataFile, refuseExisting, refuseUnreadable } from "../data-file-path.ts";
@@ -125,7 +126,7 @@ async function restoreNew(
 
 /** Puts the complete copy in the place of the old files. At every moment there is one whole store, and the marker says which. */
 function replaceOld(partial: string, database: string): string {
-  const folder = `${database}.before-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
+  const folder = `${database}.before-${timeInFileName(Date.now())}`;
   syncLikeOld(partial, database);
   makeDirectory(folder);
   // One that is not the copy which its marker describes. It may have plants that no other file has.
@@ -221,7 +222,7 @@ function closeAsNewStore(path: string): void {
 
 /** The WAL beside it may be that of the file which was replaced. Without it, the marker has nothing to warn of any more. */
 function moveWalAside(database: string): string {
-  const folder = `${database}.before-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
+  const folder = `${database}.before-${timeInFileName(Date.now())}`;
   makeDirectory(folder);
   for (const ending of ["-wal", "-journal"]) moveInto(folder, database + ending);
   removeDatabase(database, ["-shm"]);

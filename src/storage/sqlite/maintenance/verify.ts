@@ -1,4 +1,5 @@
 import { messageOf } from "../../../system/errors.ts";
+import { isoTime } from "../../../text/time.ts";
 import { digestOfStore, type StoreDigest } from "../block-digests.ts";
 import { describeEachBlock, rangeOf } from "../blocks.ts";
 import { requireDataFile } from "../data-file-path.ts";
@@ -94,7 +95,7 @@ function backupProblems(
 ): string[] {
   const covered = digestOfStore(blocks.filter(({ block }) => rangeOf(block).upTo <= coveredPlants));
   if (covered.digest === digest) return [];
-  const at = new Date(atMs).toISOString();
+  const at = isoTime(atMs);
   return [`its first ${coveredPlants} plants are not those of the last backup, made at ${at}`];
 }
 
