@@ -250,7 +250,7 @@ export function statusOf(kind: ErrorKind): number {
   return Math.floor(catalogue[kind].error / 100);
 }
 
-/** For the duration of a request that gets this error. */
+/** The outcome by which the duration of a request with this error is counted. */
 export function outcomeOf(kind: ErrorKind): RequestOutcome {
   if (kind === "id-conflict") return "conflict";
   if (kind === "too-busy") return "busy";

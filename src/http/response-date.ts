@@ -3,7 +3,7 @@ export class ResponseDate {
   #text = "";
   #untilMs = Number.NEGATIVE_INFINITY;
 
-  /** By the monotonic clock, which every response reads for its duration; the wall clock is read once per second. */
+  /** Takes the monotonic clock, which every response reads for its duration; the wall clock is read once per second. */
   at(monotonicMs: number): string {
     if (monotonicMs >= this.#untilMs) {
       const nowMs = Date.now();

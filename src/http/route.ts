@@ -7,13 +7,13 @@ export type Handler = (exchange: Exchange, caller: Caller) => void | Promise<voi
 /** Handles a request from anyone. */
 export type OpenHandler = (exchange: Exchange) => void | Promise<void>;
 
-interface At {
+interface Endpoint {
   readonly method: "GET" | "POST";
   /** A name in braces matches one segment: `/api/plants/{id}`. */
   readonly path: string;
 }
-type ForCallers = At & { readonly scope: Scope; readonly handle: Handler };
-type ForAnyone = At & { readonly scope: "none"; readonly handle: OpenHandler };
+type ForCallers = Endpoint & { readonly scope: Scope; readonly handle: Handler };
+type ForAnyone = Endpoint & { readonly scope: "none"; readonly handle: OpenHandler };
 
 /** A route, declared once: the router, the 405s and the scope check come from it. */
 export type Route = ForCallers | ForAnyone;

@@ -36,7 +36,7 @@ export interface BackupStore {
   /** The newest first. */
   list(): readonly Backup[];
   create(atMs: number): Promise<{ readonly path: string }>;
-  /** For a name that `list` returned, as `read` is: any other could lead out of the folder. */
+  /** Takes a name that `list` returned, as `read` does: any other could lead out of the folder. */
   verify(name: string): Promise<BackupDigest & { readonly problems: readonly string[] }>;
   read(name: string): AsyncIterable<Uint8Array>;
 }
@@ -138,7 +138,7 @@ class Backups {
     return store;
   }
 
-  /** Its name. @throws HttpError there is no such backup. */
+  /** The name of a backup that exists. @throws HttpError there is no such backup. */
   existing(name: string): string {
     const listed = this.store().list();
     if (listed.some((backup) => backup.name === name)) return name;

@@ -80,7 +80,7 @@ export class Console {
     ];
   }
 
-  /** For a browser that opens a path that does not exist: the page, which says so. */
+  /** Sends the page, which says so, to a browser that opens a path that does not exist. */
   async sendNotFound(exchange: Exchange): Promise<void> {
     const page = await this.#find("/");
     if (page === undefined) throw new Error("the bundle has no page");

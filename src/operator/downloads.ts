@@ -6,7 +6,7 @@ import { HttpError } from "../http/http-error.ts";
 export interface Download<Target> {
   readonly target: Target;
   readonly caller: Caller;
-  /** Whether the caller still is. */
+  /** Whether the caller still may have it. */
   readonly isAllowed: () => boolean;
 }
 
@@ -28,7 +28,7 @@ export class Downloads<Target> {
     this.#scope = scope;
   }
 
-  /** By the token that came with the request. */
+  /** A download by the token that came with the request. */
   start(exchange: Exchange, caller: Caller, target: Target): Download<Target> {
     return { target, caller, isAllowed: this.#gate.watch(exchange.header("authorization"), this.#scope) };
   }
@@ -61,7 +61,7 @@ export class Downloads<Target> {
     return link.download;
   }
 
-  /** The same, and uses up the link. @throws HttpError as `find` does. */
+  /** Finds the download of the link in the path, and uses up the link. @throws HttpError as `find` does. */
   follow(exchange: Exchange): Download<Target> {
     const download = this.find(exchange);
     this.#links.delete(exchange.parameter);

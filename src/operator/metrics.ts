@@ -65,7 +65,7 @@ const errors = listeners.flatMap((listener) =>
   kindsOf[listener].map((kind) => ({ listener, error: String(catalogue[kind].error) })),
 );
 
-/** For Prometheus, in its text format. */
+/** The metrics for Prometheus, in its text format. */
 export function metricsRoute(sources: MetricSources): Route {
   const startedAtMs = Date.now();
   return route("GET", "/metrics", "metrics", async (exchange) => {
@@ -80,19 +80,19 @@ type Samples = Partial<Record<MetricName, readonly Sample[]>>;
 type Sample = readonly [suffix: string, labels: Readonly<Record<string, string>>, value: number];
 
 function counted({ counters, engine }: MetricSources): Samples {
-  const one = (name: string) => value(counters.value(name));
+  const countOf = (name: string) => value(counters.value(name));
   const histogram = (name: HistogramName, labels?: Record<string, string>) =>
     histogramSamples(counters.histogram(name).observed(), labels);
   return {
-    plant_store_plants_created_total: one("created"),
-    plant_store_plants_replayed_total: one("replayed"),
-    plant_store_batches_total: one("batches"),
+    plant_store_plants_created_total: countOf("created"),
+    plant_store_plants_replayed_total: countOf("replayed"),
+    plant_store_batches_total: countOf("batches"),
     plant_store_refusals_total: errors.map((labels) => [
       "",
       labels,
       counters.value(`${labels.listener}:${labels.error}`),
     ]),
-    plant_store_idle_connections_closed_total: one("closed-at-limit:idle"),
+    plant_store_idle_connections_closed_total: countOf("closed-at-limit:idle"),
     plant_store_connections_closed_at_limit_total: ["stranger", "slow"].map((reason) => [
       "",
       { reason },
@@ -112,8 +112,8 @@ function counted({ counters, engine }: MetricSources): Samples {
       plant_store_fsync_duration_seconds: (["wal", "data"] as const).flatMap((file) =>
         histogram(`fsync:${file}`, { file }),
       ),
-      plant_store_checkpoints_total: one("checkpoints"),
-      plant_store_checkpoint_failures_total: one("checkpoint-failures"),
+      plant_store_checkpoints_total: countOf("checkpoints"),
+      plant_store_checkpoint_failures_total: countOf("checkpoint-failures"),
     }),
   };
 }
@@ -184,7 +184,7 @@ function histogramSamples({ buckets, sum, count }: Observed, labels: Record<stri
   ];
 }
 
-/** In Prometheus' text format. A metric without samples is left out. */
+/** Writes Prometheus' text format. A metric without samples is left out. */
 function formatMetrics(samples: Samples): string {
   const names = Object.keys(metricFamilies) as MetricName[];
   return names.map((name) => formatFamily(name, samples[name] ?? [])).join("");

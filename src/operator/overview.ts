@@ -76,7 +76,7 @@ export class Overview {
     };
   }
 
-  /** Undefined if it cannot be read: it is omitted, and the others are sent. */
+  /** The figure; undefined if it cannot be read: then it is omitted, and the others are sent. */
   async #figure<Value>(name: string, read: Promise<Value>): Promise<Value | undefined> {
     try {
       const value = await read;
@@ -90,12 +90,12 @@ export class Overview {
   }
 }
 
-/** Null before the first backup; undefined if the database has its own. */
+/** When the last backup was made; null before the first, and undefined if the database has backups of its own. */
 async function timeOfLast(lastBackup: OverviewSources["lastBackup"]): Promise<string | null | undefined> {
   return lastBackup && (isoTime((await lastBackup())?.atMs) ?? null);
 }
 
-/** Of the public listener since the start, the most frequent first. */
+/** The refusals of the public listener since the start, the most frequent first. */
 function refusalsByError(counters: Counters): readonly RefusalCountJson[] {
   return publicKinds
     .map((kind) => catalogue[kind])

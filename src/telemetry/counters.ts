@@ -25,11 +25,11 @@ export type HistogramName =
   | "fsync:data"
   | "batch-plants";
 
-// From a commit on a fast NVMe disk to the time after which clients give up.
+// They reach from a commit on a fast NVMe disk to the time after which clients give up.
 const secondsBounds = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
-// Up to the intake's largest batch.
+// They reach up to the intake's largest batch.
 const plantsBounds = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
 /** The counters, gauges and histograms of a service, by name. */
@@ -41,7 +41,7 @@ export class Counters {
     this.#values.set(name, this.value(name) + count);
   }
 
-  /** For gauges. */
+  /** Sets a gauge. */
   set(name: string, value: number): void {
     this.#values.set(name, value);
   }

@@ -11,7 +11,7 @@ export class RecentRefusals {
     if (this.#byMinute.size > minutesMax) this.#byMinute.delete(this.#byMinute.keys().next().value ?? 0);
   }
 
-  /** Those of each step of whole minutes, from the one at `fromMs` on. */
+  /** How many there were in each step of whole minutes, from the one at `fromMs` on. */
   counts(fromMs: number, steps: number, stepMs: number): readonly number[] {
     const counts = new Array<number>(steps).fill(0);
     for (const [minute, count] of this.#byMinute) {

@@ -14,9 +14,9 @@ interface Victim {
   readonly reason: ClosedAtLimit;
 }
 
-// As OpenSSH's MaxStartups: those who have not shown valid credentials may have this share of the connections, not all of them.
+// Those who have not shown valid credentials may have this share of the connections, as with OpenSSH's MaxStartups.
 const strangersOneIn = 4;
-// Of that share, what a client may need for a moment, such as for the connections of a pool that it opens.
+// A client may need this part of that share for a moment, such as for the connections of a pool that it opens.
 const fewOneIn = 16;
 // A head or a body that has been arriving for longer yields to a new connection, and so does a connection that is idle for longer.
 const patienceMs = 1000;
@@ -106,7 +106,7 @@ export class ConnectionLimit {
   }
 }
 
-/** Those of the network that has most of them, if there are more than so many. */
+/** The connections of the network that has most of them, if it has more than `countMin`. */
 function ofLargestNetwork<Connection extends PossibleStranger>(
   waiting: Waiting<Connection>[],
   countMin: number,

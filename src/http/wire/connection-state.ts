@@ -10,7 +10,7 @@ export type State =
   | "head"
   | "handling"
   | "body"
-  /** Of a request that has been responded to. */
+  /** The rest of a body arrives whose request already has its response. */
   | "skipping-body"
   /** The client has to read before more can be sent. */
   | "writing"

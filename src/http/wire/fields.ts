@@ -54,7 +54,7 @@ export class Fields {
     return (this.#present & bits[name]) === 0 ? undefined : this.get(name);
   }
 
-  /** By lower-case name; the values of a repeated one are joined by a comma. */
+  /** The value of a header, by its name in lower case; the values of a repeated one are joined by a comma. */
   get(name: string): string | undefined {
     const text = this.#text;
     const positions = this.#positions;

@@ -3,15 +3,15 @@ import { type Fields, parseFields, tokenCharacter, WireFault } from "./fields.ts
 
 /** What a request line says. */
 export interface RequestLine {
-  /** As it was sent. */
+  /** The whole line, as it was sent. */
   readonly text: string;
   readonly method: string;
   readonly isHttp11: boolean;
-  /** Without query. An absolute target has lost its scheme and host. */
+  /** The target without its query. An absolute one has lost its scheme and host. */
   readonly path: string;
   /** What comes after the question mark. */
   readonly query: string;
-  /** Of an absolute target: it overrides the header's (RFC 9112, 3.2.2). */
+  /** The host of an absolute target, which overrides the header's (RFC 9112, 3.2.2). */
   readonly host: string | undefined;
 }
 

@@ -33,7 +33,7 @@ export class Incoming {
     this.put(this.length === 0 ? bytes : Buffer.concat([this.#bytes.subarray(this.#start), bytes]));
   }
 
-  /** In place of everything that was here. */
+  /** Replaces everything that was here. */
   put(bytes: Buffer): void {
     this.#bytes = bytes;
     this.#start = 0;

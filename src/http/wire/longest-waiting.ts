@@ -63,7 +63,7 @@ export class LongestWaiting<Connection> {
     return undefined;
   }
 
-  // Not for each new connection: with 10,000 open ones, a look costs as much as a hundred closes. The clock advances with each
+  // It does not look for each new connection: with 10,000 open ones, a look costs as much as a hundred closes. The clock advances with each
   // sweep.
   #mayFindAgain(): boolean {
     const foundEnough = this.#foundCount > 0 && this.#foundCount * foundOneIn >= this.#connections.size;
@@ -77,7 +77,7 @@ export class LongestWaiting<Connection> {
   }
 }
 
-/** Those that wait, the one that has waited longest last. */
+/** All connections that wait, the one that has waited longest last. */
 function findWaiting<Connection>(
   connections: Iterable<Connection>,
   waitingSince: WaitingSince<Connection>,

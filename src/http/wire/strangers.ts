@@ -1,6 +1,6 @@
 /** What is known of a connection. */
 export interface PossibleStranger {
-  /** Where the other end counts as one sender. */
+  /** What the other end is part of, and which counts as one sender. */
   readonly network: string;
   /** Whether it is not admitted: the gate has not accepted the newest of its requests that it could decide. */
   readonly isStranger: boolean;
@@ -98,7 +98,7 @@ export class Strangers<Connection extends PossibleStranger> {
     return network;
   }
 
-  // Not one by one: in JavaScriptCore, a key that is deleted and added a thousand times takes a thousand times as long to find.
+  // Networks are not forgotten one by one: in JavaScriptCore, a key that is deleted and added a thousand times takes a thousand times as long to find.
   #forgetUnusedNetworks(): void {
     const usedNetworks = this.#networks.size - this.#unusedNetworks;
     if (this.#unusedNetworks <= usedNetworks / removedOneIn + removedMin) return;
@@ -141,7 +141,7 @@ export class Strangers<Connection extends PossibleStranger> {
       joined.push(network);
     }
     if (count > this.#most) this.#most = count;
-    // By one at the most, as the count of one network has changed by one.
+    // It falls by one at the most, as the count of one network has changed by one.
     else if (this.#most > 0 && this.#networksWith[this.#most]?.length === 0) this.#most--;
   }
 }

@@ -6,7 +6,7 @@ import { ConnectionLimit } from "./connection-limit.ts";
 import type { CoarseClock } from "./connection-state.ts";
 import { Turns } from "./turns.ts";
 
-/** PEM texts. */
+/** A certificate, its key and the authority of clients, as PEM texts. */
 export interface TlsMaterial {
   readonly cert: string;
   readonly key: string;
@@ -33,7 +33,7 @@ const drainLookEveryMs = 5;
 const idleGraceMs = 1000;
 
 const tls12 = 0x0303;
-// As in the handshake: a length and the name.
+// The name of the protocol as the handshake has it, after its length.
 const alpnHttp11 = Buffer.from("\x08http/1.1");
 
 /** An HTTP/1.1 server on TCP or TLS: it accepts connections, enforces their deadlines, and drains them. */
