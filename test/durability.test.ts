@@ -65,46 +65,49 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
     for (const error of await refusals) expect([0, 50302]).toContain(error);
     return acknowledged;
   };
+  const createNone = async (service: Serving) => {
+    const acknowledged = await create("fern")(service);
+    // It is the outcome of everything that was queued, and of everything after.
+    expect(acknowledged).toEqual([]);
+    return acknowledged;
+  };
   test.each([
     // Linux reports a failed write-back once; the next sync succeeds.
     ["of the data file, by the checkpoint thread", ".db", "once", create(largeName)],
-    ["of the WAL, at a commit", "-wal", undefined, create("fern")],
+    ["of the WAL, at a commit", "-wal", undefined, createNone],
     ["of the data file, by the last checkpoint of a stop", ".db", undefined, stop],
-  ] as const)(
-    "%s ends the service with 1, keeps the WAL, and loses nothing",
-    async (_, suffix, how, cause) => {
-      const syncs = recordSyncs(folder, suffix, how);
-      // At once, without the drain delay, unless it was told to stop before.
-      const delay = cause === stop ? "0s" : "60s";
-      const service = await serve(["--database", file, "--drain-delay", delay], {
-        environment: { ...withToken, ...syncs.environment },
-      });
-      expect((await post(service.url, '{"id":0,"name":"before"}')).status).toBe(200);
-      syncs.failFromNowOn();
-      const acknowledged = await cause(service);
-      // It is the outcome of everything that was queued, and of everything after.
-      if (suffix === "-wal") expect(acknowledged).toEqual([]);
-      const { code, err } = await service.ended();
-      expect([code, err]).toEqual([1, expect.not.stringContaining("every acknowledged plant is on disk")]);
-      expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
-      expect(statSync(`${file}.failure.json`).mode & 0o077).toBe(0);
+  ] as const)("%s ends the service and loses nothing", async (_, suffix, how, cause) => {
+    const syncs = recordSyncs(folder, suffix, how);
+    // At once, without the drain delay, unless it was told to stop before.
+    const delay = cause === stop ? "0s" : "60s";
+    const service = await serve(["--database", file, "--drain-delay", delay], {
+      environment: { ...withToken, ...syncs.environment },
+    });
+    expect((await post(service.url, '{"id":0,"name":"before"}')).status).toBe(200);
+    syncs.failFromNowOn();
+    const acknowledged = await cause(service);
+    const { code, err } = await service.ended();
+    expect(code).toBe(1);
+    expect(err).not.toContain("every acknowledged plant is on disk");
+    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+    expect(statSync(`${file}.failure.json`).mode & 0o077).toBe(0);
 
-      // Every sync fails now: the next start must not trust the page cache either.
-      const failing = recordSyncs(folder, "");
-      failing.failFromNowOn();
-      const again = await plantStore(["serve", "--database", file], { environment: failing.environment });
-      expect([again.code, again.err]).toEqual([1, expect.not.stringContaining("    at ")]);
-      expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+    // Every sync fails now: the next start must not trust the page cache either.
+    const failing = recordSyncs(folder, "");
+    failing.failFromNowOn();
+    const again = await plantStore(["serve", "--database", file], { environment: failing.environment });
+    expect(again.code).toBe(1);
+    expect(again.err).not.toContain("    at ");
+    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
 
-      expect(reopen(file)).toEqual({ rebuilt: true });
-      expect(missingIn(file, [0, ...acknowledged])).toEqual([]);
-    },
-  );
+    expect(reopen(file)).toEqual({ rebuilt: true });
+    expect(missingIn(file, [0, ...acknowledged])).toEqual([]);
+  });
 
   test.each([
-    ["with an I/O error is a failed sync: the next start rebuilds", "EIO", "EIO", true],
-    ["because the disk is full is not: the next start recovers", "ENOSPC", "the disk is full", false],
-    ["because of a quota is not either", "EDQUOT", "the disk quota is exceeded", false],
+    ["with an I/O error makes the next start rebuild", "EIO", "EIO", true],
+    ["because the disk is full does not", "ENOSPC", "the disk is full", false],
+    ["because of a quota does not", "EDQUOT", "the disk quota is exceeded", false],
   ] as const)("in a start after a crash, %s", async (_, errno, reason, rebuilt) => {
     await crashedStore(file, 3);
     const syncs = recordSyncs(folder, "-wal", "once");
@@ -113,12 +116,13 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
     const { code, err } = await plantStore(["serve", "--database", file], { environment });
     expect(code).toBe(1);
     expect(err).toContain(reason);
-    expect([statSync(`${file}-wal`).size > 0, existsSync(`${file}.failure.json`)]).toEqual([true, rebuilt]);
+    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+    expect(existsSync(`${file}.failure.json`)).toBe(rebuilt);
     expect(reopen(file)).toEqual({ rebuilt });
     expect(storedPlants(file)).toHaveLength(3);
   });
 
-  test("in a start that creates the tables is a failed sync: the WAL and the marker stay", async () => {
+  test("in a start that creates the tables keeps the WAL for a rebuild", async () => {
     const syncs = recordSyncs(folder, "-wal", "once");
     syncs.failFromNowOn();
     const { code, err } = await plantStore(["serve", "--database", file], syncs);
@@ -128,25 +132,30 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
     expect(existsSync(`${file}.failure.json`)).toBe(true);
   });
 
-  test("in a command keeps the WAL, and one of what a running service has committed keeps it from writing", async () => {
-    const create = ["token", "create", "--database", file, "--name"];
-    expect((await runInProcess([...create, "first"])).code).toBe(0);
+  const createToken = (name: string) => ["token", "create", "--database", file, "--name", name];
+
+  test("in a command keeps the WAL", async () => {
+    expect((await runInProcess(createToken("first"))).code).toBe(0);
     const syncs = recordSyncs(folder, "-wal", "once");
-    const failed = async (name: string) => {
-      syncs.failFromNowOn();
-      expect((await plantStore([...create, name], { environment: syncs.environment })).code).toBe(1);
-      return statSync(`${file}-wal`).size;
-    };
-    expect(await failed("second")).toBeGreaterThan(0);
+    syncs.failFromNowOn();
+    expect((await plantStore(createToken("second"), syncs)).code).toBe(1);
+    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+  });
+
+  test("of what a running service has committed keeps a command from writing", async () => {
+    expect((await runInProcess(createToken("first"))).code).toBe(0);
     using service = openWriter(file);
     service.database.run(
       "INSERT INTO plants (id, name, created_at_ms, created_by) VALUES (1, 'fern', 1, 'test')",
     );
-    const frames = statSync(`${file}-wal`).size;
-    expect(await failed("third")).toBe(frames);
+    const walBytes = statSync(`${file}-wal`).size;
+    const syncs = recordSyncs(folder, "-wal", "once");
+    syncs.failFromNowOn();
+    expect((await plantStore(createToken("second"), syncs)).code).toBe(1);
+    expect(statSync(`${file}-wal`).size).toBe(walBytes);
   });
 
-  test("of the folder with the rebuilt file keeps the old WAL, until a later start finishes that", async () => {
+  test("of the folder with the rebuilt file keeps the old WAL until a later start finishes the rebuild", async () => {
     await crashedStore(file, 3);
     writeFileSync(`${file}.failure.json`, '{"reason":"sync-failed"}\n');
     const syncs = recordSyncs(folder, folder);
@@ -167,7 +176,20 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
 });
 
 describe.skipIf(lacksShim)("what is synced", () => {
-  test("is each new folder at the start, the WAL before every response, and at a checkpoint, which is never on the main thread, the WAL before the data file", async () => {
+  /** Creates a plant, and checks that the WAL was synced before the response. */
+  async function createSynced(
+    { url }: Serving,
+    syncs: ReturnType<typeof recordSyncs>,
+    id: number,
+    name: string,
+  ): Promise<void> {
+    const walSyncs = () => syncs.paths().filter((path) => path.endsWith("-wal")).length;
+    const before = walSyncs();
+    expect((await post(url, JSON.stringify({ id, name }))).status).toBe(200);
+    expect(walSyncs()).toBeGreaterThan(before);
+  }
+
+  test("at a start is each new folder", async () => {
     file = join(folder, "new", "nested", "plants.db");
     // A file system that cannot sync folders says so, which is no failure.
     const syncs = recordSyncs(folder, "/nested");
@@ -176,25 +198,40 @@ describe.skipIf(lacksShim)("what is synced", () => {
     await using service = await serve(["--database", file], { environment });
     const folders = [dirname(file), dirname(dirname(file)), folder];
     expect(syncs.paths()).toEqual(expect.arrayContaining(folders));
-    const walSyncs = () => syncs.paths().filter((path) => path.endsWith("-wal")).length;
-    let id = 0;
-    const create = async (name: string) => {
-      const before = walSyncs();
-      expect((await post(service.url, JSON.stringify({ id: id++, name }))).status).toBe(200);
-      expect(walSyncs()).toBeGreaterThan(before);
-    };
-    for (let plants = 0; plants < 5; plants++) await create("fern");
+    expect((await post(service.url, '{"id":1,"name":"fern"}')).status).toBe(200);
+  });
+
+  test("before every response is the WAL", async () => {
+    const syncs = recordSyncs(folder, "none");
+    await using service = await serve(["--database", file], {
+      environment: { ...withToken, ...syncs.environment },
+    });
+    for (let id = 0; id < 5; id++) await createSynced(service, syncs, id, "fern");
+  });
+
+  test("at a checkpoint is the WAL before the data file, on a thread of its own", async () => {
+    const syncs = recordSyncs(folder, "none");
+    await using service = await serve(["--database", file], {
+      environment: { ...withToken, ...syncs.environment },
+    });
+    expect((await post(service.url, '{"id":0,"name":"fern"}')).status).toBe(200);
     // Frames after this transaction's snapshot cannot be checkpointed, so SQLite leaves the data file unsynced.
     using reader = new Database(file, { readonly: true });
     reader.run("BEGIN");
     reader.query("SELECT count(*) FROM plants").get();
     const started = syncs.seen().length;
     const ofDataFile = () => syncs.seen(started).filter(({ path }) => path === file);
-    while (ofDataFile().length === 0) await create(largeName);
+    for (let id = 1; ofDataFile().length === 0; id++) await createSynced(service, syncs, id, largeName);
     const threads = new Set(ofDataFile().map(({ thread }) => thread));
     expect(threads.has(String(service.child.pid))).toBe(false);
     expect(syncs.seen().find(({ thread }) => threads.has(thread))?.path).toBe(`${file}-wal`);
-    // The marker of a lost data file, too.
+  });
+
+  test("when the data file is lost is the marker that says so", async () => {
+    const syncs = recordSyncs(folder, "none");
+    await using _service = await serve(["--database", file], {
+      environment: { ...withToken, ...syncs.environment },
+    });
     rmSync(file);
     await eventually(() => syncs.paths().includes(`${file}.failure.json.new`), "the marker's sync");
   });
@@ -218,13 +255,12 @@ describe.skipIf(lacksShim)("what is synced", () => {
     expect(replay.headers.get("idempotent-replayed")).toBe("true");
   });
 
-  test("by backup and restore is each file, then its folder and every new one", async () => {
+  test("by a backup is each file before its folder", async () => {
     const backup = join(folder, "backups", "b.db");
     mkdirSync(dirname(backup));
     await crashedStore(file, 3);
     const syncs = recordSyncs(folder, "none");
-    const run = (args: string[]) => plantStore(args, { environment: syncs.environment });
-    expect((await run(["backup", backup, "--database", file])).code).toBe(0);
+    expect((await plantStore(["backup", backup, "--database", file], syncs)).code).toBe(0);
     // The copy once by SQLite and once by us.
     expect(syncs.paths().slice(-6)).toEqual([
       `${backup}.partial`,
@@ -234,10 +270,17 @@ describe.skipIf(lacksShim)("what is synced", () => {
       `${file}.last-backup.json.new`,
       folder,
     ]);
+  });
+
+  test("by a restore is the file before its folder and every new one", async () => {
+    const backup = join(folder, "backup.db");
     const restored = join(folder, "new", "nested", "plants.db");
-    expect((await run(["restore", backup, "--database", restored])).code).toBe(0);
+    await crashedStore(file, 3);
+    expect((await runInProcess(["backup", backup, "--database", file])).code).toBe(0);
+    const syncs = recordSyncs(folder, "none");
+    expect((await plantStore(["restore", backup, "--database", restored], syncs)).code).toBe(0);
     const copied = syncs.paths().lastIndexOf(`${restored}.partial`);
-    expect(copied).toBeGreaterThan(0);
+    expect(copied).toBeGreaterThanOrEqual(0);
     const folders = [dirname(restored), dirname(dirname(restored)), folder];
     expect(syncs.paths().slice(copied)).toEqual(expect.arrayContaining(folders));
   });
@@ -300,7 +343,7 @@ function rootPage(path: string, index: string): number {
 }
 
 test.skipIf(lacksShim)(
-  "while an fsync of the WAL hangs, probes are answered, no plant is acknowledged, and none is readable before it is durable",
+  "while an fsync of the WAL hangs, no plant is acknowledged or readable, and probes are answered",
   async () => {
     const syncs = recordSyncs(folder, "-wal", "hang");
     await using service = await serve(["--database", file], {
@@ -370,50 +413,48 @@ test.each([
 
 const leftBytes = 700_000;
 
-test.skipIf(lacksMounts())(
-  "a full disk, during checkpoints, is answered with 50302 and loses nothing, and the service recovers when there is space",
-  async () => {
-    const disk = join(folder, "disk");
-    mkdirSync(disk);
-    const script = `mount -t tmpfs -o size=80m none ${disk} && exec ${process.execPath} ${main} serve --database ${disk}/plants.db`;
-    await using service = await untilListening(
-      start("unshare", ["-rm", "sh", "-c", script], { environment: withToken }),
-    );
-    const { url, child } = service;
-    const seen = `/proc/${child.pid}/root${disk}`;
-    const bodyOf = (id: number) => JSON.stringify({ id, name: largeName });
-    const acknowledged: number[] = [];
-    let id = 0;
-    const create = async (): Promise<number> => {
-      const { status } = await post(url, bodyOf(++id));
-      if (status === 200) acknowledged.push(id);
-      return status;
-    };
-    for (let plants = 0; plants < 400; plants++) expect(await create()).toBe(200);
-    const { bavail, bsize } = statfsSync(seen);
-    try {
-      writeFileSync(join(seen, "filler"), Buffer.alloc(bavail * bsize - leftBytes));
-    } catch (error) {
-      // A checkpoint still wrote, and less was left.
-      expect(error).toMatchObject({ code: "ENOSPC" });
-    }
-    let status = 200;
-    while (status === 200) status = await create();
-    expect(status).toBe(503);
-    expect((await fetch(`${url}/readyz`)).status).toBe(503);
-    expect((await fetch(`${url}/livez`)).status).toBe(200);
-    await eventually(() => service.err().includes("The disk is full"));
+test.skipIf(lacksMounts())("a full disk refuses plants until there is space, and loses none", async () => {
+  const disk = join(folder, "disk");
+  mkdirSync(disk);
+  const script = `mount -t tmpfs -o size=80m none ${disk} && exec ${process.execPath} ${main} serve --database ${disk}/plants.db`;
+  await using service = await untilListening(
+    start("unshare", ["-rm", "sh", "-c", script], { environment: withToken }),
+  );
+  const { url, child } = service;
+  const seen = `/proc/${child.pid}/root${disk}`;
+  const bodyOf = (id: number) => JSON.stringify({ id, name: largeName });
+  const acknowledged: number[] = [];
+  let id = 0;
+  const create = async (): Promise<number> => {
+    id++;
+    const { status } = await post(url, bodyOf(id));
+    if (status === 200) acknowledged.push(id);
+    return status;
+  };
+  for (let plants = 0; plants < 400; plants++) expect(await create()).toBe(200);
+  const { bavail, bsize } = statfsSync(seen);
+  try {
+    writeFileSync(join(seen, "filler"), Buffer.alloc(bavail * bsize - leftBytes));
+  } catch (error) {
+    // A checkpoint still wrote, and less was left.
+    expect(error).toMatchObject({ code: "ENOSPC" });
+  }
+  let status = 200;
+  while (status === 200) status = await create();
+  expect(status).toBe(503);
+  expect((await fetch(`${url}/readyz`)).status).toBe(503);
+  expect((await fetch(`${url}/livez`)).status).toBe(200);
+  await eventually(() => service.err().includes("The disk is full"));
 
-    rmSync(join(seen, "filler"));
-    await eventually(async () => (await fetch(`${url}/readyz`)).status === 200);
-    expect(await create()).toBe(200);
-    for (const known of acknowledged)
-      expect((await post(url, bodyOf(known))).headers.get("idempotent-replayed")).toBe("true");
-    expect(child.exitCode).toBeNull();
-  },
-);
+  rmSync(join(seen, "filler"));
+  await eventually(async () => (await fetch(`${url}/readyz`)).status === 200);
+  expect(await create()).toBe(200);
+  for (const known of acknowledged)
+    expect((await post(url, bodyOf(known))).headers.get("idempotent-replayed")).toBe("true");
+  expect(child.exitCode).toBeNull();
+});
 
-test("a limit of the file size, which SQLite reports like an I/O error, ends the service with 1 and loses nothing", async () => {
+test("a limit of the file size, which SQLite reports like an I/O error, ends the service and loses nothing", async () => {
   // In units of 512 bytes: about sixty of these plants fit into the WAL.
   const script = 'ulimit -f 8000; exec "$@"';
   const command = [process.execPath, main, "serve", "--database", file];
