@@ -1,6 +1,6 @@
 import { readConfig } from "../config/read-config.ts";
 import { parseChoice } from "../config/values.ts";
-import { exportFormatNames, exportFormats, formatRows } from "../files/export-formats.ts";
+import { exportFormatNames, exportFormats, exportText } from "../files/export-formats.ts";
 import { pagesOf } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
 import { parseFlag } from "./arguments.ts";
@@ -39,14 +39,18 @@ export const exportPlants: Command = {
     };
     // If the rows go to the terminal, the progress would be drawn between them.
     using _progress = terminal.outIsTerminal ? undefined : showProgress(terminal, line);
-    let isRead = await terminal.outWithBackpressure(format.header);
-    for await (const { plants, searched } of pagesOf(opened.archive, filter, pageRows)) {
-      isRead = await terminal.outWithBackpressure(formatRows(format, plants, exported === 0));
-      if (!isRead) break;
-      exported += plants.length;
-      searchedRows += searched;
+    async function* countedPages() {
+      for await (const page of pagesOf(opened.archive, filter, pageRows)) {
+        yield page;
+        // By now the page is written.
+        exported += page.plants.length;
+        searchedRows += page.searched;
+      }
     }
-    if (isRead) await terminal.outWithBackpressure(format.footer);
+    for await (const text of exportText(countedPages(), format)) {
+      const isRead = await terminal.outWithBackpressure(text);
+      if (!isRead) break;
+    }
     return 0;
   },
 };

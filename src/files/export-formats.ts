@@ -1,4 +1,4 @@
-import type { StoredPlant } from "../plants/plant-archive.ts";
+import type { PlantPage, StoredPlant } from "../plants/plant-archive.ts";
 import { jsonText } from "../text/json-text.ts";
 import { isoTime } from "../text/time.ts";
 
@@ -12,6 +12,9 @@ export interface ExportFormat {
   readonly separator: string;
   readonly footer: string;
 }
+
+// A client of the service must read each piece in time.
+const pieceCharacters = 262_144;
 
 export const exportFormatNames = ["ndjson", "json", "csv", "csv-safe"] as const;
 
@@ -51,14 +54,25 @@ export const exportFormats: Readonly<Record<(typeof exportFormatNames)[number], 
   },
 };
 
-/** The text of these rows; `first` if none has been written yet. */
-export function formatRows(
-  { row, separator }: ExportFormat,
-  plants: readonly StoredPlant[],
-  first: boolean,
-): string {
-  const text = plants.map(row).join(separator);
-  return first || text === "" ? text : separator + text;
+/** The text of an export, in pieces of about `pieceCharacters`, or of one page if that is less. */
+export async function* exportText(
+  pages: AsyncIterable<Pick<PlantPage, "plants">>,
+  { header, row, separator, footer }: ExportFormat,
+): AsyncGenerator<string, void, void> {
+  let piece = header;
+  let before = "";
+  for await (const { plants } of pages) {
+    for (const plant of plants) {
+      piece += before + row(plant);
+      before = separator;
+      if (piece.length < pieceCharacters) continue;
+      yield piece;
+      piece = "";
+    }
+    yield piece;
+    piece = "";
+  }
+  yield piece + footer;
 }
 
 /** A plant as the operator API and `--json` return it. JSON omits a tag that is undefined. */

@@ -1,8 +1,8 @@
 import type { Caller, Gate } from "../access/gate.ts";
-import { type ExportFormat, exportFormatNames, exportFormats } from "../files/export-formats.ts";
+import { exportFormatNames, exportFormats, exportText } from "../files/export-formats.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { type Route, route } from "../http/route.ts";
-import { type PlantArchive, type PlantFilter, type PlantPage, pagesOf } from "../plants/plant-archive.ts";
+import { type PlantArchive, type PlantFilter, pagesOf } from "../plants/plant-archive.ts";
 import type { ActionRecorder } from "./audit.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import { type Download, Downloads, sendFile } from "./downloads.ts";
@@ -20,8 +20,6 @@ import type { DownloadLinkJson } from "./responses.ts";
 const exportParameters = ["format", ...filterParameters];
 const rowsPerPage = 1000;
 const exportsMax = 8;
-// A client must read each piece in time.
-const pieceCharacters = 262_144;
 
 /**
  * Exports plants, by a token or by a link for the browser. Each is a stream of pages: never more than one page of it is in
@@ -43,7 +41,7 @@ export function exportRoutes(archive: PlantArchive, actions: ActionRecorder, gat
     const { contentType, extension } = exportFormats[format];
     const name = `plants-${new Date().toISOString().slice(0, 10)}.${extension}`;
     const pages = pagesOf(archive, filter, rowsPerPage);
-    await sendFile(exchange, download, { name, contentType }, formatPages(pages, exportFormats[format]));
+    await sendFile(exchange, download, { name, contentType }, exportText(pages, exportFormats[format]));
   };
 
   return [
@@ -73,25 +71,4 @@ interface Export {
 
 function readExport(values: Values): Export {
   return { format: readChoice(values, "format", exportFormatNames) ?? "ndjson", filter: readFilter(values) };
-}
-
-/** The file in pieces, each of about `pieceCharacters` or one page. */
-async function* formatPages(
-  pages: AsyncIterable<PlantPage>,
-  { header, row, separator, footer }: ExportFormat,
-): AsyncGenerator<string, void, void> {
-  let piece = header;
-  let before = "";
-  for await (const { plants } of pages) {
-    for (const plant of plants) {
-      piece += before + row(plant);
-      before = separator;
-      if (piece.length < pieceCharacters) continue;
-      yield piece;
-      piece = "";
-    }
-    yield piece;
-    piece = "";
-  }
-  yield piece + footer;
 }
