@@ -1,14 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { type FirstToken, type FirstTokenDelivery, firstTokenFile } from "./access/first-token.ts";
 import { Gate } from "./access/gate.ts";
 import { JwtVerifier } from "./access/jwt-verifier.ts";
 import { ProviderKeys } from "./access/provider-keys.ts";
 import { RateLimit } from "./access/rate-limit.ts";
-import {
-  type FirstToken,
-  type FirstTokenDelivery,
-  firstTokenFile,
-  TokenUpkeep,
-} from "./access/token-upkeep.ts";
+import { TokenUpkeep } from "./access/token-upkeep.ts";
 import type { Config } from "./config/read-config.ts";
 import { connectionBudget } from "./http/connection-budget.ts";
 import { Readiness } from "./http/health.ts";

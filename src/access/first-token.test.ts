@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../test/harness.ts";
-import { issueFirstToken, mintFirstToken } from "./token-upkeep.ts";
+import { issueFirstToken, mintFirstToken } from "./first-token.ts";
 import type { Token, TokenStore } from "./tokens.ts";
 
 const writeNew = (file: string, text: string) => writeFileSync(file, text, { flag: "wx" });

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
-import type { FirstToken } from "../access/token-upkeep.ts";
+import type { FirstToken } from "../access/first-token.ts";
 import { type Config, readConfig, secretFiles, unknownVariables } from "../config/read-config.ts";
 import { type SettingName, settings } from "../config/settings.ts";
 import { withoutPassword } from "../config/values.ts";
