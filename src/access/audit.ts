@@ -5,7 +5,7 @@ import { userInfo } from "node:os";
 export interface Origin {
   /** The name of a token, `oidc:` and the name of a caller, or `os:` and the user whose uid a command has. */
   readonly actor: string;
-  /** Of the peer; undefined on the command line. */
+  /** The address of the other end of the connection; undefined on the command line. */
   readonly address: string | undefined;
 }
 
@@ -67,7 +67,7 @@ export function localUser(): string {
   return entry?.[0] ?? `uid-${uid}`;
 }
 
-/** Undefined on Windows, which has none. */
+/** The uid of this process; undefined on Windows, which has none. */
 function processUid(): number | undefined {
   const onLinux = statSync("/proc/self", { throwIfNoEntry: false })?.uid;
   if (onLinux !== undefined) return onLinux;

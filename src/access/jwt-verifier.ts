@@ -15,12 +15,21 @@ export interface OidcSettings {
 
 export type JwtRefusal = "bad-credentials" | "issuer-unavailable";
 
-// Only asymmetric ones: with HMAC, the provider's public key would be the secret.
+// Only asymmetric algorithms: with HMAC, the provider's public key would be the secret.
 const algorithms = [
-  ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
-  ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "Ed25519",
 ];
-// RFC 9068, and what older providers send.
+// The type of RFC 9068, and what older providers send.
 const types = ["at+jwt", "application/at+jwt", "jwt"];
 const clockToleranceSeconds = 30;
 const acceptedMax = 10_000;
@@ -31,7 +40,7 @@ const concurrentMax = 4;
 // person's `sub`.
 const clientPrefix = "oidc:client:";
 const userPrefix = "oidc:user:";
-// With a prefix, at most as many as a token's name.
+// A name with its prefix has at most as many characters as a token's name.
 const holderCharactersMax = 52;
 const digestCharacters = 32;
 // The last time that a Date can hold.
@@ -41,7 +50,9 @@ const timeMsMax = 8.64e15;
 export class JwtVerifier {
   readonly #settings: OidcSettings;
   readonly #keys: Pick<ProviderKeys, "current" | "fetchUnknown">;
+  /** How many more tokens may be checked at the same time. */
   #free = concurrentMax;
+  /** The tokens that wait for their turn, in order. */
   readonly #waiting: (() => void)[] = [];
 
   constructor(settings: OidcSettings, keys: Pick<ProviderKeys, "current" | "fetchUnknown">) {
@@ -83,25 +94,37 @@ export class JwtVerifier {
       // Only the provider's current keys tell that a token is forged: its key may be new.
       if (!mayHave(this.#keys.current, kid)) return areCurrent ? "bad-credentials" : "issuer-unavailable";
     }
-    if (this.#free > 0) this.#free--;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    await this.#takeTurn();
     try {
       return isAwaited() ? await this.#check(jwt) : "bad-credentials";
     } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free++;
-      else next();
+      this.#endTurn();
     }
+  }
+
+  async #takeTurn(): Promise<void> {
+    if (this.#free > 0) this.#free--;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  #endTurn(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#free++;
+    else next();
   }
 
   async #check(jwt: string): Promise<JwtCaller | JwtRefusal> {
     const { current } = this.#keys;
     if (current === undefined) return "issuer-unavailable";
     const { issuer, audience } = this.#settings;
-    const times = { requiredClaims: ["exp"], clockTolerance: clockToleranceSeconds };
-    const verified = await current
-      .verify(jwt, { issuer, audience, algorithms, ...times })
-      .catch(() => undefined);
+    const options = {
+      issuer,
+      audience,
+      algorithms,
+      requiredClaims: ["exp"],
+      clockTolerance: clockToleranceSeconds,
+    };
+    const verified = await current.verify(jwt, options).catch(() => undefined);
     // The keys have changed meanwhile: this token's may be gone.
     if (current !== this.#keys.current) return this.#check(jwt);
     const caller = verified && callerOf(verified.payload, this.#settings);
@@ -113,15 +136,16 @@ export class JwtVerifier {
   }
 }
 
-/** Undefined if the token names nobody. */
+/** The caller whom the claims name; undefined if they name nobody. */
 export function callerOf(claims: JWTPayload, settings: OidcSettings): JwtCaller | undefined {
   const { client_id: clientId, sub, exp = 0, scope, scp } = claims;
-  const client = clientId === settings.clientId ? null : (clientId ?? null);
-  const holder = client ?? sub;
+  // A token of the console's own client belongs to the person who signed in.
+  const isClient = clientId !== undefined && clientId !== null && clientId !== settings.clientId;
+  const holder = isClient ? clientId : sub;
   if (typeof holder !== "string" || holder === "") return undefined;
   const granted = [scope, scp].flat().flatMap((value) => (typeof value === "string" ? value.split(" ") : []));
   return {
-    name: (client === null ? userPrefix : clientPrefix) + holderName(holder),
+    name: (isClient ? clientPrefix : userPrefix) + holderName(holder),
     scopes: [...new Set(granted)].filter(isScope),
     expiresAtMs: Math.min(exp * 1000, timeMsMax),
     hasJwt: true,
@@ -144,6 +168,7 @@ function isFiniteOrAbsent(time: unknown): boolean {
   return time === undefined || Number.isFinite(time);
 }
 
+/** One part of a JWT: its header is the first, its claims are the second. @throws SyntaxError it is not JSON. */
 function partOf(jwt: string, index: number): Readonly<Record<string, unknown>> {
   return JSON.parse(Buffer.from(jwt.split(".")[index] ?? "", "base64url").toString());
 }

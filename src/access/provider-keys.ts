@@ -36,7 +36,7 @@ export interface ProviderEvents {
 
 const fetchEveryMs = 60_000;
 const unknownKeyEveryMs = 10_000;
-// For how long the last keys are used while the provider does not respond.
+// The last keys are used for so long while the provider does not respond.
 const usableMs = 3_600_000;
 // How many tokens that waited for a fetch continue in one turn of the event loop.
 const tokensPerTurn = 256;
@@ -48,7 +48,7 @@ export class ProviderKeys implements Disposable {
   readonly #issuer: string;
   readonly #events: ProviderEvents;
   readonly #now: () => number;
-  /** Undefined if there are none to use. The same object until the provider publishes something else. */
+  /** The keys in use, if there are any. It is the same object until the provider publishes something else. */
   current: KeySet | undefined;
   #fetching: Promise<void> | undefined;
   #fetchedMs = Number.NEGATIVE_INFINITY;
@@ -68,7 +68,7 @@ export class ProviderKeys implements Disposable {
     this.#timer = setInterval(() => this.update(), fetchEveryMs);
   }
 
-  /** Never rejects. */
+  /** Fetches the keys, unless that is in progress. It never rejects. */
   update(): Promise<void> {
     this.#fetching ??= this.#fetchAll().finally(() => {
       this.#fetching = undefined;
@@ -81,12 +81,14 @@ export class ProviderKeys implements Disposable {
    * since the token came, or a moment before; false if it does not respond, so that nobody can know whether the key is valid.
    */
   async fetchUnknown(): Promise<boolean> {
-    const cameMs = this.#now();
-    if (this.#fetching === undefined && cameMs < this.#nextUnknownMs) return this.#fetchedSince(cameMs);
-    if (this.#fetching === undefined) this.#nextUnknownMs = cameMs + unknownKeyEveryMs;
+    const askedMs = this.#now();
+    if (this.#fetching === undefined) {
+      if (askedMs < this.#nextUnknownMs) return this.#fetchedSince(askedMs);
+      this.#nextUnknownMs = askedMs + unknownKeyEveryMs;
+    }
     await this.update();
     await this.#turn();
-    return this.#fetchedSince(cameMs);
+    return this.#fetchedSince(askedMs);
   }
 
   [Symbol.dispose](): void {
@@ -125,7 +127,7 @@ export class ProviderKeys implements Disposable {
   }
 
   #runTurns(): void {
-    for (const goOn of this.#waitingForTurn.splice(0, tokensPerTurn)) goOn();
+    for (const resolve of this.#waitingForTurn.splice(0, tokensPerTurn)) resolve();
     if (this.#waitingForTurn.length > 0) setImmediate(() => this.#runTurns());
   }
 
@@ -157,7 +159,7 @@ async function fetchProvider(issuer: string): Promise<Provider> {
   const { keys } = await fetchObject(jwksUri);
   if (!Array.isArray(keys)) throw new Error(`${jwksUri}: "keys" is not a list`);
   return {
-    // In one order: some providers list the same keys in another one each time.
+    // Sorted, because some providers list the same keys in another order each time.
     keys: keys.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)),
     authorizationEndpoint: endpoint("authorization_endpoint"),
     tokenEndpoint: endpoint("token_endpoint"),

@@ -12,7 +12,7 @@ const callersMax = 100_000;
 export class RateLimit {
   readonly #intervalUs: number;
   readonly #burstUs: number;
-  /** In whole microseconds, which add up exactly; the caller idle longest first. */
+  /** When the next request of each caller is due, in whole microseconds, which add up exactly. The caller idle longest is first. */
   readonly #dueUs = new Map<string, number>();
 
   constructor({ count, perMs }: Rate) {
