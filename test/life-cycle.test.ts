@@ -80,6 +80,7 @@ describe("the first run", () => {
       const address = `127.0.0.1:${other.port}`;
       const { code, out, err } = await startAndStop([flag, address, "--database", database]);
       expect([code, out, existsSync(`${database}.first-token`)]).toEqual([1, "", false]);
+      expect(existsSync(database)).toBe(false);
       expect(err).toContain(`${address} is in use by another process`);
       oneSentence(err);
     }

@@ -10,19 +10,19 @@ import {
   statfsSync,
   writeSync,
 } from "node:fs";
-import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { localUser } from "../access/audit.ts";
 import { type Config, readConfig } from "../config/read-config.ts";
 import { type SettingName, settings } from "../config/settings.ts";
 import type { Address } from "../config/values.ts";
-import { formatAddress, listenProblem } from "../http/listen-address.ts";
+import { bindError, formatAddress, listenProblem } from "../http/listen-address.ts";
 import { certificateState, readTlsFiles, renewalDays, type TlsPaths } from "../http/tls-files.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { diagnoseDatabase } from "../storage/postgres/diagnose-database.ts";
 import { realDataFile } from "../storage/sqlite/data-file-path.ts";
 import { diagnoseDataFile } from "../storage/sqlite/reading/diagnose-data-file.ts";
 import { isServed } from "../storage/sqlite/writer-lock.ts";
+import { codeOf } from "../system/errors.ts";
 import { isoTime } from "../text/time.ts";
 import { type Command, jsonFlag } from "./command.ts";
 import { describeFileError } from "./local-files.ts";
@@ -119,8 +119,8 @@ function checksFor(config: Config): Checks {
           "data file": () => checkDataFile(database),
         }
       : { database: () => checkDatabase(database, config) }),
-    "public listener": () => checkListener(listen, served),
-    ...(operatorListen && { "operator listener": () => checkListener(operatorListen, served) }),
+    "public listener": () => checkListener("public", listen, served),
+    ...(operatorListen && { "operator listener": () => checkListener("operator", operatorListen, served) }),
     ...(tls && { certificate: () => checkCertificate(tls) }),
   };
 }
@@ -211,11 +211,15 @@ async function checkDatabase(url: string, options: Config): Promise<Facts> {
  * Whether the address can be bound, unless a service may have it. `served` says whether one has the store open; undefined if that
  * cannot be known.
  */
-async function checkListener(address: Address, served: boolean | undefined): Promise<Facts> {
+async function checkListener(
+  listener: "public" | "operator",
+  address: Address,
+  served: boolean | undefined,
+): Promise<Facts> {
   const shown = formatAddress(address);
   const error = await bindError(address);
   if (error === undefined) return { facts: `${shown} is free` };
-  if (error.code !== "EADDRINUSE") throw listenProblem(error, address.host, address.port, "");
+  if (codeOf(error) !== "EADDRINUSE") throw listenProblem(error, address, listener);
   if (served === false) throw new Error(`${shown} is in use, and no service has this data file open`);
   return served
     ? { facts: `${shown} is in use, and a service has this data file open` }
@@ -238,13 +242,4 @@ function nearestFolder(dataFile: string): { readonly path: string; readonly exis
   let path = wanted;
   while (!existsSync(path) && dirname(path) !== path) path = dirname(path);
   return { path, exists: path === wanted };
-}
-
-/** Listens there for an instant, and returns why it could not. */
-function bindError({ host, port }: Address): Promise<NodeJS.ErrnoException | undefined> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once("error", resolve);
-    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
-  });
 }

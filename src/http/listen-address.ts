@@ -1,3 +1,4 @@
+import { createServer } from "node:net";
 import { codeOf, messageOf } from "../system/errors.ts";
 
 /** The address cannot be listened on, in one sentence for the operator. */
@@ -5,13 +6,40 @@ export class ListenProblem extends Error {
   override readonly name = "ListenProblem";
 }
 
-/** `remedy` is what the operator can do if another process listens there. */
-export function listenProblem(error: unknown, host: string, port: number, remedy: string): ListenProblem {
+// What the operator can do if another process listens there.
+const inUseRemedies = {
+  public: "stop it, or choose another --listen address",
+  operator: "choose another --operator-listen address, or off",
+};
+
+export function listenProblem(
+  error: unknown,
+  { host, port }: Pick<Bound, "host" | "port">,
+  listener: keyof typeof inUseRemedies,
+): ListenProblem {
   if (codeOf(error) === "EADDRINUSE")
-    return new ListenProblem(`${host}:${port} is in use by another process; ${remedy}.`);
+    return new ListenProblem(`${host}:${port} is in use by another process; ${inUseRemedies[listener]}.`);
   return new ListenProblem(
     `${host}:${port} cannot be listened on: ${messageOf(error)}. The host must be an address of this machine, and a low port may need privileges.`,
   );
+}
+
+/** @throws ListenProblem if a listener could not be bound to the address now. */
+export async function requireFree(
+  address: Pick<Bound, "host" | "port">,
+  listener: keyof typeof inUseRemedies,
+): Promise<void> {
+  const error = await bindError(address);
+  if (error !== undefined) throw listenProblem(error, address, listener);
+}
+
+/** Listens there for an instant. Undefined if the address is free. */
+export function bindError({ host, port }: Pick<Bound, "host" | "port">): Promise<Error | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", resolve);
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
+  });
 }
 
 /** Writes an address as a setting has it: `127.0.0.1:3000`, `[::1]:3000`. */

@@ -12,7 +12,7 @@ import type { Readiness } from "./health.ts";
 import { Listener } from "./listener.ts";
 import { route } from "./route.ts";
 
-const kind = { name: "public", inUseRemedy: "", basePath: "", hint: "" } as const;
+const kind = { name: "public", basePath: "", hint: "" } as const;
 const settings = {
   host: "127.0.0.1",
   port: 0,

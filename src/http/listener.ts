@@ -42,8 +42,6 @@ export interface ListenerSettings {
 /** What makes a listener the public one or the operator's. */
 export interface ListenerKind extends RouterOptions {
   readonly name: "public" | "operator";
-  /** What the operator can do if another process listens there. */
-  readonly inUseRemedy: string;
 }
 
 /** What every listener needs. */
@@ -113,7 +111,7 @@ export class Listener implements RequestHandler {
         this,
       );
     } catch (error) {
-      throw listenProblem(error, host, settings.port, kind.inUseRemedy);
+      throw listenProblem(error, settings, kind.name);
     }
     onConnections(0);
     const bound = { host, port: this.#server.port, secure: tls !== undefined };

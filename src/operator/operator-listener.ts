@@ -20,7 +20,6 @@ export function startOperatorListener(
   const console = new Console(dependencies);
   const kind = {
     name: "operator",
-    inUseRemedy: "choose another --operator-listen address, or off",
     basePath: "",
     hint: "The console is at /.",
     pageNotFound: (exchange: Exchange) => console.sendNotFound(exchange),

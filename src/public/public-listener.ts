@@ -12,7 +12,6 @@ export function startPublicListener(
   const basePath = settings.baseUrl?.pathname.replace(/\/+$/, "") ?? "";
   const kind = {
     name: "public",
-    inUseRemedy: "stop it, or choose another --listen address",
     basePath,
     hint: `The only operation is POST ${basePath}/plants; see ${basePath}/docs.`,
     home: docsPath,
