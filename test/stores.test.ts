@@ -7,7 +7,7 @@ import type { PlantToStore } from "../src/plants/plant-store.ts";
 import { openStore, openTokens } from "../src/storage/open-store.ts";
 import type { Store } from "../src/storage/store.ts";
 import { onEveryEngine } from "./engines.ts";
-import { kindsOf } from "./harness.ts";
+import { eventually, kindsOf } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
 const plantToStore = (id: bigint | number, name: string, tag?: string, createdBy = "test"): PlantToStore => ({
@@ -116,8 +116,9 @@ onEveryEngine((engine) => {
       expect(await counted.archive.total()).toBe(2);
     });
 
-    const extremes = [-(2n ** 63n), 2n ** 63n - 1n, 2n ** 53n, 2n ** 53n + 1n];
-    test.each(extremes)("are found with everything that was stored under the id %d", async (id) => {
+    const extremes = ["-9223372036854775808", "9223372036854775807", "9007199254740992", "9007199254740993"];
+    test.each(extremes)("are found with everything that was stored under the id %s", async (digits) => {
+      const id = BigInt(digits);
       const { plant } = plantToStore(id, `name of ${id}`);
       await store.plants.create([{ plant, createdBy: "who" }], 1234);
       expect(await store.archive.find(id)).toEqual({
@@ -374,9 +375,9 @@ onEveryEngine((engine) => {
 
     describe("with more sign-ins and exports than it keeps", () => {
       /** A store with five changes of tokens at 1 to 5, and after them 100,010 sign-ins at 6 to 100,015. */
-      const openFull = async () => {
+      const newFullTrail = async () => {
         const database = await engine.newDatabase();
-        const store = await open(database);
+        await (await open(database))[Symbol.asyncDispose]();
         const column = engine.name === "sqlite" ? "seq" : "id";
         const value = engine.name === "sqlite" ? "n" : "lpad(to_hex(n), 32, '0')";
         await engine.run(
@@ -392,25 +393,36 @@ onEveryEngine((engine) => {
           return { count: Number(row?.["count"]), oldest: Number(row?.["oldest"]) };
         };
         return {
-          signIn: (atMs: number) => store.audit.record(entry("console.signed-in", { atMs })),
+          open: () => open(database),
           changesOfTokens: () => kept("LIKE 'token.%'"),
           others: () => kept("NOT LIKE 'token.%'"),
-          [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
         };
       };
+      const signInAt = (atMs: number) => entry("console.signed-in", { atMs });
 
       test("removes the oldest of those, and no change of a token", async () => {
-        await using trail = await openFull();
-        await trail.signIn(100_016);
-        expect(await trail.others()).toEqual({ count: 100_000, oldest: 17 });
+        const trail = await newFullTrail();
+        let newestMs = 100_015;
+        // On a busy machine PostgreSQL may not remove them in time. Then the next process does, at its first entry.
+        await eventually(async () => {
+          await using store = await trail.open();
+          newestMs += 1;
+          await store.audit.record(signInAt(newestMs));
+          return (await trail.others()).count === 100_000;
+        }, "the oldest to be removed");
+        expect((await trail.others()).oldest).toBe(newestMs - 99_999);
         expect(await trail.changesOfTokens()).toEqual({ count: 5, oldest: 1 });
       });
 
       // On PostgreSQL it would take a thousand round trips.
       if (engine.name === "sqlite")
         test("removes the oldest again in a process that runs for long", async () => {
-          await using trail = await openFull();
-          await Promise.all(Array.from({ length: 1001 }, (_, index) => trail.signIn(100_016 + index)));
+          const trail = await newFullTrail();
+          await using store = await trail.open();
+          const atMs = (index: number) => 100_016 + index;
+          await Promise.all(
+            Array.from({ length: 1001 }, (_, index) => store.audit.record(signInAt(atMs(index)))),
+          );
           expect(await trail.others()).toEqual({ count: 100_000, oldest: 1017 });
         });
     });
@@ -480,7 +492,7 @@ onEveryEngine((engine) => {
       ["who sent it", { createdBy: "by-3" }, 5],
       ["since", { sinceMs: startMs + minuteMs }, 20],
       ["until", { untilMs: startMs + minuteMs }, 5],
-      ["all together", { tag: "tree", namePart: "plant", createdBy: "by-0", untilMs: startMs + 1 }, 2],
+      ["all together", { tag: "tree", namePart: "plant", createdBy: "by-0", untilMs: startMs + minuteMs }, 2],
     ];
     const everyFilter: typeof filters = [["nothing", {}, 25], ...filters];
     test.each(filters)("a filter by %s finds its plants", async (_, filter, count) => {
