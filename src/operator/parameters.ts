@@ -99,6 +99,13 @@ export function readText(values: Values, name: string): string | undefined {
   return value;
 }
 
+/** Reads a field that the body must have. */
+export function readRequiredText(values: Values, name: string): string {
+  const value = readText(values, name);
+  if (value === undefined) throw wrong(`Field "${name}" is missing; expected a string.`);
+  return value;
+}
+
 export function readId(value: string): bigint {
   const id = /^-?\d{1,20}$/.test(value) ? parseInt64(value) : undefined;
   if (id === undefined)

@@ -15,7 +15,7 @@ import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
 import { durationExpected, parseDurationMs } from "../text/duration.ts";
 import { isoTime } from "../text/time.ts";
-import { orWrongParameter, readBody, readText, type Values, wrong } from "./parameters.ts";
+import { orWrongParameter, readBody, readRequiredText, readText, type Values, wrong } from "./parameters.ts";
 import type { MintedTokenJson, TokenJson, TokensJson } from "./responses.ts";
 
 const overlapDefault = "1h";
@@ -32,8 +32,7 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
 
     route("POST", "/api/tokens", "operator", async (exchange, caller) => {
       const values = await readBody(exchange, ["name", "scopes", "expiresIn"]);
-      const name = readText(values, "name");
-      if (name === undefined) throw wrong('Field "name" is missing; expected a string.');
+      const name = readRequiredText(values, "name");
       const wanted = {
         name,
         scopes: readScopes(values["scopes"]),
