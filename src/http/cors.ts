@@ -1,3 +1,4 @@
+import type { Headers } from "./response-head.ts";
 import type { Head } from "./wire/head.ts";
 
 const methods = "GET, HEAD, POST";
@@ -26,7 +27,7 @@ export class Cors {
   }
 
   /** What a preflight asks for; undefined if the request is not one. It never carries credentials, so none are required. */
-  preflightHeaders(head: Head): Readonly<Record<string, string>> | undefined {
+  preflightHeaders(head: Head): Headers | undefined {
     const isPreflight =
       head.method === "OPTIONS" && head.header("access-control-request-method") !== undefined;
     if (!isPreflight || !this.#allows(head.header("origin"))) return undefined;

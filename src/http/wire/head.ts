@@ -1,5 +1,5 @@
 import { isIPv6 } from "node:net";
-import { type Fields, parseFields, tokenCharacter, WireFault } from "./fields.ts";
+import { carriageReturn, type Fields, lineFeed, parseFields, tokenCharacter, WireFault } from "./fields.ts";
 
 /** What a request line says. */
 export interface RequestLine {
@@ -106,8 +106,6 @@ const closeOption = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 // Elements of a list may be empty (RFC 9110, 5.6.1), and the same expectation twice is one.
 const emptyList = /^[ \t,]*$/;
 const continueList = /^[ \t,]*100-continue[ \t]*(?:,[ \t]*(?:100-continue[ \t]*)?)*$/i;
-const carriageReturn = 0x0d;
-const lineFeed = 0x0a;
 // How a content-length may be written.
 const lengthShape = /^\d{1,15}$/;
 const lengthLine = /\r\ncontent-length:[ \t]*(\d+)/i;

@@ -1,12 +1,10 @@
 import type { Socket } from "bun";
-import { WireFault } from "./fields.ts";
+import { carriageReturn, lineFeed, WireFault } from "./fields.ts";
 import { faultSoFar, type Head, HeadReader } from "./head.ts";
 
 const headBytesMax = 16 * 1024;
 // How many consumed bytes may stay in memory while a request waits.
 const usedBytesMax = 64 * 1024;
-const carriageReturn = 0x0d;
-const lineFeed = 0x0a;
 const headEnd = Buffer.from("\r\n\r\n");
 const emptyBuffer = Buffer.alloc(0);
 
