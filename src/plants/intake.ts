@@ -27,8 +27,8 @@ export interface StoredBatch {
   readonly tookMs: number;
 }
 
-/** A batch on its way back from the store. */
-interface Answered {
+/** A batch that the store has answered; its plants are settled while the next batch is written. */
+interface AnsweredBatch {
   readonly batch: readonly PendingPlant[];
   /** Undefined if the store has rejected the batch. */
   readonly outcomes: readonly Outcome[] | undefined;
@@ -53,11 +53,13 @@ export class Intake {
   #pending = 0;
   /** Loops that write the queue, including those scheduled for the end of the turn. */
   #writers = 0;
+  /** Those of the writers that have not begun. */
   #scheduled = 0;
   #state: "open" | "unavailable" | "closing" | "outcome-unknown" = "open";
-  // By the monotonic clock.
+  // The time of the last write or probe, by the monotonic clock.
   #probedAtMs = Number.NEGATIVE_INFINITY;
   #probing: Promise<void> | undefined;
+  /** Called once no plant is pending; set while the intake closes. */
   #emptied: (() => void) | undefined;
 
   /** `pendingMax` is how many plants may be pending, including those being written. */
@@ -98,7 +100,7 @@ export class Intake {
     if (probeNeeded && performance.now() - this.#probedAtMs >= probeEveryMs) {
       this.#probedAtMs = performance.now();
       this.#probing = this.#store.probe().then(
-        () => this.#available(),
+        () => this.#markAvailable(),
         (reason) => this.fail(reason),
       );
     }
@@ -116,7 +118,7 @@ export class Intake {
     return this.#failure.promise;
   }
 
-  /** Why that has happened; undefined if it has not. */
+  /** Why it is not known whether a batch was stored; undefined if it is known. */
   get storeFailure(): Error | undefined {
     return this.#storeFailure;
   }
@@ -155,7 +157,7 @@ export class Intake {
   }
 
   async #writeQueue(): Promise<void> {
-    let answered: Answered | undefined;
+    let answered: AnsweredBatch | undefined;
     while (this.#queue.length > 0 || answered !== undefined) {
       const storing = this.#queue.length > 0 ? this.#storeBatch(this.#nextBatch()) : undefined;
       // While the store makes this batch durable, the last one gets its responses.
@@ -173,13 +175,13 @@ export class Intake {
     return batch;
   }
 
-  async #storeBatch(batch: readonly PendingPlant[]): Promise<Answered> {
+  async #storeBatch(batch: readonly PendingPlant[]): Promise<AnsweredBatch> {
     const rejected = { batch, outcomes: undefined, tookMs: 0 };
     if (this.#state === "outcome-unknown") return rejected;
     const startedMs = performance.now();
     try {
       const outcomes = await this.#store.create(batch, Date.now());
-      this.#available();
+      this.#markAvailable();
       this.#probedAtMs = performance.now();
       return { batch, outcomes, tookMs: this.#probedAtMs - startedMs };
     } catch (reason) {
@@ -188,7 +190,7 @@ export class Intake {
     }
   }
 
-  #settleBatch({ batch, outcomes, tookMs }: Answered): void {
+  #settleBatch({ batch, outcomes, tookMs }: AnsweredBatch): void {
     // Before they are settled: a response can cause the next plant to arrive immediately, and there must be room for it.
     this.#pending -= batch.length;
     let created = 0;
@@ -211,7 +213,7 @@ export class Intake {
     }
   }
 
-  #available(): void {
+  #markAvailable(): void {
     if (this.#state !== "unavailable") return;
     this.#state = "open";
     this.#events.storeAvailable();

@@ -12,12 +12,19 @@ const openBracket = 0x5b;
 const closeBracket = 0x5d;
 const comma = 0x2c;
 const colon = 0x3a;
-
-const escapes = /^(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/;
 const minus = 0x2d;
 const plus = 0x2b;
 const point = 0x2e;
 const letterE = 0x65;
+const letterF = 0x66;
+const letterN = 0x6e;
+const letterT = 0x74;
+const space = 0x20;
+const tab = 0x09;
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+
+const escapes = /^(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/;
 
 /**
  * Reads JSON text from left to right, strictly by RFC 8259, and returns numbers as their source text.
@@ -39,12 +46,12 @@ export class JsonReader {
     if (code === minus || isDigit(code)) return "number";
     if (code === openBrace) return "object";
     if (code === openBracket) return "array";
-    if (code === 0x74 || code === 0x66) return "boolean";
-    if (code === 0x6e) return "null";
+    if (code === letterT || code === letterF) return "boolean";
+    if (code === letterN) return "null";
     throw this.#unexpected("a value");
   }
 
-  /** After `peek` has found an object. */
+  /** Moves past the brace of an object that `peek` has found. */
   enterObject(): void {
     this.#at++;
   }
@@ -80,8 +87,9 @@ export class JsonReader {
       if (code === quote) break;
       if (code === backslash) {
         escaped = true;
-        at = this.#pastEscape(at);
-      } else if (!(code >= 0x20)) {
+        at = this.#endOfEscape(at);
+      } else if (!(code >= space)) {
+        // A control character, or NaN past the end of the text.
         this.#at = at;
         throw this.#unexpected(
           at < text.length ? "a string without unescaped control characters" : "a closing quote",
@@ -105,8 +113,10 @@ export class JsonReader {
       this.#at++;
       this.#digits();
     }
+    // The bit makes a capital letter small.
     if ((text.charCodeAt(this.#at) | 0x20) === letterE) {
-      const sign = text.charCodeAt(++this.#at);
+      this.#at++;
+      const sign = text.charCodeAt(this.#at);
       if (sign === minus || sign === plus) this.#at++;
       this.#digits();
     }
@@ -125,7 +135,9 @@ export class JsonReader {
       if (first) {
         this.#at++;
         insideObject.push(type === "object");
-      } else this.#scalar(type);
+      } else {
+        this.#scalar(type);
+      }
       while (insideObject.length > 0 && !this.#item(insideObject.at(-1) === true, first)) {
         insideObject.pop();
         first = false;
@@ -139,7 +151,7 @@ export class JsonReader {
     if (this.#at < this.#text.length) throw this.#unexpected("nothing after the value");
   }
 
-  // Moves to the container's next item; false once the container has been closed.
+  /** Moves to the container's next item; false once the container has been closed. */
   #item(inObject: boolean, first: boolean): boolean {
     if (inObject) return this.memberName(first) !== undefined;
     this.#skipSpace();
@@ -156,14 +168,19 @@ export class JsonReader {
   }
 
   #scalar(type: JsonType): void {
-    if (type === "string") return void this.string();
-    if (type === "number") return void this.number();
-    const word = ["true", "false", "null"].find((word) => this.#text.startsWith(word, this.#at));
+    if (type === "string") this.string();
+    else if (type === "number") this.number();
+    else this.#literal();
+  }
+
+  #literal(): void {
+    const word = ["true", "false", "null"].find((literal) => this.#text.startsWith(literal, this.#at));
     if (word === undefined) throw this.#unexpected("a value");
     this.#at += word.length;
   }
 
-  #pastEscape(at: number): number {
+  /** The last position of the escape that starts here. */
+  #endOfEscape(at: number): number {
     const match = escapes.exec(this.#text.slice(at + 1, at + 6));
     if (match === null) {
       this.#at = at;
@@ -183,8 +200,9 @@ export class JsonReader {
 
   #skipSpace(): void {
     let code = this.#text.charCodeAt(this.#at);
-    while (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) {
-      code = this.#text.charCodeAt(++this.#at);
+    while (code === space || code === lineFeed || code === carriageReturn || code === tab) {
+      this.#at++;
+      code = this.#text.charCodeAt(this.#at);
     }
   }
 

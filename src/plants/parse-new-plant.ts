@@ -18,6 +18,8 @@ const space = 0x20;
 const zero = 0x30;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
+const letterI = 0x69;
+const letterN = 0x6e;
 // A double holds every integer of this many digits exactly.
 const doubleDigitsMax = 15;
 
@@ -63,7 +65,8 @@ export function scanPlainPlant(text: string): NewPlant | undefined {
       let digit = text.charCodeAt(at) - zero;
       while (digit >= 0 && digit <= 9) {
         value = value * 10 + digit;
-        digit = text.charCodeAt(++at) - zero;
+        at++;
+        digit = text.charCodeAt(at) - zero;
       }
       const digits = at - start;
       if (id !== undefined || digits === 0 || digits > doubleDigitsMax) return undefined;
@@ -71,13 +74,16 @@ export function scanPlainPlant(text: string): NewPlant | undefined {
       id = value;
     } else {
       if (text.charCodeAt(at) !== quote) return undefined;
-      const start = ++at;
+      at++;
+      const start = at;
       let code = text.charCodeAt(at);
       while (code !== quote) {
         if (code < space || code === backslash || at >= last) return undefined;
-        code = text.charCodeAt(++at);
+        at++;
+        code = text.charCodeAt(at);
       }
-      const value = text.slice(start, at++);
+      const value = text.slice(start, at);
+      at++;
       if (key === "name" && name === undefined) name = value;
       else if (key === "tag" && tag === undefined) tag = value;
       else return undefined;
@@ -123,11 +129,14 @@ export function readPlant(text: string): NewPlant | Refusal {
       others.add(member);
       json.skip();
     }
-    if (seen) repeated = (repeated ?? new Set()).add(member);
+    if (seen) {
+      repeated ??= new Set();
+      repeated.add(member);
+    }
   }
   json.end();
   const problems = [
-    repeated && repeatedNames(repeated),
+    repeated === undefined ? undefined : repeatedNames(repeated),
     typeof id === "bigint" ? undefined : badId(id),
     textProblem("name", name),
     tag === undefined ? undefined : textProblem("tag", tag),
@@ -140,7 +149,10 @@ export function readPlant(text: string): NewPlant | Refusal {
 /** Which of the contract's names is here, in quotes and with its colon; found without copying it. */
 function keyAt(text: string, at: number): "id" | "name" | "tag" | undefined {
   if (text.charCodeAt(at) !== quote) return undefined;
-  const key = text.charCodeAt(at + 1) === 0x69 ? "id" : text.charCodeAt(at + 1) === 0x6e ? "name" : "tag";
+  const first = text.charCodeAt(at + 1);
+  let key: "id" | "name" | "tag" = "tag";
+  if (first === letterI) key = "id";
+  if (first === letterN) key = "name";
   for (let index = 0; index < key.length; index++) {
     if (text.charCodeAt(at + 1 + index) !== key.charCodeAt(index)) return undefined;
   }
