@@ -81,11 +81,11 @@ function parseUrl(text: string): DatabaseAddress {
     throw new DatabaseMisuse("The database URL has a % that is not followed by two hexadecimal digits.");
   const [, login = "", hosts = "", path = "/", query = ""] = match;
   const options = new URLSearchParams(query);
-  refuseUnknown(options);
+  refuseUnknownOption(options);
   // Whichever it is, the server that accepts writes is used.
-  checkChoice(options, "target_session_attrs", ["any", "read-write", "primary"]);
-  checkChoice(options, "channel_binding", ["disable", "prefer", "require"]);
-  refuseTls(options);
+  refuseUnknownChoice(options, "target_session_attrs", ["any", "read-write", "primary"]);
+  refuseUnknownChoice(options, "channel_binding", ["disable", "prefer", "require"]);
+  refuseUnsafeTls(options);
   const parsed = hosts.split(",").map((host) => parseHost(login, host, options));
   const { user, password } = parsed[0] ?? {};
   return {
@@ -99,7 +99,7 @@ function parseUrl(text: string): DatabaseAddress {
   };
 }
 
-function refuseUnknown(options: URLSearchParams): void {
+function refuseUnknownOption(options: URLSearchParams): void {
   const unknown = [...options.keys()].find((name) => !supported.includes(name));
   if (unknown === undefined) return;
   // After an unescaped ? in a password, the rest of the URL, up to its @, looks like an option.
@@ -109,7 +109,7 @@ function refuseUnknown(options: URLSearchParams): void {
   throw new DatabaseMisuse(`The database URL has ${named} is none of ${supported.join(", ")}.`);
 }
 
-function checkChoice(options: URLSearchParams, name: string, choices: readonly string[]): void {
+function refuseUnknownChoice(options: URLSearchParams, name: string, choices: readonly string[]): void {
   const given = options.get(name);
   if (given !== null && !choices.includes(given))
     throw new DatabaseMisuse(
@@ -138,13 +138,13 @@ function parseHost(
 }
 
 /** Refuses what would not protect the connection as it says. */
-function refuseTls(options: URLSearchParams): void {
+function refuseUnsafeTls(options: URLSearchParams): void {
   const given = options.get("sslmode");
   if (given === "allow" || given === "prefer")
     throw new DatabaseMisuse(
       `The database URL has sslmode=${given}, which lets anyone between service and server turn TLS off. Use verify-full, or disable on a trusted network.`,
     );
-  checkChoice(options, "sslmode", ["disable", "require", "verify-ca", "verify-full"]);
+  refuseUnknownChoice(options, "sslmode", ["disable", "require", "verify-ca", "verify-full"]);
   const root = options.get("sslrootcert");
   if (given === "verify-ca" && (root === null || root === "system"))
     throw new DatabaseMisuse(

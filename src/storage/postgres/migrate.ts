@@ -79,7 +79,7 @@ export async function migrate(session: Session, changes: TableChanges, known = m
  */
 export async function schemaVersion(session: Session, known = migrations): Promise<number> {
   const found = await readVersion(session, selectVersion).catch(zeroIfMissing);
-  await refuseUnknown(session, found, known);
+  await refuseUnknownTables(session, found, known);
   return found;
 }
 
@@ -88,7 +88,11 @@ async function readVersion(session: Session, statement: { text: string }): Promi
 }
 
 /** Refuses tables that are not those of a known version. Further columns are ignored: CockroachDB adds one for a hash-sharded key. */
-async function refuseUnknown(session: Session, found: number, known: readonly Migration[]): Promise<void> {
+async function refuseUnknownTables(
+  session: Session,
+  found: number,
+  known: readonly Migration[],
+): Promise<void> {
   if (found === 0) return;
   if (found > (known.at(-1)?.number ?? 0))
     throw new DatabaseProblem(

@@ -22,7 +22,7 @@ export function realDataFile(path: string): string {
 }
 
 /** @throws DataFileProblem it does not exist, is a folder, or this user may not read it. */
-export function requireDataFile(path: string): void {
+export function refuseMissingFile(path: string): void {
   refuseUnreadable(path);
   refuseFolder(path);
   if (!existsSync(path)) throw new DataFileProblem(`The data file ${path} does not exist.`);

@@ -16,7 +16,7 @@ const emptyBytesMax = 4096;
  * To be called before SQLite opens the data file: opening recovers the WAL, and closing deletes it. Returns what is in the WAL.
  * @throws DataFileProblem a file is damaged or missing.
  */
-export function refuseDamaged(path: string): WalState {
+export function inspectFiles(path: string): WalState {
   refuseJournal(path);
   const walPath = `${path}-wal`;
   const wal = inspectWalAtRest(walPath);
@@ -52,8 +52,9 @@ export function refuseJournal(path: string): void {
 }
 
 /**
- * The same for a command that may run alongside the service; then the holder of the writer lock has checked the files. With
+ * For a command that may run alongside the service: while one is up, the holder of the writer lock has checked the files. With
  * `warnOfLostWal`, a lost WAL is no reason to refuse.
+ * @throws DataFileProblem a file is damaged or missing.
  */
 export function refuseDamagedUnlessServed(path: string, warnOfLostWal?: (problem: LostWal) => void): void {
   refuseUnreadable(path);
@@ -68,7 +69,7 @@ export function refuseDamagedUnlessServed(path: string, warnOfLostWal?: (problem
   const lock = lockAgainstWriters(path);
   if (lock === "served") return;
   try {
-    refuseDamaged(path);
+    inspectFiles(path);
   } catch (error) {
     if (!(error instanceof LostWal) || warnOfLostWal === undefined) throw error;
     warnOfLostWal(error);

@@ -21,7 +21,8 @@ export const allMigrations: readonly Migration[] = [
 // "PLNT", in the file's header: distinguishes our files from other SQLite databases.
 const applicationId = 0x504c4e54;
 
-export function checkOwner(database: Database, path: string): void {
+/** @throws DataFileProblem another program made the file. */
+export function refuseForeignFile(database: Database, path: string): void {
   const encoding = database.query<{ encoding: string }, []>("PRAGMA encoding").get()?.encoding;
   // Names would be stored as other bytes, and a lone surrogate could be among them.
   if (encoding !== "UTF-8")

@@ -44,9 +44,9 @@ export class SqliteStore implements AsyncDisposable {
     };
     this.#checkpointer = new Checkpointer(database, this.#watch, checkpointOwner, events);
     const writerOwner: WriterOwner = {
-      begun: () => this.#watch.requireIndex(),
+      begun: () => this.#watch.refuseLostIndex(),
       committed: (syncMs) => {
-        this.#watch.requireIndex();
+        this.#watch.refuseLostIndex();
         events.synced?.("wal", syncMs);
         this.#checkpointer.committed();
       },

@@ -4,7 +4,7 @@ import type { Token, TokenStore, TokenUse } from "../../access/tokens.ts";
 import { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../access-rows.ts";
 import { readPragma } from "./connect.ts";
-import { realDataFile, requireDataFile } from "./data-file-path.ts";
+import { realDataFile, refuseMissingFile } from "./data-file-path.ts";
 import { syncWal } from "./durable-files.ts";
 import { syncFailure, UnclosedFailure } from "./failure-marker.ts";
 import { type SyncedRead, syncedReads } from "./reading/synced-reads.ts";
@@ -112,7 +112,7 @@ export function openTokenFile(
   named: string,
   { create }: { readonly create: boolean },
 ): { readonly tokens: TokenStore } & AsyncDisposable {
-  if (!create) requireDataFile(realDataFile(named));
+  if (!create) refuseMissingFile(realDataFile(named));
   const file = openBeside(named, { create });
   const { database, path, holdsLock } = file;
   // A service that runs fsyncs a transaction after its commit. If the power failed with that one and one of ours unsynced, the

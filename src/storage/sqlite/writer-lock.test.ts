@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../test/harness.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
-import { refuseDamaged, refuseDamagedUnlessServed } from "./inspect-files.ts";
+import { inspectFiles, refuseDamagedUnlessServed } from "./inspect-files.ts";
 import { isServed, lockAgainstWriters, lockForWriting, tryLock, type WriterLock } from "./writer-lock.ts";
 
 const temporary = temporaryFolder();
@@ -79,7 +79,7 @@ test("a WAL is not inspected while a writer holds the lock, and the lock of an i
   const path = join(folder, "judged.db");
   writeFileSync(path, "a data file");
   writeFileSync(`${path}-wal`, "damaged");
-  expect(() => refuseDamaged(path)).toThrow(DataFileProblem);
+  expect(() => inspectFiles(path)).toThrow(DataFileProblem);
   {
     using _writer = lockForWriting(path);
     refuseDamagedUnlessServed(path);

@@ -66,7 +66,7 @@ export async function restore(
   warnOfLostWal: (problem: LostWal) => void,
 ): Promise<Restored> {
   const database = realDataFile(named);
-  refuseNoFile(from);
+  refuseMissingBackup(from);
   for (const ending of oldEndings)
     refuseExisting(database + ending, "With --replace, restore moves it into a folder beside it");
   const checked = await compareChecksum(from);
@@ -88,7 +88,7 @@ export async function restoreInPlace(
   warnOfLostWal: (problem: LostWal) => void,
 ): Promise<Restored> {
   const database = realDataFile(named);
-  refuseNoFile(from);
+  refuseMissingBackup(from);
   // It could not be moved away either.
   refuseMountPoint(database);
   const checked = await compareChecksum(from);
@@ -99,7 +99,7 @@ export async function restoreInPlace(
   const isPending = !tryFinishRebuild(database);
   const hasOld = isPending || oldEndings.some((ending) => existsSync(database + ending));
   if (!hasOld) return restoreNew(from, database, checked, folders);
-  refuseNoRoom(from, database);
+  refuseTooLittleSpace(from, database);
   using copy = await copyDataFile(from, database, { warnOfLostWal: () => {} });
   const copied = await makeNewStore(copy.path, from);
   const before = replaceOld(copy.path, database);
@@ -251,14 +251,14 @@ async function makeNewStore(path: string, source: string): Promise<CopiedPlants>
   return compareWithSource(path, source);
 }
 
-function refuseNoFile(from: string): void {
+function refuseMissingBackup(from: string): void {
   refuseUnreadable(from);
   if (!existsSync(from)) throw new DataFileProblem(`The backup ${from} does not exist.`);
   if (!statSync(from).isFile()) throw new DataFileProblem(`The backup ${from} is not a file.`);
 }
 
 /** Before anything is written: the old files stay, so the copy needs as much space again. */
-function refuseNoRoom(from: string, database: string): void {
+function refuseTooLittleSpace(from: string, database: string): void {
   const needed = fileSize(from) + fileSize(`${from}-wal`) + spareBytes;
   const { bavail, bsize } = statfsSync(dirname(database));
   const free = bavail * bsize;

@@ -2,7 +2,7 @@ import { messageOf } from "../../../system/errors.ts";
 import { isoTime } from "../../../text/time.ts";
 import { digestOfStore, type StoreDigest } from "../block-digests.ts";
 import { describeEachBlock, rangeOf } from "../blocks.ts";
-import { requireDataFile } from "../data-file-path.ts";
+import { refuseMissingFile } from "../data-file-path.ts";
 import { DataFileProblem, isDamage } from "../data-file-problem.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
 import { type BackupRecord, readLastBackup } from "./backup.ts";
@@ -30,7 +30,7 @@ const unread: CheckedRows = { plants: 0, matchedPlants: 0, blocks: undefined, pr
  * @throws DataFileProblem it is not a data file.
  */
 export async function verify(path: string): Promise<Verified> {
-  requireDataFile(path);
+  refuseMissingFile(path);
   const expected = expectedChecksum(path);
   const problems = expected === undefined ? [] : await checksumProblems(path, expected);
   let rows = unread;
@@ -70,7 +70,7 @@ export interface ComparedWith {
  * @throws DataFileProblem the other one is not a data file.
  */
 export async function compareWith(path: string, against: string): Promise<ComparedWith> {
-  requireDataFile(against);
+  refuseMissingFile(against);
   openReadOnly(against, { older: true }).close();
   try {
     const { comparedPlants, differingBlocks, lackingPlants } = await compareDataFiles(path, against);

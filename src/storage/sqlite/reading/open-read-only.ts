@@ -2,12 +2,12 @@ import { Database, SQLiteError } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { closeOnError, connectImmutable, keepWal, lockWaitMsMax } from "../connect.ts";
-import { mayWrite, openUnmoved, realDataFile, requireDataFile } from "../data-file-path.ts";
+import { mayWrite, openUnmoved, realDataFile, refuseMissingFile } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem, type LostWal } from "../data-file-problem.ts";
 import { fileSize } from "../durable-files.ts";
 import { contentsWithoutWal, foreignWalProblem, refuseForeignWal } from "../foreign-wal.ts";
 import { refuseDamagedUnlessServed, refuseShort } from "../inspect-files.ts";
-import { checkOwner, refuseUnmigrated, schemaVersion } from "../migrate.ts";
+import { refuseForeignFile, refuseUnmigrated, schemaVersion } from "../migrate.ts";
 import { closeBeside } from "../store-use.ts";
 import { isServed, lockAgainstWriters } from "../writer-lock.ts";
 
@@ -25,13 +25,13 @@ export interface ReadOptions {
 export function openReadOnly(named: string, { older = false, warnOfLostWal }: ReadOptions = {}): Database {
   const path = realDataFile(named);
   refuseDamagedUnlessServed(path, warnOfLostWal);
-  requireDataFile(path);
+  refuseMissingFile(path);
   // Not in the service itself: closing the file, other than through SQLite, would drop its locks.
   const withoutWal = isServed(path) ? undefined : contentsWithoutWal(path);
   try {
     const database = connectReadOnly(path);
     return closeOnError(database, () => {
-      checkOwner(database, path);
+      refuseForeignFile(database, path);
       refuseUnmigrated(schemaVersion(database, path), path, { older });
       refuseShort(database, path);
       refuseForeignWal(database, path, withoutWal);

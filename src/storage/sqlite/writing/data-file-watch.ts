@@ -87,7 +87,7 @@ export class DataFileWatch {
    * new -shm finds the end of the WAL by itself: what this one writes from then on would overwrite what that one wrote, or the reverse.
    * @throws StoreUnavailable
    */
-  requireIndex(): void {
+  refuseLostIndex(): void {
     // By its open handle: a deleted or replaced file has no name any more. To look for the name takes twice as long, and the next
     // check does it.
     if (this.#secondLook === undefined && fstatSync(this.files.shm).nlink > 0) return;

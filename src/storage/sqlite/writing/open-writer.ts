@@ -8,14 +8,14 @@ import {
   openUnmoved,
   realDataFile,
   refuseFolder,
+  refuseMissingFile,
   refuseUnwritable,
-  requireDataFile,
 } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { createEmpty, makeDirectory, syncDirectory } from "../durable-files.ts";
 import { syncFailure, UnclosedFailure } from "../failure-marker.ts";
 import { refuseDamagedUnlessServed, refuseMalformed } from "../inspect-files.ts";
-import { checkOwner, migrate, refuseUnmigrated, schemaVersion } from "../migrate.ts";
+import { migrate, refuseForeignFile, refuseUnmigrated, schemaVersion } from "../migrate.ts";
 import { refuseMountPoint } from "../other-names.ts";
 import { closeBeside, closeStore, markInUse } from "../store-use.ts";
 import { lockForWriting, tryLock, type WriterLock } from "../writer-lock.ts";
@@ -160,7 +160,7 @@ export function openDatabase(path: string, options: OpenOptions): Database {
   const { create } = options;
   if (!create) {
     refuseDamagedUnlessServed(path);
-    requireDataFile(path);
+    refuseMissingFile(path);
   }
   try {
     if (create && !existsSync(path)) createEmpty(path);
@@ -187,7 +187,7 @@ function prepareOrClose(database: Database, path: string, options: OpenOptions):
 
 /** Checks the schema before anything changes in a file that may be refused, and migrates it if that is allowed. */
 function prepare(database: Database, path: string, options: OpenOptions): void {
-  checkOwner(database, path);
+  refuseForeignFile(database, path);
   const version = schemaVersion(database, path);
   const mayMigrate = options.migrate || (options.create && version === 0);
   if (!mayMigrate) refuseUnmigrated(version, path);

@@ -15,8 +15,8 @@ import {
   refuseForeignWal,
   type StoreContents,
 } from "../foreign-wal.ts";
-import { refuseDamaged, refuseJournal } from "../inspect-files.ts";
-import { checkOwner, schemaVersion } from "../migrate.ts";
+import { inspectFiles, refuseJournal } from "../inspect-files.ts";
+import { refuseForeignFile, schemaVersion } from "../migrate.ts";
 import { countNames, refuseOpenElsewhere } from "../other-names.ts";
 import { closeRecovered } from "../store-use.ts";
 import { inspectWal } from "../wal-file.ts";
@@ -51,7 +51,7 @@ export function recover(path: string, events: StoreEvents): void {
   refuseOpenElsewhere(path);
   const names = countNames(path);
   if (names > 1) events.dataFileLinked?.(names);
-  const wal = refuseDamaged(path);
+  const wal = inspectFiles(path);
   // 4. The WAL, or after a failed fsync the whole file.
   if (syncFailed) {
     // An empty file was never used.
@@ -152,7 +152,7 @@ function tryBeginOnOwnWal(
 ): boolean {
   try {
     if (!tryBegin(database, lockingMode)) return false;
-    checkOwner(database, path);
+    refuseForeignFile(database, path);
     schemaVersion(database, path);
     refuseForeignWal(database, path, withoutWal);
     return true;

@@ -62,7 +62,7 @@ export class Writer {
       while (this.#syncing !== undefined || this.#paused !== undefined) await (this.#syncing ?? this.#paused);
       if (this.#tryBegin()) break;
       // Waiting inside SQLite would stall every request, so its connection has no busy_timeout, and the wait is here.
-      this.#checkWait();
+      this.#refuseLongWait();
       await sleep(lockRetryMs);
     }
     this.#lockedSinceMs = undefined;
@@ -171,7 +171,7 @@ export class Writer {
   }
 
   /** One wait for all transactions, from the first attempt on: they do not wait one after another. */
-  #checkWait(): void {
+  #refuseLongWait(): void {
     const nowMs = performance.now();
     // No attempt for a while, so this is a different lock from the last one.
     if (nowMs - this.#lockedAtMs > lockWaitMsMax) this.#lockedSinceMs = undefined;
