@@ -33,16 +33,22 @@ export class SqliteStore implements AsyncDisposable {
   constructor(path: string, events: StoreEvents = {}) {
     this.failure = this.#failure.promise;
     this.#events = events;
-    this.#file = openWriter(path, events);
+    // Undone if a later part cannot be started: the data file is marked as closed again, and the lock is released.
+    using started = new DisposableStack();
+    this.#file = started.use(openWriter(path, events));
     const { database, path: real } = this.#file;
     this.#watch = new DataFileWatch(real, (loss) =>
       this.#fail(loss, loss instanceof DataFileReplaced ? "replaced" : undefined),
     );
+    started.defer(() => this.#watch.stop());
     const checkpointOwner: CheckpointOwner = {
       checkpointFailed: (reason) => this.#fail(reason, "sync-failed"),
       whilePaused: (work) => this.#writer.whilePaused(work),
     };
     this.#checkpointer = new Checkpointer(database, this.#watch, checkpointOwner, events);
+    started.defer(() => {
+      void this.#checkpointer.stop();
+    });
     const writerOwner: WriterOwner = {
       begun: () => this.#watch.refuseLostIndex(),
       committed: (syncMs) => {
@@ -64,6 +70,7 @@ export class SqliteStore implements AsyncDisposable {
     this.tokens = new SqliteTokens(database, syncedRead, { writer: this.#writer, audit: this.audit });
     this.#reader = new ReaderThread(real, synced);
     this.archive = this.#reader.archive;
+    started.move();
   }
 
   lastBackup(): Promise<{ readonly atMs: number } | undefined> {

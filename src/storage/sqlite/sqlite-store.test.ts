@@ -1,0 +1,43 @@
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryFolder } from "../../../test/harness.ts";
+import { SqliteStore } from "./sqlite-store.ts";
+import { readUseWithoutWal } from "./store-use.ts";
+import { isServed } from "./writer-lock.ts";
+
+/** A data file with an index that calls a function of an extension, which only the operator's own sqlite3 has loaded. */
+async function storeWithUnknownFunction(path: string): Promise<void> {
+  await new SqliteStore(path)[Symbol.asyncDispose]();
+  {
+    using database = new Database(path);
+    database.run("CREATE INDEX by_name ON plants (lower(name))");
+  }
+  const bytes = readFileSync(path);
+  bytes.write("(their(name))", bytes.indexOf("(lower(name))"));
+  writeFileSync(path, bytes);
+}
+
+test("a store that cannot prepare its statements is not opened", async () => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "plants.db");
+  await storeWithUnknownFunction(path);
+  expect(() => new SqliteStore(path)).toThrow("unknown function: their()");
+});
+
+test("a store that is not opened releases its lock", async () => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "plants.db");
+  await storeWithUnknownFunction(path);
+  expect(() => new SqliteStore(path)).toThrow();
+  expect(isServed(path)).toBe(false);
+});
+
+test("a store that is not opened leaves its data file marked as closed", async () => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "plants.db");
+  await storeWithUnknownFunction(path);
+  expect(() => new SqliteStore(path)).toThrow();
+  expect(readUseWithoutWal(path)).toBe("closed");
+});
