@@ -29,19 +29,19 @@ const settings = {
 const secret = "a-preset-token-of-my-own";
 const otherSecret = "a-token-of-another-scope";
 const jwt = "eyJ.eyJ.signature";
-let welcomed = 0;
-const routes = [
-  route("GET", "/", "operator", (exchange) => {
-    welcomed++;
-    exchange.json("welcome");
-  }),
-  route("POST", "/", "operator", (exchange) =>
-    exchange.readBody({ received: () => exchange.json("stored") }),
-  ),
-];
 
 /** A listener whose JWTs are unverified until the test decides. */
 function start() {
+  let welcomed = 0;
+  const routes = [
+    route("GET", "/", "operator", (exchange) => {
+      welcomed++;
+      exchange.json("welcome");
+    }),
+    route("POST", "/", "operator", (exchange) =>
+      exchange.readBody({ received: () => exchange.json("stored") }),
+    ),
+  ];
   const preset = { name: "preset", scopes: ["operator"] as const, expiresAtMs: undefined };
   const decided = Promise.withResolvers<Caller | "issuer-unavailable">();
   const asked: (() => boolean)[] = [];
@@ -65,17 +65,27 @@ function start() {
   const parts = { gate, events, intake: {} as Intake, readiness: {} as Readiness };
   const listener = new Listener(routes, parts, kind, settings);
   const stop = { [Symbol.asyncDispose]: () => listener.drain(0) };
-  return { gate, port: listener.port, stop, verifier, preset, asked, decide: decided.resolve };
+  return {
+    gate,
+    port: listener.port,
+    stop,
+    verifier,
+    preset,
+    asked,
+    decide: decided.resolve,
+    /** How many requests have reached the handler of GET. */
+    welcomed: () => welcomed,
+  };
 }
 
 const get = (token: string) => `GET / HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${token}\r\n\r\n`;
 
 test("a caller that is denied reaches no handler", async () => {
-  const { port, stop } = start();
+  const { port, stop, welcomed } = start();
   await using _stop = stop;
   const answers = await sendRaw(port, [get("unknown") + get(otherSecret)]);
   expect(answers.text.match(/"error":\d+/g)).toEqual(['"error":40102', '"error":40301']);
-  expect(welcomed).toBe(0);
+  expect(welcomed()).toBe(0);
 });
 
 test("any number of requests wait for a verification; none is refused for it, and other tokens do not wait", async () => {

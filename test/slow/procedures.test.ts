@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Finished, main, start, watch } from "../command.ts";
@@ -111,9 +111,9 @@ describe("a restore, as documented,", () => {
     await seed(data);
     expect(await runInProcess(["backup", backups, "--database", data])).toMatchObject({ code: 0 });
     backup = join(backups, readdirSync(backups).find((name) => name.endsWith(".db")) ?? "");
-    writeFileSync(asked, "");
     machine.program("systemctl", `echo "$*" >> "${asked}"`);
   });
+  beforeEach(() => writeFileSync(asked, ""));
   afterAll(() => machine[Symbol.dispose]());
   const run = (commands: string) => machine.run(commands, { "/var/lib": lib });
   const inEarnest = codeAfter("docs/backup.md", "To restore in earnest");
@@ -140,17 +140,18 @@ describe("a restore, as documented,", () => {
   });
 
   test("changes nothing if the backup is damaged, and starts nothing", async () => {
-    const [before, content] = [readFileSync(data), readFileSync(backup)];
+    const before = readFileSync(data);
+    const content = readFileSync(backup);
     writeFileSync(backup, content.subarray(0, cutBytes));
     expect((await run(inEarnest)).code).not.toBe(0);
     expect(readFileSync(data).equals(before)).toBe(true);
     expect(readFileSync(asked, "utf8")).toBe("stop plant-store\n");
     writeFileSync(backup, content);
-    writeFileSync(asked, "");
   });
 
   test("in earnest replaces the data file and moves what was there away", async () => {
-    const [before, damaged] = [storedPlants(data), readFileSync(data).fill(0, 0, 4096)];
+    const before = storedPlants(data);
+    const damaged = readFileSync(data).fill(0, 0, 4096);
     writeFileSync(data, damaged);
     expect(await run(inEarnest)).toMatchObject({ code: 0 });
     expect(storedPlants(data)).toEqual(before);
