@@ -52,6 +52,7 @@ export class Exchange implements BodyReader, LoggedRequest {
   #responded = false;
   #stream: StreamedResponse | undefined;
   #receiver: BodyReceiver | undefined;
+  /** Whether the body is still arriving after it was asked for: the token may be revoked meanwhile. */
   #bodyIsLate = false;
   readonly head: Head | undefined;
   readonly requestId: string;
@@ -80,12 +81,12 @@ export class Exchange implements BodyReader, LoggedRequest {
     return this.head?.path ?? "-";
   }
 
-  /** The client's. */
+  /** The address of the client, as far as trusted proxies name it. */
   get address(): string {
     return this.#listener.addresses.of(this.peerAddress, this.head);
   }
 
-  /** The other end of the connection: the client's, or a proxy's. */
+  /** The address of the other end of the connection: the client's, or a proxy's. */
   get peerAddress(): string {
     return canonicalAddress(this.#connection.remoteAddress);
   }
@@ -125,7 +126,7 @@ export class Exchange implements BodyReader, LoggedRequest {
     this.#connection.admit();
   }
 
-  /** Without a promise: on the path of POST /plants, an await costs a tenth of the rate. */
+  /** Takes a receiver and returns no promise: on the path of POST /plants, an await costs a tenth of the rate. */
   readBody(receiver: BodyReceiver, bytesMax?: number): void {
     this.#receiver = receiver;
     this.#connection.readBody(this, bytesMax);
@@ -133,7 +134,7 @@ export class Exchange implements BodyReader, LoggedRequest {
   }
 
   /**
-   * `bytesMax` in place of the listener's own limit.
+   * The whole body. `bytesMax` replaces the listener's own limit.
    * @throws HttpError the body is encoded, such as compressed.
    * @throws BodyNotReceived whichever way the request ended, so that a handler can undo what it began.
    */
@@ -222,9 +223,9 @@ export class Exchange implements BodyReader, LoggedRequest {
 
   /** The message defaults to the catalogue's. */
   error(kind: ErrorKind, message = catalogue[kind].example, headers: Headers = noHeaders): void {
-    const all = statusOf(kind) === 503 ? { "Retry-After": retryAfterSeconds, ...headers } : headers;
+    const allHeaders = statusOf(kind) === 503 ? { "Retry-After": retryAfterSeconds, ...headers } : headers;
     const body = { error: catalogue[kind].error, message };
-    this.errorPage(kind, "application/json", jsonText(body), all);
+    this.errorPage(kind, "application/json", jsonText(body), allHeaders);
   }
 
   /** An error whose body is not an Error. */
@@ -261,13 +262,16 @@ export class Exchange implements BodyReader, LoggedRequest {
     const head = this.#head(200, contentType, headers, framing, nowMs);
     this.#responded = true;
     this.#listener.log.succeeded(this, 200);
-    if (this.method === "HEAD") return void this.#connection.send(head, head.length);
+    if (this.method === "HEAD") {
+      this.#connection.send(head, head.length);
+      return undefined;
+    }
     this.#stream = this.#listener.streams.start(this.#connection, chunked, isAllowed);
     this.#connection.stream(head, this.#stream);
     return this.#stream;
   }
 
-  /** If not, it has been denied. */
+  /** Whether the gate still accepts the caller; if not, the request has been denied. */
   #isStillAdmitted(): boolean {
     if (this.#scope === undefined) return true;
     const caller = this.#listener.gate.admit(this.header("authorization"), this.#scope, Date.now());
@@ -291,7 +295,7 @@ export class Exchange implements BodyReader, LoggedRequest {
     else this.#connection.send(Buffer.concat([Buffer.from(head), body]), head.length + bodyBytes);
   }
 
-  /** Before the client can have the response, so that the metrics already include it. Returns the time. */
+  /** Called before the client can have the response, so that the metrics already include it. Returns the time. */
   #observeDuration(): number {
     const nowMs = performance.now();
     // What is not a request has no duration.

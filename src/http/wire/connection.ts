@@ -6,6 +6,7 @@ import { type CoarseClock, ConnectionState } from "./connection-state.ts";
 import { WireFault } from "./fields.ts";
 import type { Head } from "./head.ts";
 import { Incoming } from "./incoming.ts";
+import { Outgoing, type Written } from "./outgoing.ts";
 import type { TakesTurns, Turns } from "./turns.ts";
 
 /** Who answers the requests of a connection. */
@@ -49,7 +50,6 @@ export interface SharedByConnections {
 const pipelinedBytesMax = 64 * 1024;
 // A client that reads fewer bytes of a response than this before `writing` expires is disconnected.
 const bytesReadMin = 256 * 1024;
-const continueResponse = "HTTP/1.1 100 Continue\r\n\r\n";
 
 /**
  * One client's connection: HTTP/1.1 read strictly, one request after another, pipelined ones included. Each state has its
@@ -156,7 +156,10 @@ export class Connection implements LimitedConnection, TakesTurns {
       return reader.bodyReceived(this.#incoming.take(length));
     this.#reader = reader;
     if (length > bytesMax) return this.#fail(bodyTooLarge(bytesMax));
-    if (head.expectsContinue && !this.#outgoing.writeContinue()) return void this.#socket.terminate();
+    if (head.expectsContinue && !this.#outgoing.writeContinue()) {
+      this.#socket.terminate();
+      return;
+    }
     this.state.enter("body");
     this.#awaitBody(head.chunked ? new ChunkedBody(bytesMax) : new SizedBody(length, true));
   }
@@ -259,7 +262,10 @@ export class Connection implements LimitedConnection, TakesTurns {
         return this.#waitForTurn();
       }
     }
-    if (this.#peerEnded && this.state.expectsHead) return void this.#socket.end();
+    if (this.#peerEnded && this.state.expectsHead) {
+      this.#socket.end();
+      return;
+    }
     // Only once all of it has been consumed: appending what arrives copies both.
     const mayRead = this.#incoming.length === 0 || this.state.now !== "handling";
     if (mayRead && this.#outgoing.unsentBytes === 0) this.#incoming.resume();
@@ -271,7 +277,7 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.#turns.wait(this);
   }
 
-  // False if the next head is incomplete.
+  // Returns whether a request was handled, which needs a complete head.
   #handleNext(): boolean {
     const head = this.#incoming.readHead();
     if (head === undefined) {
@@ -327,7 +333,10 @@ export class Connection implements LimitedConnection, TakesTurns {
   }
 
   #written(written: Written): void {
-    if (written === "reset") return void this.#socket.terminate();
+    if (written === "reset") {
+      this.#socket.terminate();
+      return;
+    }
     if (written === "waiting") return this.#waitForReader();
     if (this.#stream === undefined) return this.#responded();
     this.state.enter("streaming");
@@ -346,14 +355,17 @@ export class Connection implements LimitedConnection, TakesTurns {
   }
 
   #responded(): void {
-    // As its head said, whatever has arrived since.
-    if (this.#lastResponse) {
-      this.state.enter("lingering");
-      this.#incoming.clear();
-      this.#incoming.resume();
-      this.#socket.shutdown();
-    } else if (this.#bodyUnread) this.#skipBody(this.#head?.contentLength ?? 0);
+    if (this.#lastResponse) this.#linger();
+    else if (this.#bodyUnread) this.#skipBody(this.#head?.contentLength ?? 0);
     else this.#becomeIdle();
+  }
+
+  // The head of the response has said that the connection closes, so it does, whatever has arrived since.
+  #linger(): void {
+    this.state.enter("lingering");
+    this.#incoming.clear();
+    this.#incoming.resume();
+    this.#socket.shutdown();
   }
 
   #becomeIdle(): void {
@@ -369,58 +381,5 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.state.enter("skipping-body");
     this.#incoming.resume();
     this.#awaitBody(new SizedBody(length, false));
-  }
-}
-
-/** `waiting`: the client has to read first. `reset`: it has gone away. */
-type Written = "all" | "waiting" | "reset";
-
-/** Bytes for the client. What the socket does not accept yet is held here. */
-class Outgoing {
-  readonly #socket: Pick<Socket, "write">;
-  #unsent: Buffer | undefined;
-  /** How many waiting bytes the socket has accepted since: how much the client has read. */
-  acceptedBytes = 0;
-
-  constructor(socket: Pick<Socket, "write">) {
-    this.#socket = socket;
-  }
-
-  get unsentBytes(): number {
-    return this.#unsent?.length ?? 0;
-  }
-
-  /** `bytes` is the length of the data in bytes. */
-  write(data: string | Buffer, bytes: number): Written {
-    if (this.#unsent !== undefined) {
-      this.#unsent = Buffer.concat([this.#unsent, Buffer.from(data as string)]);
-      return "waiting";
-    }
-    const written = this.#socket.write(data);
-    if (written === bytes) return "all";
-    // 0 if the client does not read. Negative if it has reset the connection; no event may follow.
-    if (written < 0) return "reset";
-    this.#unsent = Buffer.from(data as string).subarray(written);
-    return "waiting";
-  }
-
-  /** False if part of it was written, which would corrupt the next response; writing none of it is harmless. */
-  writeContinue(): boolean {
-    const written = this.#socket.write(continueResponse);
-    return written <= 0 || written === continueResponse.length;
-  }
-
-  /** Sends more of what is unsent. */
-  flush(): Written {
-    if (this.#unsent === undefined) return "all";
-    const written = this.#socket.write(this.#unsent);
-    if (written < 0) return "reset";
-    this.acceptedBytes += written;
-    if (written < this.#unsent.length) {
-      this.#unsent = this.#unsent.subarray(written);
-      return "waiting";
-    }
-    this.#unsent = undefined;
-    return "all";
   }
 }

@@ -1,0 +1,56 @@
+import type { Socket } from "bun";
+
+const continueResponse = "HTTP/1.1 100 Continue\r\n\r\n";
+
+/** `waiting`: the client has to read first. `reset`: it has gone away. */
+export type Written = "all" | "waiting" | "reset";
+
+/** Bytes for the client. What the socket does not accept yet is held here. */
+export class Outgoing {
+  readonly #socket: Pick<Socket, "write">;
+  #unsent: Buffer | undefined;
+  /** How many waiting bytes the socket has accepted since: how much the client has read. */
+  acceptedBytes = 0;
+
+  constructor(socket: Pick<Socket, "write">) {
+    this.#socket = socket;
+  }
+
+  get unsentBytes(): number {
+    return this.#unsent?.length ?? 0;
+  }
+
+  /** `bytes` is the length of the data in bytes. */
+  write(data: string | Buffer, bytes: number): Written {
+    if (this.#unsent !== undefined) {
+      this.#unsent = Buffer.concat([this.#unsent, Buffer.from(data as string)]);
+      return "waiting";
+    }
+    const written = this.#socket.write(data);
+    if (written === bytes) return "all";
+    // 0 if the client does not read. Negative if it has reset the connection; no event may follow.
+    if (written < 0) return "reset";
+    this.#unsent = Buffer.from(data as string).subarray(written);
+    return "waiting";
+  }
+
+  /** False if part of it was written, which would corrupt the next response; writing none of it is harmless. */
+  writeContinue(): boolean {
+    const written = this.#socket.write(continueResponse);
+    return written <= 0 || written === continueResponse.length;
+  }
+
+  /** Sends more of what is unsent. */
+  flush(): Written {
+    if (this.#unsent === undefined) return "all";
+    const written = this.#socket.write(this.#unsent);
+    if (written < 0) return "reset";
+    this.acceptedBytes += written;
+    if (written < this.#unsent.length) {
+      this.#unsent = this.#unsent.subarray(written);
+      return "waiting";
+    }
+    this.#unsent = undefined;
+    return "all";
+  }
+}
