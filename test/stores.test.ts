@@ -143,14 +143,23 @@ onEveryEngine((engine) => {
     });
 
     // Most of these are special in PostgreSQL's arrays.
-    const texts = ["null", "NULL", "", "{}", '{"a"}', '"', "\\", '\\"', "a,b", " ", "\n\r\t", "'", "\\N"];
-    test.each([...texts, "🌱é\u{10ffff}", "%_$1"])("keep the text %j unchanged", async (text) => {
+    const special = ["null", "NULL", "", "{}", '{"a"}', '"', "\\", '\\"', "a,b", " ", "\n\r\t", "'", "\\N"];
+    const texts = [...special, "🌱é\u{10ffff}", "%_$1"];
+    test.each(texts)("keep the text %j unchanged", async (text) => {
       const named = plantToStore(newId(), text, `x${text}`);
       const tagged = plantToStore(newId(), `x${text}`, text);
       await store.plants.create([named, tagged], 1);
       expect(await store.archive.find(named.plant.id)).toMatchObject(named.plant);
       expect(await store.archive.find(tagged.plant.id)).toMatchObject(tagged.plant);
       expect(kindsOf(await store.plants.create([named, tagged], 2))).toEqual(["replayed", "replayed"]);
+    });
+
+    test("keep all such texts of one batch apart", async () => {
+      const batch = texts.map((text) => plantToStore(newId(), text, `x${text}`));
+      await store.plants.create(batch, 1);
+      const found = await store.archive.findAll(batch.map(({ plant }) => plant.id));
+      const names = new Map(found.map(({ id, name, tag }) => [id, { name, tag }]));
+      expect(names).toEqual(new Map(batch.map(({ plant: { id, name, tag } }) => [id, { name, tag }])));
     });
 
     test("as large as a body may be are stored in any number, in order", async () => {
