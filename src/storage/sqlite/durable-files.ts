@@ -1,6 +1,7 @@
 import {
   closeSync,
   constants,
+  fchmodSync,
   fchownSync,
   fdatasyncSync,
   fstatSync,
@@ -55,6 +56,18 @@ export function syncDirectory(folder: string): void {
 /** Not for a database that this process has open: closing the file would drop SQLite's locks on it. */
 export function syncFile(path: string): void {
   withFile(path, "r+", fsyncSync);
+}
+
+/** Gives a new file the mode and the owner of the one whose place it is to take, if there is one, and syncs it. */
+export function syncAsReplacement(path: string, original: string): void {
+  const old = statSync(original, { throwIfNoEntry: false });
+  withFile(path, "r+", (file) => {
+    if (old !== undefined) {
+      fchmodSync(file, old.mode);
+      giveTo(old, file);
+    }
+    fsyncSync(file);
+  });
 }
 
 /** Makes durable what any process has committed to a data file. */

@@ -1,13 +1,5 @@
-import {
-  copyFileSync,
-  existsSync,
-  fchmodSync,
-  fsyncSync,
-  renameSync,
-  rmSync,
-  statfsSync,
-  statSync,
-} from "node:fs";
+import type { Database } from "bun:sqlite";
+import { copyFileSync, existsSync, fsyncSync, renameSync, rmSync, statfsSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import { timeInFileName } from "../../../text/time.ts";
@@ -21,6 +13,7 @@ import {
   isSameFile,
   makeDirectory,
   removeDatabase,
+  syncAsReplacement,
   syncDirectory,
   syncFile,
   withFile,
@@ -49,6 +42,12 @@ interface Checksum {
   readonly checksummed: boolean;
 }
 
+/** The data file to be, held against a service. */
+interface Target extends Disposable {
+  /** The folders whose listing changes: the file's own, and those that were created for it. */
+  readonly folders: readonly string[];
+}
+
 /** The files of a store that a restored one cannot have: SQLite would apply the WAL or the journal to it, and they may hold plants. */
 const oldEndings = ["", "-wal", "-journal"];
 
@@ -70,10 +69,9 @@ export async function restore(
   for (const ending of oldEndings)
     refuseExisting(database + ending, "With --replace, restore moves it into a folder beside it");
   const checked = await compareChecksum(from);
-  openReadOnly(from, { older: true, warnOfLostWal }).close();
-  const folders = [dirname(database), ...makeDirectory(dirname(database))];
-  using _lock = lockForWriting(database);
-  return restoreNew(from, database, checked, folders);
+  refuseUnusable(from, warnOfLostWal);
+  using target = lockTarget(database);
+  return restoreNew(from, database, checked, target.folders);
 }
 
 /**
@@ -93,12 +91,11 @@ export async function restoreInPlace(
   refuseMountPoint(database);
   const checked = await compareChecksum(from);
   if (isSameFile(from, database)) return acceptAsItIs(database, checked, warnOfLostWal);
-  openReadOnly(from, { older: true, warnOfLostWal }).close();
-  const folders = [dirname(database), ...makeDirectory(dirname(database))];
-  using _lock = lockForWriting(database);
+  refuseUnusable(from, warnOfLostWal);
+  using target = lockTarget(database);
   const isPending = !tryFinishRebuild(database);
   const hasOld = isPending || oldEndings.some((ending) => existsSync(database + ending));
-  if (!hasOld) return restoreNew(from, database, checked, folders);
+  if (!hasOld) return restoreNew(from, database, checked, target.folders);
   refuseTooLittleSpace(from, database);
   using copy = await copyDataFile(from, database, { warnOfLostWal: () => {} });
   const copied = await makeNewStore(copy.path, from);
@@ -126,9 +123,8 @@ async function restoreNew(
 
 /** Puts the complete copy in the place of the old files. At every moment there is one whole store, and the marker says which. */
 function replaceOld(partial: string, database: string): string {
-  const folder = `${database}.before-${timeInFileName(Date.now())}`;
-  syncLikeOld(partial, database);
-  makeDirectory(folder);
+  syncAsReplacement(partial, database);
+  const folder = makeFolderForOld(database);
   // One that is not the copy which its marker describes. It may have plants that no other file has.
   if (existsSync(rebuiltFile(database))) keepCopyIn(folder, rebuiltFile(database));
   renameSync(partial, rebuiltFile(database));
@@ -141,16 +137,11 @@ function replaceOld(partial: string, database: string): string {
   return folder;
 }
 
-/** Gives the copy the mode and the owner of the old data file, if there is one, and syncs it. */
-function syncLikeOld(partial: string, database: string): void {
-  const old = statSync(database, { throwIfNoEntry: false });
-  withFile(partial, "r+", (file) => {
-    if (old !== undefined) {
-      fchmodSync(file, old.mode);
-      giveTo(old, file);
-    }
-    fsyncSync(file);
-  });
+/** Makes the dated folder for the old files of a data file, beside it. */
+function makeFolderForOld(database: string): string {
+  const folder = `${database}.before-${timeInFileName(Date.now())}`;
+  makeDirectory(folder);
+  return folder;
 }
 
 function keepCopyIn(folder: string, file: string): void {
@@ -190,10 +181,10 @@ async function acceptAsItIs(
 ): Promise<Restored> {
   const isReplaced = readMarker(database) === "replaced";
   // Before the lock, which makes the file look like one that a service has open.
-  if (!isReplaced) openReadOnly(database, { older: true, warnOfLostWal }).close();
+  if (!isReplaced) refuseUnusable(database, warnOfLostWal);
   using _lock = lockForWriting(database);
   const before = isReplaced ? moveWalAside(database) : null;
-  if (isReplaced) openReadOnly(database, { older: true }).close();
+  if (isReplaced) refuseUnusable(database);
   await refuseUnsound(database);
   const plants = await compareWithSource(database, database);
   closeAsNewStore(database);
@@ -211,7 +202,7 @@ function closeAsNewStore(path: string): void {
     database.run("PRAGMA locking_mode = EXCLUSIVE");
     const mode = database.query<{ journal_mode: string }, []>("PRAGMA journal_mode = MEMORY").get();
     if (mode?.journal_mode !== "memory") throw new DataFileProblem(`${path} is open in another process.`);
-    database.run("UPDATE store_id SET id = lower(hex(randomblob(8)))");
+    giveNewStoreId(database);
     if (readUse(database) !== undefined) writeUse(database, "closed");
     database.run("PRAGMA journal_mode = WAL");
     keepWal(database, false);
@@ -222,8 +213,7 @@ function closeAsNewStore(path: string): void {
 
 /** The WAL beside it may be that of the file which was replaced. Without it, the marker has nothing to warn of any more. */
 function moveWalAside(database: string): string {
-  const folder = `${database}.before-${timeInFileName(Date.now())}`;
-  makeDirectory(folder);
+  const folder = makeFolderForOld(database);
   for (const ending of ["-wal", "-journal"]) moveInto(folder, database + ending);
   removeDatabase(database, ["-shm"]);
   syncDirectory(folder);
@@ -239,7 +229,7 @@ function moveWalAside(database: string): string {
 async function makeNewStore(path: string, source: string): Promise<CopiedPlants> {
   try {
     using database = openDatabase(path, { create: false, migrate: true });
-    database.run("UPDATE store_id SET id = lower(hex(randomblob(8)))");
+    giveNewStoreId(database);
     addMissingDigests(database);
     // Closing would checkpoint too, and ignore a full disk.
     closeRecovered(database);
@@ -249,6 +239,22 @@ async function makeNewStore(path: string, source: string): Promise<CopiedPlants>
   }
   await refuseUnsound(path);
   return compareWithSource(path, source);
+}
+
+/** By its store id, a cursor from before the restore is recognised. */
+function giveNewStoreId(database: Database): void {
+  database.run("UPDATE store_id SET id = lower(hex(randomblob(8)))");
+}
+
+function lockTarget(database: string): Target {
+  const folders = [dirname(database), ...makeDirectory(dirname(database))];
+  const lock = lockForWriting(database);
+  return { folders, [Symbol.dispose]: () => lock[Symbol.dispose]() };
+}
+
+/** @throws DataFileProblem it is not a data file, or cannot be read. */
+function refuseUnusable(path: string, warnOfLostWal?: (problem: LostWal) => void): void {
+  openReadOnly(path, { older: true, warnOfLostWal }).close();
 }
 
 function refuseMissingBackup(from: string): void {

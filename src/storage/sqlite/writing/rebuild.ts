@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { existsSync, fchmodSync, fsyncSync, renameSync, statSync } from "node:fs";
+import { existsSync, renameSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { addMissingDigests, type BlockDigest, DigestReader, digestOfStore } from "../block-digests.ts";
 import { rangeOf } from "../blocks.ts";
@@ -8,11 +8,10 @@ import { refuseExisting } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
 import {
   fileSize,
-  giveTo,
   makeDirectory,
   removeDatabase,
+  syncAsReplacement,
   syncDirectory,
-  withFile,
 } from "../durable-files.ts";
 import { type RebuiltCopy, readRebuiltCopy, removeMarker, writeMarker } from "../failure-marker.ts";
 import { copyInto, findDamage } from "../reading/copy-and-check.ts";
@@ -34,12 +33,7 @@ export function rebuild(database: Database, path: string): void {
         `${path} is damaged and must be restored from a backup: ${problem.replaceAll("\n", " ")}.`,
       );
     completeCopy(copy);
-    const original = statSync(path);
-    withFile(copy, "r+", (file) => {
-      fchmodSync(file, original.mode);
-      giveTo(original, file);
-      fsyncSync(file);
-    });
+    syncAsReplacement(copy, path);
   } catch (error) {
     removeDatabase(copy);
     throw error;
