@@ -3,23 +3,63 @@ import type { Caller, Gate } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { Downloads } from "./downloads.ts";
 
-test("a link is good for a minute, while its caller is allowed, and there are only so many", () => {
-  let allowed = true;
-  let nowMs = 0;
-  using _ = spyOn(performance, "now").mockImplementation(() => nowMs);
-  const downloads = new Downloads<string>({ watch: () => () => allowed } as unknown as Gate, "operator");
-  const caller: Caller = { name: "ops", scopes: ["operator"], expiresAtMs: undefined };
-  const request = { method: "GET", header: () => undefined, admit() {} } as unknown as Exchange;
-  const create = () => downloads.createLink(request, caller, "file");
-  const follow = (parameter: string) => downloads.follow({ ...request, parameter } as Exchange);
+const caller: Caller = { name: "ops", scopes: ["operator"], expiresAtMs: undefined };
+const linksMax = 1000;
 
-  const [first = "", second = ""] = Array.from({ length: 1000 }, create);
-  expect(create).toThrow("Too many downloads");
-  nowMs = 60_000;
-  expect(follow(first)).toMatchObject({ target: "file", caller });
-  nowMs = 60_001;
-  expect(() => follow(second)).toThrow("was already used");
-  const [third] = [create(), create()];
-  allowed = false;
-  expect(() => follow(third)).toThrow("was already used");
+/** Downloads at a time that the test sets, for a caller that the gate may deny. */
+function start() {
+  const clock = { nowMs: 0 };
+  const gate = { isAllowed: true };
+  const spy = spyOn(performance, "now").mockImplementation(() => clock.nowMs);
+  const watch = () => () => gate.isAllowed;
+  const downloads = new Downloads<string>({ watch } as unknown as Gate, "operator");
+  const request = { method: "GET", header: () => undefined, admit() {} } as unknown as Exchange;
+  return {
+    clock,
+    gate,
+    create: () => downloads.createLink(request, caller, "file"),
+    follow: (parameter: string) => downloads.follow({ ...request, parameter } as Exchange),
+    [Symbol.dispose]: () => spy.mockRestore(),
+  };
+}
+
+test("a link is good for a minute", () => {
+  using downloads = start();
+  const link = downloads.create();
+  downloads.clock.nowMs = 60_000;
+  expect(downloads.follow(link)).toMatchObject({ target: "file", caller });
+});
+
+test("a link is refused after a minute", () => {
+  using downloads = start();
+  const link = downloads.create();
+  downloads.clock.nowMs = 60_001;
+  expect(() => downloads.follow(link)).toThrow("is more than a minute old");
+});
+
+test("a link is refused once it was used", () => {
+  using downloads = start();
+  const link = downloads.create();
+  downloads.follow(link);
+  expect(() => downloads.follow(link)).toThrow("was already used");
+});
+
+test("a link is refused once its caller is not allowed", () => {
+  using downloads = start();
+  const link = downloads.create();
+  downloads.gate.isAllowed = false;
+  expect(() => downloads.follow(link)).toThrow("was already used");
+});
+
+test("there are only so many links at a time", () => {
+  using downloads = start();
+  for (let count = 0; count < linksMax; count++) downloads.create();
+  expect(downloads.create).toThrow("Too many downloads");
+});
+
+test("expired links make room for others", () => {
+  using downloads = start();
+  for (let count = 0; count < linksMax; count++) downloads.create();
+  downloads.clock.nowMs = 60_001;
+  expect(downloads.create()).toBeString();
 });

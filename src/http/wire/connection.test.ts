@@ -167,7 +167,8 @@ describe("a client that pipelines while a request is handled", () => {
       else respond(connection, head);
     });
     using received = spyOn(Connection.prototype, "receive");
-    const [client, other] = [await wire.connect(), await wire.connect()];
+    const client = await wire.connect();
+    const other = await wire.connect();
     client.send("GET /slow HTTP/1.1\r\nHost: h\r\n\r\n");
     await eventually(() => waiting.length === 1);
 
@@ -303,7 +304,8 @@ test("an empty line before a request leaves the connection idle, even in two pac
 describe("a drain", () => {
   test("waits a second for a request that may be on its way, and no longer", async () => {
     await using wire = new TestWire(respond);
-    const [idle, half] = [await wire.connect(), await wire.connect()];
+    const idle = await wire.connect();
+    const half = await wire.connect();
     half.send("GET /li");
     let drained: boolean | undefined;
     const draining = wire.server.drain(10_000).then((finished) => {
