@@ -20,6 +20,7 @@ const columnsDefault = 80;
 type WriteError = NodeJS.ErrnoException | null | undefined;
 /** The first error of everything written so far. Bun may call the callback of a write before that of an earlier one. */
 const output: { written: Promise<WriteError> } = { written: Promise.resolve(undefined) };
+// An error of standard output is handled once it is flushed.
 stdout.on("error", () => {});
 // A log that cannot be written, on a full disk for example, must not change what the command does or its exit code.
 stderr.on("error", () => {});

@@ -106,10 +106,17 @@ export class Listener implements RequestHandler {
     this.certificateExpiresAtMs = tls?.expiresAtMs;
     const onConnections = (open: number): void => events.connections(kind.name, open);
     try {
-      this.#server = new WireServer(
-        { ...settings, tls, onConnections, onLimitReached: events.connectionLimitReached },
-        this,
-      );
+      const options = {
+        host,
+        port: settings.port,
+        tls,
+        connectionsMax: settings.connectionsMax,
+        bodyBytesMax: settings.bodyBytesMax,
+        bodyTimeoutMs: settings.bodyTimeoutMs,
+        onLimitReached: events.connectionLimitReached,
+        onConnections,
+      };
+      this.#server = new WireServer(options, this);
     } catch (error) {
       throw listenProblem(error, settings, kind.name);
     }
