@@ -119,6 +119,7 @@ describe("a command that is misused", () => {
     ["import a.csv --token secret", "unknown flag --token; set the environment variable PLANT_STORE_"],
     ["list -x", "unknown flag -x. See plant-store list --help."],
     ["list --limit", "--limit needs a value. See plant-store list --help."],
+    ["list --limit --json", "--limit needs a value. See plant-store list --help."],
     ["list --limit -5", '--limit must be an integer from 1 to 100000; it is "-5". See plant-store list'],
     ["list --json=yes", "--json takes no value. See plant-store list --help."],
     ["list --since soon", "--since must be a time"],
