@@ -39,8 +39,8 @@ export function mintFirstToken(): Minted {
 }
 
 /**
- * Stores the token of a store that has never had one, and delivers it. Undefined if there is a token already. After a failure, whose
- * outcome may be unknown, it may be called again with the same token.
+ * Stores the token of a store that has never had one, and delivers it. Undefined if there is a token already. After a failure,
+ * whose outcome may be unknown, it may be called again with the same token.
  */
 export async function issueFirstToken(
   { tokens, delivery, writeNew }: FirstTokenOptions,

@@ -9,11 +9,11 @@ import { ConfigProblem, InvalidValue, withoutPassword } from "./values.ts";
 type Values = { readonly [Name in SettingName]: ReturnType<(typeof settings)[Name]["parse"]> };
 
 export type Config = Values & {
-  /** Undefined for plain text. */
+  /** The files of TLS; undefined for plain text. */
   readonly tls:
     | { readonly cert: string; readonly key: string; readonly clientCa: string | undefined }
     | undefined;
-  /** Undefined if there is no identity provider. */
+  /** The identity provider, if there is one. */
   readonly oidc: OidcSettings | undefined;
   readonly presetTokens: readonly PresetToken[];
   /** A function if it comes from a file, which is read again each time it is needed. */
@@ -44,6 +44,8 @@ interface Found {
   /** The flag or the variable that set it, for error messages. */
   readonly label: string;
 }
+
+const presetCharactersMin = 20;
 
 export function readConfig(sources: ConfigSources): Config {
   const found = findAll(sources);
@@ -194,8 +196,6 @@ function presetTokens({ accessToken, operatorToken }: FoundSecrets, withJwts: bo
     return [{ ...access, name: "preset", scopes: [...access.scopes, ...operator.scopes] }];
   return [access, operator].filter((token) => token !== undefined);
 }
-
-const presetCharactersMin = 20;
 
 function preset(name: string, scope: Scope, { text, label }: Found, withJwts: boolean): PresetToken {
   if (text.length < presetCharactersMin || !bearerShape.test(text))

@@ -16,7 +16,7 @@ import {
 export interface Setting<Value> {
   readonly flag: string;
   readonly environment: string;
-  /** As a person would type it. */
+  /** The default value, as a person would type it. */
   readonly default: string;
   readonly placeholder: string;
   readonly help: string;
@@ -133,7 +133,10 @@ export const settings = {
 
 export type SettingName = keyof typeof settings;
 
-/** The variables of secrets, which come only from the environment, never from a flag: every user of a machine can see a command line. */
+/**
+ * The variables of secrets, which come only from the environment, never from a flag: every user of a machine can see a command
+ * line.
+ */
 export const secrets = {
   accessToken: "PLANT_STORE_ACCESS_TOKEN",
   operatorToken: "PLANT_STORE_OPERATOR_TOKEN",
@@ -154,12 +157,12 @@ function setting<Value>(
   return { flag, environment, default: defaultText, placeholder, help, parse };
 }
 
-/** Undefined unless it is set. */
+/** A setting that is undefined unless it is set. */
 function optional<Value>(usage: string, help: string, parse: (text: string) => Value) {
   return setting(usage, "", help, (text) => (text === "" ? undefined : parse(text)));
 }
 
-/** Items separated by commas. */
+/** A setting of items separated by commas. */
 function list(usage: string, help: string, parse: (items: readonly string[]) => readonly string[]) {
   return setting(usage, "", help, (text) =>
     text === "" ? [] : parse(text.split(",").map((item) => item.trim())),

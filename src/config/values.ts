@@ -78,7 +78,7 @@ export function parseBaseUrl(text: string): URL {
   return url;
 }
 
-/** As it was typed: a token's issuer is compared with it character by character. */
+/** The issuer as it was typed: that of a token is compared with it character by character. */
 export function parseIssuer(text: string): string {
   const url = parsePlainUrl(text);
   if (url === undefined || !(url.protocol === "https:" || isLoopbackHttp(url)))
@@ -126,12 +126,13 @@ export function withoutPassword(database: string): string {
   const login = new RegExp(`^(\\s*(?:(?:\\w+:)+/*|\\w+//)[^:@/?]*?)(:|%3a).*${end}`, "is");
   return database
     .replace(login, `$1$2***${end}`)
-    .replace(/([?&#\s]|^)([^?&#\s=]+)(\s*=\s*)('(?:[^'\\]|\\.)*'|[^&\s]*)/g, (all, before, name, equals) =>
-      isPassword(name) ? `${before}${name}${equals}***` : all,
+    .replace(
+      /([?&#\s]|^)([^?&#\s=]+)(\s*=\s*)('(?:[^'\\]|\\.)*'|[^&\s]*)/g,
+      (option, before, name, equals) => (isPassword(name) ? `${before}${name}${equals}***` : option),
     );
 }
 
-/** Undefined if it has a query, a fragment or credentials. */
+/** A URL without query, fragment and credentials; undefined if it has one of them, or is no URL. */
 function parsePlainUrl(text: string): URL | undefined {
   const url = URL.parse(text);
   // A login may be a password alone.
@@ -146,7 +147,7 @@ function isNetwork(text: string): boolean {
   return family !== 0 && Number(match?.[2] ?? 0) <= (family === 6 ? 128 : 32);
 }
 
-// As libpq and other drivers name it; a URL may encode its letters.
+// Whether it is a password, as libpq and other drivers name it; a URL may encode its letters.
 function isPassword(name: string): boolean {
   const plain = name.replaceAll(/%([0-7][\da-f])/gi, (_, hex) =>
     String.fromCharCode(Number.parseInt(hex, 16)),

@@ -6,13 +6,13 @@ import { isLoopback } from "../../system/ip-address.ts";
 export interface Host {
   readonly host: string;
   readonly port: number;
-  /** As pg takes it; false without TLS. */
+  /** The options of TLS, as pg takes them; false without TLS. */
   readonly ssl: ConnectionOptions | false;
 }
 
 /** How to connect. What is undefined comes from the environment variables of libpq. */
 export interface DatabaseAddress {
-  /** One or more, of which the one that accepts writes is used. */
+  /** One or more hosts, of which the one that accepts writes is used. */
   readonly hosts: readonly Host[];
   readonly database: string | undefined;
   readonly user: string | undefined;
@@ -29,7 +29,7 @@ export class DatabaseProblem extends Error {
   override readonly name: string = "DatabaseProblem";
 }
 
-/** The same when no retry can help: someone must change a setting first. */
+/** A database that no retry can make usable: someone must change a setting first. */
 export class DatabaseMisuse extends DatabaseProblem {
   override readonly name = "DatabaseMisuse";
 }
@@ -137,7 +137,7 @@ function parseHost(
   return { host: name, port, ssl: ssl ? (ssl as ConnectionOptions) : false, user, password };
 }
 
-/** Refuses what would not protect the connection as it says. */
+/** Refuses options that would not protect the connection as they say. */
 function refuseUnsafeTls(options: URLSearchParams): void {
   const given = options.get("sslmode");
   if (given === "allow" || given === "prefer")
@@ -158,10 +158,10 @@ function refuseUnsafeTls(options: URLSearchParams): void {
 
 /** The options for one host, whose sslmode is given, or depends on whether the connection leaves this machine. */
 function withTls(options: URLSearchParams, host: string): URLSearchParams {
-  const own = new URLSearchParams(options);
+  const forHost = new URLSearchParams(options);
   // PostgreSQL offers no TLS on a socket.
-  if (host.startsWith("/")) own.set("sslmode", "disable");
-  if (!own.has("sslmode")) own.set("sslmode", isLocal(host) ? "disable" : "verify-full");
-  if (own.get("sslrootcert") === "system") own.delete("sslrootcert");
-  return own;
+  if (host.startsWith("/")) forHost.set("sslmode", "disable");
+  if (!forHost.has("sslmode")) forHost.set("sslmode", isLocal(host) ? "disable" : "verify-full");
+  if (forHost.get("sslrootcert") === "system") forHost.delete("sslrootcert");
+  return forHost;
 }

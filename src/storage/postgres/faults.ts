@@ -37,6 +37,8 @@ const workerLost =
 const networkFault =
   /^(?:ECONN\w+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENOTFOUND|EAI_AGAIN|ENOENT)$/;
 
+// pg has no code for a connection that closes during a statement.
+const closed = /^Connection terminated|timeout expired|not queryable|after calling end|establishing an SSL/;
 // pg has no code for a server without TLS.
 const noTls = "The server does not support SSL connections";
 const certificateFault = /^(?:UNABLE_TO_\w+|CERT_\w+|\w*SELF_SIGNED_CERT\w*|ERR_TLS_CERT_ALTNAME_INVALID)$/;
@@ -47,14 +49,7 @@ export function kindOf(error: unknown): FaultKind {
   const code = codeOf(error);
   if (code === "XX000" && error instanceof Error && workerLost.test(error.message)) return "retry";
   if (isFromServer(error)) return kindsBySqlState.find(([codes]) => codes.test(code))?.[1] ?? "internal";
-  // pg has no code for a connection that closes during a statement.
-  const ended =
-    code === "" &&
-    error instanceof Error &&
-    /^Connection terminated|timeout expired|not queryable|after calling end|establishing an SSL/.test(
-      error.message,
-    );
-  return ended || networkFault.test(code) ? "reconnect" : "internal";
+  return networkFault.test(code) || isClosed(error) ? "reconnect" : "internal";
 }
 
 /** Whether a retry may succeed. It is always safe: the id is the key, so a stored plant is found. */
@@ -83,13 +78,17 @@ export function tlsAdvice(error: unknown): string | undefined {
     : undefined;
 }
 
-/** In one line, without anything secret: the message of the server or the network. */
+/** The message of the server or the network, in one line, without anything secret. */
 export function reasonOf(error: unknown): string {
   const code = codeOf(error);
   const advice = tlsAdvice(error);
   const said = messageOf(error);
   const message = advice === undefined ? said : `${said.replace(/\.$/, "")}; ${advice}`;
   return code === "" || message.includes(code) ? message : `${message} (${code})`;
+}
+
+function isClosed(error: unknown): boolean {
+  return error instanceof Error && codeOf(error) === "" && closed.test(error.message);
 }
 
 // Errors of the network have codes too; only the server's have a severity.

@@ -10,8 +10,8 @@ const created: Outcome = { kind: "created" };
 const replayed: Outcome = { kind: "replayed" };
 
 /**
- * Stores plants and returns their outcomes, all durable. It needs one statement, or two if ids exist, each a transaction of its own;
- * a retry finds what was stored. Plants with the same id are judged in order, so the first wins.
+ * Stores plants and returns their outcomes, all durable. It needs one statement, or two if ids exist, each a transaction of its
+ * own; a retry finds what was stored. Plants with the same id are judged in order, so the first wins.
  */
 export async function insertPlants(
   run: Run,
@@ -24,7 +24,7 @@ export async function insertPlants(
   for (const toStore of batch) {
     if (!firstOfId.has(toStore.plant.id)) firstOfId.set(toStore.plant.id, toStore);
   }
-  // In the order of ids, so that two batches that share some cannot wait for each other.
+  // Sorted by id, so that two batches that share some cannot wait for each other.
   let missing = [...firstOfId.values()].sort((one, other) => (one.plant.id < other.plant.id ? -1 : 1));
   const inserted = new Set<PlantToStore>();
   const stored = new Map<bigint, Plant>();
@@ -54,7 +54,7 @@ export async function insertPlants(
 
 /** How a batch is stored on one kind of server. */
 interface PlantStatements {
-  /** Inserts those whose id is new, and returns their ids. */
+  /** Inserts the plants whose id is new, and returns their ids. */
   insert(run: Run, batch: readonly PlantToStore[], createdAtMs: number): Promise<readonly Row[]>;
   /** The stored id, name and tag of ids that were not inserted. What it returns is durable. */
   read(run: Run, ids: readonly bigint[]): Promise<readonly Row[]>;

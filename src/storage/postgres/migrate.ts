@@ -87,7 +87,7 @@ async function readVersion(session: Session, statement: { text: string }): Promi
   return Number((await session.run(statement))[0]?.[0] ?? 0);
 }
 
-/** Refuses tables that are not those of a known version. Further columns are ignored: CockroachDB adds one for a hash-sharded key. */
+/** Refuses tables of an unknown version. Further columns are ignored: CockroachDB adds one for a hash-sharded key. */
 async function refuseUnknownTables(
   session: Session,
   found: number,
@@ -121,7 +121,7 @@ function refuseUnmigrated(found: number, changes: TableChanges): void {
     );
 }
 
-/** For failures with these codes, which mean that another process is at work on the tables, so that `prepare` waits for it. */
+/** Failures with these codes mean that another process is at work on the tables, so that `prepare` waits for it. */
 function retryAfter(codes: RegExp): (error: unknown) => never {
   return (error) => {
     if (!codes.test(codeOf(error))) throw error;

@@ -35,15 +35,16 @@ interface Position {
 /** Reads PostgreSQL, always along an index from a position, never with OFFSET. */
 export class PostgresArchive implements PlantArchive {
   readonly #pool: ConnectionPool;
-  // Plants are never deleted, so those that were counted need not be counted again each time.
-  #counted = { fromMs: 0, untilMs: -1, plants: 0 };
+  // How many plants have a time up to `untilMs`, and when that was first counted. Plants are never deleted, so they need not be
+  // counted again each time.
+  #counted = { sinceMs: 0, untilMs: -1, plants: 0 };
 
   constructor(pool: ConnectionPool) {
     this.#pool = pool;
   }
 
   async page({ filter, order, cursor, limit, searchMsMax }: PageRequest): Promise<PlantPage> {
-    // Before the plants: what is committed while they are read is younger.
+    // This is read before the plants: what is committed while they are read is younger.
     const newest = cursorOf(await this.#settled());
     const endMs = performance.now() + searchMsMax;
     const matches = searchOf(filter);
@@ -53,7 +54,8 @@ export class PostgresArchive implements PlantArchive {
     let characters = 0;
     reading: for (;;) {
       // One more than the page holds, to know whether there is a next.
-      const count = Math.min(matches === undefined ? limit - plants.length + 1 : rowsPerRead, rowsPerRead);
+      const wanted = matches === undefined ? limit - plants.length + 1 : rowsPerRead;
+      const count = Math.min(wanted, rowsPerRead);
       const rows = await this.#rows(filter, order, position, count);
       for (const plant of rows) {
         if (plants.length === limit) break reading;
@@ -77,12 +79,9 @@ export class PostgresArchive implements PlantArchive {
     const page = await this.page({ ...request, order: "oldest-first", cursor });
     const { next = page.newest, newest } = page;
     const isSettled = parseCursor(next).createdAtMs <= parseCursor(newest).createdAtMs;
-    return {
-      ...page,
-      next: isSettled ? next : newest,
-      fromBeginning:
-        after === beginning || (page.searched > 0 && (await this.#isBeforeAll(parseCursor(after)))),
-    };
+    const fromBeginning =
+      after === beginning || (page.searched > 0 && (await this.#isBeforeAll(parseCursor(after))));
+    return { ...page, next: isSettled ? next : newest, fromBeginning };
   }
 
   async find(id: bigint): Promise<StoredPlant | undefined> {
@@ -96,14 +95,15 @@ export class PostgresArchive implements PlantArchive {
 
   async total(): Promise<number> {
     const nowMs = Date.now();
-    const recounts = nowMs - this.#counted.fromMs > recountAfterMs;
-    const { fromMs, untilMs, plants } = recounts ? { fromMs: nowMs, untilMs: -1, plants: 0 } : this.#counted;
+    const isOld = nowMs - this.#counted.sinceMs > recountAfterMs;
+    const { sinceMs, untilMs, plants } = isOld ? { sinceMs: nowMs, untilMs: -1, plants: 0 } : this.#counted;
     const settledMs = nowMs - countedAfterMs;
     const sql = `SELECT count(*), count(*) FILTER (WHERE created_at_ms <= $2::bigint)
         FROM plants WHERE created_at_ms > $1::bigint`;
     const [row] = await this.#read(sql, [untilMs, settledMs]);
-    this.#counted = { fromMs, untilMs: settledMs, plants: plants + Number(row?.[1]) };
-    return plants + Number(row?.[0]);
+    const [all, settled] = row ?? [];
+    this.#counted = { sinceMs, untilMs: settledMs, plants: plants + Number(settled) };
+    return plants + Number(all);
   }
 
   async count(filter: PlantFilter, cursor: string | undefined, msMax: number): Promise<MatchCount> {
@@ -113,8 +113,13 @@ export class PostgresArchive implements PlantArchive {
       const [row] = await this.#read(`SELECT count(*) FROM plants ${where}`, values);
       return { plants: Number(row?.[0]), next: undefined };
     }
-    const all = { order: "oldest-first", limit: Number.POSITIVE_INFINITY } as const;
-    const { plants, next } = await this.page({ ...all, filter, cursor, searchMsMax: msMax });
+    const { plants, next } = await this.page({
+      filter,
+      order: "oldest-first",
+      cursor,
+      limit: Number.POSITIVE_INFINITY,
+      searchMsMax: msMax,
+    });
     return { plants: plants.length, next };
   }
 
@@ -138,8 +143,9 @@ export class PostgresArchive implements PlantArchive {
     after: Position | undefined,
     count: number,
   ): Promise<StoredPlant[]> {
-    const [than, direction] = order === "newest-first" ? ["<", "DESC"] : [">", "ASC"];
-    const { where, values } = whereOf(filter, than, after);
+    const isNewestFirst = order === "newest-first";
+    const direction = isNewestFirst ? "DESC" : "ASC";
+    const { where, values } = whereOf(filter, isNewestFirst ? "<" : ">", after);
     const sql = `SELECT ${fields} FROM plants ${where} ORDER BY created_at_ms ${direction}, id ${direction} LIMIT ${count}`;
     return (await this.#read(sql, values)).map(fromRow);
   }

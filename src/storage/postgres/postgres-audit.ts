@@ -33,8 +33,8 @@ export class PostgresAudit implements AuditTrail {
   }
 
   /**
-   * Removes the oldest entries now and then; to be called after each entry. It is a statement of its own, since some engines let one
-   * change a table only once. If it fails, a later one removes more.
+   * Removes the oldest entries now and then; to be called after each entry. It is a statement of its own, since some engines let
+   * one change a table only once. If it fails, a later one removes more.
    */
   async trim(): Promise<void> {
     const isDue = this.#inserted % entriesPerRemoval === 0;
