@@ -215,17 +215,17 @@ test("a redirect is reported, not followed: a POST would become a GET, and its a
 });
 
 test.each([
-  { token: "a\r\nX: y" },
-  { token: undefined },
-  { token: "" },
-  { baseUrl: undefined },
-  { baseUrl: "localhost:3000" },
-  { baseUrl: "https://me:hidden@x" },
-  { baseUrl: "https://x/?a=b" },
-])("%j is refused with what is right", (options) => {
+  ["a token with a line break", { token: "a\r\nX: y" }, "The token must be"],
+  ["no token", { token: undefined }, "The token must be"],
+  ["an empty token", { token: "" }, "The token must be"],
+  ["no base URL", { baseUrl: undefined }, "The base URL must be"],
+  ["a base URL without a scheme", { baseUrl: "localhost:3000" }, "The base URL must be"],
+  ["a base URL with credentials", { baseUrl: "https://me:hidden@x" }, "The base URL must be"],
+  ["a base URL with a query", { baseUrl: "https://x/?a=b" }, "The base URL must be"],
+])("%s is refused with what is right", (_, options, message) => {
   const create = () => new PlantStoreClient({ ...limits, ...options } as never);
   expect(create).toThrow(TypeError);
-  expect(create).toThrow("token" in options ? "The token must be" : "The base URL must be");
+  expect(create).toThrow(message);
   expect(create).not.toThrow("hidden");
 });
 

@@ -114,11 +114,15 @@ const unknown: [what: string, sql: string, message: RegExp][] = [
   ],
   ["of a newer version", `PRAGMA user_version = ${newest + 1}`, /was written by a newer plant-store/],
 ];
-// As a clean stop leaves the file, and as a crash does.
-test.each(unknown.flatMap((one) => [[...one, [""]] as const, [...one, ["", "-wal"]] as const]))(
-  "migrations refuse a schema %s in one sentence, and leave every file unchanged",
-  (_, sql, message, ends) => {
-    const [made, file] = [newFile(), newFile()];
+const unknownFiles = unknown.flatMap(([what, sql, message]) => [
+  { what, sql, message, after: "a clean stop", ends: [""] },
+  { what, sql, message, after: "a crash", ends: ["", "-wal"] },
+]);
+test.each(unknownFiles)(
+  "migrations refuse a schema $what in one sentence after $after, and leave every file unchanged",
+  ({ sql, message, ends }) => {
+    const made = newFile();
+    const file = newFile();
     using database = new Database(made);
     database.run(sql);
     if (ends.length === 1) database.close();
