@@ -35,7 +35,7 @@ export function tokenFrom(row: readonly unknown[]): Token {
   };
 }
 
-/** For a token that replaces one that another request has ended since it was read. */
+/** The error for a token that would replace one that another request has ended since it was read. */
 export function notLiveProblem({ name }: Token): TokenProblem {
   return new TokenProblem(
     `A token named "${name}" was revoked or has expired meanwhile; nothing was changed.`,

@@ -33,7 +33,7 @@ export async function openStore(setting: StoreSetting, events: StoreEvents = {})
     : new SqliteStore(database, events);
 }
 
-/** The same for a service, which does not wait for an unreachable server: the store opens in the background. */
+/** Opens the store of a service, which does not wait for an unreachable server: then the store opens in the background. */
 export async function openServiceStore(
   setting: StoreSetting,
   events: OpeningEvents & StoreEvents,

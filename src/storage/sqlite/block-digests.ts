@@ -9,12 +9,12 @@ import { sqliteCodeOf } from "./connect.ts";
 
 /** How many plants a store has up to the end of its last full block, and the digest of these. */
 export interface StoreDigest {
-  /** Zero, and no digest, before the first block is full. */
+  /** Zero before the first block is full; then there is no digest either. */
   readonly coveredPlants: number;
   readonly digest: string | null;
 }
 
-/** Of a store whose first block is not full yet, or that is not known. */
+/** The digest of a store whose first block is not full yet, or whose digest is not known. */
 export const noDigest: StoreDigest = { coveredPlants: 0, digest: null };
 
 export interface BlockDigest {
@@ -29,7 +29,7 @@ const linesBytesMax = 8_000_000;
 const atOnceBytesMax = 1_000_000;
 
 const line = "json_array(seq, id, name, tag, created_at_ms, created_by)";
-// In the order of seq, whatever indexes an operator has added.
+// NOT INDEXED reads in the order of seq, whatever indexes an operator has added.
 const inRange = "FROM plants NOT INDEXED WHERE seq > ? AND seq <= ?";
 
 /** Writes the digests of full blocks, inside the writer's own transactions. */
@@ -55,7 +55,7 @@ export class BlockDigests {
     try {
       return this.#reader.readWithin(linesBytesMax, after, upTo);
     } catch (error) {
-      // Of a damaged row whose text is no text: `verify` names it. It is no reason to stop the service.
+      // The row is damaged, and its text is no text: `verify` names it. That is no reason to stop the service.
       if (sqliteCodeOf(error) === "SQLITE_ERROR") return undefined;
       throw error;
     }
@@ -85,8 +85,8 @@ interface PlantsDigest {
   readonly digest: string;
 }
 
-/** Of a range without any plant. */
-const nothing: PlantsDigest = { plants: 0, digest: createHash("sha256").digest("hex") };
+/** The digest of a range without any plant. */
+const digestOfNone: PlantsDigest = { plants: 0, digest: createHash("sha256").digest("hex") };
 
 /** Computes digests from the rows of a store, of any version. */
 export class DigestReader {
@@ -109,20 +109,20 @@ export class DigestReader {
 
   /** The digest of the plants with a seq over `after`, up to `upTo`, and how many these are. */
   read(after: number, upTo: number): PlantsDigest {
-    return this.readWithin(Number.POSITIVE_INFINITY, after, upTo) ?? nothing;
+    return this.readWithin(Number.POSITIVE_INFINITY, after, upTo) ?? digestOfNone;
   }
 
-  /** The same; undefined if the rows have more bytes of JSON than that. */
+  /** The digest of these plants; undefined if their rows have more bytes of JSON than that. */
   readWithin(bytesMax: number, after: number, upTo: number): PlantsDigest | undefined {
     const bytes = this.#size.get(after, upTo)?.bytes ?? null;
-    if (bytes === null) return nothing;
+    if (bytes === null) return digestOfNone;
     if (bytes <= atOnceBytesMax) return this.#readAtOnce(after, upTo);
     return bytes > bytesMax ? undefined : this.#readEach(bytesMax, after, upTo);
   }
 
   #readAtOnce(after: number, upTo: number): PlantsDigest {
     const found = this.#lines.get(after, upTo);
-    if (found === null) return nothing;
+    if (found === null) return digestOfNone;
     const digest = createHash("sha256").update(found.lines).update("\n").digest("hex");
     return { plants: Number(found.plants), digest };
   }

@@ -53,7 +53,7 @@ export function syncDirectory(folder: string): void {
   }
 }
 
-/** Not for a database that this process has open: closing the file would drop SQLite's locks on it. */
+/** Syncs a file. It must not be a database that this process has open: closing the file would drop SQLite's locks on it. */
 export function syncFile(path: string): void {
   withFile(path, "r+", fsyncSync);
 }
@@ -118,7 +118,7 @@ export function isSameFile(one: string, other: string): boolean {
   }
 }
 
-/** Zero if there is no file. */
+/** The size of a file in bytes; zero if there is none. */
 export function fileSize(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
@@ -136,7 +136,7 @@ export function openNew(path: string): number {
   }
 }
 
-/** For SQLite, which accepts an empty file and keeps its mode and owner. */
+/** Creates a file for SQLite, which accepts an empty one and keeps its mode and owner. */
 export function createEmpty(path: string): void {
   closeSync(openNew(path));
 }

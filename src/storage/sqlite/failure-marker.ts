@@ -24,7 +24,7 @@ export class UnclosedFailure extends OutcomeUnknown {
   }
 }
 
-/** The same when a sync may have failed, with a marker for the next start. */
+/** The error when a sync may have failed. It also writes a marker for the next start. */
 export function syncFailure(path: string, reason: string, database: Database): UnclosedFailure {
   let message = `${path} cannot be used: ${reason.replace(/\.$/, "")}.`;
   try {
@@ -36,7 +36,7 @@ export function syncFailure(path: string, reason: string, database: Database): U
   return new UnclosedFailure(message, database);
 }
 
-/** Beside the data file. */
+/** The path of the failure marker, beside the data file. */
 export function markerFile(path: string): string {
   return `${path}.failure.json`;
 }
@@ -45,7 +45,7 @@ export function markerFile(path: string): string {
 export interface RebuiltCopy {
   readonly bytes: number;
   readonly plants: number;
-  /** Of all its plants; null if it has none. */
+  /** The digest of all its plants; null if it has none. */
   readonly digest: string | null;
   /** The name of the folder, beside the data file, that gets the old files. Without one, the old files are not needed any more. */
   readonly folder: string | undefined;

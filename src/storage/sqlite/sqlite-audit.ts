@@ -14,7 +14,7 @@ export class SqliteAudit implements AuditTrail {
   readonly #writer: Writer | undefined;
   #inserted = 0;
 
-  /** Without a writer, read-only. */
+  /** Without a writer, it can only be read. */
   constructor(database: Database, synced: SyncedRead, writer?: Writer) {
     this.#database = database;
     this.#synced = synced;
@@ -26,13 +26,14 @@ export class SqliteAudit implements AuditTrail {
     await this.#writer.transaction(() => this.insert(entry));
   }
 
-  /** To be called inside the caller's transaction. */
+  /** Inserts an entry, inside the transaction of the caller. */
   insert(entry: AuditEntry): void {
     this.#database
       .query(`INSERT INTO audit_trail (${auditColumns}) VALUES (?, ?, ?, ?, ?, ?)`)
       .run(...auditValues(entry));
-    if (this.#inserted++ % entriesPerRemoval !== 0) return;
-    for (const statement of removeOldest("seq")) this.#database.run(statement);
+    if (this.#inserted % entriesPerRemoval === 0)
+      for (const statement of removeOldest("seq")) this.#database.run(statement);
+    this.#inserted++;
   }
 
   async page(limit: number, cursor: string | undefined): Promise<AuditPage> {

@@ -11,14 +11,14 @@ import { lockAgainstWriters } from "./writer-lock.ts";
  */
 export type StoreUse = "closed" | "in use";
 
-/** With what is in the WAL. Undefined for a file of 1.0.0, which does not say. */
+/** Reads the mark, with what is in the WAL. Undefined for a file of 1.0.0, which has none. */
 export function readUse(database: Database): StoreUse | undefined {
   const table = database.query("SELECT 1 FROM sqlite_schema WHERE name = 'store_use'").get();
   if (table === null) return undefined;
   return database.query<{ state: StoreUse }, []>("SELECT state FROM store_use").get()?.state;
 }
 
-/** From the data file alone; undefined also if it cannot be read so. */
+/** Reads the mark from the data file alone; undefined also if that cannot be read without its WAL. */
 export function readUseWithoutWal(path: string): StoreUse | undefined {
   if (fileSize(path) === 0) return undefined;
   try {

@@ -83,7 +83,8 @@ export class Thread<Calls> {
     ...values: Values<Calls, Method>
   ): Promise<Result<Calls, Method>> {
     if (this.#end !== undefined) throw this.#end;
-    const number = ++this.#lastNumber;
+    this.#lastNumber++;
+    const number = this.#lastNumber;
     const pending = Promise.withResolvers<unknown>();
     this.#post({ kind: "call", number, method, values });
     this.#pending.set(number, pending);

@@ -11,7 +11,7 @@ export type WalState =
 // https://www.sqlite.org/fileformat2.html#walformat
 export const walHeaderBytes = 32;
 export const frameHeaderBytes = 24;
-// Of a WAL with checksums of little-endian words, as SQLite writes it on every machine that Bun runs on.
+// The magic number of a WAL with checksums of little-endian words, as SQLite writes it on every machine that Bun runs on.
 const magic = 0x377f0682;
 const sectorBytes = 512;
 const readBytes = 1_048_576;
@@ -33,8 +33,8 @@ export function inspectWal(path: string): WalState {
 const inspectionsMax = 10;
 
 /**
- * The same, but it calls a WAL damaged only if a second look finds the same damage: one that another process is writing looks damaged
- * for a moment.
+ * Reads a WAL that another process may be writing, which looks damaged for a moment. So it is damaged only if a second look finds the
+ * same damage.
  */
 export function inspectWalAtRest(path: string, look: (path: string) => WalState = inspectWal): WalState {
   let wal = look(path);
@@ -116,7 +116,8 @@ function readFrame(bytes: Buffer, { salts }: Header, seed: Checksum): Frame {
 
 function continued([first, second]: Checksum, bytes: Buffer): Checksum {
   const words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
-  let [a, b] = [first | 0, second | 0];
+  let a = first | 0;
+  let b = second | 0;
   for (let at = 0; at < words.length; at += 2) {
     a = (a + (words[at] ?? 0) + b) | 0;
     b = (b + (words[at + 1] ?? 0) + a) | 0;

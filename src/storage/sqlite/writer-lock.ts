@@ -88,12 +88,12 @@ function lockWith(file: string, lock: (database: Database) => void): Database | 
   }
 }
 
-/** From the real path, so that a symbolic link leads to the same lock. */
+/** The path of the lock, from the real path of the data file, so that a symbolic link leads to the same lock. */
 function lockFile(path: string): string {
   return `${realDataFile(path)}.lock`;
 }
 
-// Of two processes that create it, one finds that it exists.
+// If two processes create it at once, one of them finds that it exists.
 function createLockFile(file: string): void {
   if (existsSync(file)) return;
   try {

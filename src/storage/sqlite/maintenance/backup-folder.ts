@@ -29,7 +29,10 @@ export interface VerifiedBackup extends StoreDigest {
   readonly problems: readonly string[];
 }
 
-/** A folder with dated backups of one data file, for the service and for `plant-store backup DIR`. Files with other names are never touched. */
+/**
+ * A folder with dated backups of one data file, for the service and for `plant-store backup DIR`. Files with other names are never
+ * touched.
+ */
 export class BackupFolder {
   readonly folder: string;
   readonly #database: string;
@@ -146,7 +149,7 @@ export class BackupFolder {
       .sort();
   }
 
-  /** Not a number unless the name has a time. */
+  /** The time in the name; not a number if it has none. */
   #timeOf(name: string, ending: string): number {
     return parseTimestamp(name.slice(this.#stem.length + 1, -ending.length));
   }
@@ -163,7 +166,7 @@ export function timeInName(path: string): number | undefined {
   return Number.isNaN(atMs) ? undefined : atMs;
 }
 
-/** Not a number unless it is one. */
+/** The time of a timestamp; not a number if the text is none. */
 function parseTimestamp(text: string): number {
   const [, hour, minute, second, rest] = timestamp.exec(text) ?? [];
   return Date.parse(`${hour}:${minute}:${second}.${rest}`);

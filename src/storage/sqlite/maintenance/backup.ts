@@ -70,7 +70,7 @@ export async function streamBackup(
   return { bytes: fileSize(copy.path), plants: copy.plants, sha256, ...copied };
 }
 
-/** Beside the data file, where the service finds it. No backup contains it. */
+/** The path of the record of the last backup: beside the data file, where the service finds it. No backup contains it. */
 export function backupRecordFile(path: string): string {
   return `${realDataFile(path)}.last-backup.json`;
 }

@@ -10,7 +10,7 @@ export interface CheckedRows {
   readonly plants: number;
   /** How many of them are in blocks that have the digest which was stored with them. */
   readonly matchedPlants: number;
-  /** Of each full block, computed from its rows; undefined if one of them cannot be read. */
+  /** The digest of each full block, computed from its rows; undefined if one of them cannot be read. */
   readonly blocks: readonly BlockDigest[] | undefined;
   /** The first few problems, and every block that differs from its digest. */
   readonly problems: readonly string[];

@@ -21,7 +21,7 @@ export function readChecksumFile(path: string): string | undefined {
   return found.isFile() && found.size <= checksumBytesMax ? readFileSync(checksumFile(path), "utf8") : "";
 }
 
-/** Not for a database that this process has open: closing the file would drop SQLite's locks on it. */
+/** The SHA-256 of a file. It must not be a database that this process has open: closing it would drop SQLite's locks on it. */
 export async function checksum(path: string): Promise<string> {
   const hash = createHash("sha256");
   for await (const chunk of createReadStream(path)) hash.update(chunk);

@@ -131,7 +131,7 @@ function lastSeqOf(path: string, options: Pick<ReadOptions, "warnOfLostWal"> = {
   }
 }
 
-/** Of a store that no process writes to. */
+/** Counts the plants of a store that no process writes to. */
 export function countPlants(path: string): number {
   using database = openReadOnly(path, { older: true });
   const row = database.query<{ plants: bigint }, []>("SELECT count(*) AS plants FROM plants").get();

@@ -51,7 +51,7 @@ interface Target extends Disposable {
 /** The files of a store that a restored one cannot have: SQLite would apply the WAL or the journal to it, and they may hold plants. */
 const oldEndings = ["", "-wal", "-journal"];
 
-// For the WAL of the copy while it is migrated, and for what is small.
+// The copy has a WAL while it is migrated, and there are small files beside it.
 const spareBytes = 1_000_000;
 
 /**

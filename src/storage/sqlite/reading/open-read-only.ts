@@ -47,7 +47,7 @@ export function connectReadOnly(named: string): Database {
   const walBytes = fileSize(`${path}-wal`);
   // A read-only connection leaves the -wal and -shm files that it had to create; one that may write removes them.
   if (walBytes === 0 && mayWrite(path) && mayWrite(dirname(path)))
-    return openUnmoved(path, () => readable(new LookingDatabase(path)));
+    return openUnmoved(path, () => readable(new DatabaseBesideService(path)));
   const unshared = walBytes === 0 ? connectUnshared(path) : undefined;
   if (unshared !== undefined) return unshared;
   try {
@@ -82,8 +82,8 @@ function connectUnshared(path: string): Database | undefined {
   return readable(database);
 }
 
-/** Closes as a connection must that may write and beside which a service may be killed. */
-class LookingDatabase extends Database {
+/** A connection that only reads, but may write, so that SQLite removes the files that it creates. A service may be killed beside it. */
+class DatabaseBesideService extends Database {
   readonly #path: string;
 
   constructor(path: string) {

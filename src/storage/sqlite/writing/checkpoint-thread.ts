@@ -24,7 +24,9 @@ serveThread<CheckpointSetting>(({ path, files, inode }) => {
   const check = new CheckpointCheck(files);
   const calls: CheckpointCalls = {
     checkpoint(dataBytes) {
-      const overwritten = check.around(dataBytes, () => void checkpoint.get());
+      const overwritten = check.around(dataBytes, () => {
+        checkpoint.get();
+      });
       if (overwritten !== undefined) return { overwritten, syncMs: 0 };
       // SQLite fsyncs the data file only when it has checkpointed the last frame; after this fsync that one is short.
       const startedMs = performance.now();

@@ -59,8 +59,9 @@ export function finishRebuild(path: string): void {
 }
 
 /**
- * The same, while the copy is known to be the one. The old files go into the folder. Without a folder, the WAL is removed, and the copy
- * has all that it had. By renames, not by links: killed in between, the old store would have two names.
+ * Lets the copy take the data file's place, once it is known to be the right one. The old files go into the folder. Without a folder,
+ * the WAL is removed, and the copy has all that it had. By renames, not by links: killed in between, the old store would have two
+ * names.
  */
 export function replaceByRebuilt(path: string, folder: string | undefined): void {
   if (folder === undefined) removeDatabase(path, ["-wal"]);
@@ -106,7 +107,7 @@ function tryContentsOf(copy: string): ReturnType<typeof contentsOf> | undefined 
   }
 }
 
-/** By which a copy is recognised: the digest is of all its plants, those of the last block included. */
+/** What a copy is recognised by. The digest is of all its plants, those of the last block included. */
 export function contentsOf(copy: string): Omit<RebuiltCopy, "folder"> {
   // Nothing writes to it, and a connection that looks for a WAL would leave files beside it.
   using database = connectImmutable(copy);

@@ -12,9 +12,9 @@ const pageNumbersPerBlock = 4096;
 /** What SQLite's connections, of every process, agree on in the -shm file. */
 export interface WalIndex {
   readonly pageBytes: number;
-  /** In the WAL; none after it was restarted. */
+  /** The number of frames in the WAL; zero after it was restarted. */
   readonly frames: number;
-  /** Of the database, with what is in the WAL. */
+  /** The number of pages of the database, with what is in the WAL. */
   readonly pages: number;
   readonly lastChecksum: readonly [number, number];
   readonly salts: Buffer;
@@ -23,7 +23,7 @@ export interface WalIndex {
   readonly backfilling: number;
 }
 
-/** Undefined while another connection writes it. */
+/** Reads the header of the WAL index; undefined while another connection writes it. */
 export function readWalIndex(shm: number): WalIndex | undefined {
   const bytes = readAt(shm, indexBytes, 0);
   const first = bytes.subarray(0, headerBytes);
@@ -57,12 +57,12 @@ export function lastFrames(shm: number, after: number, upTo: number): ReadonlyMa
   return frames;
 }
 
-/** Stored in two bytes. */
+/** The size of a page, which SQLite stores in two bytes: 1 stands for 65,536. */
 export function pageBytes(stored: number): number {
   return stored === 1 ? 65_536 : stored;
 }
 
-/** Filled up with zeros past the end of the file. */
+/** Reads that many bytes; past the end of the file, they are zeros. */
 export function readAt(file: number, bytes: number, at: number): Buffer {
   const buffer = Buffer.alloc(bytes);
   readSync(file, buffer, 0, bytes, at);
