@@ -1,7 +1,7 @@
 import { readFileSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { codeOf, messageOf } from "../system/errors.ts";
-import { localOrigin } from "./audit.ts";
+import { localOrigin } from "./local-user.ts";
 import { creationEntry, type Minted, mintToken, type TokenStore } from "./tokens.ts";
 
 /** How the first token reaches the operator: printed, in a file, or not at all, with the reason. */

@@ -11,7 +11,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { localUser } from "../access/audit.ts";
+import { localUser } from "../access/local-user.ts";
 import { type Config, readConfig } from "../config/read-config.ts";
 import { type SettingName, settings } from "../config/settings.ts";
 import type { Address } from "../config/values.ts";

@@ -1,4 +1,4 @@
-import { localOrigin } from "../access/audit.ts";
+import { localOrigin } from "../access/local-user.ts";
 import { scopes } from "../access/scopes.ts";
 import {
   createToken,

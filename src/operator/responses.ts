@@ -1,3 +1,4 @@
+import type { AuditAction } from "../access/audit.ts";
 import type { Scope } from "../access/scopes.ts";
 import type { PlantJson } from "../files/export-formats.ts";
 
@@ -128,7 +129,7 @@ export interface AuditPageJson {
 export interface AuditEntryJson {
   readonly at: string;
   readonly actor: string;
-  readonly action: string;
+  readonly action: AuditAction;
   readonly subject: string;
   /** Undefined if it was done on the command line. */
   readonly address: string | undefined;

@@ -1,4 +1,5 @@
-import { type AuditEntry, localOrigin } from "../access/audit.ts";
+import type { AuditEntry } from "../access/audit.ts";
+import { localOrigin } from "../access/local-user.ts";
 import type { Token, TokenStore } from "../access/tokens.ts";
 import { type PlantArchive, pagesOf, plantToStore, type StoredPlant } from "../plants/plant-archive.ts";
 import type { Store } from "./store.ts";

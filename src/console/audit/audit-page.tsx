@@ -8,7 +8,7 @@ import { Time } from "../parts/plant-text.tsx";
 import { TableHead } from "../parts/table-head.tsx";
 import { useSession } from "../session.ts";
 
-const actionLabels: Readonly<Record<string, string>> = {
+const actionLabels: Readonly<Record<AuditEntryJson["action"], string>> = {
   "token.created": "Created a token",
   "token.rotated": "Rotated a token",
   "token.revoked": "Revoked a token",
@@ -70,6 +70,7 @@ function AuditTable({ entries }: { readonly entries: readonly AuditEntryJson[] }
           {entries.map(({ at, actor, action, subject, address, detail }) => (
             <tr key={`${at} ${actor} ${action} ${detail}`}>
               <th scope="row">
+                {/* A newer version may have recorded what this one has no label for. */}
                 {actionLabels[action] ?? action} <span class="note">{subject}</span>
               </th>
               <td>{actor}</td>
