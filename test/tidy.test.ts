@@ -115,6 +115,19 @@ test.each([
   expect(offenders.map(({ path }) => path)).toEqual([]);
 });
 
+// Each saves a line, and costs every reader a second look.
+test.each([
+  ["a literal is not spread to group what is in it", /\.\.\.(?:\{|\[[^\]]*\](?!\.))/],
+  ["two variables are two declarations", /\b(?:const|let) \[[^\]]*\] = \[/],
+  ["a call is not returned as void", /\breturn void\b/],
+  [
+    "an operator is not an if",
+    /[;{}]\n\s*(?:void )?!?[\w.#?]+(?:\([^()\n]*\))? (?:\|\||&&|\?\?) [^=\n]*;\n|=> void \(/,
+  ],
+])("%s", (_, pattern) => {
+  expect(files.filter(({ text }) => pattern.test(text)).map(({ path }) => path)).toEqual([]);
+});
+
 test("every file is used", () => {
   // Started as threads, bundled for the browser, or imported by other packages.
   const entries = ["main.ts", ...threadEntries.map((entry) => `${entry}.ts`), "console/main.tsx"];

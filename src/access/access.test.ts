@@ -147,7 +147,10 @@ test("a token that another process revokes is refused, and an outage is logged o
     presetIsStored: (preset: string, stored: string) => seen.push(`${preset} is ${stored}`),
   };
   await using upkeep = new TokenUpkeep({
-    ...{ tokens, gate, delivery: undefined, writeNew: () => {} },
+    tokens,
+    gate,
+    delivery: undefined,
+    writeNew: () => {},
     events: { ...events, usesNotWritten() {} },
   });
   await upkeep.start();

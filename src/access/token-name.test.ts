@@ -1,14 +1,30 @@
 import { expect, test } from "bun:test";
 import { findNameProblem } from "./token-name.ts";
 
-test("a token's name may have any script, digits, punctuation and single spaces", () => {
-  for (const name of [
-    ...["greenhouse", "Greenhouse 2 (north), row #7: a/b_c-d", "---", "42"],
-    ...["x".repeat(64), "𐌀".repeat(64), "Gewächshaus", "Nhà kính", "q̃"],
-    ...["теплица 5", "θερμοκήπιο", "חממה", "بيت زجاجي ٣", "गुलाब", "เรือนกระจก", "花のハウス", "溫室의 온실"],
-    ...["presets", "preset-of-mine", "my:oidc", "ops:root"],
-  ])
-    expect([name, findNameProblem(name)]).toEqual([name, undefined]);
+test.each([
+  "greenhouse",
+  "Greenhouse 2 (north), row #7: a/b_c-d",
+  "---",
+  "42",
+  "x".repeat(64),
+  "𐌀".repeat(64),
+  "Gewächshaus",
+  "Nhà kính",
+  "q̃",
+  "теплица 5",
+  "θερμοκήπιο",
+  "חממה",
+  "بيت زجاجي ٣",
+  "गुलाब",
+  "เรือนกระจก",
+  "花のハウス",
+  "溫室의 온실",
+  "presets",
+  "preset-of-mine",
+  "my:oidc",
+  "ops:root",
+])("a token's name may have any script, digits, punctuation and single spaces: %s", (name) => {
+  expect(findNameProblem(name)).toBeUndefined();
 });
 
 const confusing: Record<string, string> = {

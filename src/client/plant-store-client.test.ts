@@ -247,7 +247,10 @@ describe("many plants", () => {
   });
 
   test("are read from the source only as fast as they are sent and their outcomes are read", async () => {
-    let [inFlight, most, pulled, received] = [0, 0, 0, 0];
+    let inFlight = 0;
+    let most = 0;
+    let pulled = 0;
+    let received = 0;
     const { client } = clientOf([
       async (body, signal) => {
         most = Math.max(most, ++inFlight);
@@ -286,7 +289,8 @@ describe("many plants", () => {
     const html: Answer = () => new Response("<html>", { status: 400 });
     for (const answer of [status(401), html, status(400, {}, 40030)]) {
       const { client, sent } = clientOf([ok, ok, answer]);
-      let [closed, received] = [false, 0];
+      let closed = false;
+      let received = 0;
       function* source() {
         try {
           yield* numbered(1000);

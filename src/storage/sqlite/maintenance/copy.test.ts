@@ -14,7 +14,8 @@ test.each([
   ["by a rename where there are no links", noLinks],
 ])("a complete copy gets its name %s, and never replaces a file that was created meanwhile", (_, link) => {
   using folder = temporaryFolder();
-  const [partial, path] = [join(folder.path, "a.partial"), join(folder.path, "a")];
+  const partial = join(folder.path, "a.partial");
+  const path = join(folder.path, "a");
   writeFileSync(partial, "complete");
   putInPlace(partial, path, link);
   expect(readFileSync(path, "utf8")).toBe("complete");

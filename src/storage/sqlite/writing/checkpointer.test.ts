@@ -50,7 +50,14 @@ function opened() {
     "INSERT INTO plants (id, name, created_at_ms, created_by) VALUES (?, ?, 1, 'test')",
   );
   return {
-    ...{ database, path, failed, checkpoints, paused, files, overwritten, checkpointer },
+    database,
+    path,
+    failed,
+    checkpoints,
+    paused,
+    files,
+    overwritten,
+    checkpointer,
     /** One commit, large enough for a checkpoint or not. */
     commit(size: "huge" | "small"): void {
       insert.run(id++, size === "huge" ? hugeName : "fern");
@@ -95,7 +102,9 @@ function cuedThread() {
   const calls: (ToThread & { kind: "call" })[] = [];
   const thread = Object.assign(new EventTarget(), {
     onmessage: (_event: { data: FromThread }) => {},
-    postMessage: (message: ToThread) => void (message.kind === "call" && calls.push(message)),
+    postMessage(message: ToThread): void {
+      if (message.kind === "call") calls.push(message);
+    },
     terminate: () => {},
   });
   globalThis.Worker = function started() {

@@ -166,7 +166,8 @@ test("a truncated marker means a failed sync, and one that cannot be read is an 
 });
 
 test("a data file that a start rebuilds while a command opens it is opened again", () => {
-  const [path, rebuilt] = [join(folder.path, "moved.db"), join(folder.path, "moved.db.rebuilt")];
+  const path = join(folder.path, "moved.db");
+  const rebuilt = join(folder.path, "moved.db.rebuilt");
   for (const [file, table] of [
     [path, "old_one"],
     [rebuilt, "new_one"],

@@ -8,7 +8,8 @@ import { takeOverSync, WalSync } from "./wal-sync.ts";
 
 /** A disk whose fsyncs take as long as the test says; which of them were in place. */
 function cuedDisk() {
-  let [nowMs, nextMs] = [0, 0];
+  let nowMs = 0;
+  let nextMs = 0;
   const wal = new WalSync({
     inPlace: () => {
       nowMs += nextMs;
@@ -63,7 +64,8 @@ test.skipIf(platform() !== "linux")(
     using database = new Database(":memory:");
     const file = openSync(join(folder.path, "wal"), "w");
     const wal = takeOverSync(database, file);
-    let [nowMs, stepMs] = [0, 0];
+    let nowMs = 0;
+    let stepMs = 0;
     using _clock = spyOn(performance, "now").mockImplementation(() => {
       nowMs += stepMs;
       return nowMs;

@@ -18,7 +18,9 @@ function openedWriter(owner: Partial<WriterOwner> = {}, walSync?: { sync(): Prom
     walSync,
   );
   return {
-    ...{ path, database, writer },
+    path,
+    database,
+    writer,
     [Symbol.dispose]() {
       if (database.inTransaction) database.run("ROLLBACK");
       file[Symbol.dispose]();
