@@ -8,7 +8,7 @@ import { TokenUpkeep } from "./access/token-upkeep.ts";
 import type { Config } from "./config/read-config.ts";
 import { connectionBudget } from "./http/connection-budget.ts";
 import { Readiness } from "./http/health.ts";
-import { requireFree } from "./http/listen-address.ts";
+import { refuseAddressInUse } from "./http/listen-address.ts";
 import type { Listener, ListenerSettings } from "./http/listener.ts";
 import { certificateState, renewalDays } from "./http/tls-files.ts";
 import { startOperatorListener } from "./operator/operator-listener.ts";
@@ -58,8 +58,8 @@ export async function startService(config: Config, log: Log, printsFirstToken = 
   const events = createEvents(log, counters, Date.now);
 
   // The addresses, before the store: a start that cannot listen must not leave a data file.
-  await requireFree(config.listen, "public");
-  if (config.operatorListen !== undefined) await requireFree(config.operatorListen, "operator");
+  await refuseAddressInUse(config.listen, "public");
+  if (config.operatorListen !== undefined) await refuseAddressInUse(config.operatorListen, "operator");
 
   // The store: a data file, or PostgreSQL, which may open later.
   const store = started.use(await openServiceStore(config, events));

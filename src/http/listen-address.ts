@@ -25,7 +25,7 @@ export function listenProblem(
 }
 
 /** @throws ListenProblem if a listener could not be bound to the address now. */
-export async function requireFree(
+export async function refuseAddressInUse(
   address: Pick<Bound, "host" | "port">,
   listener: keyof typeof inUseRemedies,
 ): Promise<void> {
