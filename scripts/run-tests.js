@@ -16,12 +16,13 @@ const timings = ownFile("../test/timings.json");
 
 /**
  * Runs the tests in those files or folders and returns the result. `together` runs several files at a time, which share a
- * PostgreSQL and a Chromium, and prints only failures. With a seed, the tests of a file, and its `describe` blocks, run in a random
- * order: for the same seed the same, whichever other files run.
+ * PostgreSQL and a Chromium, and prints only failures. The tests of a file, and its `describe` blocks, run in the random order that
+ * the seed gives: it is the same each time, whichever other files run.
  */
 export async function runTests(paths, { together = false, flags = [], environment = {}, seed }) {
+  console.log(`Random order, seed ${seed}`);
   const run = await startRun({ sharesServers: together, environment });
-  const order = seed === undefined ? [] : ["--randomize", `--seed=${seed}`];
+  const order = ["--randomize", `--seed=${seed}`];
   const parallel = [`--parallel=${filesAtOnce}`, `--timings=${timings}`, "--only-failures"];
   const report = join(run.folder, "report.xml");
   const tests = startTests(run, report, [...order, ...(together ? parallel : []), ...flags, ...paths]);

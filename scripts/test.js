@@ -1,10 +1,11 @@
 // npm test                  everything that must hold: format, lint, types, licences and the tests; CI runs this and nothing else
 // npm test -- FILE… [FLAG…] only those tests; the flags are Bun's, such as -t NAME and --watch
-// npm test -- --seed N      the tests of a file in a random order, the same each time for the same number
+// npm test -- --seed N      in the random order of an earlier run, which printed that seed
 // npm run check             format, lint, types and licences alone
 // npm run test:quick        unit tests and the contract on SQLite, in seconds
 // npm run test:slow         test/slow/, what takes minutes or needs programs that few machines have; -- FILE… runs some of it
 import { spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { bunMissing, findBun } from "../bin/find-bun.js";
 import { installChromium, installFirefox } from "./browsers.js";
@@ -15,7 +16,7 @@ const [, , ...args] = process.argv;
 const isCheck = take("--check");
 const isQuick = take("--quick");
 const isSlow = take("--slow");
-const seed = takeSeed();
+const seed = takeSeed() ?? randomInt(1_000_000);
 if (findBun() === undefined) fail(bunMissing);
 
 // The text after -t is the name of a test.
