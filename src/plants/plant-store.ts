@@ -28,12 +28,15 @@ export interface PlantStore {
   readonly isStalled: boolean;
 
   /**
-   * Stores the batch in one transaction and returns the outcomes in its order, all durable. Plants with the
-   * same id are judged in order, so the first wins.
-   * @throws StoreUnavailable nothing of the batch is acknowledged; a retry is safe, and may succeed.
+   * Stores the batch and returns the outcomes in its order, all durable. Plants with the same id are judged in order, so the
+   * first wins. SQLite stores a batch in one transaction. PostgreSQL may need several: then some of a batch that fails is stored.
+   *
+   * `nowMs` is the time of the call. A plant without a time of its own gets this one or, on PostgreSQL, the time at which its
+   * statement begins.
+   * @throws StoreUnavailable nothing of the batch is acknowledged, even if some of it is stored; a retry is safe, and may succeed.
    * @throws OutcomeUnknown the batch may or may not be stored; only a restart finds out.
    */
-  create(batch: readonly PlantToStore[], createdAtMs: number): Promise<readonly Outcome[]>;
+  create(batch: readonly PlantToStore[], nowMs: number): Promise<readonly Outcome[]>;
 
   /**
    * Makes a durable write that changes no plant, to find out whether the store accepts writes.
@@ -42,10 +45,12 @@ export interface PlantStore {
   probe(): Promise<void>;
 }
 
+/** Nothing of this write is acknowledged, and the store knows what it holds: a later write may succeed. */
 export class StoreUnavailable extends Error {
   override readonly name = "StoreUnavailable";
 }
 
+/** Nobody knows whether this write is durable. */
 export class OutcomeUnknown extends Error {
   override readonly name = "OutcomeUnknown";
 }

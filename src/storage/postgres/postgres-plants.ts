@@ -47,10 +47,10 @@ export class PostgresPlants implements PlantStore, Disposable {
     this.batchesInFlightMax = batchesInFlightMax;
   }
 
-  async create(batch: readonly PlantToStore[], createdAtMs: number): Promise<readonly Outcome[]> {
+  async create(batch: readonly PlantToStore[], nowMs: number): Promise<readonly Outcome[]> {
     // Batches that queued while one used up its time are refused immediately.
     if (this.#unavailable !== undefined) throw new StoreUnavailable(this.#unavailable.message);
-    const clockStartMs = createdAtMs - performance.now();
+    const clockStartMs = nowMs - performance.now();
     try {
       return await this.#store(batch, clockStartMs);
     } catch (error) {

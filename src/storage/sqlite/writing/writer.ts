@@ -13,7 +13,7 @@ export interface WriterOwner {
   begun?(): void;
   /**
    * After every commit, once it is durable; `syncMs` is what the fsync took, or the COMMIT in which SQLite fsyncs.
-   * @throws StoreUnavailable it must not be acknowledged.
+   * @throws StoreUnavailable it must not be acknowledged, although it is stored: another process may overwrite it.
    */
   committed(syncMs: number): void;
   /** The outcome of a write is unknown: from now on the database must not be used, nor closed. Returns the error to throw. */
@@ -52,7 +52,8 @@ export class Writer {
   /**
    * Runs the work in a transaction of its own, once it has the write lock and the previous fsync is done; that is why it is
    * passed as a function. `rolledBack` is called if none of it was stored.
-   * @throws StoreUnavailable none of it was stored: the disk is full, or another process holds the write lock.
+   * @throws StoreUnavailable it must not be acknowledged. None of it was stored, because the disk is full, another process holds the
+   * write lock, or `begun` refused it; or `committed` refused it afterwards.
    * @throws OutcomeUnknown it may or may not be stored.
    */
   async transaction<Result>(work: () => Result, rolledBack?: () => void): Promise<Result> {
