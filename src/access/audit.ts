@@ -2,7 +2,7 @@
 export interface Origin {
   /** The name of a token, `oidc:` and the name of a caller, or `os:` and the user whose uid a command has. */
   readonly actor: string;
-  /** The address of the other end of the connection; undefined on the command line. */
+  /** The address of the client, as far as trusted proxies name it; undefined on the command line. */
   readonly address: string | undefined;
 }
 
@@ -40,6 +40,6 @@ export interface AuditPage {
 export interface AuditTrail {
   /** Resolves once the entry is durable. What it records must not happen if it rejects. */
   record(entry: AuditEntry): Promise<void>;
-  /** @throws CursorProblem no page returned this cursor. */
+  /** Rejects with the `CursorProblem` of `plants/plant-archive.ts` if no page returned this cursor. */
   page(limit: number, cursor: string | undefined): Promise<AuditPage>;
 }
