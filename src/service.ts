@@ -66,10 +66,10 @@ export async function startService(config: Config, log: Log, printsFirstToken = 
 
   // Who may call: the store's tokens, those of the configuration, and the JWTs of an identity provider.
   const { oidc } = config;
-  const keysChanged = (): void => gate.forgetJwts();
-  const keys = oidc && started.use(new ProviderKeys(oidc.issuer, { ...events, keysChanged }));
+  const keys = oidc && started.use(new ProviderKeys(oidc.issuer, events));
   const jwts = oidc && keys && new JwtVerifier(oidc, keys);
   const gate = new Gate(config.presetTokens, jwts);
+  keys?.onChange(() => gate.forgetJwts());
   const tokenUpkeep = started.use(
     new TokenUpkeep({
       tokens: store.tokens,

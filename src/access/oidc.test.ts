@@ -65,11 +65,11 @@ async function start(first: readonly JWK[] = []) {
   const events = {
     providerUnavailable: (reason: string) => log.push(reason),
     providerAvailable: () => log.push("available"),
-    keysChanged: () => gate.forgetJwts(),
   };
   let nowMs = 0;
   const keys = new ProviderKeys(settings.issuer, events, () => nowMs);
   const gate = new Gate([], new JwtVerifier(settings, keys));
+  keys.onChange(() => gate.forgetJwts());
   /** What the gate knows without verifying. */
   const known = (jwt: string, nowMs = Date.now()) => gate.admit(`Bearer ${jwt}`, "operator", nowMs);
   const admit = async (jwt: string) => {
@@ -320,7 +320,7 @@ describe("keys of an issuer", () => {
     async function reasonOf(path: string): Promise<string> {
       const send = fetch;
       const { promise, resolve: providerUnavailable } = Promise.withResolvers<string>();
-      const events = { providerUnavailable, providerAvailable() {}, keysChanged() {} };
+      const events = { providerUnavailable, providerAvailable() {} };
       provide((_url, init) => send(new URL(path, server.url), init));
       await new ProviderKeys(settings.issuer, events).update();
       return promise;

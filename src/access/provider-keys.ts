@@ -30,8 +30,6 @@ export interface KeySet {
 export interface ProviderEvents {
   readonly providerUnavailable: (reason: string) => void;
   readonly providerAvailable: () => void;
-  /** Tokens that were accepted before must be verified again. */
-  readonly keysChanged: () => void;
 }
 
 const fetchEveryMs = 60_000;
@@ -55,12 +53,18 @@ export class ProviderKeys implements Disposable {
   #nextUnknownMs = Number.NEGATIVE_INFINITY;
   #available = true;
   readonly #waitingForTurn: (() => void)[] = [];
+  #onChange: () => void = () => {};
   #timer: NodeJS.Timeout | undefined;
 
   constructor(issuer: string, events: ProviderEvents, now: () => number = () => performance.now()) {
     this.#issuer = issuer;
     this.#events = events;
     this.#now = now;
+  }
+
+  /** Calls it whenever the keys change: tokens that were accepted before must be verified again. */
+  onChange(listener: () => void): void {
+    this.#onChange = listener;
   }
 
   start(): void {
@@ -138,7 +142,7 @@ export class ProviderKeys implements Disposable {
 
   #replace(current: KeySet | undefined): void {
     this.current = current;
-    this.#events.keysChanged();
+    this.#onChange();
   }
 }
 
