@@ -18,7 +18,7 @@ export const describe = bun.describe.skipIf(browserMissing);
 // Less than the timeout of a test, so that a wait fails with its own error.
 const waitMsMax = 60_000;
 
-export const test = bun.test.skipIf(browserMissing);
+export const test = browserMissing ? bun.test.skip : bun.test;
 
 export async function newPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
   const context = await browser.newContext(options);

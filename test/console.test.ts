@@ -6,7 +6,14 @@ import packageFile from "../package.json" with { type: "json" };
 import { recordBackup } from "../src/storage/sqlite/maintenance/backup.ts";
 import { contentOf, describe, secretField, test } from "./browser.ts";
 import { makeToken, see, signIn, useConsole, waitUntil } from "./console-session.ts";
-import { accessToken, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+import {
+  accessToken,
+  operatorPost,
+  post,
+  startTestService,
+  storedPlants,
+  temporaryFolder,
+} from "./harness.ts";
 
 // With a full block, so that a backup has a digest.
 const seeded = 1100;
@@ -240,7 +247,7 @@ describe("tokens", () => {
     expect(await focusedText(page)).toBe("Create a token");
     expect(await statusWith(first)).toBe(200);
     const row = await page.getByRole("row", { name: /robot/ }).textContent();
-    expect(row).toContain("expires in 2 months");
+    expect(row).toMatch(/expires \d+ \w+ \d{4}/);
 
     await page.getByRole("button", { name: "Rotate robot" }).click();
     await dialog.getByLabel("The old secret stays valid for").selectOption("0s");
@@ -257,6 +264,26 @@ describe("tokens", () => {
     await page.locator(".tokens tr.revoked").getByText("robot").waitFor();
     expect(await statusWith(second)).toBe(401);
   });
+
+  test.each([
+    ["7d", "in 7 days"],
+    ["90d", /^\d\d? \w+ \d{4}$/],
+  ])(
+    "that expire after %s say when, and exactly when to a pointer and to a screen reader",
+    async (expiresIn, text) => {
+      const name = `expires after ${expiresIn}`;
+      const scopes = ["metrics"];
+      await operatorPost(session.running, "/api/tokens", { name, scopes, expiresIn });
+      const page = await open("/tokens");
+      const expiry = page.getByRole("row", { name }).locator(".state + .note time");
+      await expiry.waitFor();
+      const visible = await expiry.evaluate((time) => time.firstChild?.textContent?.trim() ?? "");
+      expect(visible).toMatch(text);
+      const exact = (await expiry.getAttribute("title")) ?? "";
+      expect(exact).toMatch(/^\d\d? \w+ \d{4}, \d\d:\d\d:\d\d CES?T$/);
+      expect(await expiry.ariaSnapshot()).toContain(`${visible} (${exact})`);
+    },
+  );
 
   test("replaced while one is signed in with it still show their new secret", async () => {
     const own = await makeToken(session.running, "own", ["operator"]);

@@ -14,6 +14,8 @@ const shortTimes = new Intl.DateTimeFormat("en-GB", {
   minute: "2-digit",
 });
 const yearTimes = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
+const dates = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" });
+const relativeTimes = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const sizes = ["bytes", "kB", "MB", "GB", "TB"];
 
 /** 4200000 → "4,200,000". A string of digits never becomes a double. */
@@ -59,13 +61,20 @@ export function formatShortTime(iso: string, now = new Date()): string {
   return format.format(then);
 }
 
-/** "in 3 days", "2 hours ago": the largest unit that fits. */
+/**
+ * "in 3 days", "2 hours ago", or the date from 14 days on. What is past is rounded down, as with an age. What is to come is rounded to
+ * the nearest, so that a token that was just created for 7 days expires in 7 and not in 6.
+ */
 export function formatRelativeTime(iso: string, nowMs = Date.now()): string {
-  const seconds = (new Date(iso).getTime() - nowMs) / 1000;
+  const then = new Date(iso);
+  const seconds = (then.getTime() - nowMs) / 1000;
   if (Math.abs(seconds) < momentSeconds) return seconds > 0 ? "in a moment" : "just now";
-  const formatter = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
-  const [unit, length] = units.find(([, length]) => Math.abs(seconds) >= length) ?? (["second", 1] as const);
-  return formatter.format(Math.trunc(seconds / length), unit);
+  const round = seconds > 0 ? Math.round : Math.trunc;
+  for (const { unit, length, countMax } of units) {
+    const count = round(seconds / length);
+    if (Math.abs(count) < countMax) return relativeTimes.format(count, unit);
+  }
+  return dates.format(then);
 }
 
 /** 4000 seconds → "1 h 6 min". */
@@ -76,11 +85,11 @@ export function formatDuration(seconds: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-const units: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
-  ["year", 31_536_000],
-  ["month", 2_592_000],
-  ["day", 86_400],
-  ["hour", 3600],
-  ["minute", 60],
-];
+/** The units of a relative time, each with its seconds, and with the count from which the next larger unit is used. */
+const units = [
+  { unit: "second", length: 1, countMax: 60 },
+  { unit: "minute", length: 60, countMax: 60 },
+  { unit: "hour", length: 3600, countMax: 24 },
+  { unit: "day", length: 86_400, countMax: 14 },
+] as const;
 const momentSeconds = 5;

@@ -4,8 +4,8 @@ import { EmptyState, ErrorNotice, LoadingCard } from "../parts/content-states.ts
 import { Button } from "../parts/controls.tsx";
 import { useAttempt, useLoad } from "../parts/hooks.ts";
 import { PageHead } from "../parts/page-head.tsx";
-import { Time } from "../parts/plant-text.tsx";
 import { TableHead } from "../parts/table-head.tsx";
+import { RelativeTime } from "../parts/time.tsx";
 import { useSession } from "../session.ts";
 
 const actionLabels: Readonly<Record<AuditEntryJson["action"], string>> = {
@@ -75,7 +75,7 @@ function AuditTable({ entries }: { readonly entries: readonly AuditEntryJson[] }
               </th>
               <td>{actor}</td>
               <td>
-                <Time at={at} />
+                <RelativeTime at={at} />
               </td>
               <td>{address ?? "command line"}</td>
               <td class="note">{detail}</td>

@@ -2,13 +2,14 @@ import { useRef, useState } from "preact/hooks";
 import type { OverviewJson, PlantPageJson } from "../../operator/responses.ts";
 import { isNoResponse } from "../api.ts";
 import { isServerError } from "../error-numbers.ts";
-import { formatBytes, formatCount, formatShare, formatShortTime } from "../format.ts";
+import { formatBytes, formatCount, formatShare } from "../format.ts";
 import { ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
 import { AddPlantButton, FirstPlant } from "../parts/create-plant.tsx";
 import { isRead, useLoad } from "../parts/hooks.ts";
 import { PageHead } from "../parts/page-head.tsx";
 import { Panel } from "../parts/panel.tsx";
-import { PlantText, Tag, Time } from "../parts/plant-text.tsx";
+import { PlantText, Tag } from "../parts/plant-text.tsx";
+import { RelativeTime, ShortTime } from "../parts/time.tsx";
 import { Link } from "../router.tsx";
 import { chartRanges } from "./chart-data.ts";
 import { KeyNumbers } from "./key-numbers.tsx";
@@ -111,12 +112,12 @@ function StatusStrip({ overview: { total, store, version, startedAt } }: Figures
         <span>
           Last backup{" "}
           <b>
-            <Time at={lastBackupAt} />
+            <RelativeTime at={lastBackupAt} />
           </b>
         </span>
       )}
       <span>
-        Version <b>{version}</b>, started <Time at={startedAt} />
+        Version <b>{version}</b>, started <RelativeTime at={startedAt} />
       </span>
     </div>
   );
@@ -143,7 +144,7 @@ function LatestPlants() {
               <PlantText text={plant.name} empty="(empty name)" />
             </Link>
             <span>{plant.tag !== undefined && <Tag tag={plant.tag} />}</span>
-            <Time at={plant.createdAt} format={formatShortTime} />
+            <ShortTime at={plant.createdAt} />
           </li>
         ))}
       </ul>
@@ -158,7 +159,11 @@ function Refusals({ overview: { refusals, startedAt } }: FiguresProps) {
     <Panel
       id="refusals-title"
       title="Refused"
-      aside={<p class="note">since the start, {formatShortTime(startedAt)}</p>}
+      aside={
+        <p class="note">
+          since the start, <ShortTime at={startedAt} />
+        </p>
+      }
     >
       {whole === 0 ? (
         <p class="note">Nothing was refused. Requests with an error appear here, with their reason.</p>

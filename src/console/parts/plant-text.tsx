@@ -1,5 +1,4 @@
 import { visibleParts } from "../../files/visible-text.ts";
-import { formatRelativeTime, formatTime } from "../format.ts";
 
 interface PlantTextProps {
   readonly text: string;
@@ -45,18 +44,4 @@ function hueOf(text: string): number {
     hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   }
   return (hash >>> 8) % degrees;
-}
-
-interface TimeProps {
-  readonly at: string;
-  readonly format?: (at: string) => string;
-}
-
-/** A time, relative to now unless it has another format; pointing at it shows all of it. */
-export function Time({ at, format = formatRelativeTime }: TimeProps) {
-  return (
-    <time dateTime={at} title={formatTime(at)}>
-      {format(at)}
-    </time>
-  );
 }

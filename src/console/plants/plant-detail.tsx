@@ -2,12 +2,13 @@ import { useEffect, useRef } from "preact/hooks";
 import type { PlantJson } from "../../files/export-formats.ts";
 import { ApiError } from "../api.ts";
 import { errorNumbers } from "../error-numbers.ts";
-import { formatRelativeTime, formatTime } from "../format.ts";
+import { formatTime } from "../format.ts";
 import { ErrorNotice, Skeleton } from "../parts/content-states.tsx";
 import { Button, CopyButton } from "../parts/controls.tsx";
 import { useLoad } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { PlantText, Tag } from "../parts/plant-text.tsx";
+import { RelativeTime } from "../parts/time.tsx";
 import { Link } from "../router.tsx";
 import { newPlantBody } from "./new-plant-body.ts";
 
@@ -70,7 +71,9 @@ function Fields({ plant }: { readonly plant: PlantJson }) {
         <dd>
           <time dateTime={plant.createdAt}>{formatTime(plant.createdAt)}</time>
           <br />
-          <span class="note">{formatRelativeTime(plant.createdAt)}</span>
+          <span class="note">
+            <RelativeTime at={plant.createdAt} />
+          </span>
         </dd>
         <dt>Created by</dt>
         <dd>

@@ -5,10 +5,10 @@
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { PlantJson } from "../../files/export-formats.ts";
-import { formatShortTime } from "../format.ts";
 import { Button } from "../parts/controls.tsx";
 import { useRedraw } from "../parts/hooks.ts";
-import { PlantText, Tag, Time } from "../parts/plant-text.tsx";
+import { PlantText, Tag } from "../parts/plant-text.tsx";
+import { ShortTime } from "../parts/time.tsx";
 import { Link, useRouter } from "../router.tsx";
 import type { PlantList } from "./plant-list.ts";
 
@@ -182,7 +182,7 @@ function PlantRow({ plant, index, tabIndex, selected, href, onOpen, onFocus }: P
           {plant.createdBy}
         </span>
         <span role="cell" class="cell-time">
-          <Time at={plant.createdAt} format={formatShortTime} />
+          <ShortTime at={plant.createdAt} />
         </span>
       </div>
     ),

@@ -4,8 +4,8 @@ import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button, CopyButton, download } from "../parts/controls.tsx";
 import { useAttempt, useLoad } from "../parts/hooks.ts";
 import { Panel } from "../parts/panel.tsx";
-import { Time } from "../parts/plant-text.tsx";
 import { TableHead } from "../parts/table-head.tsx";
+import { RelativeTime } from "../parts/time.tsx";
 import { useSession } from "../session.ts";
 
 /** The backups in the service's folder: make, verify and download them. */
@@ -66,14 +66,14 @@ function BackupTable({ backups, busy, onVerify, onDownload }: BackupTableProps) 
         {backups.map(({ name, at, bytes, coveredPlants, digest, verifiedAt }) => (
           <tr key={name}>
             <th scope="row">
-              <Time at={at} />
+              <RelativeTime at={at} />
             </th>
             <td>
               <code>{name}</code>
             </td>
             <td>{formatBytes(bytes)}</td>
             <td>{digest === null ? "none" : <Digest coveredPlants={coveredPlants} digest={digest} />}</td>
-            <td>{verifiedAt === undefined ? "not since the start" : <Time at={verifiedAt} />}</td>
+            <td>{verifiedAt === undefined ? "not since the start" : <RelativeTime at={verifiedAt} />}</td>
             <td class="row-actions">
               <Button disabled={busy} onClick={() => onVerify(name)}>
                 Verify<span class="visually-hidden"> {name}</span>

@@ -1,12 +1,14 @@
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { OverviewJson, SettingsJson } from "../../operator/responses.ts";
-import { formatBytes, formatRelativeTime, formatTime } from "../format.ts";
+import { formatBytes } from "../format.ts";
 import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button } from "../parts/controls.tsx";
 import { useLoad } from "../parts/hooks.ts";
 import { PageHead } from "../parts/page-head.tsx";
 import { Panel } from "../parts/panel.tsx";
 import { TableHead } from "../parts/table-head.tsx";
+import { RelativeTime } from "../parts/time.tsx";
 import { useSession } from "../session.ts";
 import { Backups } from "./backups.tsx";
 
@@ -46,11 +48,11 @@ function Health() {
       ) : (
         <dl class="health-facts">
           {factsOf(overview).map(
-            ([name, value, title]) =>
+            ([name, value]) =>
               value !== undefined && (
                 <div key={name}>
                   <dt>{name}</dt>
-                  <dd title={title}>{value}</dd>
+                  <dd>{value}</dd>
                 </div>
               ),
           )}
@@ -60,7 +62,7 @@ function Health() {
   );
 }
 
-type Fact = readonly [name: string, value: string | undefined, title?: string];
+type Fact = readonly [name: string, value: ComponentChildren];
 
 function factsOf({ store, version, startedAt }: OverviewJson): readonly Fact[] {
   const bytes = (count: number | undefined) => (count === undefined ? undefined : formatBytes(count));
@@ -71,7 +73,7 @@ function factsOf({ store, version, startedAt }: OverviewJson): readonly Fact[] {
     ["WAL", bytes(store.walBytes)],
     ["Disk space free", bytes(store.diskFreeBytes)],
     ["Version", version],
-    ["Started", formatRelativeTime(startedAt), formatTime(startedAt)],
+    ["Started", <RelativeTime key="started" at={startedAt} />],
   ];
 }
 

@@ -1,8 +1,7 @@
 import type { TokenJson } from "../../operator/responses.ts";
-import { formatRelativeTime } from "../format.ts";
 import { Button } from "../parts/controls.tsx";
-import { Time } from "../parts/plant-text.tsx";
 import { TableHead } from "../parts/table-head.tsx";
+import { RelativeTime } from "../parts/time.tsx";
 import { Link } from "../router.tsx";
 
 interface TokenTableProps {
@@ -42,13 +41,19 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
               </td>
               <td>
                 <span class={`state ${token.state}`}>{stateLabels[token.state]}</span>{" "}
-                <span class="note">{expiryText(token)}</span>
+                <span class="note">
+                  <Expiry token={token} />
+                </span>
               </td>
               <td>
-                <Time at={token.createdAt} />
+                <RelativeTime at={token.createdAt} />
               </td>
               <td data-label="Last used">
-                {token.lastUsedAt ? <Time at={token.lastUsedAt} /> : <span class="note">not yet</span>}
+                {token.lastUsedAt ? (
+                  <RelativeTime at={token.lastUsedAt} />
+                ) : (
+                  <span class="note">not yet</span>
+                )}
               </td>
               <td class="row-actions">
                 {token.state === "live" &&
@@ -67,8 +72,14 @@ export function TokenTable({ tokens, onAction }: TokenTableProps) {
   );
 }
 
-function expiryText({ state, expiresAt, revokedAt }: TokenJson): string {
-  if (state === "revoked" && revokedAt !== undefined) return formatRelativeTime(revokedAt);
+/** When the token expires, or when it stopped working. */
+function Expiry({ token: { state, expiresAt, revokedAt } }: { readonly token: TokenJson }) {
+  if (state === "revoked" && revokedAt !== undefined) return <RelativeTime at={revokedAt} />;
   if (expiresAt === undefined) return "never expires";
-  return state === "expired" ? formatRelativeTime(expiresAt) : `expires ${formatRelativeTime(expiresAt)}`;
+  if (state === "expired") return <RelativeTime at={expiresAt} />;
+  return (
+    <>
+      expires <RelativeTime at={expiresAt} />
+    </>
+  );
 }
