@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type FirstToken, type FirstTokenDelivery, firstTokenFile } from "./access/first-token.ts";
+import { type FirstToken, type FirstTokenDelivery, firstTokenPath } from "./access/first-token.ts";
 import { Gate } from "./access/gate.ts";
 import { JwtVerifier } from "./access/jwt-verifier.ts";
 import { ProviderKeys } from "./access/provider-keys.ts";
@@ -75,7 +75,6 @@ export async function startService(config: Config, log: Log, printsFirstToken = 
       tokens: store.tokens,
       gate,
       delivery: firstTokenDelivery(config, store, printsFirstToken),
-      writeNew,
       events,
     }),
   );
@@ -212,7 +211,9 @@ function operatorSettings(
 
 function firstTokenDelivery(config: Config, store: Store, printsFirstToken: boolean): FirstTokenDelivery {
   if (printsFirstToken) return "print";
-  return firstTokenFile(config.tokenFolder, store.engine === "sqlite" ? config.database : undefined);
+  const dataFile = store.engine === "sqlite" ? config.database : undefined;
+  const path = firstTokenPath(config.tokenFolder, dataFile);
+  return path === undefined ? undefined : { path, writeNew };
 }
 
 /**

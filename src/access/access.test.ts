@@ -118,7 +118,7 @@ describe("the uses of tokens", () => {
       admit(5);
       const events = { usesNotWritten: (reason: unknown) => failures.push(reason) } as never;
       const tokens = { recordUses } as TokenStore;
-      const parts = { tokens, gate, events, delivery: undefined, writeNew: () => {} };
+      const parts = { tokens, gate, events, delivery: undefined };
       await new TokenUpkeep(parts)[Symbol.asyncDispose]();
     };
     await stop(async (uses) => void written.push(...uses));
@@ -150,7 +150,6 @@ test("a token that another process revokes is refused, and an outage is logged o
     tokens,
     gate,
     delivery: undefined,
-    writeNew: () => {},
     events: { ...events, usesNotWritten() {} },
   });
   await upkeep.start();

@@ -5,7 +5,7 @@ import { temporaryFolder } from "../../test/harness.ts";
 import { issueFirstToken, mintFirstToken } from "./first-token.ts";
 import type { Token, TokenStore } from "./tokens.ts";
 
-const writeNew = (file: string, text: string) => writeFileSync(file, text, { flag: "wx" });
+const writeNew = (path: string, text: string) => writeFileSync(path, text, { flag: "wx" });
 
 test("after an unknown outcome the same token is issued, and one that another node was faster with is withdrawn", async () => {
   using folder = temporaryFolder();
@@ -17,11 +17,11 @@ test("after an unknown outcome the same token is issued, and one that another no
     };
     const tokens = { all: async () => stored, addFirst } as unknown as TokenStore;
     const minted = mintFirstToken();
-    const delivery = { file: join(folder.path, winner) };
-    const issue = () => issueFirstToken({ tokens, delivery, writeNew }, minted);
+    const path = join(folder.path, winner);
+    const issue = () => issueFirstToken({ tokens, delivery: { path, writeNew } }, minted);
     await expect(issue()).rejects.toThrow("no response");
-    expect(await issue()).toEqual(winner === "us" ? delivery : undefined);
-    expect(existsSync(delivery.file)).toBe(winner === "us");
+    expect(await issue()).toEqual(winner === "us" ? { file: path } : undefined);
+    expect(existsSync(path)).toBe(winner === "us");
   }
 });
 
@@ -36,11 +36,12 @@ test("after a failure before the token was stored, the file is used again, and t
   };
   const tokens = { all: async () => stored, addFirst } as unknown as TokenStore;
   const minted = mintFirstToken();
-  const delivery = { file: join(folder.path, "first-token") };
-  await expect(issueFirstToken({ tokens, delivery, writeNew }, minted)).rejects.toThrow("unavailable");
-  expect(await issueFirstToken({ tokens, delivery, writeNew }, minted)).toEqual(delivery);
-  expect(await issueFirstToken({ tokens, delivery, writeNew }, mintFirstToken())).toBeUndefined();
-  expect(readFileSync(delivery.file, "utf8")).toBe(`${minted.secret}\n`);
+  const path = join(folder.path, "first-token");
+  const delivery = { path, writeNew };
+  await expect(issueFirstToken({ tokens, delivery }, minted)).rejects.toThrow("unavailable");
+  expect(await issueFirstToken({ tokens, delivery }, minted)).toEqual({ file: path });
+  expect(await issueFirstToken({ tokens, delivery }, mintFirstToken())).toBeUndefined();
+  expect(readFileSync(path, "utf8")).toBe(`${minted.secret}\n`);
 });
 
 test("a file that cannot be written is removed, so that the next start can create it", () => {

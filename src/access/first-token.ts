@@ -10,22 +10,26 @@ export type FirstToken =
   | { readonly file: string }
   | { readonly problem: string };
 
-/** `print`, the path of a file to write, or undefined if there is neither. */
-export type FirstTokenDelivery = "print" | { readonly file: string } | undefined;
+/** Where the first token goes: to the terminal, into a file, or nowhere. */
+export type FirstTokenDelivery = "print" | FirstTokenFile | undefined;
+
+interface FirstTokenFile {
+  readonly path: string;
+  /** Creates the file, complete and for its owner alone, and replaces none. */
+  readonly writeNew: (path: string, text: string) => void;
+}
 
 export interface FirstTokenOptions {
   readonly tokens: TokenStore;
   readonly delivery: FirstTokenDelivery;
-  /** Creates a file that is complete and for its owner alone, and replaces none. */
-  readonly writeNew: (file: string, text: string) => void;
 }
 
 const howToCreate = "Create one: plant-store token create --name NAME --scope operator --scope plants:create";
 
-/** The file for the first token: in the folder, if there is one, or else beside the data file. */
-export function firstTokenFile(folder: string | undefined, dataFile: string | undefined): FirstTokenDelivery {
-  if (folder !== undefined) return { file: join(resolve(folder), "first-token") };
-  return dataFile === undefined ? undefined : { file: `${resolve(dataFile)}.first-token` };
+/** The path of the file for the first token: in the folder, if there is one, or else beside the data file. */
+export function firstTokenPath(folder: string | undefined, dataFile: string | undefined): string | undefined {
+  if (folder !== undefined) return join(resolve(folder), "first-token");
+  return dataFile === undefined ? undefined : `${resolve(dataFile)}.first-token`;
 }
 
 export function mintFirstToken(): Minted {
@@ -43,45 +47,41 @@ export function mintFirstToken(): Minted {
  * whose outcome may be unknown, it may be called again with the same token.
  */
 export async function issueFirstToken(
-  { tokens, delivery, writeNew }: FirstTokenOptions,
+  { tokens, delivery }: FirstTokenOptions,
   { token, secret }: Minted,
 ): Promise<FirstToken | undefined> {
   if ((await tokens.all()).length === 0) {
     if (delivery === undefined)
       return { problem: `There is no token yet, and no --token-folder to write one to. ${howToCreate}` };
     // Before the token is stored: a stored token whose secret nobody has would be useless.
-    const problem = delivery === "print" ? undefined : writeSecret(delivery.file, secret, writeNew);
+    const problem = delivery === "print" ? undefined : writeSecret(delivery, secret);
     if (problem !== undefined) return { problem };
     await tokens.addFirst(token, creationEntry(token, localOrigin()));
   }
 
   // Another process may have been first.
   const isOurs = (await tokens.all()).some(({ digest }) => digest === token.digest);
-  if (isOurs) return typeof delivery === "object" ? delivery : { secret };
-  if (typeof delivery === "object" && holds(delivery.file, secret)) rmSync(delivery.file, { force: true });
+  if (isOurs) return typeof delivery === "object" ? { file: delivery.path } : { secret };
+  if (typeof delivery === "object" && holds(delivery.path, secret)) rmSync(delivery.path, { force: true });
   return undefined;
 }
 
 /** Writes the secret to its file, and returns the problem if that fails. */
-function writeSecret(
-  file: string,
-  secret: string,
-  writeNew: FirstTokenOptions["writeNew"],
-): string | undefined {
+function writeSecret({ path, writeNew }: FirstTokenFile, secret: string): string | undefined {
   try {
-    writeNew(file, `${secret}\n`);
+    writeNew(path, `${secret}\n`);
     return undefined;
   } catch (error) {
     const exists = codeOf(error) === "EEXIST";
-    if (exists && holds(file, secret)) return undefined;
+    if (exists && holds(path, secret)) return undefined;
     const reason = exists ? "it exists already" : messageOf(error);
-    return `There is no token yet, and the file ${file} cannot be created for one: ${reason}. ${howToCreate}`;
+    return `There is no token yet, and the file ${path} cannot be created for one: ${reason}. ${howToCreate}`;
   }
 }
 
-function holds(file: string, secret: string): boolean {
+function holds(path: string, secret: string): boolean {
   try {
-    return readFileSync(file, "utf8") === `${secret}\n`;
+    return readFileSync(path, "utf8") === `${secret}\n`;
   } catch {
     return false;
   }
