@@ -6,7 +6,7 @@ import type { PageRequest, PlantFilter } from "../../plants/plant-archive.ts";
 import type { PlantToStore } from "../../plants/plant-store.ts";
 import { BlockSummaries, lastSummarised } from "./block-summaries.ts";
 import { verify } from "./maintenance/verify.ts";
-import { plantQueries } from "./reading/sqlite-archive.ts";
+import { selectQueries } from "./reading/match-queries.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
 // More than two blocks, in batches that do not divide them, and some plants that are in no full block yet.
@@ -148,7 +148,7 @@ test("no pair of filters makes SQLite build an index or sort", () => {
   using database = new Database(file);
   for (const filter of [...alone, ...pairs, all]) {
     for (const order of ["oldest-first", "newest-first"] as const)
-      for (const { sql, values } of plantQueries(database, filter, { low: 1, high: plants }, order)) {
+      for (const { sql, values } of selectQueries(database, filter, { low: 1, high: plants }, order)) {
         const plan = database
           .query<{ detail: string }, (string | number)[]>(`EXPLAIN QUERY PLAN ${sql} LIMIT 100`)
           .all(...values)

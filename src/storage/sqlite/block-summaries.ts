@@ -1,16 +1,10 @@
 // A search must not read a whole store. So whoever fills a block of plants also writes its summary, in the same transaction: the tags,
-// the times and the names in it. A filter asks the summaries first, and reads only the plants of the blocks that may hold a match.
-// The newest plants, in no full block yet, are all read. A block without any plant has no summary.
+// the times and the names in it. A search (reading/match-queries.ts) asks the summaries first. A block without any plant has no
+// summary.
 import type { Database, Statement } from "bun:sqlite";
-import type { PageRequest, PlantFilter } from "../../plants/plant-archive.ts";
+import type { PageRequest } from "../../plants/plant-archive.ts";
 import { BlockDigests } from "./block-digests.ts";
-import { blockOf, blockPlants, lastSeq, type SeqRange } from "./blocks.ts";
-
-/** A part of a query, and the values for its question marks. */
-export interface Sql {
-  readonly sql: string;
-  readonly values: readonly (string | number)[];
-}
+import { blockOf, blockPlants, lastSeq } from "./blocks.ts";
 
 /** One part of a block's summary, in a table of its own. */
 export interface Summary {
@@ -22,8 +16,6 @@ export interface Summary {
   readonly computed: string;
   /** Set where a block has a row for each value, instead of one row. */
   readonly groupBy?: string;
-  /** The condition under which the block may hold a match; undefined if the filter does not ask for it. */
-  mayMatch(filter: PlantFilter): Sql | undefined;
 }
 
 export const tagSummary: Summary = {
@@ -32,7 +24,6 @@ export const tagSummary: Summary = {
   columns: "tag, plants",
   computed: "tag, count(*)",
   groupBy: "tag",
-  mayMatch: ({ tag }) => (tag === undefined ? undefined : { sql: "block_tags.tag = ?", values: [tag] }),
 };
 
 export const timeSummary: Summary = {
@@ -40,11 +31,6 @@ export const timeSummary: Summary = {
   table: "block_times",
   columns: "min_ms, max_ms",
   computed: "min(created_at_ms), max(created_at_ms)",
-  mayMatch({ sinceMs, untilMs }) {
-    if (sinceMs === undefined && untilMs === undefined) return undefined;
-    const values = [sinceMs ?? Number.MIN_SAFE_INTEGER, untilMs ?? Number.MAX_SAFE_INTEGER];
-    return { sql: "max_ms >= ? AND min_ms < ?", values };
-  },
 };
 
 // Names that are longer than this on average are not summarised: reading the plants is as fast.
@@ -55,13 +41,8 @@ export const nameSummary: Summary = {
   table: "block_names",
   columns: "names",
   computed: `CASE WHEN sum(length(name)) <= ${namesCharactersMax} THEN group_concat(lower(name), char(10)) END`,
-  mayMatch({ namePart }) {
-    if (namePart === undefined) return undefined;
-    return { sql: "(names IS NULL OR instr(names, ?) > 0)", values: [longestAscii(namePart).toLowerCase()] };
-  },
 };
 
-// The one that is fastest to read comes first.
 const summaries = [tagSummary, timeSummary, nameSummary];
 
 // Another program may have added thousands of blocks; one batch summarises at most this many.
@@ -143,32 +124,6 @@ export function lastSummarised(database: Database): number {
   return Number(database.query<{ seq: bigint }, []>(`SELECT ${lastSummarisedSql} AS seq`).get()?.seq ?? 0n);
 }
 
-/**
- * The plants of a range in blocks that may hold a match, as the start of a query up to its WHERE clause, and what to order them by.
- * Undefined if no summary helps with the filter.
- */
-export function plantsThatMayMatch(
-  filter: PlantFilter,
-  { low, high }: SeqRange,
-): (Sql & { readonly order: readonly string[] }) | undefined {
-  const helpful = summaries.flatMap(({ table, mayMatch }) => {
-    const condition = mayMatch(filter);
-    return condition === undefined ? [] : { table, condition };
-  });
-  const [first, ...others] = helpful;
-  if (first === undefined) return undefined;
-  const block = `${first.table}.block`;
-  // CROSS JOIN, so that the blocks are chosen first, in this order, and plants are read only in the chosen ones.
-  return {
-    sql: `FROM ${helpful.map(({ table }) => table).join(" CROSS JOIN ")} CROSS JOIN plants
-       WHERE ${block} BETWEEN ? AND ? AND ${helpful.map(({ condition }) => condition.sql).join(" AND ")}
-         ${others.map(({ table }) => `AND ${table}.block = ${block}`).join(" ")}
-         AND seq BETWEEN max(?, ${block} * ${blockPlants} + 1) AND min(?, (${block} + 1) * ${blockPlants})`,
-    values: [blockOf(low), blockOf(high), ...helpful.flatMap(({ condition }) => condition.values), low, high],
-    order: [block, "seq"],
-  };
-}
-
 /** How many plants have a tag, from the counts of blocks and the plants that are in no full block yet. */
 export function countTag(database: Database, tag: string): number {
   const row = database
@@ -178,10 +133,4 @@ export function countTag(database: Database, tag: string): number {
     )
     .get(tag, tag);
   return Number(row?.plants ?? 0n);
-}
-
-/** Its longest run of ASCII, since lower() leaves other letters unchanged. Empty if there is none. */
-function longestAscii(part: string): string {
-  const pieces = part.match(/[\x20-\x7e]+/g) ?? [];
-  return pieces.reduce((longest, piece) => (piece.length > longest.length ? piece : longest), "");
 }

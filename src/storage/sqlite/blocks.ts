@@ -7,8 +7,8 @@ export const blockPlants = 1024;
 
 /** The plants with seq `low` to `high`, both inclusive. */
 export interface SeqRange {
-  low: number;
-  high: number;
+  readonly low: number;
+  readonly high: number;
 }
 
 /** The seq of the newest plant. Plants are never deleted and each gets the next seq, so this is also their number. */

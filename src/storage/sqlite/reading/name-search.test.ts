@@ -5,7 +5,7 @@ import { temporaryFolder } from "../../../../test/harness.ts";
 import type { PageRequest } from "../../../plants/plant-archive.ts";
 import { blockPlants, type SeqRange } from "../blocks.ts";
 import { SqliteStore } from "../sqlite-store.ts";
-import { searchSlice } from "./search-slice.ts";
+import { searchablePart } from "./name-search.ts";
 
 // Three blocks of short names, one whose names are too long for its summary, one of short names, and twenty plants in no full block.
 const longBlock = { low: 3 * blockPlants + 1, high: 4 * blockPlants };
@@ -42,7 +42,7 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-describe("a slice of a search by name", () => {
+describe("the searchable part of a range", () => {
   const all: SeqRange = { low: 1, high: last };
   test.each<[what: string, part: string, PageRequest["order"], offered: SeqRange, searched: SeqRange]>([
     ["ends before a block of long names", "x", "oldest-first", all, { low: 1, high: 3 * blockPlants }],
@@ -87,7 +87,7 @@ describe("a slice of a search by name", () => {
       { low: 1, high: blockPlants },
     ],
   ])("%s", (_, part, order, offered, searched) => {
-    expect(searchSlice(database, part, offered, order)).toEqual(searched);
+    expect(searchablePart(database, part, offered, order)).toEqual(searched);
   });
 });
 

@@ -9,7 +9,7 @@ const ascii = /^[\x20-\x7e]*$/;
 const likeNsMax = 3;
 const globNsMax = 25;
 const extraCharacters = 3;
-const sliceMsMax = 100;
+const queryMsMax = 100;
 
 /** Whether SQLite's LIKE, which is faster than GLOB but folds the case of ASCII letters only, can search for it. */
 export function isForLike(namePart: string): boolean {
@@ -17,24 +17,24 @@ export function isForLike(namePart: string): boolean {
 }
 
 /**
- * As much of the slice, from where the search enters it, as can be searched for a part of a name in about 100 ms at worst; one
- * plant at least. SQLite cannot be interrupted inside a slice, and its time grows with the length of the names and of the part: a
- * slice of short names takes milliseconds, and one of long names minutes.
+ * As much of the range, from where the search enters it, as can be searched for a part of a name in about 100 ms at worst; one
+ * plant at least. SQLite cannot be interrupted inside a query, and its time grows with the length of the names and of the part: a
+ * range of short names takes milliseconds, and one of long names minutes.
  */
-export function searchSlice(
+export function searchablePart(
   database: Database,
   namePart: string,
-  slice: SeqRange,
+  range: SeqRange,
   order: PageRequest["order"],
 ): SeqRange {
   const nsMax = isForLike(namePart) ? likeNsMax : globNsMax;
-  const bytesMax = (sliceMsMax * 1e6) / (nsMax * (namePart.length + extraCharacters));
+  const bytesMax = (queryMsMax * 1e6) / (nsMax * (namePart.length + extraCharacters));
   const blocksMax = Math.floor(bytesMax / namesCharactersMax);
-  return summarisedPart(database, blocksMax, slice, order) ?? measuredPart(database, bytesMax, slice, order);
+  return summarisedPart(database, blocksMax, range, order) ?? measuredPart(database, bytesMax, range, order);
 }
 
 /**
- * So many blocks of the slice: each has its names in its summary, and these are short. Undefined if the first has not, or if
+ * So many blocks of the range: each has its names in its summary, and these are short. Undefined if the first has not, or if
  * none may be searched as a whole.
  */
 function summarisedPart(
