@@ -1,10 +1,10 @@
 import { afterAll, expect } from "bun:test";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Page } from "playwright-core";
+import { chromium, type Page } from "playwright-core";
 import packageFile from "../package.json" with { type: "json" };
 import { recordBackup } from "../src/storage/sqlite/maintenance/backup.ts";
-import { contentOf, describe, secretField, test } from "./browser.ts";
+import { chromiumOptions, contentOf, describe, newPage, secretField, test } from "./browser.ts";
 import { makeToken, see, signIn, useConsole, waitUntil } from "./console-session.ts";
 import {
   accessToken,
@@ -124,6 +124,7 @@ describe("the overview", () => {
     expect(before).toBeGreaterThanOrEqual(seeded);
     await see(page, "All plants are on disk");
     await see(page, "Disk space free");
+    await see(page, / left at this rate$/);
     await see(page, `Version ${packageFile.version}`);
     recordBackup(session.running.database, Date.now() - 3 * 3_600_000);
     await see(page, "Last backup 3 hours ago");
@@ -299,6 +300,46 @@ describe("tokens", () => {
     await heading(page, "Tokens");
     await page.getByRole("button", { name: "Revoke own" }).click();
     await see(page, "If you are signed in with this token");
+  });
+});
+
+describe("a dialog", () => {
+  const sizeOf = (page: Page, selector: string) =>
+    page.evaluate<{ width: number; height: number }>(
+      `document.querySelector("${selector}").getBoundingClientRect().toJSON()`,
+    );
+
+  test("has a secret on one line, and the width of every other", async () => {
+    const page = await open("/tokens");
+    await page.getByRole("button", { name: "Create a token" }).click();
+    const form = await sizeOf(page, "dialog");
+    await page.getByRole("dialog").getByLabel("Name").fill("wide");
+    await page.keyboard.press("Enter");
+    await page.locator("pre.secret").waitFor();
+    expect((await sizeOf(page, "dialog")).width).toBe(form.width);
+    const lines = await page.evaluate<number>(`(() => {
+      const range = document.createRange();
+      range.selectNodeContents(document.querySelector("pre.secret"));
+      return new Set([...range.getClientRects()].map(({ top }) => top)).size;
+    })()`);
+    expect(lines).toBe(1);
+  });
+
+  test("darkens the page up to its edge where scrollbars take space", async () => {
+    await using browser = await chromium.launch({
+      ...chromiumOptions(),
+      ignoreDefaultArgs: ["--hide-scrollbars"],
+    });
+    const page = await newPage(browser, { viewport: { width: 1280, height: 900 } });
+    await page.goto(`${session.running.operatorUrl}/livez`);
+    await page.evaluate(`sessionStorage.setItem("plant-store-token", ${JSON.stringify(session.secret)})`);
+    await page.goto(`${session.running.operatorUrl}/plants`);
+    await page.getByRole("button", { name: "Add a plant" }).click();
+    await page.getByRole("dialog").waitFor();
+    const gutterPx = await page.evaluate<number>("innerWidth - document.body.offsetWidth");
+    expect(gutterPx).toBeGreaterThanOrEqual(8);
+    const pixels = (x: number) => page.screenshot({ clip: { x, y: 2, width: 8, height: 8 } });
+    expect(await pixels(1280 - 8)).toEqual(await pixels(1280 - 8 - gutterPx));
   });
 });
 

@@ -1,7 +1,8 @@
 import type { ComponentChildren } from "preact";
 import type { OverviewJson } from "../../operator/responses.ts";
-import { formatBytes, formatCount, formatRate, formatShare } from "../format.ts";
+import { formatBytes, formatCount, formatRate } from "../format.ts";
 import { type ChartRange, sum } from "./chart-data.ts";
+import { diskForecast } from "./disk-forecast.ts";
 import { Area } from "./rate-chart.tsx";
 
 interface KeyNumbersProps {
@@ -11,9 +12,9 @@ interface KeyNumbersProps {
 }
 
 /** The large numbers, each with its trend. */
-export function KeyNumbers({ overview: { total, ratePerSecond, store }, recent }: KeyNumbersProps) {
-  const { bytes = 0, walBytes = 0, diskFreeBytes } = store;
-  const usedShare = (bytes + walBytes) / (bytes + walBytes + (diskFreeBytes ?? 0));
+export function KeyNumbers({ overview, recent }: KeyNumbersProps) {
+  const { total, ratePerSecond } = overview;
+  const { diskFreeBytes } = overview.store;
   return (
     <div class="card kpis">
       <Kpi
@@ -47,12 +48,8 @@ export function KeyNumbers({ overview: { total, ratePerSecond, store }, recent }
           id="disk"
           title="Disk space free"
           value={formatBytes(diskFreeBytes)}
-          note={`store ${formatShare(usedShare)}`}
-        >
-          <span class="meter" aria-hidden="true">
-            <span style={{ width: formatShare(usedShare) }} />
-          </span>
-        </Kpi>
+          note={diskForecast(overview)}
+        />
       )}
     </div>
   );
