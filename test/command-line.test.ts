@@ -131,8 +131,8 @@ describe("a command that is misused", () => {
     ["token create --name x --scope all", '"all"'],
     ["token create --name x --expires -1d", "--expires must be"],
     ["token revoke", "usage: plant-store token revoke NAME|ID"],
-    ["token revoke nobody --database FILE", "does not exist", 1],
-    ["token list --database FILE", "does not exist", 1],
+    ["token revoke nobody --database FILE", "Run this where the service runs, or name it with --database", 1],
+    ["token list --database FILE", "There is no data file at", 1],
     ["audit --limit 0", "--limit must be"],
     ["ready --url http://me:secret@127.0.0.1:1", "--url must be an http or https URL"],
     // An address reserved for documentation, so that no machine has it.
@@ -146,6 +146,38 @@ describe("a command that is misused", () => {
     expect(result.err).toStartWith("plant-store: ");
     expect(result.err).not.toContain("secret");
   });
+
+  test.each([
+    ["improt plants.csv", "Did you mean import?"],
+    ["tokens create", "Did you mean token?"],
+    ["token crate", "Did you mean token create?"],
+    ["list --datbase plants.db", "Did you mean --database?"],
+    ["list --data plants.db", "Did you mean --database?"],
+    ["list -json", "Did you mean --json?"],
+    ["import plants.csv --dryrun", "Did you mean --dry-run?"],
+    ["serve --port 3000", "Did you mean --listen 127.0.0.1:3000?"],
+    ["serve --port=3000", "Did you mean --listen 127.0.0.1:3000?"],
+    ["serve --port", "Did you mean --listen 127.0.0.1:PORT?"],
+    ["serve --port secret", "Did you mean --listen 127.0.0.1:PORT?"],
+    ["token create greenhouse", "Did you mean --name greenhouse?"],
+    ["copy a.db b.db", "Did you mean --from a.db?"],
+    ["copy --from a.db b.db", "Did you mean --to b.db?"],
+    ["copy postgres://me:secret@x/plants b.db", "Did you mean --from 'postgres://me:***@x/plants'?"],
+  ])("is told what was probably meant: %s", async (line, suggestion) => {
+    const { code, err } = await runInProcess(line.split(" "));
+    expect(code).toBe(2);
+    expect(err).toContain(`. ${suggestion} See plant-store `);
+    expect(err).not.toContain("secret");
+  });
+
+  test.each(["photosynthesise", "list --photosynthesis", "list fern", "list --port 3000"])(
+    "gets no suggestion if nothing is near: %s",
+    async (line) => {
+      const { code, err } = await runInProcess(line.split(" "));
+      expect(code).toBe(2);
+      expect(err).not.toContain("Did you mean");
+    },
+  );
 
   test.each([
     ["revoke nobody", 'No live token is named "nobody"'],

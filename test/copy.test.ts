@@ -100,6 +100,6 @@ test("needs two different databases", async () => {
   for (const args of [[], ["--from", "a.db"], ["--from", "a.db", "--to", "a.db"]])
     expect((await runInProcess(["copy", ...args])).code).toBe(2);
   expect((await runInProcess(["copy", "--from", "/nowhere/a.db", "--to", "b.db"])).err).toContain(
-    "does not exist",
+    "There is no data file at /nowhere/a.db. Check --from.",
   );
 });

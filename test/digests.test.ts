@@ -227,7 +227,7 @@ describe("verify --against", () => {
     const missing = join(folder.path, "missing.db");
     const { code, err } = await runInProcess(["verify", "--database", sound, "--against", missing]);
     expect(code).toBe(1);
-    expect(err).toContain("missing.db does not exist");
+    expect(err).toContain(`There is no data file at ${missing}. Check --against.`);
   });
 });
 

@@ -172,7 +172,7 @@ describe("backup and restore", () => {
     using folder = temporaryFolder();
     const none = join(folder.path, "none.db");
     const { err } = await run(["backup", join(folder.path, "a.db")], none);
-    expect(err).toContain(`${none} does not exist`);
+    expect(err).toContain(`There is no data file at ${none}.`);
   });
 
   test("restore names a backup that does not exist", async () => {

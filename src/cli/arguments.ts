@@ -1,7 +1,8 @@
 import { type SecretName, secrets, settings } from "../config/settings.ts";
 import { InvalidValue, withoutPassword } from "../config/values.ts";
 import { type Arguments, type Command, flagsOf } from "./command.ts";
-import { type Terminal, UsageError } from "./terminal.ts";
+import { nearestWord } from "./suggestion.ts";
+import { shellQuoted, type Terminal, UsageError } from "./terminal.ts";
 
 // An id may be negative, and - is standard input.
 const notFlag = /^(?:[^-]|-\d|-$|$)/;
@@ -27,7 +28,7 @@ export function parseArguments(
   }
   const positional = command.positional ? (positionals.shift() ?? "") : "";
   const [unexpected = ""] = positionals;
-  if (unexpected !== "") throw new UsageError(`unexpected argument "${unexpected}"`);
+  if (unexpected !== "") throw unexpectedArgument(unexpected, command, given);
   if (command.positional && positional === "") throw wrongUsage(command);
   const value = (flag: string) => given.get(flag)?.at(-1);
   const flags = Object.fromEntries(Object.values(settings).map(({ flag }) => [flag, value(flag)]));
@@ -48,7 +49,7 @@ function takeFlag(
 ): { readonly name: string; readonly text: string } {
   const [, flag = "", name = "", attached] = /^(--?([^=]*))(?:=(.*))?$/s.exec(arg) ?? [];
   const known = flagsOf(command).get(name);
-  if (!flag.startsWith("--") || known === undefined) throw unknownFlag(flag, command.secrets);
+  if (!flag.startsWith("--") || known === undefined) throw unknownFlag(flag, attached ?? rest[0], command);
   if (known.placeholder === undefined) {
     if (attached !== undefined) throw new UsageError(`${flag} takes no value`);
     return { name, text: "" };
@@ -95,9 +96,34 @@ export function parseFlags<Value>(args: Arguments, name: string, parse: (text: s
   });
 }
 
-function unknownFlag(flag: string, used: Command["secrets"] = {}): UsageError {
-  const [secret] = Object.keys(used) as SecretName[];
-  const hint =
-    flag === "--token" && secret !== undefined ? `; set the environment variable ${secrets[secret]}` : "";
-  return new UsageError(`unknown flag ${flag}${hint}`);
+function unknownFlag(flag: string, value: string | undefined, command: Command): UsageError {
+  const name = flag.replace(/^-+/, "");
+  const [secret] = Object.keys(command.secrets ?? {}) as SecretName[];
+  if (name === "token" && secret !== undefined)
+    return new UsageError(`unknown flag ${flag}; set the environment variable ${secrets[secret]}`);
+  return new UsageError(`unknown flag ${flag}`, flagMeantBy(name, value, command));
+}
+
+/** The flag that was probably meant. A value is quoted only if it is a port: any other may be a secret. */
+function flagMeantBy(name: string, value: string | undefined, command: Command): string | undefined {
+  const flags = flagsOf(command);
+  if (name === "port" && flags.has("listen")) {
+    const port = /^\d{1,5}$/.test(value ?? "") ? value : "PORT";
+    return `--listen 127.0.0.1:${port}`;
+  }
+  const nearest = nearestWord(name, flags.keys());
+  return nearest === undefined ? undefined : `--${nearest}`;
+}
+
+/** Of a flag that the command requires, only the value may have been typed: `token create greenhouse`. */
+function unexpectedArgument(
+  argument: string,
+  { usage }: Command,
+  given: ReadonlyMap<string, unknown>,
+): UsageError {
+  const shown = withoutPassword(argument);
+  const required = [...usage.matchAll(/--([\w-]+) [A-Z]+/g)].map(([, flag = ""]) => flag);
+  const missing = required.find((flag) => !given.has(flag));
+  const meant = missing === undefined ? undefined : `--${missing} ${shellQuoted(shown)}`;
+  return new UsageError(`unexpected argument "${shown}"`, meant);
 }

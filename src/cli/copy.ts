@@ -1,6 +1,8 @@
 import { readConfig } from "../config/read-config.ts";
 import { type CopyCounts, compareStores, copyStore } from "../storage/copy-store.ts";
 import { openArchive, openStore } from "../storage/open-store.ts";
+import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
+import { refuseMissingFile } from "../storage/sqlite/data-file-path.ts";
 import { isSameFile } from "../storage/sqlite/durable-files.ts";
 import { wrongUsage } from "./arguments.ts";
 import { type Command, jsonFlag } from "./command.ts";
@@ -37,6 +39,7 @@ export const copy: Command = {
     const to = args.value("to");
     if (from === undefined || to === undefined) throw wrongUsage(copy);
     if (from === to || isSameFile(from, to)) throw new UsageError("--from and --to are the same");
+    if (!isDatabaseUrl(from)) refuseMissingFile(from, "Check --from.");
     const sources = args.sources;
     const configFor = (database: string) => readConfig({ ...sources, flags: { ...sources.flags, database } });
     await using source = await openArchive(configFor(from));

@@ -24,6 +24,7 @@ import { ready } from "./ready.ts";
 import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
 import { show } from "./show.ts";
+import { nearestWord } from "./suggestion.ts";
 import { escapeInvisible, type Terminal, UsageError } from "./terminal.ts";
 import { tokenCreate, tokenList, tokenRevoke, tokenRotate } from "./token.ts";
 import { verify } from "./verify.ts";
@@ -107,13 +108,17 @@ function findCommand(args: readonly string[]): [string, Command] | undefined {
 }
 
 /** @throws UsageError */
-function unknownCommand([first = ""]: readonly string[]): never {
+function unknownCommand([first = "", second = ""]: readonly string[]): never {
   const verbs = verbsOf(commands, first);
-  if (verbs.length > 0) throw new UsageError(`${first} needs ${eitherOf(verbs)}`);
+  if (verbs.length > 0) {
+    const verb = nearestWord(second, verbs);
+    throw new UsageError(`${first} needs ${eitherOf(verbs)}`, verb && `${first} ${verb}`);
+  }
   // The value of the flag is left out, since it may contain a password.
   if (first.startsWith("-"))
     throw new UsageError(`put a command before ${first.split("=")[0]}, such as serve`);
-  throw new UsageError(`unknown command "${first}"`);
+  const names = Object.keys(commands).map((name) => name.split(" ")[0] ?? "");
+  throw new UsageError(`unknown command "${first}"`, nearestWord(first, names));
 }
 
 function help(args: readonly string[], colour: boolean): string {
@@ -148,8 +153,8 @@ export function errorReport(
   const message = escapeInvisible(messageOf(error));
   const isUsageError = error instanceof UsageError;
   if (isUsageError || misuses.some((type) => error instanceof type)) {
-    const help = `. See plant-store ${command === "" ? "" : `${command} `}--help.`;
-    return { text: `plant-store: ${message}${isUsageError ? help : ""}\n`, code: exitCodes.usage };
+    const help = isUsageError ? helpHint(error, command) : "";
+    return { text: `plant-store: ${message}${help}\n`, code: exitCodes.usage };
   }
   if (error instanceof LostWal) return { text: formatLostWal(error), code: exitCodes.failure };
   if (expectedErrors.some((type) => error instanceof type))
@@ -157,4 +162,10 @@ export function errorReport(
   // The stack is for the operator's terminal; no client sees it.
   const details = error instanceof Error ? error.stack : message;
   return { text: `plant-store: internal error, please report it: ${details}\n`, code: exitCodes.failure };
+}
+
+/** What was probably meant, and where the help is. */
+function helpHint({ suggestion }: UsageError, command: string): string {
+  const meant = suggestion === "" ? "" : ` ${escapeInvisible(suggestion)}`;
+  return `.${meant} See plant-store ${command === "" ? "" : `${command} `}--help.`;
 }

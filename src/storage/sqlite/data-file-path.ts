@@ -6,6 +6,7 @@ import { asDataFileProblem, DataFileProblem, isDenied } from "./data-file-proble
 
 const linksMax = 40;
 const attemptsMax = 10;
+const whereItMayBe = "Run this where the service runs, or name it with --database.";
 
 /** The target if the path is a symbolic link, even to a missing file: SQLite puts the WAL next to the target. */
 export function realDataFile(path: string): string {
@@ -21,11 +22,11 @@ export function realDataFile(path: string): string {
   return existsSync(dirname(at)) ? join(realpathSync(dirname(at)), basename(at)) : at;
 }
 
-/** @throws DataFileProblem it does not exist, is a folder, or this user may not read it. */
-export function refuseMissingFile(path: string): void {
+/** @throws DataFileProblem it does not exist, is a folder, or this user may not read it. `advice` is for one that does not exist. */
+export function refuseMissingFile(path: string, advice = whereItMayBe): void {
   refuseUnreadable(path);
   refuseFolder(path);
-  if (!existsSync(path)) throw new DataFileProblem(`The data file ${path} does not exist.`);
+  if (!existsSync(path)) throw new DataFileProblem(`There is no data file at ${path}. ${advice}`);
 }
 
 /**

@@ -70,7 +70,7 @@ export interface ComparedWith {
  * @throws DataFileProblem the other one is not a data file.
  */
 export async function compareWith(path: string, against: string): Promise<ComparedWith> {
-  refuseMissingFile(against);
+  refuseMissingFile(against, "Check --against.");
   openReadOnly(against, { older: true }).close();
   try {
     const { comparedPlants, differingBlocks, lackingPlants } = await compareDataFiles(path, against);
