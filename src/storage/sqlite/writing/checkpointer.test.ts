@@ -44,7 +44,7 @@ function opened() {
     },
   };
   const events = { checkpointed: (succeeded: boolean) => checkpoints.push(succeeded) };
-  const checkpointer = new Checkpointer(database, files, owner, events, framesMax);
+  const checkpointer = new Checkpointer(database, files, owner, events, framesMax, 0);
   let id = 0;
   const insert = database.query(
     "INSERT INTO plants (id, name, created_at_ms, created_by) VALUES (?, ?, 1, 'test')",
