@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -82,6 +82,46 @@ test("a digest is the SHA-256 of the rows as lines of JSON", async () => {
 function sha256(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
+
+describe("the writer, which knows how much text it stored itself,", () => {
+  const longName = "x".repeat(8000);
+
+  async function create(store: SqliteStore, first: number, last: number, name: string): Promise<void> {
+    const batch = seqs(first, last).map((id) => ({
+      plant: { id: BigInt(id), name, tag: undefined },
+      createdBy: "test",
+    }));
+    await store.plants.create(batch, 1);
+  }
+
+  test("writes no digest of a block with too much text", async () => {
+    const file = newFile();
+    await using store = new SqliteStore(file);
+    await create(store, 1, 1024, "short");
+    await create(store, 1025, 1500, longName);
+    await create(store, 1501, 2500, longName);
+    await create(store, 2501, 4096, "short");
+    using database = new Database(file, { readonly: true });
+    // The third block has long names too, but fewer.
+    expect([...storedDigests(database).keys()]).toEqual([0, 2, 3]);
+  });
+
+  test("writes no digest of a block in which another process stored too much text", async () => {
+    const file = newFile();
+    await using store = new SqliteStore(file);
+    await create(store, 1, 1030, "short");
+    using other = new Database(file);
+    const insert = other.query(
+      "INSERT INTO plants (seq, id, name, created_at_ms, created_by) VALUES (?, ?, ?, 1, 'other')",
+    );
+    other.transaction(() => {
+      for (const seq of seqs(1031, 2047)) insert.run(seq, seq, longName);
+    })();
+    await create(store, 2048, 3000, "short");
+    await create(store, 3001, 4100, "short");
+    expect([...storedDigests(other).keys()].map(Number)).toEqual([0, 2, 3]);
+  });
+});
 
 test("a transaction that is rolled back leaves no digest", async () => {
   const { database } = await emptyStore();

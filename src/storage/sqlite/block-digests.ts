@@ -27,6 +27,8 @@ export interface BlockDigest {
 const linesBytesMax = 8_000_000;
 // So much text is read at once, which is faster. As JSON it can be six times as much: a control character becomes \u0001.
 const atOnceBytesMax = 1_000_000;
+// The most bytes that a UTF-16 unit becomes.
+const utf8BytesMax = 3;
 
 const line = "json_array(seq, id, name, tag, created_at_ms, created_by)";
 // NOT INDEXED reads in the order of seq, whatever indexes an operator has added.
@@ -43,16 +45,21 @@ export class BlockDigests {
     this.#insert = database.query("INSERT OR IGNORE INTO block_digests (block, digest) VALUES (?, ?)");
   }
 
-  /** A block without any plant, or with too much text, gets no digest. */
-  write(block: number): void {
-    const found = this.#read(block);
+  /**
+   * A block without any plant, or with too much text, gets no digest. `textLengthMax` is the most text that its plants have, in UTF-16
+   * units; infinite if it is not known.
+   */
+  write(block: number, textLengthMax = Number.POSITIVE_INFINITY): void {
+    const found = this.#read(block, textLengthMax);
     if (found === undefined || found.plants === 0) return;
     this.#insert.run(block, Buffer.from(found.digest, "hex"));
   }
 
-  #read(block: number): PlantsDigest | undefined {
+  #read(block: number, textLengthMax: number): PlantsDigest | undefined {
     const { after, upTo } = rangeOf(block);
     try {
+      // Then the lengths need not be read.
+      if (textLengthMax * utf8BytesMax <= atOnceBytesMax) return this.#reader.readAtOnce(after, upTo);
       return this.#reader.readWithin(linesBytesMax, after, upTo);
     } catch (error) {
       // The row is damaged, and its text is no text: `verify` names it. That is no reason to stop the service.
@@ -116,11 +123,12 @@ export class DigestReader {
   readWithin(bytesMax: number, after: number, upTo: number): PlantsDigest | undefined {
     const bytes = this.#size.get(after, upTo)?.bytes ?? null;
     if (bytes === null) return digestOfNone;
-    if (bytes <= atOnceBytesMax) return this.#readAtOnce(after, upTo);
+    if (bytes <= atOnceBytesMax) return this.readAtOnce(after, upTo);
     return bytes > bytesMax ? undefined : this.#readEach(bytesMax, after, upTo);
   }
 
-  #readAtOnce(after: number, upTo: number): PlantsDigest {
+  /** Only for rows that are known to have little text. */
+  readAtOnce(after: number, upTo: number): PlantsDigest {
     const found = this.#lines.get(after, upTo);
     if (found === null) return digestOfNone;
     const digest = createHash("sha256").update(found.lines).update("\n").digest("hex");

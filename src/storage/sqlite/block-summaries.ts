@@ -56,6 +56,8 @@ export class BlockSummaries {
   readonly #next: Statement<{ seq: bigint }, [number]>;
   #last = 0;
   #summarised = 0;
+  /** The most text, in UTF-16 units, that the plants after `#summarised` have; infinite if this process has not stored them all. */
+  #textLengthMax = Number.POSITIVE_INFINITY;
 
   constructor(database: Database) {
     this.#database = database;
@@ -70,21 +72,33 @@ export class BlockSummaries {
     this.reload();
   }
 
-  /** To be called inside the transaction that stored that many plants. */
-  stored(plants: number): void {
+  /** To be called inside the transaction that stored that many plants, whose text has that many UTF-16 units, if that is known. */
+  stored(plants: number, textLength = Number.POSITIVE_INFINITY): void {
     this.#last += plants;
+    this.#textLengthMax += textLength;
     if (this.#last < this.#summarised + blockPlants) return;
-    // Read again, inside the lock: another process may have stored plants and summarised blocks since.
-    this.reload();
+    const { textLengthMax, isAlone } = this.#reloadToSummarise();
     for (let blocks = 0; blocks < blocksPerBatchMax; blocks++) {
       const block = this.#nextBlock();
       const low = block * blockPlants;
       const high = low + blockPlants;
       if (high > this.#last) return;
       for (const insert of this.#inserts) insert.run(block, low, high);
-      this.#digests.write(block);
+      this.#digests.write(block, textLengthMax);
       this.#summarised = high;
+      // What is left is of this batch.
+      if (isAlone) this.#textLengthMax = textLength;
     }
+  }
+
+  /** Reads again, inside the lock, what may have changed: another process may have stored plants and summarised blocks since. */
+  #reloadToSummarise(): { readonly textLengthMax: number; readonly isAlone: boolean } {
+    const last = this.#last;
+    const summarised = this.#summarised;
+    const textLengthMax = this.#textLengthMax;
+    this.reload();
+    const isAlone = this.#last === last && this.#summarised === summarised;
+    return { textLengthMax: isAlone ? textLengthMax : Number.POSITIVE_INFINITY, isAlone };
   }
 
   /** The first block without a summary that has a plant. Only another program leaves a block without any. */
@@ -97,6 +111,7 @@ export class BlockSummaries {
   reload(): void {
     this.#last = lastSeq(this.#database);
     this.#summarised = lastSummarised(this.#database);
+    this.#textLengthMax = Number.POSITIVE_INFINITY;
   }
 }
 

@@ -50,7 +50,14 @@ export class SqlitePlants implements PlantStore {
   create(batch: readonly PlantToStore[], nowMs: number): Promise<readonly Outcome[]> {
     return this.#writer.transaction(() => {
       const outcomes = batch.map((toStore) => this.#createOne(toStore, nowMs));
-      this.#summaries.stored(outcomes.filter((outcome) => outcome === created).length);
+      let plants = 0;
+      let textLength = 0;
+      for (let index = 0; index < batch.length; index++) {
+        if (outcomes[index] !== created) continue;
+        plants++;
+        textLength += textLengthOf(batch[index] as PlantToStore);
+      }
+      this.#summaries.stored(plants, textLength);
       return outcomes;
     }, this.#rolledBack);
   }
@@ -91,4 +98,8 @@ export class SqlitePlants implements PlantStore {
       };
     }
   }
+}
+
+function textLengthOf({ plant, createdBy }: PlantToStore): number {
+  return plant.name.length + (plant.tag?.length ?? 0) + createdBy.length;
 }
