@@ -32,6 +32,17 @@ interface Position {
   readonly id: bigint;
 }
 
+/** What was found from a position on. */
+interface Matches {
+  readonly plants: readonly StoredPlant[];
+  /** The last plant that was read, whether it matches or not; undefined before the first. */
+  readonly position: Position | undefined;
+  /** How many plants were read. */
+  readonly searched: number;
+  /** Whether there is no plant after the position. */
+  readonly isEnd: boolean;
+}
+
 /** Reads PostgreSQL, always along an index from a position, never with OFFSET. */
 export class PostgresArchive implements PlantArchive {
   readonly #pool: ConnectionPool;
@@ -43,35 +54,12 @@ export class PostgresArchive implements PlantArchive {
     this.#pool = pool;
   }
 
-  async page({ filter, order, cursor, limit, searchMsMax }: PageRequest): Promise<PlantPage> {
+  async page(request: PageRequest): Promise<PlantPage> {
     // This is read before the plants: what is committed while they are read is younger.
     const newest = cursorOf(await this.#settled());
-    const endMs = performance.now() + searchMsMax;
-    const matches = searchOf(filter);
-    const plants: StoredPlant[] = [];
-    let position = cursor === undefined ? undefined : parseCursor(cursor);
-    let searched = 0;
-    let characters = 0;
-    reading: for (;;) {
-      // One more than the page holds, to know whether there is a next.
-      const wanted = matches === undefined ? limit - plants.length + 1 : rowsPerRead;
-      const count = Math.min(wanted, rowsPerRead);
-      const rows = await this.#rows(filter, order, position, count);
-      for (const plant of rows) {
-        if (plants.length === limit) break reading;
-        if (matches === undefined || matches(plant)) {
-          plants.push(plant);
-          characters += plant.name.length + (plant.tag?.length ?? 0);
-        }
-        position = plant;
-        searched++;
-        // Matching long names takes long.
-        if (matches !== undefined && performance.now() >= endMs) break reading;
-      }
-      if (rows.length < count) return { plants, next: undefined, searched, newest };
-      if (characters > pageCharactersMax || performance.now() >= endMs) break;
-    }
-    return { plants, next: position && cursorOf(position), searched, newest };
+    const { plants, position, searched, isEnd } = await this.#readMatches(request);
+    const next = isEnd || position === undefined ? undefined : cursorOf(position);
+    return { plants, next, searched, newest };
   }
 
   async pageAfter({ after, ...request }: FollowRequest): Promise<FollowPage> {
@@ -107,12 +95,7 @@ export class PostgresArchive implements PlantArchive {
   }
 
   async count(filter: PlantFilter, cursor: string | undefined, msMax: number): Promise<MatchCount> {
-    if (searchOf(filter) === undefined) {
-      const { where, values } = whereOf(filter);
-      if (where === "") return { plants: await this.total(), next: undefined };
-      const [row] = await this.#read(`SELECT count(*) FROM plants ${where}`, values);
-      return { plants: Number(row?.[0]), next: undefined };
-    }
+    if (matcherOf(filter) === undefined) return { plants: await this.#countIndexed(filter), next: undefined };
     const { plants, next } = await this.page({
       filter,
       order: "oldest-first",
@@ -137,17 +120,63 @@ export class PostgresArchive implements PlantArchive {
     return undefined;
   }
 
+  /** Reads plants until the page is full, or the time is over. */
+  async #readMatches({ filter, order, cursor, limit, searchMsMax }: PageRequest): Promise<Matches> {
+    const deadlineMs = performance.now() + searchMsMax;
+    const matches = matcherOf(filter);
+    const plants: StoredPlant[] = [];
+    let position = cursor === undefined ? undefined : parseCursor(cursor);
+    let searched = 0;
+    let characters = 0;
+    for (;;) {
+      // One more than the page holds, to know whether there is a next.
+      const wanted = matches === undefined ? limit - plants.length + 1 : rowsPerRead;
+      const count = Math.min(wanted, rowsPerRead);
+      const rows = await this.#rows(filter, order, position, count);
+      for (const plant of rows) {
+        if (plants.length === limit) return { plants, position, searched, isEnd: false };
+        if (matches === undefined || matches(plant)) {
+          plants.push(plant);
+          characters += plant.name.length + (plant.tag?.length ?? 0);
+        }
+        position = plant;
+        searched++;
+        // Matching long names takes long.
+        if (matches !== undefined && performance.now() >= deadlineMs)
+          return { plants, position, searched, isEnd: false };
+      }
+      if (rows.length < count) return { plants, position, searched, isEnd: true };
+      if (characters > pageCharactersMax || performance.now() >= deadlineMs)
+        return { plants, position, searched, isEnd: false };
+    }
+  }
+
   async #rows(
     filter: PlantFilter,
     order: PageRequest["order"],
     after: Position | undefined,
     count: number,
   ): Promise<StoredPlant[]> {
-    const isNewestFirst = order === "newest-first";
-    const direction = isNewestFirst ? "DESC" : "ASC";
-    const { where, values } = whereOf(filter, isNewestFirst ? "<" : ">", after);
-    const sql = `SELECT ${fields} FROM plants ${where} ORDER BY created_at_ms ${direction}, id ${direction} LIMIT ${count}`;
+    const { conditions, values } = indexedConditions(filter);
+    if (after !== undefined) {
+      values.push(after.createdAtMs, after.id);
+      const position = `($${values.length - 1}, $${values.length})`;
+      if (order === "newest-first") conditions.push(`(created_at_ms, id) < ${position}`);
+      else conditions.push(`(created_at_ms, id) > ${position}`);
+    }
+    const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
+    const orderBy = order === "newest-first" ? "created_at_ms DESC, id DESC" : "created_at_ms ASC, id ASC";
+    const sql = `SELECT ${fields} FROM plants ${where} ORDER BY ${orderBy} LIMIT ${count}`;
     return (await this.#read(sql, values)).map(fromRow);
+  }
+
+  /** Counts the matches of a filter that the indexes support alone. */
+  async #countIndexed(filter: PlantFilter): Promise<number> {
+    const { conditions, values } = indexedConditions(filter);
+    if (conditions.length === 0) return this.total();
+    const sql = `SELECT count(*) FROM plants WHERE ${conditions.join(" AND ")}`;
+    const [row] = await this.#read(sql, values);
+    return Number(row?.[0]);
   }
 
   async #isBeforeAll({ createdAtMs, id }: Position): Promise<boolean> {
@@ -168,35 +197,45 @@ export class PostgresArchive implements PlantArchive {
 }
 
 /** What no index supports is matched here, so that it does not depend on the server's locale. */
-function searchOf({ namePart, createdBy }: PlantFilter): ((plant: StoredPlant) => boolean) | undefined {
+function matcherOf({ namePart, createdBy }: PlantFilter): ((plant: StoredPlant) => boolean) | undefined {
   if (namePart === undefined && createdBy === undefined) return undefined;
   const part = namePart?.toLowerCase() ?? "";
   return (plant) =>
     plant.name.toLowerCase().includes(part) && (createdBy === undefined || plant.createdBy === createdBy);
 }
 
-/** The part of a filter that an index supports, after a position. */
-function whereOf(
-  { id, tag, sinceMs, untilMs }: PlantFilter,
-  than = ">",
-  after?: Position,
-): { readonly where: string; readonly values: readonly unknown[] } {
+/** The conditions of a filter that an index supports, and the values of $1, $2 and so on in them. */
+function indexedConditions({ id, tag, sinceMs, untilMs }: PlantFilter): {
+  readonly conditions: string[];
+  readonly values: unknown[];
+} {
+  const conditions: string[] = [];
   const values: unknown[] = [];
-  const value = (given: unknown) => `$${values.push(given)}`;
-  const conditions = [
-    id !== undefined && `id = ${value(id)}`,
-    // No plant has this character, and PostgreSQL rejects it in a comparison.
-    tag !== undefined && (tag.includes("\0") ? "false" : tagIs(value(tag))),
-    sinceMs !== undefined && `created_at_ms >= ${value(sinceMs)}`,
-    untilMs !== undefined && `created_at_ms < ${value(untilMs)}`,
-    after !== undefined && `(created_at_ms, id) ${than} (${value(after.createdAtMs)}, ${value(after.id)})`,
-  ].filter((condition) => condition !== false);
-  return { where: conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`, values };
+  if (id !== undefined) {
+    values.push(id);
+    conditions.push(`id = $${values.length}`);
+  }
+  // No plant has this character, and PostgreSQL rejects it in a comparison.
+  if (tag?.includes("\0")) {
+    conditions.push("false");
+  } else if (tag !== undefined) {
+    values.push(tag);
+    conditions.push(tagIs(`$${values.length}`));
+  }
+  if (sinceMs !== undefined) {
+    values.push(sinceMs);
+    conditions.push(`created_at_ms >= $${values.length}`);
+  }
+  if (untilMs !== undefined) {
+    values.push(untilMs);
+    conditions.push(`created_at_ms < $${values.length}`);
+  }
+  return { conditions, values };
 }
 
 // The index has only the first 100 characters, as the size of an entry is limited.
-function tagIs(given: string): string {
-  return `left(tag, 100) = left(${given}, 100) AND tag = ${given}`;
+function tagIs(placeholder: string): string {
+  return `left(tag, 100) = left(${placeholder}, 100) AND tag = ${placeholder}`;
 }
 
 function cursorOf({ createdAtMs, id }: Position): string {
