@@ -34,7 +34,13 @@ export interface Line {
 }
 
 export function lineChart(title: string, lines: readonly Line[]): string {
-  const [width, height, left, top, right, bottom] = [820, 320, 70, 50, 110, 40];
+  const width = 820;
+  const height = 320;
+  // Margins, for the title, the labels and the numbers.
+  const left = 70;
+  const top = 50;
+  const right = 110;
+  const bottom = 40;
   const all = lines.flatMap(({ points }) => points);
   const xMost = Math.max(...all.map(({ x }) => x), 1);
   const step = roundStep(Math.max(...all.map(({ y }) => y)) / 4);

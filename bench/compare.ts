@@ -46,7 +46,8 @@ async function compareStarts(servers: CaseServers, checkout: string, rounds: num
   }
   const line = (what: string, pick: (measured: typeof ours) => number[], unit: string): void => {
     const ratios = pick(ours).map((value, round) => value / (pick(other)[round] ?? 1));
-    const [own, theirs] = [ours, other].map((measured) => median(pick(measured)).toFixed(1));
+    const own = median(pick(ours)).toFixed(1);
+    const theirs = median(pick(other)).toFixed(1);
     console.log(`${what}: ${own} ${unit} against ${theirs} ${unit}, ratio ${medianWithInterval(ratios)}`);
   };
   line("start to the first 200", ({ firstAnswerMs }) => firstAnswerMs, "ms");

@@ -17,8 +17,10 @@ export function editSection(page: string, name: string, edit: (old: string) => s
 }
 
 function withSection(page: string, name: string, edit: (old: string) => string): string {
-  const [open, close] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
-  const [start, end] = [page.indexOf(open) + open.length, page.indexOf(close)];
+  const open = `<!-- ${name} -->`;
+  const close = `<!-- /${name} -->`;
+  const start = page.indexOf(open) + open.length;
+  const end = page.indexOf(close);
   if (start < open.length || end < start) throw new Error(`The page has no section ${open} to ${close}.`);
   return `${page.slice(0, start)}\n${edit(page.slice(start, end)).trim()}\n${page.slice(end)}`;
 }

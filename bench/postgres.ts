@@ -49,7 +49,8 @@ export const postgres: Bench = {
       }
       console.error(round === 0 ? "warmed up" : `round ${round} of ${rounds}`);
     }
-    const [[, own] = ["", []]] = rates;
+    // The first is plant-store.
+    const own = [...rates.values()][0] ?? [];
     const rows = [...rates].map(([name, values]) => {
       const times = median(own.map((rate, round) => rate / (values[round] ?? 1)));
       return [name, Math.round(median(values)), values === own ? "" : `${times.toFixed(2)} ×`];

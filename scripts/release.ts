@@ -87,15 +87,15 @@ function archive(name: string): void {
   renameSync(join(dist, `${name}.licences.txt`), join(folder, "THIRD-PARTY-LICENCES.txt"));
   renameSync(folder, join(dist, name));
   const entries = [
-    ...[
-      "--sort=name",
-      `--mtime=@${committedAt}`,
-      "--owner=0",
-      "--group=0",
-      "--numeric-owner",
-      "--mode=u=rwX,go=rX",
-    ],
-    ...["-C", dist, name],
+    "--sort=name",
+    `--mtime=@${committedAt}`,
+    "--owner=0",
+    "--group=0",
+    "--numeric-owner",
+    "--mode=u=rwX,go=rX",
+    "-C",
+    dist,
+    name,
   ];
   run(clone, "tar", "--use-compress-program=gzip -n", "-cf", join(dist, `${name}.tar.gz`), ...entries);
   rmSync(join(dist, name), { recursive: true });

@@ -111,10 +111,10 @@ export function testsIn(report) {
   return Array.from(
     text.matchAll(/<testcase ([^>]*)>(?:\s*<(failure|error|skipped))?/g),
     ([, attributes, tag]) => {
-      const [name, classname, file] = ["name", "classname", "file"].map((key) => attribute(attributes, key));
       // The class is the innermost `describe` first.
-      const names = [...classname.split(" > ").reverse(), name].filter((part) => part !== "");
-      return { file, names, outcome: outcomes[tag] ?? "passed" };
+      const groups = attribute(attributes, "classname").split(" > ").reverse();
+      const names = [...groups, attribute(attributes, "name")].filter((part) => part !== "");
+      return { file: attribute(attributes, "file"), names, outcome: outcomes[tag] ?? "passed" };
     },
   );
 }

@@ -33,7 +33,8 @@ export async function startCitus(shards = 8) {
     "citus.recover_2pc_interval": "2s",
   };
   const start = async () => started.use(await startPostgres({ installation, settings }));
-  const [coordinator, ...workers] = [await start(), await start(), await start()];
+  const coordinator = await start();
+  const workers = [await start(), await start()] as const;
   const owned = started.move();
   /** With our tables, distributed as docs/scaling.md says. */
   const newDatabase = async (): Promise<string> => {

@@ -33,7 +33,8 @@ async function create(database: string, ids: readonly bigint[], name = nameOf, a
 }
 
 test("copies every plant and token exactly, from a file to PostgreSQL and back", async () => {
-  const [file, back] = [join(folder.path, "exact.db"), join(folder.path, "back.db")];
+  const file = join(folder.path, "exact.db");
+  const back = join(folder.path, "back.db");
   const url = await server.newDatabase();
   const secret = (await token(file, "create", "--name", "courier")).out.trim();
   const greatest = 2n ** 63n - 1n;
@@ -53,7 +54,8 @@ test("copies every plant and token exactly, from a file to PostgreSQL and back",
 }, 60_000);
 
 test("resumes when run again, and reports differences", async () => {
-  const [file, url] = [join(folder.path, "resumed.db"), await server.newDatabase()];
+  const file = join(folder.path, "resumed.db");
+  const url = await server.newDatabase();
   await create(file, [1n, 2n, 3n, 4n, 5n]);
   expect((await copy(file, url)).code).toBe(0);
   await create(file, [6n]);
@@ -67,7 +69,8 @@ test("resumes when run again, and reports differences", async () => {
 }, 60_000);
 
 test("a token that was revoked in either store, or has expired in the first, stays so", async () => {
-  const [from, to] = [join(folder.path, "tokens.db"), await server.newDatabase()];
+  const from = join(folder.path, "tokens.db");
+  const to = await server.newDatabase();
   const copied = async () => JSON.parse((await copy(from, to, "--json")).out).tokens;
   for (const name of ["revoked there", "rotated here", "revoked here"])
     expect((await token(from, "create", "--name", name)).code).toBe(0);
@@ -86,7 +89,8 @@ test("a token that was revoked in either store, or has expired in the first, sta
 }, 60_000);
 
 test("names a plant that the database rejects, and continues with the rest", async () => {
-  const [file, url] = [join(folder.path, "rejected.db"), await server.newDatabase()];
+  const file = join(folder.path, "rejected.db");
+  const url = await server.newDatabase();
   await create(file, [1n, 2n, 5n, 6n], (id) => (id === 5n ? "weed" : "fern"));
   await create(url, []);
   await server.run("ALTER TABLE plants ADD CONSTRAINT no_weeds CHECK (name <> 'weed')", url);

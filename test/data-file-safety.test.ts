@@ -86,7 +86,8 @@ const replaced =
   "was deleted, replaced or overwritten while the service ran: run `plant-store restore FILE --replace`";
 
 test("one data file has one writer: a second serve, copy --to or restore is refused; token and read commands work", async () => {
-  const [link, other] = [join(folder, "link.db"), join(folder, "other.db")];
+  const link = join(folder, "link.db");
+  const other = join(folder, "other.db");
   await using running = await startTestService({}, file);
   await create(running.url, 1);
   symlinkSync(file, link);

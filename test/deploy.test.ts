@@ -92,7 +92,8 @@ test("no secret in a deploy file is valid as a token", () => {
 });
 
 test("the units share the data file and the folder of backups, and send a mail when they fail", () => {
-  const [service, backup] = [read("plant-store.service"), read("plant-store-backup.service")];
+  const service = read("plant-store.service");
+  const backup = read("plant-store-backup.service");
   const [database = ""] = /^Environment=PLANT_STORE_DATABASE=%S\/\S+$/m.exec(service) ?? [];
   expect(backup).toContain(`${database}\n`);
   const [, backups = ""] = /ExecStart=\S+ backup %S\/(\S+)/.exec(backup) ?? [];

@@ -13,9 +13,14 @@ import {
 
 /** Sends the next request as soon as the last is answered, until a response says close. */
 async function keepSending(port: number, firstId: number, client: { answered: number }): Promise<boolean> {
-  let [id, received, toldToClose] = [firstId, "", false];
+  let id = firstId;
+  let received = "";
+  let toldToClose = false;
   const socket = connect({ port, host: "127.0.0.1", noDelay: true });
-  const send = () => socket.write(rawPost(`{"id":${id++},"name":"a"}`));
+  const send = () => {
+    socket.write(rawPost(`{"id":${id},"name":"a"}`));
+    id++;
+  };
   socket.on("connect", send);
   socket.on("data", (bytes) => {
     received += bytes;
@@ -78,7 +83,8 @@ test("a stop refuses connections, finishes a request whose body is incomplete, a
 
 /** A POST /plants whose body is held back until `finish` is called. */
 async function startPlant({ port }: TestService) {
-  const [accepted, finishing] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const accepted = Promise.withResolvers<void>();
+  const finishing = Promise.withResolvers<void>();
   const [head = "", body = ""] = rawPost('{"id":5,"name":"a"}', "Expect: 100-continue\r\n").split(
     /(?<=\r\n\r\n)/,
   );

@@ -234,9 +234,10 @@ test.each([
   const inner = join(folder.path, "data");
   mkdirSync(inner);
   chmodSync(inner, modes.folder);
-  const [data, token] = [join(inner, "plants.db"), join(inner, "token")];
+  const data = join(inner, "plants.db");
   writeFileSync(data, "");
   chmodSync(data, modes.data);
+  const token = join(inner, "token");
   writeFileSync(token, accessToken);
   chmodSync(token, modes.token);
   await using service = await serve(["--database", data], {

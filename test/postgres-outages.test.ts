@@ -141,8 +141,10 @@ describe("a database that is unreachable at the start", () => {
     using proxy = await proxied();
     proxy.refuse();
     await using service = await serveInProcess([
-      ...["--database", throughPort(proxy.port).replace("postgres@", "postgres:hidden-password@")],
-      ...["--token-folder", folder.path],
+      "--database",
+      throughPort(proxy.port).replace("postgres@", "postgres:hidden-password@"),
+      "--token-folder",
+      folder.path,
     ]);
     expect(service.out()).toContain("The database is not available yet");
     expect(service.out()).toContain("postgres://postgres:***@127.0.0.1");

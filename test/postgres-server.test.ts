@@ -231,7 +231,10 @@ describe("a standby that does not confirm", () => {
         ended = true;
       });
       await eventually(async () => (await waiting()).length > 0 || ended, "a write to end or to wait");
-      if (!ended) return void (await Promise.all([cancelWait(), writing]));
+      if (!ended) {
+        await Promise.all([cancelWait(), writing]);
+        return;
+      }
     }
   }
 

@@ -10,7 +10,8 @@ export const canRecordSyncs = process.platform === "linux" && spawnSync("cc", ["
 export function recordSyncs(folder: string, failSuffix: string, how?: "once" | "hang") {
   const library = buildShim("syncs", folder);
   const limit = { once: { FAIL_ONCE: "1" }, hang: { HANG: "1" }, all: {} }[how ?? "all"];
-  const [log, when] = [join(folder, "syncs.log"), join(folder, "fail-now")];
+  const log = join(folder, "syncs.log");
+  const when = join(folder, "fail-now");
   const seen = (from = 0) => {
     if (!existsSync(log)) return [];
     const lines = readFileSync(log, "utf8").trim().split("\n");

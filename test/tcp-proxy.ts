@@ -14,7 +14,8 @@ export async function startTcpProxy(to: number) {
   const server = createServer((near) => {
     if (isRefusing) {
       refused++;
-      return void near.destroy();
+      near.destroy();
+      return;
     }
     const far = connect(to, "127.0.0.1");
     let isLosing = false;
@@ -24,7 +25,8 @@ export async function startTcpProxy(to: number) {
         if (from === near) isLosing ||= text !== undefined && bytes.includes(text);
         else if (isLosing) {
           lost++;
-          return void near.destroy();
+          near.destroy();
+          return;
         }
         if (!isCut) into.write(bytes);
       });

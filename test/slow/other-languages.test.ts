@@ -22,8 +22,14 @@ for (const [file, program] of Object.entries(programs))
         let body = "";
         for await (const piece of request) body += piece;
         sent.push(body);
-        if (sent.length === 1) return void request.socket.destroy();
-        if (sent.length === 2) return void response.writeHead(503, { "Retry-After": "0" }).end("{}");
+        if (sent.length === 1) {
+          request.socket.destroy();
+          return;
+        }
+        if (sent.length === 2) {
+          response.writeHead(503, { "Retry-After": "0" }).end("{}");
+          return;
+        }
         const { authorization = "", "content-type": type = "" } = request.headers;
         const headers = { Authorization: authorization, "Content-Type": type };
         const answer = await fetch(`${service.url}${request.url}`, { method: "POST", headers, body });

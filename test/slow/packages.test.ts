@@ -75,7 +75,8 @@ const offline = spawnSync("npm", ["view", "publint", "version"]).status !== 0;
 test.skipIf(lacks("a registry of npm", offline))(
   "both packages pass publint and attw, and run on every Node with long-term support",
   async () => {
-    const [service, client] = [pack("."), pack("./packages/client")];
+    const service = pack(".");
+    const client = pack("./packages/client");
     const toolFolder = project("tools");
     run("npm", ["install", "--no-save", "--ignore-scripts", ...tools], toolFolder);
     const tool = (name: string) => join(toolFolder, "node_modules/.bin", name);

@@ -62,7 +62,10 @@ test.each(["later", "at once"])(
 test("a request that waits does not keep alive those before it that arrived with it", async () => {
   let waiting = 0;
   await using wire = new TestWire((connection, { path }) => {
-    if (path === "/wait") return void waiting++;
+    if (path === "/wait") {
+      waiting++;
+      return;
+    }
     const bodyReceived = () => connection.send(emptyResponse, emptyResponse.length);
     connection.readBody({ bodyReceived, bodyNotReceived() {} });
   }, limits);

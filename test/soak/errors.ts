@@ -16,7 +16,8 @@ export const errors: Soak = {
     const what = "writes of the disk fail";
     const problem = await whyNoExt4();
     if (problem !== undefined) return [notRun(what, problem)];
-    let [noticed, restarted] = [0, 0];
+    let noticed = 0;
+    let restarted = 0;
     const found = await runOnExt4(run, async ({ disk, database, serving, load }) => {
       disk.failWrites();
       await Bun.sleep(errorsMs);

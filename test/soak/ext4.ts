@@ -65,7 +65,8 @@ export async function runOnExt4(
   const database = join(disk.path, "plants.db");
   let service: Serving | undefined;
   await using load = new Clients(clients, () => service?.url);
-  let [round, lost] = [0, 0];
+  let round = 0;
+  let lost = 0;
   while (round < rounds && lost === 0) {
     round++;
     {

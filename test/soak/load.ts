@@ -25,7 +25,9 @@ export const load: Soak = {
     await using server = await startOurs({ database });
     const seconds = Math.min(sliceSecondsMax, (minutes * 60) / slicesMin);
     const samples: Sample[] = [];
-    let [nextId, acknowledged, silenceMs] = [1, 0, 0];
+    let nextId = 1;
+    let acknowledged = 0;
+    let silenceMs = 0;
     for (let slice = 1; slice <= (minutes * 60) / seconds; slice++) {
       const result = await loadServer(server, { connections: 64, seconds, firstId: nextId });
       nextId = result.nextId;
@@ -106,7 +108,9 @@ async function overloadOn(
     environment: { PLANT_STORE_LOG_LEVEL: "off" },
   });
   const ratios: number[] = [];
-  let [nextId, acknowledged, refused] = [1, 0, 0];
+  let nextId = 1;
+  let acknowledged = 0;
+  let refused = 0;
   const rateWith = async (connections: number): Promise<number> => {
     const options = { connections, seconds: overloadSeconds, firstId: nextId, mayRefuse: true };
     const result = await loadServer(server, options);

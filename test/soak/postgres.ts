@@ -87,7 +87,9 @@ async function replayed(standby: PostgresServer, database: string): Promise<void
  * again; the primary is killed with -9 and the standby promoted. Every acknowledged plant must be on the new primary.
  */
 export async function runCluster({ rounds, random, tell }: SoakRun): Promise<Figures> {
-  let [acknowledged, lost, silenceMs] = [0, 0, 0];
+  let acknowledged = 0;
+  let lost = 0;
+  let silenceMs = 0;
   for (let round = 1; round <= rounds; round++) {
     await using pair = await startPair();
     const { primary, standby, link, database, onStandby } = pair;

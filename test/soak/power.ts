@@ -84,7 +84,9 @@ async function lossesOf(
   { rounds: cuts, random, tell }: SoakRun,
   breakage?: Breakage,
 ): Promise<Found> {
-  let [rounds, acknowledged, lost] = [0, 0, 0];
+  let rounds = 0;
+  let acknowledged = 0;
+  let lost = 0;
   for (const left of disksAfter(calls, path, { cuts, breakage, random })) {
     const names = await namesAfterStart(path, breakage !== undefined);
     const missing = left.acknowledged.filter((name) => !names.has(name)).length;
