@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { connect as connectTls } from "node:tls";
+import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import { readConfig } from "../src/config/read-config.ts";
 import type { Outcome } from "../src/plants/plant-store.ts";
 import { type Service, startService } from "../src/service.ts";
@@ -159,7 +159,7 @@ export function createUntilRefused(url: string, name: string) {
 export type RawPiece = string | Uint8Array | number | ((received: () => string) => Promise<unknown>);
 
 /** A port in plain text, or over TLS with the authority that signed its certificate. */
-export type Target = number | { readonly port: number; readonly ca: string };
+export type Target = number | (ConnectionOptions & { readonly port: number; readonly ca: string });
 
 /** Connects to this machine; `onConnect` is called when data can be sent. */
 export function connectTo(target: Target, allowHalfOpen: boolean, onConnect: () => void): Socket {

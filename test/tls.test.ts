@@ -3,7 +3,14 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
-import { operatorToken, rawPost, sendRaw, startTestService, temporaryFolder } from "./harness.ts";
+import {
+  operatorToken,
+  rawPost,
+  sendRaw,
+  startTestService,
+  type Target,
+  temporaryFolder,
+} from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
 const certificate = (name: string) => join(import.meta.dir, "certificates", name);
@@ -17,65 +24,133 @@ const trusted = { ca: readFileSync(certificate("ca.pem"), "utf8"), servername: "
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
 
-test("both listeners speak HTTP/1.1 over TLS 1.3 or 1.2, and nothing older, and ready says whom it does not trust", async () => {
-  await using running = await startTestService(flags);
-  for (const port of [running.port, portOf(running.operatorUrl)]) {
-    const socket = await handshake(port, { ALPNProtocols: ["h2", "http/1.1"] });
-    expect([socket.getProtocol(), socket.alpnProtocol]).toEqual(["TLSv1.3", "http/1.1"]);
-    socket.destroy();
-    const older = await handshake(port, { maxVersion: "TLSv1.2" });
-    expect(older.getProtocol()).toBe("TLSv1.2");
-    older.destroy();
-    const tooOld = handshake(port, { minVersion: "TLSv1.1", maxVersion: "TLSv1.1" });
-    await expect(tooOld).rejects.toThrow(/PROTOCOL_VERSION/);
-    await expect(handshake(port, { ALPNProtocols: ["h2"] })).rejects.toThrow(/APPLICATION_PROTOCOL/);
+describe.each(["public", "operator"] as const)("the %s listener", (listener) => {
+  async function start() {
+    const running = await startTestService(flags);
+    const port = listener === "public" ? running.port : portOf(running.operatorUrl);
+    return { port, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
   }
+
+  test("prefers TLS 1.3", async () => {
+    await using running = await start();
+    const socket = await handshake(running.port, {});
+    expect(socket.getProtocol()).toBe("TLSv1.3");
+    socket.destroy();
+  });
+
+  test("accepts TLS 1.2", async () => {
+    await using running = await start();
+    const socket = await handshake(running.port, { maxVersion: "TLSv1.2" });
+    expect(socket.getProtocol()).toBe("TLSv1.2");
+    socket.destroy();
+  });
+
+  test("refuses TLS 1.1", async () => {
+    await using running = await start();
+    const tooOld = handshake(running.port, { minVersion: "TLSv1.1", maxVersion: "TLSv1.1" });
+    await expect(tooOld).rejects.toThrow(/PROTOCOL_VERSION/);
+  });
+
+  test("chooses HTTP/1.1 of the protocols that a client offers", async () => {
+    await using running = await start();
+    const socket = await handshake(running.port, { ALPNProtocols: ["h2", "http/1.1"] });
+    expect(socket.alpnProtocol).toBe("http/1.1");
+    socket.destroy();
+  });
+
+  test("refuses a client that offers HTTP/2 alone", async () => {
+    await using running = await start();
+    const connecting = handshake(running.port, { ALPNProtocols: ["h2"] });
+    await expect(connecting).rejects.toThrow(/APPLICATION_PROTOCOL/);
+  });
+});
+
+test("ready says that it does not trust the certificate", async () => {
+  await using running = await startTestService(flags);
   const { code, err } = await runInProcess(["ready", "--url", running.url]);
-  expect([code, err]).toEqual([1, expect.stringContaining("its certificate is not trusted (unable to")]);
+  expect(code).toBe(1);
+  expect(err).toContain("its certificate is not trusted (unable to");
   expect(err).toContain("Set NODE_EXTRA_CA_CERTS");
 });
 
-test("with --tls-client-ca, a client of the public listener needs a certificate of the authority, and its token as well", async () => {
-  await using running = await startTestService({ ...flags, "tls-client-ca": client.cert });
-  const target = { port: running.port, ...trusted };
+describe("with --tls-client-ca", () => {
   const livez = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
-  // In TLS 1.3 a client is done before the server has seen its certificate.
-  for (const other of [{}, read(server)]) {
-    const answer = await sendRaw({ ...target, ...other }, [livez]).catch(() => ({ text: "" }));
-    expect(answer.text).toBe("");
+
+  async function start() {
+    const running = await startTestService({ ...flags, "tls-client-ca": client.cert });
+    return {
+      target: { port: running.port, ...trusted },
+      operatorTarget: { port: portOf(running.operatorUrl), ...trusted },
+      [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
+    };
   }
+
+  /** In TLS 1.3 a client is done before the server has seen its certificate: a refusal is a connection that ends. */
+  async function responseTo(target: Target, request: string): Promise<string> {
+    try {
+      return (await sendRaw(target, [request])).text;
+    } catch {
+      return "";
+    }
+  }
+
+  test.each([
+    ["no certificate", {}],
+    ["a certificate of another authority", read(server)],
+  ])("the public listener refuses a client with %s", async (_, certificateOfClient) => {
+    await using running = await start();
+    expect(await responseTo({ ...running.target, ...certificateOfClient }, livez)).toBe("");
+  });
+
   // A resumed session sends no certificate, and could so outlive it.
-  for (const maxVersion of ["TLSv1.2", "TLSv1.3"] as const) {
-    const first = await handshake(running.port, { ...read(client), maxVersion });
+  test.each(["TLSv1.2", "TLSv1.3"] as const)("no session of %s is resumed", async (maxVersion) => {
+    await using running = await start();
+    const first = await handshake(running.target.port, { ...read(client), maxVersion });
     first.write(livez);
     await once(first, "data");
     const session = first.getSession();
     first.destroy();
-    const resuming = sendRaw({ ...target, ...{ maxVersion, session } }, [livez]);
-    expect((await resuming.catch(() => ({ text: "" }))).text).toBe("");
-  }
-  const anonymous = "POST /plants HTTP/1.1\r\nHost: localhost\r\n\r\n";
-  const requests = anonymous + rawPost('{"id":1,"name":"over TLS"}');
-  const { text } = await sendRaw({ ...target, ...read(client) }, [requests]);
-  expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 401", "HTTP/1.1 200"]);
-  // Probes, Prometheus and browsers use the operator listener, which needs none.
-  const operator = await sendRaw({ ...target, port: portOf(running.operatorUrl) }, [livez]);
-  expect(operator.text).toStartWith("HTTP/1.1 200 ");
+    expect(await responseTo({ ...running.target, maxVersion, session }, livez)).toBe("");
+  });
+
+  test("a client with a certificate needs its token as well", async () => {
+    await using running = await start();
+    const anonymous = "POST /plants HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    const requests = anonymous + rawPost('{"id":1,"name":"over TLS"}');
+    const text = await responseTo({ ...running.target, ...read(client) }, requests);
+    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 401", "HTTP/1.1 200"]);
+  });
+
+  // Probes, Prometheus and browsers use it.
+  test("the operator listener needs no certificate of its clients", async () => {
+    await using running = await start();
+    expect(await responseTo(running.operatorTarget, livez)).toStartWith("HTTP/1.1 200 ");
+  });
 });
 
 describe("the expiry of the certificate", () => {
-  test.each([
-    [31, []],
-    [29, [expect.stringContaining("the TLS certificate expires in less than 30 days")]],
-    [-1, [expect.stringContaining("the TLS certificate has expired")]],
-  ])("%i days before it is logged once at the start, if it is near", async (days, warnings) => {
-    using _ = spyOn(Date, "now").mockReturnValue(expiresAtMs - days * dayMs);
+  async function logsAboutIt(daysBefore: number) {
+    using _ = spyOn(Date, "now").mockReturnValue(expiresAtMs - daysBefore * dayMs);
     await using running = await startTestService(flags);
     const logged = running.logged.map((line) => JSON.parse(line));
-    const about = logged.filter(({ message }) => message.includes("certificate"));
-    expect(about.map(({ message }) => message)).toEqual(warnings);
-    for (const line of about)
-      expect(line).toMatchObject({ level: "warn", "tls.server.not_after": "2126-10-22T04:49:13.000Z" });
+    return logged.filter(({ message }) => message.includes("certificate"));
+  }
+
+  test("is not logged 31 days before it", async () => {
+    expect(await logsAboutIt(31)).toEqual([]);
+  });
+
+  test.each([
+    [29, "the TLS certificate expires in less than 30 days"],
+    [-1, "the TLS certificate has expired"],
+  ])("is logged once at the start, %i days before it", async (days, message) => {
+    expect(await logsAboutIt(days)).toMatchObject([
+      {
+        level: "warn",
+        message: expect.stringContaining(message),
+        "tls.server.not_after": "2126-10-22T04:49:13.000Z",
+      },
+    ]);
   });
 
   test("is a metric", async () => {
@@ -98,22 +173,38 @@ describe("the command line", () => {
     ["a key of another certificate", pair(server.cert, client.key), "does not belong to"],
   ])("refuses %s", async (_, args, message) => {
     const { code, err } = await runInProcess(["serve", "--database", join(folder.path, "none.db"), ...args]);
-    expect([code, err]).toEqual([2, expect.stringContaining(message)]);
+    expect(code).toBe(2);
+    expect(err).toContain(message);
   });
 
-  test("greets with the address it is bound to, and warns of plain text beyond loopback", async () => {
-    const greet = (...args: readonly string[]) =>
-      runInProcess(["serve", "--database", join(folder.path, "p.db"), "--listen", "0.0.0.0:0", ...args], {
-        stopSignal: async () => "test",
-      });
-    const plain = await greet();
-    expect(plain.out).toMatch(/listening on +0\.0\.0\.0:\d+ and 127\.0\.0\.1:\d+\n/);
-    expect(plain.err.match(/in plain text.*?"plant_store\.address":"[^"]*"/g)).toEqual([
-      expect.stringMatching(/"plant_store\.address":"0\.0\.0\.0:\d+"/),
-    ]);
-    const encrypted = await greet(...pair(server.cert, server.key));
-    expect(encrypted.out).toMatch(/plants +https:\/\/127\.0\.0\.1:\d+\/plants\n/);
-    expect(encrypted.err).not.toContain("in plain text");
+  describe("on an address beyond loopback", () => {
+    async function greet(args: readonly string[]) {
+      using data = temporaryFolder();
+      const flags = ["--database", join(data.path, "p.db"), "--listen", "0.0.0.0:0"];
+      return await runInProcess(["serve", ...flags, ...args], { stopSignal: async () => "test" });
+    }
+
+    test("greets with the address", async () => {
+      const { out } = await greet([]);
+      expect(out).toMatch(/listening on +0\.0\.0\.0:\d+ and 127\.0\.0\.1:\d+\n/);
+    });
+
+    test("warns of plain text", async () => {
+      const { err } = await greet([]);
+      expect(err.match(/in plain text.*?"plant_store\.address":"[^"]*"/g)).toEqual([
+        expect.stringMatching(/"plant_store\.address":"0\.0\.0\.0:\d+"/),
+      ]);
+    });
+
+    test("greets with a URL of https over TLS", async () => {
+      const { out } = await greet(pair(server.cert, server.key));
+      expect(out).toMatch(/plants +https:\/\/127\.0\.0\.1:\d+\/plants\n/);
+    });
+
+    test("does not warn of plain text over TLS", async () => {
+      const { err } = await greet(pair(server.cert, server.key));
+      expect(err).not.toContain("in plain text");
+    });
   });
 });
 
