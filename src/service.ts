@@ -83,8 +83,8 @@ export async function startService(config: Config, log: Log, printsFirstToken = 
   // Plants on their way into the store, and whether it accepts them.
   const intake = new Intake(store.plants, config.pendingMax, events);
   const readiness = new Readiness(intake);
-  void store.failure?.then((reason) => intake.fail(reason));
-  void intake.failure.then((reason) => {
+  void store.failure?.then((reason) => intake.handleStoreError(reason));
+  void intake.storeFailed.then((reason) => {
     reportStoreFailure(reason, events);
     // If the data file was lost, this process alone still has what is stored, so it stays until it is told to stop.
     if (!(reason instanceof DataFileReplaced)) failed.resolve(reason);

@@ -45,7 +45,7 @@ function setUp(pendingMax = 100, batchesInFlightMax = 1) {
     storeAvailable: () => heard.push("available"),
     settleFailed: (error) => heard.push(String(error)),
   });
-  void intake.failure.then(() => heard.push("outcome-unknown"));
+  void intake.storeFailed.then(() => heard.push("outcome-unknown"));
   const create = (id: number): Promise<Outcome | Rejected> =>
     new Promise((settle) => intake.create(pending(id, settle)));
   return { store, heard, intake, create };
@@ -154,9 +154,9 @@ describe("the intake", () => {
 
   test("answers the same after a failure of the store, whether it closes or not", async () => {
     const { intake, create } = setUp();
-    intake.fail(new OutcomeUnknown("fsync failed"));
+    intake.handleStoreError(new OutcomeUnknown("fsync failed"));
     await intake.close();
-    expect((await intake.failure).message).toBe("fsync failed");
+    expect((await intake.storeFailed).message).toBe("fsync failed");
     expect(intake.storeFailure?.message).toBe("fsync failed");
     expect(await create(1)).toBe("store-unavailable");
   });

@@ -47,7 +47,7 @@ export class Intake {
   readonly #store: PlantStore;
   readonly #pendingMax: number;
   readonly #events: IntakeEvents;
-  readonly #failure = Promise.withResolvers<Error>();
+  readonly #storeFailed = Promise.withResolvers<Error>();
   #storeFailure: Error | undefined;
   #queue: PendingPlant[] = [];
   #pending = 0;
@@ -101,7 +101,7 @@ export class Intake {
       this.#probedAtMs = performance.now();
       this.#probing = this.#store.probe().then(
         () => this.#markAvailable(),
-        (reason) => this.fail(reason),
+        (reason) => this.handleStoreError(reason),
       );
     }
     if (probeNeeded) await this.#probing;
@@ -113,18 +113,18 @@ export class Intake {
     return this.#pending;
   }
 
-  /** Settles when it is not known whether a batch was stored: this process must exit and recover on restart. */
-  get failure(): Promise<Error> {
-    return this.#failure.promise;
-  }
-
-  /** Why it is not known whether a batch was stored; undefined if it is known. */
+  /** Why it is no longer known what is stored, so that no plant is accepted any more; undefined while it is known. */
   get storeFailure(): Error | undefined {
     return this.#storeFailure;
   }
 
-  /** Only StoreUnavailable is known to be harmless; after any other error the outcome is unknown, and every plant is rejected. */
-  fail(reason: unknown): void {
+  /** Settles with the `storeFailure`, once there is one. */
+  get storeFailed(): Promise<Error> {
+    return this.#storeFailed.promise;
+  }
+
+  /** After StoreUnavailable, a later plant may be stored. Any other error is a failure of the store: the outcome is unknown. */
+  handleStoreError(reason: unknown): void {
     const error = reason instanceof Error ? reason : new Error(String(reason));
     if (error instanceof StoreUnavailable) {
       if (this.#state !== "open") return;
@@ -133,7 +133,7 @@ export class Intake {
     } else if (this.#state !== "outcome-unknown") {
       this.#state = "outcome-unknown";
       this.#storeFailure = error;
-      this.#failure.resolve(error);
+      this.#storeFailed.resolve(error);
     }
   }
 
@@ -185,7 +185,7 @@ export class Intake {
       this.#probedAtMs = performance.now();
       return { batch, outcomes, tookMs: this.#probedAtMs - startedMs };
     } catch (reason) {
-      this.fail(reason);
+      this.handleStoreError(reason);
       return rejected;
     }
   }
