@@ -11,6 +11,7 @@ import { Readiness } from "./http/health.ts";
 import { refuseAddressInUse } from "./http/listen-address.ts";
 import type { Listener, ListenerSettings } from "./http/listener.ts";
 import { certificateState, renewalDays } from "./http/tls-files.ts";
+import type { OperatorDependencies } from "./operator/operator-dependencies.ts";
 import { startOperatorListener } from "./operator/operator-listener.ts";
 import { Intake } from "./plants/intake.ts";
 import { CreatePlant } from "./public/create-plant.ts";
@@ -25,6 +26,11 @@ import type { Log } from "./telemetry/log.ts";
 // A timer keeps the process alive, whatever its interval.
 const stayUpEveryMs = 60_000;
 
+export interface StartOptions {
+  /** Whether a first token is printed; otherwise it is written to a file. */
+  readonly printsFirstToken: boolean;
+}
+
 export interface Service {
   readonly publicUrl: string;
   /** What its listeners are bound to, as `HOST:PORT`. */
@@ -33,10 +39,10 @@ export interface Service {
   readonly operatorUrl: string | undefined;
   /** Created because the store had no token yet; undefined on every later start. */
   readonly firstToken: FirstToken | undefined;
-  /** If the database was unavailable at the start: settles once it is open, with the token created then, if any. */
-  readonly opened: Promise<FirstToken | undefined> | undefined;
-  /** Settles if the service must stop by itself: a write outcome is unknown, or the database must not be used. */
-  readonly failed: Promise<Error>;
+  /** Set if the database was unavailable at the start: settles once it is open, with the token created then, if any. */
+  readonly openedLater: Promise<FirstToken | undefined> | undefined;
+  /** Settles if the service cannot go on: with the `storeFailure`, or because the database must not be used. */
+  readonly mustStop: Promise<Error>;
   /**
    * Why the process must end without closing the store: a write outcome is unknown, or the data file was lost. Undefined while
    * neither has happened.
@@ -47,11 +53,13 @@ export interface Service {
 }
 
 /** Wires everything, in the order in which it starts. The command line runs this, and so do the tests. */
-export async function startService(config: Config, log: Log, printsFirstToken = false): Promise<Service> {
+export async function startService(
+  config: Config,
+  log: Log,
+  options: StartOptions = { printsFirstToken: false },
+): Promise<Service> {
   // Whatever was started is closed again, in reverse order, if a later part fails.
   await using started = new AsyncDisposableStack();
-  const failed = Promise.withResolvers<Error>();
-  const closing = new AbortController();
 
   // What the service logs and counts.
   const counters = new Counters();
@@ -66,106 +74,132 @@ export async function startService(config: Config, log: Log, printsFirstToken = 
 
   // Who may call: the store's tokens, those of the configuration, and the JWTs of an identity provider.
   const { oidc } = config;
-  const keys = oidc && started.use(new ProviderKeys(oidc.issuer, events));
-  const jwts = oidc && keys && new JwtVerifier(oidc, keys);
+  const providerKeys = oidc && started.use(new ProviderKeys(oidc.issuer, events));
+  const jwts = oidc && providerKeys && new JwtVerifier(oidc, providerKeys);
   const gate = new Gate(config.presetTokens, jwts);
-  keys?.onChange(() => gate.forgetJwts());
-  const tokenUpkeep = started.use(
-    new TokenUpkeep({
-      tokens: store.tokens,
-      gate,
-      delivery: firstTokenDelivery(config, store, printsFirstToken),
-      events,
-    }),
-  );
+  providerKeys?.onChange(() => gate.forgetJwts());
+  const delivery = firstTokenDelivery(config, store, options);
+  const tokenUpkeep = started.use(new TokenUpkeep({ tokens: store.tokens, gate, delivery, events }));
   await loadTokens(tokenUpkeep, store);
 
   // Plants on their way into the store, and whether it accepts them.
   const intake = new Intake(store.plants, config.pendingMax, events);
   const readiness = new Readiness(intake);
   void store.failure?.then((reason) => intake.handleStoreError(reason));
+
+  // What makes the service stop by itself.
+  const mustStop = Promise.withResolvers<Error>();
   void intake.storeFailed.then((reason) => {
     reportStoreFailure(reason, events);
     // If the data file was lost, this process alone still has what is stored, so it stays until it is told to stop.
-    if (!(reason instanceof DataFileReplaced)) failed.resolve(reason);
+    if (!(reason instanceof DataFileReplaced)) mustStop.resolve(reason);
   });
 
   // The public listener: POST /plants, its documentation, and health checks.
+  const budget = connectionBudget();
+  const listenerDependencies = { gate, intake, readiness, events };
   const rateLimit = config.rateLimit && new RateLimit(config.rateLimit);
   const createPlant = new CreatePlant(rateLimit, intake);
-  const shared = { gate, intake, readiness, events };
-  const budget = connectionBudget();
-  const publicListener = startPublicListener(createPlant, shared, publicSettings(config, budget.publicMax));
-  started.defer(() => publicListener.drain(0));
+  const publicListener = started.use(
+    startPublicListener(createPlant, listenerDependencies, publicSettings(config, budget.publicMax)),
+  );
+
   // Both listeners have the same certificate: this is said once.
   const { certificateExpiresAtMs } = publicListener;
-  if (certificateExpiresAtMs !== undefined) warnOfExpiry(certificateExpiresAtMs, events);
-  keys?.start();
+  warnOfExpiry(certificateExpiresAtMs, events);
 
-  // The operator listener: the console, its API, and metrics.
-  const operatorListener =
-    config.operatorListen &&
-    startOperatorListener(
-      {
-        ...shared,
-        rateLimit,
-        archive: store.archive,
-        tokens: store.tokens,
-        tokenUpkeep,
-        audit: store.audit,
-        counters,
-        engine: store.engine,
-        lastBackup: store.lastBackup?.bind(store),
-        backupStore: openBackups(config.database, config.backupFolder),
-        oidc,
-        providerKeys: keys,
-        settings: config.effective,
-        publicUrl: publicListener.url,
-        certificateExpiresAtMs,
-        createPlant: (exchange, caller) => createPlant.handle(exchange, caller),
-      },
-      operatorSettings(config, config.operatorListen, budget.operatorMax),
-    );
-  if (operatorListener !== undefined) started.defer(() => operatorListener.drain(0));
+  // The operator listener, unless it is off: the console, its API, and metrics.
+  let operatorListener: Listener | undefined;
+  if (config.operatorListen !== undefined) {
+    const operatorDependencies: OperatorDependencies = {
+      ...listenerDependencies,
+      rateLimit,
+      archive: store.archive,
+      tokens: store.tokens,
+      tokenUpkeep,
+      audit: store.audit,
+      counters,
+      engine: store.engine,
+      lastBackup: store.lastBackup?.bind(store),
+      backupStore: openBackups(config.database, config.backupFolder),
+      oidc,
+      providerKeys,
+      settings: config.effective,
+      publicUrl: publicListener.url,
+      certificateExpiresAtMs,
+      createPlant: (exchange, caller) => createPlant.handle(exchange, caller),
+    };
+    const settings = operatorSettings(config, config.operatorListen, budget.operatorMax);
+    operatorListener = started.use(startOperatorListener(operatorDependencies, settings));
+  }
 
-  // Last, when nothing else can fail: a token that is stored must also be delivered.
-  const firstToken = await startOnceOpen(store, () => tokenUpkeep.start(), events, closing.signal);
-  firstToken.later?.catch((error) => {
+  // The identity provider is asked from now on: a start that cannot listen asks nobody.
+  providerKeys?.start();
+
+  // The first token last, when nothing else can fail: one that is stored must also be delivered.
+  const closing = new AbortController();
+  const tokenStart = await startOnceOpen(store, () => tokenUpkeep.start(), events, closing.signal);
+  tokenStart.later?.catch((error) => {
     // On close, the store itself ends what is in progress.
-    if (!closing.signal.aborted) failed.resolve(error);
+    if (!closing.signal.aborted) mustStop.resolve(error);
   });
 
-  // How it stops: the listeners first, then the plants on their way, then all that was started, the store last.
+  // It runs: from here on `stopService` closes what was started.
   const listeners = operatorListener === undefined ? [publicListener] : [publicListener, operatorListener];
-  const running = started.move();
-  const close = async (reason: string, drainTimeoutMs = config.drainTimeoutMs): Promise<void> => {
-    const failedBefore = intake.storeFailure !== undefined;
-    events.stopping(reason);
-    readiness.goUnready();
-    await drain(listeners, intake, {
-      delayMs: failedBefore ? 0 : config.drainDelayMs,
-      timeoutMs: drainTimeoutMs,
-    });
-    closing.abort();
-    await running.disposeAsync();
-    const failure = intake.storeFailure;
-    if (failure === undefined) events.stopped();
-    // If the data file was found to be lost only now, nobody can have copied it from this process yet.
-    if (failure instanceof DataFileReplaced && !failedBefore) await untilSecondSignal();
-  };
-
+  const running: Running = { listeners, readiness, intake, events, closing, started: started.move() };
   return {
     publicUrl: publicListener.url,
     addresses: listeners.map(({ address }) => address),
     operatorUrl: operatorListener?.url,
-    firstToken: firstToken.result,
-    opened: firstToken.later,
-    failed: failed.promise,
+    firstToken: tokenStart.result,
+    openedLater: tokenStart.later,
+    mustStop: mustStop.promise,
     get storeFailure() {
       return intake.storeFailure;
     },
-    close,
+    close(reason, drainTimeoutMs = config.drainTimeoutMs) {
+      return stopService(running, reason, { delayMs: config.drainDelayMs, timeoutMs: drainTimeoutMs });
+    },
   };
+}
+
+/** What `stopService` has to stop. */
+interface Running {
+  readonly listeners: readonly Listener[];
+  readonly readiness: Readiness;
+  readonly intake: Intake;
+  readonly events: Events;
+  /** Ends the wait for a database that was never reached. */
+  readonly closing: AbortController;
+  /** All that was started, the listeners and the store included. */
+  readonly started: AsyncDisposableStack;
+}
+
+/** The listeners first, then the plants on their way, and the store last. */
+async function stopService(
+  { listeners, readiness, intake, events, closing, started }: Running,
+  reason: string,
+  { delayMs, timeoutMs }: { readonly delayMs: number; readonly timeoutMs: number },
+): Promise<void> {
+  const storeHadFailed = intake.storeFailure !== undefined;
+  events.stopping(reason);
+
+  // Load balancers get time to notice that it is unready; after a failure of the store it already was.
+  readiness.goUnready();
+  await sleep(storeHadFailed ? 0 : delayMs);
+
+  // The requests in flight, and then the plants that they sent.
+  await Promise.all(listeners.map((listener) => listener.drain(timeoutMs)));
+  await intake.close();
+
+  // All that was started, the store last. That drains the listeners once more, without waiting, which closes what they had left.
+  closing.abort();
+  await started.disposeAsync();
+
+  const failure = intake.storeFailure;
+  if (failure === undefined) events.stopped();
+  // If the data file was found to be lost only now, nobody can have copied it from this process yet.
+  if (failure instanceof DataFileReplaced && !storeHadFailed) await neverEnd();
 }
 
 /** Where the public listener is reached, and its limits. */
@@ -209,7 +243,12 @@ function operatorSettings(
   };
 }
 
-function firstTokenDelivery(config: Config, store: Store, printsFirstToken: boolean): FirstTokenDelivery {
+/** Where the first token goes: to the terminal, or into a file beside the data file or in the folder for it. */
+function firstTokenDelivery(
+  config: Config,
+  store: Store,
+  { printsFirstToken }: StartOptions,
+): FirstTokenDelivery {
   if (printsFirstToken) return "print";
   const dataFile = store.engine === "sqlite" ? config.database : undefined;
   const path = firstTokenPath(config.tokenFolder, dataFile);
@@ -235,24 +274,14 @@ function reportStoreFailure(reason: Error, events: Events): void {
   else events.outcomeUnknown(reason);
 }
 
-function warnOfExpiry(certificateExpiresAtMs: number, events: Events): void {
+function warnOfExpiry(certificateExpiresAtMs: number | undefined, events: Events): void {
+  if (certificateExpiresAtMs === undefined) return;
   const state = certificateState(certificateExpiresAtMs, Date.now());
   if (state === "expires-soon") events.certificateExpiresSoon(certificateExpiresAtMs, renewalDays);
   if (state === "expired") events.certificateExpired(certificateExpiresAtMs);
 }
 
-/** Lets load balancers notice that it is unready, finishes the requests in flight, and then the plants that they sent. */
-async function drain(
-  listeners: readonly Listener[],
-  intake: Intake,
-  { delayMs, timeoutMs }: { readonly delayMs: number; readonly timeoutMs: number },
-): Promise<void> {
-  await sleep(delayMs);
-  await Promise.all(listeners.map((listener) => listener.drain(timeoutMs)));
-  await intake.close();
-}
-
-/** Never settles, and keeps the process alive: only the operator, who has copied the files by then, may end it. */
-function untilSecondSignal(): Promise<never> {
+/** Keeps the process alive, until a second signal ends it: by then the operator has copied the files. */
+function neverEnd(): Promise<never> {
   return new Promise(() => setInterval(() => {}, stayUpEveryMs));
 }

@@ -69,7 +69,7 @@ function onServer(tests: (engine: Engine) => void): void {
     async start() {
       const running = await startTestService({}, await server.newDatabase());
       // On a slow machine the service listens before its database is open.
-      await running.service.opened;
+      await running.service.openedLater;
       return running;
     },
     stored: (database) => server.stored(database),

@@ -49,7 +49,7 @@ describe("a database that cannot be reached", () => {
   test("only delays the plants that wait, if it can be reached again soon", async () => {
     using proxy = await proxied();
     await using running = await startTestService({}, throughPort(proxy.port));
-    await running.service.opened;
+    await running.service.openedLater;
     expect((await create(running, 1)).status).toBe(200);
     proxy.refuse();
     const waiting = create(running, 2);
@@ -62,7 +62,7 @@ describe("a database that cannot be reached", () => {
   test("because it hangs is abandoned, with a bounded queue, and used again when it continues", async () => {
     using proxy = await proxied();
     await using running = await startTestService({ "max-pending": "4" }, throughPort(proxy.port));
-    await running.service.opened;
+    await running.service.openedLater;
     expect((await create(running, 1)).status).toBe(200);
     proxy.cut();
     const responses = await Promise.all(Array.from({ length: 20 }, (_, id) => create(running, id + 10)));
@@ -100,7 +100,7 @@ describe("a database that cannot be reached", () => {
     await eventually(() => running.logged.join("").includes("database unavailable, retrying"));
     expect((await create(running, 1, bearer(secret))).status).toBe(503);
     proxy.loseResponsesTo(undefined);
-    await running.service.opened;
+    await running.service.openedLater;
     expect((await create(running, 1, bearer(secret))).status).toBe(200);
   });
 
@@ -129,7 +129,7 @@ describe("a database that cannot be reached", () => {
 
   test("on one of its hosts is used on another", async () => {
     await using running = await startTestService({}, database.replace("127.0.0.1", "127.0.0.1:1,127.0.0.1"));
-    await running.service.opened;
+    await running.service.openedLater;
     expect((await create(running, 1)).status).toBe(200);
   });
 });
@@ -196,7 +196,7 @@ test("a first token that could not be saved is not created, and the service says
 describe("a database that accepts no writes", () => {
   test("because its sessions are read-only is used again once they are not", async () => {
     await using running = await startTestService({}, database);
-    await running.service.opened;
+    await running.service.openedLater;
     expect((await create(running, 1)).status).toBe(200);
     const name = new URL(database).pathname.slice(1);
     const configure = (setting: string) =>
@@ -214,7 +214,7 @@ describe("a database that accepts no writes", () => {
 
   test("because someone has locked the table makes the service unready until it is released", async () => {
     await using running = await startTestService({}, database);
-    await running.service.opened;
+    await running.service.openedLater;
     expect(await status(running, "/readyz")).toBe(200);
     const locking = new pg.Client({ connectionString: database });
     await locking.connect();
@@ -257,7 +257,7 @@ describe("refused at the start, in one sentence,", () => {
     await refuse(asHelper, `role ${role} lacks UPDATE on the table tokens`);
     await server.run(`GRANT UPDATE ON tokens TO ${role}`, database);
     await using running = await startTestService({}, asHelper);
-    await running.service.opened;
+    await running.service.openedLater;
     for (const _ of ["create", "replay"]) expect((await create(running, 1)).status).toBe(200);
   });
 

@@ -42,7 +42,7 @@ export const serve: Command = {
     for (const name of unknownVariables(terminal.environment))
       log.warn("unknown environment variable; see `plant-store config`", { "plant_store.variable": name });
 
-    const service = await startService(config, log, terminal.outIsTerminal);
+    const service = await startService(config, log, { printsFirstToken: terminal.outIsTerminal });
     // The data file exists by now.
     const files = [
       ...secretFiles(terminal.environment),
@@ -53,7 +53,7 @@ export const serve: Command = {
     terminal.out(startupMessage(service, config, terminal));
     terminal.outFlushed().catch((error: Error) => log.warn(error.message));
     logFirstToken(service.firstToken, log);
-    void service.opened?.then(
+    void service.openedLater?.then(
       (token) => {
         terminal.out(`The database is available now.\n\n${firstTokenMessage(service, token, terminal)}`);
         logFirstToken(token, log);
@@ -68,7 +68,7 @@ export const serve: Command = {
       "service.version": packageFile.version,
     });
 
-    const end = await Promise.race([stopSignal, service.failed]);
+    const end = await Promise.race([stopSignal, service.mustStop]);
     await service.close(stopReason(end));
     lines.flush();
     if (end instanceof DatabaseProblem) throw end;
@@ -106,7 +106,7 @@ function batchLines({ err }: Terminal) {
 }
 
 function startupMessage(service: Service, config: Config, terminal: Terminal): string {
-  const { publicUrl, operatorUrl, addresses, firstToken, opened } = service;
+  const { publicUrl, operatorUrl, addresses, firstToken, openedLater } = service;
   const database = isDatabaseUrl(config.database)
     ? withoutPassword(config.database)
     : resolve(config.database);
@@ -118,7 +118,7 @@ function startupMessage(service: Service, config: Config, terminal: Terminal): s
     ["data", escapeInvisible(database)],
   ];
   const started = `${green("Plant Store", terminal.colourOut)} is running. Press Ctrl-C to stop it.\n\n${formatColumns(rows, "  ")}\n\n`;
-  if (opened !== undefined)
+  if (openedLater !== undefined)
     return `${started}The database is not available yet; see the log. Until it is, plants are refused with 50302.\n\n`;
   return started + firstTokenMessage(service, firstToken, terminal);
 }

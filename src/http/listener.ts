@@ -60,7 +60,7 @@ const portMax = 65_535;
 const localName = /^(?:[a-z0-9.-]+\.)?localhost$/;
 
 /** Serves a table of routes, and the health checks, over HTTP/1.1. */
-export class Listener implements RequestHandler {
+export class Listener implements RequestHandler, AsyncDisposable {
   /** What it is bound to, as `HOST:PORT`. */
   readonly address: string;
   readonly port: number;
@@ -152,6 +152,10 @@ export class Listener implements RequestHandler {
   async drain(timeoutMs: number): Promise<void> {
     this.#state.streams.drain();
     if (!(await this.#server.drain(timeoutMs))) this.#events.drainTimedOut();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.drain(0);
   }
 }
 
