@@ -50,33 +50,23 @@ function inspect(file: number, size: number): WalState {
   const header = readHeader(file);
   if (header === undefined)
     return holdsOnlyZeros(file, size) ? { kind: "empty" } : { kind: "damaged", frame: 0 };
-  const { frameBytes } = header;
-  const frames = Math.floor((size - walHeaderBytes) / frameBytes);
-  const perRead = Math.max(1, Math.floor(readBytes / frameBytes));
-  const chunk = Buffer.alloc(perRead * frameBytes);
-  let seed = header.checksum;
-  let before: Frame | undefined;
+  let committedFrames = 0;
   let firstBad: number | undefined;
-  let committed = 0;
-  for (let start = 0; start < frames; start += perRead) {
-    const count = Math.min(perRead, frames - start);
-    readSync(file, chunk, 0, count * frameBytes, walHeaderBytes + start * frameBytes);
-    for (let index = 0; index < count; index++) {
-      const number = start + index + 1;
-      const frame = readFrame(chunk.subarray(index * frameBytes, (index + 1) * frameBytes), header, seed);
-      if (!frame.intact) firstBad ??= number;
-      else if (firstBad === undefined && frame.commits) committed = number;
-      else if (
-        firstBad !== undefined &&
-        before?.commits &&
-        (before.intact || headerInOneSector(number - 1, frameBytes))
-      )
-        return { kind: "damaged", frame: firstBad };
-      before = frame.saltMatches ? frame : undefined;
-      seed = frame.checksum;
-    }
+  let before: Frame | undefined;
+  for (const frame of readFrames(file, size, header)) {
+    if (firstBad !== undefined && provesDamage(before, frame, header))
+      return { kind: "damaged", frame: firstBad };
+    if (!frame.intact) firstBad ??= frame.number;
+    if (firstBad === undefined && frame.commits) committedFrames = frame.number;
+    before = frame;
   }
-  return { kind: "sound", committedBytes: walHeaderBytes + committed * frameBytes };
+  return { kind: "sound", committedBytes: walHeaderBytes + committedFrames * header.frameBytes };
+}
+
+/** Whether a transaction that ends with the frame before was followed by another one, so that it was durable once. */
+function provesDamage(before: Frame | undefined, frame: Frame, { frameBytes }: Header): boolean {
+  if (!frame.intact || !before?.commits) return false;
+  return before.intact || headerInOneSector(before.number, frameBytes);
 }
 
 type Checksum = readonly [number, number];
@@ -88,9 +78,11 @@ interface Header {
 }
 
 interface Frame {
-  readonly saltMatches: boolean;
+  /** Frames are counted from 1. */
+  readonly number: number;
+  /** It has the salts of this WAL, and is the last of a transaction. */
   readonly commits: boolean;
-  /** Its bytes continue the checksum of the frame before it. */
+  /** It has the salts of this WAL, and its bytes continue the checksum of the frame before it. */
   readonly intact: boolean;
   readonly checksum: Checksum;
 }
@@ -101,20 +93,47 @@ function readHeader(file: number): Header | undefined {
   if (bytes.readUInt32BE(0) !== magic) return undefined;
   const checksum = checksumAt(bytes, 24);
   const pageBytes = bytes.readUInt32BE(8);
-  if (!same(checksum, continued([0, 0], bytes.subarray(0, 24)))) return undefined;
+  if (!isSameChecksum(checksum, continueChecksum([0, 0], bytes.subarray(0, 24)))) return undefined;
   if (pageBytes < 512 || pageBytes > 65_536) return undefined;
   return { frameBytes: frameHeaderBytes + pageBytes, salts: bytes.subarray(16, 24), checksum };
 }
 
-function readFrame(bytes: Buffer, { salts }: Header, seed: Checksum): Frame {
-  const saltMatches = bytes.subarray(8, 16).equals(salts);
-  const checksum = checksumAt(bytes, 16);
-  const intact =
-    saltMatches && same(checksum, continued(continued(seed, bytes.subarray(0, 8)), bytes.subarray(24)));
-  return { saltMatches, commits: saltMatches && bytes.readUInt32BE(4) !== 0, intact, checksum };
+/** Reads the frames, many at once, and compares each with the checksum of the one before it. */
+function* readFrames(file: number, size: number, header: Header): Generator<Frame, void, void> {
+  const { frameBytes } = header;
+  const frames = Math.floor((size - walHeaderBytes) / frameBytes);
+  const framesPerRead = Math.max(1, Math.floor(readBytes / frameBytes));
+  const chunk = Buffer.alloc(framesPerRead * frameBytes);
+  let seed = header.checksum;
+  for (let start = 0; start < frames; start += framesPerRead) {
+    const count = Math.min(framesPerRead, frames - start);
+    readSync(file, chunk, 0, count * frameBytes, walHeaderBytes + start * frameBytes);
+    for (let index = 0; index < count; index++) {
+      const bytes = chunk.subarray(index * frameBytes, (index + 1) * frameBytes);
+      const frame = parseFrame(start + index + 1, bytes, header, seed);
+      yield frame;
+      seed = frame.checksum;
+    }
+  }
 }
 
-function continued([first, second]: Checksum, bytes: Buffer): Checksum {
+function parseFrame(number: number, bytes: Buffer, { salts }: Header, seed: Checksum): Frame {
+  const saltMatches = bytes.subarray(8, 16).equals(salts);
+  const checksum = checksumAt(bytes, 16);
+  return {
+    number,
+    commits: saltMatches && bytes.readUInt32BE(4) !== 0,
+    intact: saltMatches && isSameChecksum(checksum, frameChecksum(bytes, seed)),
+    checksum,
+  };
+}
+
+/** The checksum of a frame: of the first eight bytes of its header, and of its page. */
+function frameChecksum(bytes: Buffer, seed: Checksum): Checksum {
+  return continueChecksum(continueChecksum(seed, bytes.subarray(0, 8)), bytes.subarray(24));
+}
+
+function continueChecksum([first, second]: Checksum, bytes: Buffer): Checksum {
   const words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
   let a = first | 0;
   let b = second | 0;
@@ -129,7 +148,7 @@ function checksumAt(bytes: Buffer, offset: number): Checksum {
   return [bytes.readUInt32BE(offset), bytes.readUInt32BE(offset + 4)];
 }
 
-function same(one: Checksum, other: Checksum): boolean {
+function isSameChecksum(one: Checksum, other: Checksum): boolean {
   return one[0] === other[0] && one[1] === other[1];
 }
 
