@@ -193,6 +193,69 @@ describe("new plants", () => {
   });
 });
 
+describe("an id in the search", () => {
+  const search = (page: Page, text: string) => page.getByLabel("Search by name or id").fill(text);
+  const found = (page: Page, id: string | bigint) =>
+    page.getByRole("link", { name: new RegExp(`^Plant ${id} `) });
+
+  test("shows the plant that has it, before the names that contain it", async () => {
+    await add(880_001, "Found by its id", "fern");
+    await add(880_002, "Named 880001");
+    const page = await openTable();
+    await search(page, " 880001 ");
+    await found(page, "880001").waitFor();
+    expect(await found(page, "880001").textContent()).toBe("Plant 880001Found by its idfernEnter opens it");
+    await search(page, "880001");
+    await firstIs(page, "Named 880001");
+    await says(page, "1 plant matches");
+  });
+
+  test.each(["-9223372036854775808", "9223372036854775807"])(
+    "of %s is exact, and Enter opens it",
+    async (id) => {
+      await add(id, `At the limit ${id.slice(0, 2)}`);
+      const page = await openTable();
+      await search(page, id);
+      await page.keyboard.press("Enter");
+      await page.waitForURL(new RegExp(`/plants/${id}\\?name=`));
+      await page.getByRole("heading", { name: "At the limit" }).waitFor();
+      expect(await page.locator(".facts .exact").textContent()).toBe(id);
+      await page.keyboard.press("Escape");
+      await page.waitForURL(/\/plants\?name=/);
+      await waitUntil(async () => (await focused(page)).startsWith(`Plant ${id}`));
+    },
+  );
+
+  test("that no plant has opens nothing, until a plant with it is stored", async () => {
+    const page = await openTable();
+    await search(page, "880003");
+    await see(page, "No plants match");
+    await page.keyboard.press("Enter");
+    await add(880_003, "Late");
+    await found(page, "880003").waitFor();
+    expect(new URL(page.url()).pathname).toBe("/plants");
+    await page.getByText("No plants match").waitFor({ state: "detached" });
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Late" }).waitFor();
+  });
+
+  test.each(["9223372036854775808", "12x", "1.0"])("is not one if the text is %s", async (text) => {
+    const page = await openTable();
+    await search(page, text);
+    await see(page, "No plants match");
+    expect(await page.locator(".id-match").count()).toBe(0);
+  });
+
+  test("finds only a plant that matches the other filters", async () => {
+    await add(880_004, "Tagged", "moss");
+    const page = await openTable("/plants?tag=fern");
+    await search(page, "880004");
+    await see(page, "No plants match");
+    await page.getByRole("button", { name: "Remove the filter Tag: fern" }).click();
+    await found(page, "880004").waitFor();
+  });
+});
+
 describe("a filter", () => {
   const panel = (page: Page) => page.locator(".popover-panel");
   const openPanel = (page: Page) => page.getByRole("button", { name: "Filter", exact: true }).click();
@@ -326,7 +389,7 @@ test("with the keyboard only, a user skips to the content, searches, filters, ex
   await waitUntil(async () => (await focused(page)) === "Filter");
   await tabTo(page, "Remove the filter Tag: fern");
   await page.keyboard.press("Enter");
-  await waitUntil(async () => (await focused(page)) === "Search by name");
+  await waitUntil(async () => (await focused(page)) === "Search by name or id");
   await page.keyboard.type("rosa");
   await page.waitForURL(/name=rosa/);
   await waitUntil(async () => (await names(page)).every((name) => name.startsWith("Rosa")));

@@ -79,7 +79,7 @@ describe("axe-core finds no violations, and everything fits from a phone to a wi
     await check(page, ".system-table code");
   });
 
-  test("the plants, the formats of an export, adding a plant, and a search without a match", async () => {
+  test("the plants, the formats of an export, adding a plant, and searches for nothing and for an id", async () => {
     const page = await openPage("/plants");
     await check(page, ".rows .row");
     await press(page, "Export");
@@ -88,8 +88,12 @@ describe("axe-core finds no violations, and everything fits from a phone to a wi
     await press(page, "Add plant");
     await check(page, "dialog .field-error");
     await page.keyboard.press("Escape");
-    await page.getByLabel("Search by name").fill("zzz");
+    await page.getByLabel("Search by name or id").fill("zzz");
     await check(page, ".empty");
+    const name = "A name that takes more than the line it is on, however wide the screen may be ".repeat(3);
+    await post(session.running.url, JSON.stringify({ id: Number.MIN_SAFE_INTEGER, name, tag: longName }));
+    await page.getByLabel("Search by name or id").fill(String(Number.MIN_SAFE_INTEGER));
+    await check(page, ".id-match a");
   });
 
   test("a filter, a name that cannot be seen, and a long one", async () => {

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { formatShortTime } from "../format.ts";
 import { Button, Field } from "../parts/controls.tsx";
@@ -9,14 +10,18 @@ import { isFiltered, noFilter, type PlantFilter, toUtc } from "./plant-filter.ts
 interface FiltersProps {
   readonly filter: PlantFilter;
   readonly onChange: (part: Partial<PlantFilter>, replace?: boolean) => void;
+  /** Called after Enter in the search, when what was typed has been applied. */
+  readonly onEnter: (searched: string) => void;
+  /** What the search finds beside the table. */
+  readonly children?: ComponentChildren;
 }
 
 // Long enough to type on, short enough to feel immediate.
 const debounceMs = 220;
 const minuteMs = 60_000;
 
-/** The search by name, a panel with the other filters, and a chip for each that is set. Their values are in the address bar. */
-export function Filters({ filter, onChange }: FiltersProps) {
+/** The search by name or id, a panel with the other filters, and a chip for each that is set. Their values are in the address bar. */
+export function Filters({ filter, onChange, onEnter, children }: FiltersProps) {
   const search = useRef<HTMLInputElement>(null);
   const typing = useRef<ReturnType<typeof setTimeout>>(undefined);
   // The address may also change by Back; what is being typed stays.
@@ -47,8 +52,8 @@ export function Filters({ filter, onChange }: FiltersProps) {
         <input
           ref={search}
           type="search"
-          aria-label="Search by name"
-          placeholder="Search by name"
+          aria-label="Search by name or id"
+          placeholder="Search by name or id"
           spellcheck={false}
           onInput={({ currentTarget }) => {
             clearTimeout(typing.current);
@@ -56,6 +61,13 @@ export function Filters({ filter, onChange }: FiltersProps) {
               typing.current = undefined;
               onChange({ name: currentTarget.value }, true);
             }, debounceMs);
+          }}
+          onKeyDown={({ key, isComposing, currentTarget }) => {
+            // While composing, Enter chooses a character.
+            if (key !== "Enter" || isComposing) return;
+            stopTyping();
+            onChange({ name: currentTarget.value }, true);
+            onEnter(currentTarget.value);
           }}
         />
       </div>
@@ -88,6 +100,7 @@ export function Filters({ filter, onChange }: FiltersProps) {
           Clear
         </Button>
       )}
+      {children}
     </search>
   );
 }

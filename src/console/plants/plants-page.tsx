@@ -1,4 +1,4 @@
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { DownloadLinkJson } from "../../operator/responses.ts";
 import { errorMessage } from "../api.ts";
 import { formatCount, formatPlural } from "../format.ts";
@@ -12,6 +12,7 @@ import { Popover } from "../parts/popover.tsx";
 import { useRouter, withQuery } from "../router.tsx";
 import { useSession } from "../session.ts";
 import { Filters } from "./filters.tsx";
+import { type IdLookup, IdMatch, searchedId } from "./id-match.tsx";
 import { PlantDetail } from "./plant-detail.tsx";
 import { apiFilter, filterQuery, isFiltered, type PlantFilter, readFilter } from "./plant-filter.ts";
 import type { PlantList } from "./plant-list.ts";
@@ -26,27 +27,45 @@ export function PlantsPage() {
   const selectedId = plantIdOf(path);
   const scroller = useRef<HTMLDivElement>(null);
   const { list, reloading, error, showWaiting, reload } = usePlantList(filter, scroller);
-  /** Whether the row of the details gets the focus, since they were just closed. */
-  const mustFocusRow = useRef(false);
+  /** The link to the plant whose details were just closed, which gets the focus. */
+  const focusNext = useRef<string>(undefined);
+  const idInSearch = searchedId(filter);
+  const [lookup, setLookup] = useState<IdLookup>();
+  /** The id that Enter was pressed for before it was known whether a plant has it. */
+  const idToOpen = useRef<string>(undefined);
 
   // What is typed is applied after a moment, when another part of the filter may have changed.
   const change = (part: Partial<PlantFilter>, replace = false): void => {
     const current = readFilter(new URLSearchParams(location.search));
+    idToOpen.current = undefined;
     navigate(withQuery(path, filterQuery({ ...current, ...part })), { replace });
   };
   const search = withQuery("", filterQuery(filter));
   const hrefOf = (id: string): string => `${tablePath}/${id}${search}`;
+  const onEnter = (searched: string): void => {
+    const id = searchedId({ name: searched });
+    if (lookup === undefined || lookup.id !== id) idToOpen.current = id;
+    else if (lookup.isFound) navigate(hrefOf(lookup.id));
+  };
+  const onLookup = (found: IdLookup): void => {
+    setLookup(found);
+    if (found.isFound && found.id === idToOpen.current) navigate(hrefOf(found.id));
+    idToOpen.current = undefined;
+  };
   const closeDetail = (): void => {
     navigate(tablePath + search);
-    mustFocusRow.current = true;
+    const isFoundById = selectedId === idInSearch && lookup?.isFound;
+    focusNext.current = isFoundById ? ".id-match a" : '.row a[tabindex="0"]';
   };
   useLayoutEffect(() => {
-    if (!mustFocusRow.current) return;
-    mustFocusRow.current = false;
-    scroller.current?.querySelector<HTMLElement>('.row a[tabindex="0"]')?.focus();
+    if (focusNext.current === undefined) return;
+    document.querySelector<HTMLElement>(focusNext.current)?.focus();
+    focusNext.current = undefined;
   });
 
   const filtered = isFiltered(filter);
+  const isLookedUp = idInSearch === undefined || idInSearch === lookup?.id;
+  const isIdFound = idInSearch !== undefined && isLookedUp && lookup?.isFound;
   const empty = list?.rows.length === 0 && list.state !== "loading" && list.state !== "failed";
   return (
     <div class={selectedId === undefined ? "plants" : "plants with-detail"}>
@@ -55,9 +74,21 @@ export function PlantsPage() {
         <AddPlantButton />
       </PageHead>
       <ErrorNotice error={error} />
-      <Filters filter={filter} onChange={change} />
+      <Filters filter={filter} onChange={change} onEnter={onEnter}>
+        {idInSearch !== undefined && (
+          <IdMatch
+            key={idInSearch}
+            id={idInSearch}
+            filter={filter}
+            href={hrefOf(idInSearch)}
+            selected={idInSearch === selectedId}
+            onLookup={onLookup}
+          />
+        )}
+      </Filters>
       {empty && !filtered && <FirstPlant />}
-      {empty && filtered && <NoMatch onClear={() => navigate(tablePath)} />}
+      {empty && isIdFound && <p class="note no-names">No name contains {idInSearch}.</p>}
+      {empty && filtered && isLookedUp && !isIdFound && <NoMatch onClear={() => navigate(tablePath)} />}
       {!empty && (
         <div class="table-slot">
           <div class="table-card card">
@@ -162,7 +193,9 @@ function statusText({ list, filtered, reloading }: ListProgressProps): string {
 function NoMatch({ onClear }: { readonly onClear: () => void }) {
   return (
     <EmptyState title="No plants match">
-      <p>The search finds any part of a name and ignores case. Tag, id and token must match exactly.</p>
+      <p>
+        The search finds an id, or any part of a name, ignoring case. Tag, id and token must match exactly.
+      </p>
       <div class="line">
         <Button onClick={onClear}>Clear filters</Button>
       </div>

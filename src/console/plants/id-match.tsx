@@ -1,0 +1,62 @@
+import { useEffect } from "preact/hooks";
+import type { PlantJson } from "../../files/export-formats.ts";
+import type { PlantPageJson } from "../../operator/responses.ts";
+import { useLoad } from "../parts/hooks.ts";
+import { PlantText, Tag } from "../parts/plant-text.tsx";
+import { Link } from "../router.tsx";
+import { apiFilter, type PlantFilter } from "./plant-filter.ts";
+
+const int64Bits = 64;
+
+/** The id that is searched for: the text of the search if it is an int64, without any zeros in front; undefined otherwise. */
+export function searchedId({ name }: Pick<PlantFilter, "name">): string | undefined {
+  if (!/^\s*-?\d{1,19}\s*$/.test(name)) return undefined;
+  const id = BigInt(name.trim());
+  return BigInt.asIntN(int64Bits, id) === id ? String(id) : undefined;
+}
+
+/** Whether there is a plant with an id that was searched for. */
+export interface IdLookup {
+  readonly id: string;
+  readonly isFound: boolean;
+}
+
+interface IdMatchProps {
+  readonly id: string;
+  /** The plant must also match the other parts of the filter. */
+  readonly filter: PlantFilter;
+  readonly href: string;
+  readonly selected: boolean;
+  /** Called once it is known whether there is such a plant, and when that changes. */
+  readonly onLookup: (lookup: IdLookup) => void;
+}
+
+/** The plant with the id that is in the search, above those whose name contains it. */
+export function IdMatch({ id, filter, href, selected, onLookup }: IdMatchProps) {
+  const query = new URLSearchParams({ ...apiFilter({ ...filter, name: "", id }), limit: "1" });
+  const { value, error } = useLoad<PlantPageJson>(`/api/plants?${query}`, true);
+  const plant = value?.plants[0];
+  const isFound = plant !== undefined;
+  const isKnown = value !== undefined || error !== undefined;
+  useEffect(() => {
+    if (isKnown) onLookup({ id, isFound });
+  }, [id, isKnown, isFound]);
+  return (
+    <div class="id-match" role="status">
+      {plant !== undefined && <MatchLink plant={plant} href={href} selected={selected} />}
+    </div>
+  );
+}
+
+type MatchLinkProps = Pick<IdMatchProps, "href" | "selected"> & { readonly plant: PlantJson };
+
+function MatchLink({ plant, href, selected }: MatchLinkProps) {
+  return (
+    <Link class="card line" href={href} aria-current={selected ? "true" : undefined}>
+      <b>Plant {plant.id}</b>
+      <PlantText text={plant.name} empty="(empty name)" />
+      {plant.tag !== undefined && <Tag tag={plant.tag} />}
+      <span class="note">Enter opens it</span>
+    </Link>
+  );
+}
