@@ -66,15 +66,13 @@ export function refuseDamagedUnlessServed(path: string, warnOfLostWal?: (problem
       `${path} is being replaced by ${path}.rebuilt, after a failed fsync or by a restore, and that was interrupted: start the service on it once to finish that.`,
     );
   refuseJournal(path);
-  const lock = lockAgainstWriters(path);
-  if (lock === "served") return;
+  using lock = lockAgainstWriters(path);
+  if (lock.isServed) return;
   try {
     inspectFiles(path);
   } catch (error) {
     if (!(error instanceof LostWal) || warnOfLostWal === undefined) throw error;
     warnOfLostWal(error);
-  } finally {
-    lock?.[Symbol.dispose]();
   }
 }
 

@@ -80,13 +80,9 @@ export function closeStore(database: Database): void {
  * a data file in use needs. The lock keeps a service from starting in between.
  */
 export function closeBeside(database: Database, path: string, close = () => database.close()): void {
-  const lock = lockAgainstWriters(path);
-  try {
-    if (lock !== "served" && mayDeleteWal(database, path)) keepWal(database, false);
-    close();
-  } finally {
-    if (lock !== "served") lock?.[Symbol.dispose]();
-  }
+  using lock = lockAgainstWriters(path);
+  if (!lock.isServed && mayDeleteWal(database, path)) keepWal(database, false);
+  close();
 }
 
 function markClosed(database: Database): void {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { temporaryFolder } from "../../../test/harness.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { inspectFiles, refuseDamagedUnlessServed } from "./inspect-files.ts";
-import { isServed, lockAgainstWriters, lockForWriting, tryLock, type WriterLock } from "./writer-lock.ts";
+import { isServed, lockAgainstWriters, lockForWriting, tryLock } from "./writer-lock.ts";
 
 const temporary = temporaryFolder();
 const folder = temporary.path;
@@ -16,17 +16,11 @@ function isFree(path: string): boolean {
   return lock !== undefined;
 }
 
-function sharedLock(path: string): WriterLock {
-  const lock = lockAgainstWriters(path);
-  if (lock === "served" || lock === undefined) throw new Error(`no lock against writers of ${path}`);
-  return lock;
-}
-
 test("several processes may inspect the files together, and keep a writer out", () => {
   const path = join(folder, "inspected.db");
   lockForWriting(path)[Symbol.dispose]();
-  using _one = sharedLock(path);
-  using _other = sharedLock(path);
+  using _one = lockAgainstWriters(path);
+  using _other = lockAgainstWriters(path);
   expect(isFree(path)).toBe(false);
 });
 
@@ -43,7 +37,7 @@ test("a data file is served while a process holds its lock for writing", () => {
 test("a process that inspects the files does not serve them", () => {
   const path = join(folder, "not-served.db");
   lockForWriting(path)[Symbol.dispose]();
-  using _shared = sharedLock(path);
+  using _shared = lockAgainstWriters(path);
   expect(isServed(path)).toBe(false);
 });
 

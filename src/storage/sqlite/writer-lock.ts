@@ -49,28 +49,35 @@ export function tryLock(path: string): WriterLock | undefined {
   }
 }
 
+/** What keeps a writer out until it is disposed of, unless there is one already. */
+export interface LockAgainstWriters extends Disposable {
+  /** Whether a process holds the lock for writing: a service, or a command that writes plants. Then nothing is locked. */
+  readonly isServed: boolean;
+}
+
 /**
- * Keeps a writer out while the files are inspected; several processes may do so at the same time. "served" if a process holds the
- * lock for writing. Undefined without a lock file, as on read-only media: no process has ever written there. Creates no file.
+ * Keeps a writer out while the files are inspected; several processes may do so at the same time. Creates no file: without a lock
+ * file, as on read-only media, no process has ever written there, and nothing is locked.
  */
-export function lockAgainstWriters(path: string): WriterLock | "served" | undefined {
+export function lockAgainstWriters(path: string): LockAgainstWriters {
+  let lock: Database | undefined;
+  let isServed = false;
   try {
-    const lock = lockWith(lockFile(path), (database) => {
+    lock = lockWith(lockFile(path), (database) => {
       database.run("BEGIN");
       database.query("SELECT count(*) FROM sqlite_schema").get();
     });
-    return lock ?? "served";
+    isServed = lock === undefined;
   } catch {
-    return undefined;
+    // There is no lock file, or this user may not read it.
   }
+  return { isServed, [Symbol.dispose]: () => lock?.close() };
 }
 
 /** Whether a service, or a command that writes plants, has the data file open. */
 export function isServed(path: string): boolean {
-  const lock = lockAgainstWriters(path);
-  if (lock === "served") return true;
-  lock?.[Symbol.dispose]();
-  return false;
+  using lock = lockAgainstWriters(path);
+  return lock.isServed;
 }
 
 function lockWith(file: string, lock: (database: Database) => void): Database | undefined {

@@ -72,12 +72,12 @@ export function connectReadOnly(named: string): Database {
 function connectUnshared(path: string): Database | undefined {
   if (!mayWrite(dirname(path)) || existsSync(`${path}-shm`)) return undefined;
   const lock = lockAgainstWriters(path);
-  if (lock === "served") return undefined;
+  if (lock.isServed) return undefined;
   const database = connectImmutable(path);
   const close = database.close.bind(database);
   database.close = (throwOnError) => {
     close(throwOnError);
-    lock?.[Symbol.dispose]();
+    lock[Symbol.dispose]();
   };
   return readable(database);
 }
