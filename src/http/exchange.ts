@@ -123,7 +123,7 @@ export class Exchange implements BodyReader, LoggedRequest {
   admit(caller: Caller, scope: Scope | undefined): void {
     this.caller = caller;
     this.#scope = scope;
-    this.#connection.admit();
+    this.#connection.becomeAdmitted();
   }
 
   /** Takes a receiver and returns no promise: on the path of POST /plants, an await costs a tenth of the rate. */
@@ -316,7 +316,7 @@ export class Exchange implements BodyReader, LoggedRequest {
       requestId: this.requestId,
       headers,
       corsLines: this.#listener.cors?.headerLines(this.header("origin")) ?? "",
-      isLast: this.#connection.closing,
+      isLast: this.#connection.isLastResponse,
       date: this.#listener.date.at(nowMs),
       framing,
     });

@@ -9,7 +9,7 @@ export class StreamedResponse implements StreamOwner {
   readonly #chunked: boolean;
   readonly #onEnd: () => void;
   #open = true;
-  #waiting = Promise.withResolvers<void>();
+  #writable = Promise.withResolvers<void>();
 
   /** HTTP/1.0 has no chunks: there the end of the connection is the end of the body. */
   constructor(connection: Connection, chunked: boolean, onEnd: () => void) {
@@ -31,14 +31,14 @@ export class StreamedResponse implements StreamOwner {
       ? Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from("\r\n")])
       : bytes;
     if (this.#connection.write(piece) || !this.#open) return;
-    await this.#waiting.promise;
+    await this.#writable.promise;
   }
 
   /** The response is complete. */
   end(): void {
     if (!this.#open) return;
     if (this.#chunked) this.#connection.write(Buffer.from("0\r\n\r\n"));
-    this.#connection.finish();
+    this.#connection.endStream();
     this.closed();
   }
 
@@ -49,8 +49,8 @@ export class StreamedResponse implements StreamOwner {
   }
 
   writable(): void {
-    this.#waiting.resolve();
-    this.#waiting = Promise.withResolvers<void>();
+    this.#writable.resolve();
+    this.#writable = Promise.withResolvers<void>();
   }
 
   closed(): void {

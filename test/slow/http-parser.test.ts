@@ -313,7 +313,7 @@ function refuse(connection: Connection, { kind, reason }: WireFault): void {
 }
 
 function answer(connection: Connection, text: string): void {
-  const line = `${connection.closing ? "last " : ""}${text}\n`;
+  const line = `${connection.isLastResponse ? "last " : ""}${text}\n`;
   connection.send(line, Buffer.byteLength(line));
 }
 

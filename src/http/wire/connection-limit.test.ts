@@ -11,7 +11,7 @@ const halfABody = "POST /admit HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n1
 
 /** A gate by path, and requests of every kind. */
 function handle(connection: Connection, head: Head): void {
-  if (head.path.startsWith("/admit")) connection.admit();
+  if (head.path.startsWith("/admit")) connection.becomeAdmitted();
   if (head.path.startsWith("/deny")) connection.becomeStranger();
   // Which is never answered.
   if (head.path.endsWith("/wait")) return;

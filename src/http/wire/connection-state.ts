@@ -3,6 +3,16 @@ export interface CoarseClock {
   readonly nowMs: number;
 }
 
+// How a connection goes from state to state. From each of them it may also be closed.
+//
+//   idle ──► head ──► handling ◄──► body           a request arrives; `head` only if its head comes in pieces
+//    ▲                   │
+//    │                   ├──► writing               its response is sent: as fast as the client reads,
+//    │                   ├──► streaming             or piece by piece, in turn with `writing`
+//    │                   ▼
+//    ├────────── after the response ──► lingering   if it was the last one
+//    │                   │
+//    └── skipping-body ◄─┘                          if nobody has read the body
 export type State =
   /** Between two requests. */
   | "idle"
@@ -69,8 +79,8 @@ export class ConnectionState {
     return this.#state === "idle" || this.#state === "head";
   }
 
-  /** A complete request may still arrive. */
-  get waiting(): boolean {
+  /** Whether a complete request may still arrive. */
+  get mayStillRequest(): boolean {
     return this.expectsHead || this.#state === "skipping-body";
   }
 

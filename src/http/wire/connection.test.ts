@@ -275,7 +275,7 @@ describe("a body", () => {
 test("a connection whose client may still send a body that nobody asked for closes after the response", async () => {
   const closing: boolean[] = [];
   await using wire = new TestWire((connection, head) => {
-    closing.push(connection.closing);
+    closing.push(connection.isLastResponse);
     respond(connection, head);
   });
   const client = await wire.connect();
@@ -341,7 +341,7 @@ describe("a drain", () => {
   test("answers all pipelined requests; the last response says close", async () => {
     const closing: boolean[] = [];
     await using wire = new TestWire((connection, head) => {
-      closing.push(connection.closing);
+      closing.push(connection.isLastResponse);
       respond(connection, head);
     });
     const client = await wire.connect();

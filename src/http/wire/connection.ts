@@ -52,8 +52,14 @@ const pipelinedBytesMax = 64 * 1024;
 const bytesReadMin = 256 * 1024;
 
 /**
- * One client's connection: HTTP/1.1 read strictly, one request after another, pipelined ones included. Each state has its
- * deadline, and the server's sweep ends what has outlived it.
+ * After what the connection closes: nothing, the requests that have arrived (the server drains), or the current response. It only
+ * ever moves on, and never back.
+ */
+type ClosesAfter = "nothing" | "arrived-requests" | "current-response";
+
+/**
+ * One client's connection: HTTP/1.1 read strictly, one request after another, pipelined ones included. `connection-state.ts` draws
+ * its states. Each has its deadline, and the server's sweep ends what has outlived it.
  */
 export class Connection implements LimitedConnection, TakesTurns {
   readonly #socket: Socket<Connection>;
@@ -69,13 +75,15 @@ export class Connection implements LimitedConnection, TakesTurns {
   readonly #incoming: Incoming;
   readonly #outgoing: Outgoing;
   #head: Head | undefined;
-  #advancing = false;
+  /** Whether the next request is being read or handled, further up the stack. */
+  #isAdvancing = false;
   /** Whether the next request waits for its turn, and the socket may be paused until then. */
   #waitsForTurn = false;
-  #lastResponse = false;
-  #draining = false;
-  #peerEnded = false;
-  #ended = false;
+  #closesAfter: ClosesAfter = "nothing";
+  /** Whether the client has closed its half: nothing more arrives. */
+  #inputEnded = false;
+  #closeCalled = false;
+  /** Whether the current request has a body that no one has asked for. */
   #bodyUnread = false;
   /** The body that is still to arrive, and who reads it; no one, if it is skipped. */
   #body: ArrivingBody | undefined;
@@ -110,7 +118,7 @@ export class Connection implements LimitedConnection, TakesTurns {
   }
 
   /** The gate has accepted the current request: from now on the connection is not a stranger's. */
-  admit(): void {
+  becomeAdmitted(): void {
     if (!this.#isStranger || !this.isOpen) return;
     this.#isStranger = false;
     this.#connectionLimit.admitted(this);
@@ -123,9 +131,10 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.#connectionLimit.becameStranger(this);
   }
 
-  /** The connection closes after the current response. */
-  get closing(): boolean {
-    if (this.#lastResponse || (this.#draining && this.#incoming.length === 0)) return true;
+  /** Whether the connection closes after the current response. */
+  get isLastResponse(): boolean {
+    if (this.#closesAfter === "current-response") return true;
+    if (this.#closesAfter === "arrived-requests" && this.#incoming.length === 0) return true;
     if (this.#head?.keepAlive !== true) return true;
     if (!this.#bodyUnread) return false;
     // A body that no one reads is skipped if its length is known and within the limit, and the client sends it.
@@ -167,14 +176,14 @@ export class Connection implements LimitedConnection, TakesTurns {
   /** Sends the whole response to the current request; `bytes` is its length. */
   send(data: string | Buffer, bytes: number): void {
     if (this.state.now === "closed") return;
-    this.#lastResponse = this.closing;
+    this.#settleLastResponse();
     this.#written(this.#outgoing.write(data, bytes));
   }
 
-  /** Starts a response that is sent piece by piece, by `write`, until `finish`. */
+  /** Starts a response that is sent piece by piece, by `write`, until `endStream`. */
   stream(head: string, owner: StreamOwner): void {
     if (this.state.now === "closed") return owner.closed();
-    this.#lastResponse = this.closing;
+    this.#settleLastResponse();
     this.#stream = owner;
     this.state.enter("streaming");
     this.write(Buffer.from(head));
@@ -188,7 +197,7 @@ export class Connection implements LimitedConnection, TakesTurns {
     return written === "all";
   }
 
-  finish(): void {
+  endStream(): void {
     this.#stream = undefined;
     if (this.state.now === "streaming") this.#responded();
   }
@@ -199,12 +208,13 @@ export class Connection implements LimitedConnection, TakesTurns {
   }
 
   /** The client will send no more; what it has sent is still responded to. */
-  ended(): void {
-    this.#peerEnded = true;
+  inputEnded(): void {
+    this.#inputEnded = true;
     if (this.state.expectsHead) this.#advance();
     else if (!this.state.responding) this.#socket.end();
   }
 
+  /** The socket is closed, by whichever side. */
   closed(): void {
     this.state.enter("closed");
     this.#incoming.clear();
@@ -217,19 +227,19 @@ export class Connection implements LimitedConnection, TakesTurns {
 
   /** Nothing more is handled on this connection once the current request has its response. */
   closeAfterResponse(): void {
-    this.#lastResponse = true;
+    this.#closesAfter = "current-response";
   }
 
   /** What has been sent, and what may be in flight, is still responded to; then the connection closes. */
   drain(): void {
-    this.#draining = true;
+    if (this.#closesAfter === "nothing") this.#closesAfter = "arrived-requests";
   }
 
   /** Closes the connection. What is already in flight to a slow reader still arrives. */
   close(): void {
-    const mayEnd = !this.#ended && (this.state.now === "idle" || this.state.now === "lingering");
+    const mayEnd = !this.#closeCalled && (this.state.now === "idle" || this.state.now === "lingering");
     // Over TLS it stays open until the client ends it, too; the next sweep then closes it.
-    this.#ended = true;
+    this.#closeCalled = true;
     if (mayEnd) this.#socket.end();
     else this.#socket.terminate();
   }
@@ -247,28 +257,27 @@ export class Connection implements LimitedConnection, TakesTurns {
     if (this.isOpen) this.#advance();
   }
 
-  // Handles one request. Pipelined ones take turns with those of other connections, however many there are.
+  // Handles the next request, if there is one, and reads on. A request that is answered at once leads back here from inside its
+  // handler; the call that is in progress then goes on.
   #advance(): void {
-    if (this.#advancing || this.#waitsForTurn) return;
-    if (this.state.expectsHead && this.#incoming.length > 0) {
-      this.#advancing = true;
-      let isHandled: boolean;
-      try {
-        isHandled = this.#handleNext();
-      } finally {
-        this.#advancing = false;
-      }
-      if (isHandled && this.state.expectsHead && this.#incoming.length > 0) {
-        return this.#waitForTurn();
-      }
+    if (this.#isAdvancing || this.#waitsForTurn) return;
+    if (this.#mayHandleNext()) {
+      const isHandled = this.#handleNext();
+      // Pipelined requests take turns with those of other connections, however many there are.
+      if (isHandled && this.#mayHandleNext()) return this.#waitForTurn();
     }
-    if (this.#peerEnded && this.state.expectsHead) {
-      this.#socket.end();
-      return;
-    }
+    if (this.#inputEnded && this.state.expectsHead) this.#socket.end();
+    else this.#readOn();
+  }
+
+  #mayHandleNext(): boolean {
+    return this.state.expectsHead && this.#incoming.length > 0;
+  }
+
+  #readOn(): void {
     // Only once all of it has been consumed: appending what arrives copies both.
-    const mayRead = this.#incoming.length === 0 || this.state.now !== "handling";
-    if (mayRead && this.#outgoing.unsentBytes === 0) this.#incoming.resume();
+    const isConsumed = this.#incoming.length === 0 || this.state.now !== "handling";
+    if (isConsumed && this.#outgoing.unsentBytes === 0) this.#incoming.resume();
   }
 
   #waitForTurn(): void {
@@ -279,6 +288,15 @@ export class Connection implements LimitedConnection, TakesTurns {
 
   // Returns whether a request was handled, which needs a complete head.
   #handleNext(): boolean {
+    this.#isAdvancing = true;
+    try {
+      return this.#handleHead();
+    } finally {
+      this.#isAdvancing = false;
+    }
+  }
+
+  #handleHead(): boolean {
     const head = this.#incoming.readHead();
     if (head === undefined) {
       if (this.state.now === "idle" && this.#incoming.length > 0) this.state.enter("head");
@@ -320,7 +338,7 @@ export class Connection implements LimitedConnection, TakesTurns {
 
   #fail(fault: WireFault): void {
     this.#body = undefined;
-    this.#lastResponse = true;
+    this.closeAfterResponse();
     const reader = this.#takeReader();
     if (reader === undefined) this.#handler.refuse(this, fault);
     else reader.bodyNotReceived(fault);
@@ -337,7 +355,7 @@ export class Connection implements LimitedConnection, TakesTurns {
       this.#socket.terminate();
       return;
     }
-    if (written === "waiting") return this.#waitForReader();
+    if (written === "partly") return this.#waitForReader();
     if (this.#stream === undefined) return this.#responded();
     this.state.enter("streaming");
     this.#incoming.resume();
@@ -354,8 +372,14 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.state.enter("writing");
   }
 
+  // The head of the response has just said whether the connection closes, by `isLastResponse`. What arrives while the response is
+  // sent must not change that any more.
+  #settleLastResponse(): void {
+    if (this.isLastResponse) this.closeAfterResponse();
+  }
+
   #responded(): void {
-    if (this.#lastResponse) this.#linger();
+    if (this.#closesAfter === "current-response") this.#linger();
     else if (this.#bodyUnread) this.#skipBody(this.#head?.contentLength ?? 0);
     else this.#becomeIdle();
   }
@@ -371,7 +395,7 @@ export class Connection implements LimitedConnection, TakesTurns {
   #becomeIdle(): void {
     this.state.enter("idle");
     // Many responses may be sent at once, each with a pipelined request after it.
-    if (this.#incoming.length > 0 && !this.#advancing && !this.#turns.mayHandle()) this.#waitForTurn();
+    if (this.#incoming.length > 0 && !this.#isAdvancing && !this.#turns.mayHandle()) this.#waitForTurn();
     else this.#advance();
   }
 

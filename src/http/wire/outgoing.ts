@@ -2,14 +2,14 @@ import type { Socket } from "bun";
 
 const continueResponse = "HTTP/1.1 100 Continue\r\n\r\n";
 
-/** `waiting`: the client has to read first. `reset`: it has gone away. */
-export type Written = "all" | "waiting" | "reset";
+/** `partly`, or not at all: the client has to read first. `reset`: it has gone away. */
+export type Written = "all" | "partly" | "reset";
 
 /** Bytes for the client. What the socket does not accept yet is held here. */
 export class Outgoing {
   readonly #socket: Pick<Socket, "write">;
   #unsent: Buffer | undefined;
-  /** How many waiting bytes the socket has accepted since: how much the client has read. */
+  /** How many of the bytes held here the socket has accepted since: how much the client has read. */
   acceptedBytes = 0;
 
   constructor(socket: Pick<Socket, "write">) {
@@ -24,14 +24,14 @@ export class Outgoing {
   write(data: string | Buffer, bytes: number): Written {
     if (this.#unsent !== undefined) {
       this.#unsent = Buffer.concat([this.#unsent, Buffer.from(data as string)]);
-      return "waiting";
+      return "partly";
     }
     const written = this.#socket.write(data);
     if (written === bytes) return "all";
     // 0 if the client does not read. Negative if it has reset the connection; no event may follow.
     if (written < 0) return "reset";
     this.#unsent = Buffer.from(data as string).subarray(written);
-    return "waiting";
+    return "partly";
   }
 
   /** False if part of it was written, which would corrupt the next response; writing none of it is harmless. */
@@ -48,7 +48,7 @@ export class Outgoing {
     this.acceptedBytes += written;
     if (written < this.#unsent.length) {
       this.#unsent = this.#unsent.subarray(written);
-      return "waiting";
+      return "partly";
     }
     this.#unsent = undefined;
     return "all";

@@ -18,7 +18,7 @@ const requestsPerTurn = 256;
  */
 export class Turns {
   #arrivals = 0;
-  #waiting: TakesTurns[] = [];
+  #queue: TakesTurns[] = [];
   #isScheduled = false;
 
   /** Counts what there is to handle on a connection. False if it should wait for its turn. */
@@ -29,7 +29,7 @@ export class Turns {
   }
 
   wait(connection: TakesTurns): void {
-    this.#waiting.push(connection);
+    this.#queue.push(connection);
     this.#schedule();
   }
 
@@ -43,12 +43,12 @@ export class Turns {
     this.#isScheduled = false;
     this.#arrivals = 0;
     let left = requestsPerTurn;
-    while (left > 0 && this.#waiting.length > 0) {
-      const round = this.#waiting.splice(0, left);
+    while (left > 0 && this.#queue.length > 0) {
+      const round = this.#queue.splice(0, left);
       left -= round.length;
       // Those that have more requests wait again, after the others.
       for (const connection of round) connection.takeTurn();
     }
-    if (this.#waiting.length > 0) this.#schedule();
+    if (this.#queue.length > 0) this.#schedule();
   }
 }

@@ -77,8 +77,8 @@ export class WireServer implements CoarseClock {
     const startMs = this.#now();
     for (const connection of this.#connections) connection.drain();
     for (let passedMs = 0; passedMs < timeoutMs; passedMs = this.#now() - startMs) {
-      const waiting = passedMs < idleGraceMs && this.#some(({ state }) => state.waiting);
-      if (!waiting && !this.#some(({ state }) => state.busy)) break;
+      const mayRequest = passedMs < idleGraceMs && this.#some(({ state }) => state.mayStillRequest);
+      if (!mayRequest && !this.#some(({ state }) => state.busy)) break;
       await Bun.sleep(drainLookEveryMs);
     }
     const finished = !this.#some(({ state }) => state.busy);
@@ -120,7 +120,7 @@ export class WireServer implements CoarseClock {
         },
         data: (socket, bytes) => socket.data.receive(bytes),
         drain: (socket) => socket.data.writable(),
-        end: (socket) => socket.data.ended(),
+        end: (socket) => socket.data.inputEnded(),
         close: (socket) => {
           socket.data.closed();
           this.#connections.delete(socket.data);
