@@ -40,6 +40,11 @@ export function closeOnError(database: Database, work: () => void): Database {
   }
 }
 
+/** A first read. Only with it does SQLite open the files of a connection, and take its shared lock. */
+export function readSchema(database: Database): void {
+  database.query("SELECT count(*) FROM sqlite_schema").get();
+}
+
 export function readPragma(database: Database, name: string): bigint {
   const row = database.query<Record<string, bigint>, []>(`PRAGMA ${name}`).get();
   return Object.values(row ?? {})[0] ?? 0n;

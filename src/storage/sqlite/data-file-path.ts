@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { accessSync, constants, existsSync, lstatSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { closeOnError } from "./connect.ts";
+import { closeOnError, readSchema } from "./connect.ts";
 import { asDataFileProblem, DataFileProblem, isDenied } from "./data-file-problem.ts";
 
 const linksMax = 40;
@@ -82,7 +82,7 @@ export function openUnmoved(path: string, open: () => Database): Database {
   for (let attempt = 1; ; attempt++) {
     const before = inode(path);
     const database = open();
-    closeOnError(database, () => database.query("SELECT count(*) FROM sqlite_schema").get());
+    closeOnError(database, () => readSchema(database));
     if (before === undefined || inode(path) === before || attempt === attemptsMax) return database;
     // SQLite notices that this file was moved, and does not touch the WAL.
     database.close();

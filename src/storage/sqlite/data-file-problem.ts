@@ -55,39 +55,42 @@ export function asDataFileProblem(error: unknown, path: string): DataFileProblem
     return new DataFileProblem(`${path} is damaged: ${error.message}; restore it from a backup.`, {
       cause: error,
     });
-  if (error instanceof SQLiteError) return new DataFileProblem(explained(error, path), { cause: error });
-  if (isDenied(error)) return new DataFileProblem(denied(pathOf(error) ?? path));
+  if (error instanceof SQLiteError)
+    return new DataFileProblem(explainSqliteError(error, path), { cause: error });
+  if (isDenied(error)) return new DataFileProblem(describeDenied(pathOf(error) ?? path));
   return new DataFileProblem(`${path} cannot be opened: ${messageOf(error)}.`);
 }
 
-function explained(error: SQLiteError, path: string): string {
+function explainSqliteError(error: SQLiteError, path: string): string {
   const code = error.code ?? "";
   if (code === "SQLITE_NOTADB")
     return `${path} is not a SQLite database; move it away or use another data file.`;
   if (code.startsWith("SQLITE_CORRUPT"))
     return `${path} is damaged (${error.message}); restore it from a backup.`;
   if (code.startsWith("SQLITE_CANTOPEN"))
-    return deniedBeside(path) ?? `${path} cannot be opened: check that the folder exists and is writable.`;
+    return (
+      describeDeniedBeside(path) ?? `${path} cannot be opened: check that the folder exists and is writable.`
+    );
   if (code.startsWith("SQLITE_READONLY"))
-    return deniedBeside(path) ?? `${path} cannot be written to: check its permissions and its disk.`;
+    return describeDeniedBeside(path) ?? `${path} cannot be written to: check its permissions and its disk.`;
   if (code.startsWith("SQLITE_BUSY"))
     return `${path} is locked by another process that has been writing for over ${lockWaitMsMax / 1000} s.`;
   if (code.startsWith("SQLITE_FULL")) return `${path} cannot be written to: the disk is full.`;
   return `${path} cannot be used: ${error.message} (${code || "no code"}).`;
 }
 
-/** SQLite does not say which of its files it may not open. */
-function deniedBeside(path: string): string | undefined {
+/** Says which file may not be opened, if one may not: SQLite does not say which of its files that is. */
+function describeDeniedBeside(path: string): string | undefined {
   for (const file of [path, `${path}-wal`, `${path}-shm`, dirname(path)])
     try {
       accessSync(file, constants.R_OK | constants.W_OK);
     } catch (error) {
-      if (isDenied(error)) return denied(file);
+      if (isDenied(error)) return describeDenied(file);
     }
   return undefined;
 }
 
-function denied(path: string): string {
+function describeDenied(path: string): string {
   return `${path} cannot be opened: permission denied.${ownedBy(path)}`;
 }
 

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { accessSync, constants, existsSync } from "node:fs";
 import { codeOf } from "../../system/errors.ts";
-import { closeOnError, isLocked } from "./connect.ts";
+import { closeOnError, isLocked, readSchema } from "./connect.ts";
 import { realDataFile } from "./data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
 import { createEmpty } from "./durable-files.ts";
@@ -65,7 +65,7 @@ export function lockAgainstWriters(path: string): LockAgainstWriters {
   try {
     lock = lockWith(lockFile(path), (database) => {
       database.run("BEGIN");
-      database.query("SELECT count(*) FROM sqlite_schema").get();
+      readSchema(database);
     });
     isServed = lock === undefined;
   } catch {

@@ -1,7 +1,7 @@
 import { Database, SQLiteError } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
-import { closeOnError, connectImmutable, keepWal, lockWaitMsMax } from "../connect.ts";
+import { closeOnError, connectImmutable, keepWal, lockWaitMsMax, readSchema } from "../connect.ts";
 import { mayWrite, openUnmoved, realDataFile, refuseMissingFile } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem, type LostWal } from "../data-file-problem.ts";
 import { fileSize } from "../durable-files.ts";
@@ -47,12 +47,12 @@ export function connectReadOnly(named: string): Database {
   const walBytes = fileSize(`${path}-wal`);
   // A read-only connection leaves the -wal and -shm files that it had to create; one that may write removes them.
   if (walBytes === 0 && mayWrite(path) && mayWrite(dirname(path)))
-    return openUnmoved(path, () => readable(new DatabaseBesideService(path)));
+    return openUnmoved(path, () => startReading(new DatabaseBesideService(path)));
   const unshared = walBytes === 0 ? connectUnshared(path) : undefined;
   if (unshared !== undefined) return unshared;
   try {
     return openUnmoved(path, () =>
-      readable(new Database(path, { readonly: true, strict: true, safeIntegers: true })),
+      startReading(new Database(path, { readonly: true, strict: true, safeIntegers: true })),
     );
   } catch (error) {
     if (!(error instanceof SQLiteError) || !/^SQLITE_(?:CANTOPEN|READONLY)/.test(error.code ?? ""))
@@ -61,7 +61,7 @@ export function connectReadOnly(named: string): Database {
       throw new DataFileProblem(
         `${path} has plants in ${path}-wal, and SQLite reads that only where it can write: copy both files into another folder and use the copy.`,
       );
-    return readable(connectImmutable(path));
+    return startReading(connectImmutable(path));
   }
 }
 
@@ -79,7 +79,7 @@ function connectUnshared(path: string): Database | undefined {
     close(throwOnError);
     lock[Symbol.dispose]();
   };
-  return readable(database);
+  return startReading(database);
 }
 
 /** A connection that only reads, but may write, so that SQLite removes the files that it creates. A service may be killed beside it. */
@@ -97,9 +97,10 @@ class DatabaseBesideService extends Database {
   }
 }
 
-function readable(database: Database): Database {
+/** The connection, once it has read something; it is closed if it cannot. */
+function startReading(database: Database): Database {
   return closeOnError(database, () => {
     database.run(`PRAGMA busy_timeout = ${lockWaitMsMax}`);
-    database.query("SELECT count(*) FROM sqlite_schema").get();
+    readSchema(database);
   });
 }

@@ -1,6 +1,6 @@
 import { fdatasyncSync, statSync } from "node:fs";
 import { getPriority, platform, setPriority } from "node:os";
-import { closeOnError, connect, setDurable } from "../connect.ts";
+import { closeOnError, connect, readSchema, setDurable } from "../connect.ts";
 import { serveThread } from "../thread.ts";
 import { CheckpointCheck } from "./checkpoint-check.ts";
 import type { CheckpointCalls, CheckpointSetting } from "./checkpointer.ts";
@@ -17,8 +17,8 @@ serveThread<CheckpointSetting>(({ path, files, inode }) => {
     if (statSync(path, { bigint: true }).ino !== inode) throw new Error("the data file was replaced");
     // As durable as the writer's own: the WAL is on disk before the data file is written, and that before the WAL restarts.
     setDurable(database);
-    // A connection opens its files with its first read, and must have them open if they are deleted later.
-    database.query("SELECT count(*) FROM sqlite_schema").get();
+    // It must have its files open if they are deleted later.
+    readSchema(database);
   });
   const checkpoint = database.query("PRAGMA wal_checkpoint(PASSIVE)");
   const check = new CheckpointCheck(files);
