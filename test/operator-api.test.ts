@@ -457,7 +457,7 @@ describe("nobody gets in", () => {
   const scopeOf = (route: string): Scope => {
     if (route === "POST /plants") return "plants:create";
     if (route === "GET /metrics") return "metrics";
-    const needsOperator = /^(?:GET|POST) \/api\/(?:tokens|audit|settings|backups)/.test(route);
+    const needsOperator = /^(?:GET|POST) \/api\/(?:tokens|audit|refusals|settings|backups)/.test(route);
     return needsOperator ? "operator" : "operator:read";
   };
   const holders: Record<Scope, readonly Scope[]> = {

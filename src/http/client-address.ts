@@ -14,6 +14,11 @@ export class ClientAddresses {
     this.#trusted = trustedProxies.length === 0 ? undefined : blockList(trustedProxies);
   }
 
+  /** Whether a client may have another address than the peer of its connection. */
+  get trustsProxies(): boolean {
+    return this.#trusted !== undefined;
+  }
+
   /**
    * Reads X-Forwarded-For from the right, as each proxy appends the address that it saw: past trusted ones, up to the first that
    * is not. Anything to its left may be forged by the client.

@@ -250,6 +250,11 @@ export function statusOf(kind: ErrorKind): number {
   return Math.floor(catalogue[kind].error / 100);
 }
 
+/** Whether its message quotes the path or the host that the client named, either of which may hold a secret. */
+export function quotesTarget(kind: ErrorKind): boolean {
+  return kind === "no-such-path" || kind === "no-such-method" || kind === "wrong-host";
+}
+
 /** The outcome by which the duration of a request with this error is counted. */
 export function outcomeOf(kind: ErrorKind): RequestOutcome {
   if (kind === "id-conflict") return "conflict";

@@ -2,13 +2,13 @@ import type { Caller, Denied, Gate } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import { Refusal } from "../plants/refusals.ts";
-import { canonicalAddress } from "../system/ip-address.ts";
+import { canonicalAddress, networkOf } from "../system/ip-address.ts";
 import type { RequestOutcome } from "../telemetry/counters.ts";
 import { jsonText } from "../text/json-text.ts";
 import { acceptPattern } from "./accept-pattern.ts";
 import type { ClientAddresses } from "./client-address.ts";
 import type { Cors } from "./cors.ts";
-import { catalogue, type ErrorKind, outcomeOf, statusOf } from "./error-catalogue.ts";
+import { catalogue, type ErrorKind, outcomeOf, quotesTarget, statusOf } from "./error-catalogue.ts";
 import { BodyNotReceived, bearerChallenge, HttpError } from "./http-error.ts";
 import type { RequestIds } from "./request-ids.ts";
 import type { LoggedRequest, RequestLog } from "./request-log.ts";
@@ -73,6 +73,10 @@ export class Exchange implements BodyReader, LoggedRequest {
     this.requestId = listener.requestIds.of(head?.header("x-request-id"));
   }
 
+  get requestIdIsMinted(): boolean {
+    return this.#listener.requestIds.hasMinted(this.requestId);
+  }
+
   get method(): string {
     return this.head?.method ?? "-";
   }
@@ -89,6 +93,12 @@ export class Exchange implements BodyReader, LoggedRequest {
   /** The address of the other end of the connection: the client's, or a proxy's. */
   get peerAddress(): string {
     return canonicalAddress(this.#connection.remoteAddress);
+  }
+
+  get network(): string {
+    // The connection's own was computed once, when it was opened.
+    const { addresses } = this.#listener;
+    return addresses.trustsProxies ? networkOf(this.address) : this.#connection.network;
   }
 
   /** Whether the client still waits for the response. */
@@ -225,18 +235,12 @@ export class Exchange implements BodyReader, LoggedRequest {
   error(kind: ErrorKind, message = catalogue[kind].example, headers: Headers = noHeaders): void {
     const allHeaders = statusOf(kind) === 503 ? { "Retry-After": retryAfterSeconds, ...headers } : headers;
     const body = { error: catalogue[kind].error, message };
-    this.errorPage(kind, "application/json", jsonText(body), allHeaders);
+    this.#sendError(kind, message, "application/json", jsonText(body), allHeaders);
   }
 
   /** An error whose body is not an Error. */
   errorPage(kind: ErrorKind, contentType: string, body: string | Uint8Array, headers: Headers): void {
-    // Too late for another response: this one can only be marked as incomplete.
-    if (this.#responded) return this.#stream?.abort();
-    const status = statusOf(kind);
-    if (status === 401 || status === 403) this.#connection.becomeStranger();
-    this.outcome = outcomeOf(kind);
-    this.#listener.log.errorSent(this, status, catalogue[kind].error);
-    this.#send(status, contentType, headers, body);
+    this.#sendError(kind, catalogue[kind].example, contentType, body, headers);
   }
 
   /**
@@ -279,6 +283,23 @@ export class Exchange implements BodyReader, LoggedRequest {
     // The provider's keys have changed since, and nobody waits for another verification here.
     this.deny(caller === "unverified" ? "issuer-unavailable" : caller, this.#scope);
     return false;
+  }
+
+  #sendError(
+    kind: ErrorKind,
+    message: string,
+    contentType: string,
+    body: string | Uint8Array,
+    headers: Headers,
+  ): void {
+    // Too late for another response: this one can only be marked as incomplete.
+    if (this.#responded) return this.#stream?.abort();
+    const status = statusOf(kind);
+    if (status === 401 || status === 403) this.#connection.becomeStranger();
+    this.outcome = outcomeOf(kind);
+    const { error, example } = catalogue[kind];
+    this.#listener.log.errorSent(this, status, error, quotesTarget(kind) ? example : message);
+    this.#send(status, contentType, headers, body);
   }
 
   #send(status: number, contentType: string, headers: Headers, body: string | Uint8Array): void {

@@ -1,4 +1,6 @@
 const prefixCharacters = 16;
+// Enough for 36^11 requests, and too few for a secret.
+const mintedCount = /^[0-9a-z]{1,11}$/;
 const clientRequestId = /^[\x21-\x7e]{1,64}$/;
 
 /** Ids for requests, unique across listeners and processes. A random one for each would cost ten times as much. */
@@ -11,5 +13,10 @@ export class RequestIds {
     if (sent !== undefined && clientRequestId.test(sent)) return sent;
     this.#count++;
     return this.#prefix + this.#count.toString(36);
+  }
+
+  /** Whether the id is one of these. A client that sends one back chooses nothing in it. */
+  hasMinted(id: string): boolean {
+    return id.startsWith(this.#prefix) && mintedCount.test(id.slice(this.#prefix.length));
   }
 }

@@ -15,10 +15,14 @@ export interface LoggedRequest {
   /** Undefined if what arrived was not an HTTP request. */
   readonly head: Head | undefined;
   readonly requestId: string;
+  /** Whether the service made the request id; otherwise the client did. */
+  readonly requestIdIsMinted: boolean;
   readonly startedMs: number;
   readonly caller: Caller | undefined;
   readonly address: string;
   readonly peerAddress: string;
+  /** What one client can be expected to have: its IPv4 address, or the network of its IPv6 address. */
+  readonly network: string;
   /** The path as it may be logged, without a secret. */
   readonly loggedPath: string;
 }
@@ -46,9 +50,18 @@ export class RequestLog {
     this.#events.answered(requestFields(request, status, undefined, tookMs));
   }
 
-  /** Counts every error response, logged or not. */
-  errorSent(request: LoggedRequest, status: number, error: number): void {
-    this.#events.errorSent(this.#listener, error);
+  /** Counts every error response, logged or not. The message must not quote the path. */
+  errorSent(request: LoggedRequest, status: number, error: number, message: string): void {
+    const token = request.caller?.name;
+    this.#events.errorSent({
+      listener: this.#listener,
+      error,
+      token,
+      address: token === undefined ? request.network : undefined,
+      message,
+      requestId: request.requestId,
+      requestIdIsMinted: request.requestIdIsMinted,
+    });
     if (this.#requests === "none") return;
     const fields = () => requestFields(request, status, error, undefined);
     if (status >= 500) this.#events.failed(fields);

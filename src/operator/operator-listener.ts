@@ -10,6 +10,7 @@ import { metricsRoute } from "./metrics.ts";
 import type { OperatorDependencies } from "./operator-dependencies.ts";
 import { overviewRoute } from "./overview.ts";
 import { plantRoutes } from "./plants.ts";
+import { refusalsRoute } from "./refusals.ts";
 import type { SettingsJson } from "./responses.ts";
 import { tokenRoutes } from "./tokens.ts";
 
@@ -40,6 +41,7 @@ export function operatorRoutes(
   return [
     ...signInRoutes(dependencies, publicUrl, actions, bodyBytesMax),
     overviewRoute(dependencies),
+    refusalsRoute(dependencies),
     ...plantRoutes(archive, actions),
     ...exportRoutes(archive, actions, gate),
     ...importRoutes(dependencies, actions, bodyBytesMax),

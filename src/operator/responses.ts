@@ -55,6 +55,34 @@ export interface RefusalCountJson {
   readonly count: number;
 }
 
+/** GET /api/refusals: for each error, the senders that got it last since the start of the service, the last one first. */
+export interface RefusalsJson {
+  readonly startedAt: string;
+  readonly refusals: readonly RefusalJson[];
+}
+
+/** How often a sender got an error; the rest is that of the last time. */
+export interface RefusalJson {
+  readonly error: number;
+  /** When the service responds with this error. */
+  readonly reason: string;
+  /** The error's entry on the docs page; undefined if only the operator listener responds with it. */
+  readonly docsUrl: string | undefined;
+  readonly listener: "public" | "operator";
+  /** The name of the sender's token; undefined if it is not known. */
+  readonly token: string | undefined;
+  /** Undefined if the token is known. Of an IPv6 address, its network of 64 bits. */
+  readonly address: string | undefined;
+  readonly count: number;
+  readonly lastAt: string;
+  /** What may be a token is masked. */
+  readonly message: string;
+  /** Whether the message is the catalogue's, since the one that was sent quotes the path or the host. */
+  readonly messageIsExample: boolean;
+  /** What may be a token is masked, unless the service made the id. */
+  readonly requestId: string;
+}
+
 /** On PostgreSQL, the sizes and the last backup are undefined. */
 export interface StoreJson {
   readonly engine: string;

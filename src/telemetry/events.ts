@@ -8,6 +8,7 @@ import {
 } from "./counters.ts";
 import type { Fields, Log } from "./log.ts";
 import { RecentRefusals } from "./recent-refusals.ts";
+import { RefusedSenders, type SentError } from "./refused-senders.ts";
 
 /** Everything the service logs and counts, one helper per event. None of them throws. */
 export type Events = ReturnType<typeof createEvents>;
@@ -20,6 +21,7 @@ const stalledMs = 1000;
 
 export function createEvents(log: Log, counters: Counters, now: () => number) {
   const refusals = new RecentRefusals();
+  const refusedSenders = new RefusedSenders();
   /** Whether another line may be written this second; the first one of the next says how many were not. */
   const lineLimit = (write: Log["warn"], unloggedMessage: string, linesMax = linesPerSecond) => {
     let second = 0;
@@ -71,12 +73,16 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     checkpointed: (succeeded: boolean) => counters.add(succeeded ? "checkpoints" : "checkpoint-failures"),
     connections: (listener: string, open: number) => counters.set(`connections:${listener}`, open),
     /** Called for every error response, logged or not. */
-    errorSent(listener: string, error: number) {
-      counters.add(`${listener}:${error}`);
-      if (listener === "public") refusals.add(now());
+    errorSent(sent: SentError) {
+      const atMs = now();
+      counters.add(`${sent.listener}:${sent.error}`);
+      if (sent.listener === "public") refusals.add(atMs);
+      refusedSenders.record(sent, atMs);
     },
     /** The error responses of the public listener over time. */
     refusals,
+    /** Who got error responses last, on either listener. */
+    refusedSenders,
     answered: (fields: Fields) => log.info("answered", fields),
     /** The fields are computed only if the line is written. */
     failed(fields: () => Fields) {

@@ -1,0 +1,48 @@
+import { catalogue, type ErrorKind, publicKinds, quotesTarget } from "../http/error-catalogue.ts";
+import { type Route, route } from "../http/route.ts";
+import type { RefusedSender } from "../telemetry/refused-senders.ts";
+import { maskTokens } from "../text/mask-tokens.ts";
+import { isoTime } from "../text/time.ts";
+import type { OperatorDependencies } from "./operator-dependencies.ts";
+import type { RefusalJson, RefusalsJson } from "./responses.ts";
+
+const messageCharactersMax = 300;
+const kindsByError = new Map(
+  Object.entries(catalogue).map(([kind, { error }]) => [error, kind as ErrorKind]),
+);
+
+/** Who got which error last, and with which message. */
+export function refusalsRoute({
+  events,
+  publicUrl,
+}: Pick<OperatorDependencies, "events" | "publicUrl">): Route {
+  const startedAt = new Date().toISOString();
+  return route("GET", "/api/refusals", "operator", (exchange) => {
+    const refusals = events.refusedSenders.list().map((sender) => presentRefusal(sender, publicUrl));
+    exchange.json({ startedAt, refusals } satisfies RefusalsJson);
+  });
+}
+
+export function presentRefusal(sender: RefusedSender, publicUrl: string): RefusalJson {
+  const { error, listener, token, address, count, atMs, message, requestId, requestIdIsMinted } = sender;
+  const kind = kindsByError.get(error) ?? "internal-error";
+  return {
+    error,
+    reason: catalogue[kind].when,
+    docsUrl: publicKinds.includes(kind) ? `${publicUrl}/docs#${error}` : undefined,
+    listener,
+    token,
+    address,
+    count,
+    lastAt: isoTime(atMs),
+    message: shorten(maskTokens(message)),
+    messageIsExample: quotesTarget(kind),
+    requestId: requestIdIsMinted ? requestId : maskTokens(requestId),
+  };
+}
+
+/** Called with what is masked: the beginning of a token would be too short to be masked. */
+function shorten(message: string): string {
+  if (message.length <= messageCharactersMax) return message;
+  return `${message.slice(0, messageCharactersMax - 1).toWellFormed()}…`;
+}
