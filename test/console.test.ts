@@ -155,6 +155,18 @@ describe("the overview", () => {
     await see(page, "All plants are on disk");
   });
 
+  test("has no rate above its own peak, also right after a burst", async () => {
+    await using busy = await startTestService({}, undefined, { PLANT_STORE_OPERATOR_TOKEN: session.secret });
+    const plants = Array.from({ length: 120 }, (_, id) => `{"id":${id},"name":"Burst"}`);
+    await Promise.all(plants.map((plant) => post(busy.url, plant)));
+    const page = await open("/", { origin: busy.operatorUrl });
+    await see(page, /^peak/);
+    const figures = /^([\d.]+) peak ([\d.]+) in 3 h$/.exec(await textOf(page, ".kpi-rate .number"));
+    const peak = Number(figures?.[2]);
+    expect(peak).toBeGreaterThan(0);
+    expect(Number(figures?.[1])).toBeLessThanOrEqual(peak);
+  });
+
   test("of an empty store shows how to send the first plant, and its figures once it is stored", async () => {
     await using empty = await startTestService({}, undefined, { PLANT_STORE_OPERATOR_TOKEN: session.secret });
     const page = await open("/", { origin: empty.operatorUrl });

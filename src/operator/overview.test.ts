@@ -36,7 +36,7 @@ function overviewOf(methods: Partial<PlantArchive>) {
 test("the overview omits a figure that cannot be read, and reports it once", async () => {
   const { read, failures } = overviewOf({ total: broken });
   for (let refresh = 0; refresh < 2; refresh++)
-    expect(await read()).toMatchObject({ total: undefined, ratePerSecond: 0.1, store: { ready: true } });
+    expect(await read()).toMatchObject({ total: undefined, ratePerSecond: 1 / 60, store: { ready: true } });
   expect(failures).toEqual(["total"]);
 });
 

@@ -15,7 +15,6 @@ type OverviewSources = Pick<
   "archive" | "intake" | "engine" | "lastBackup" | "counters" | "events"
 >;
 
-const rateOverMs = 10_000;
 const minutes = { stepMs: 60_000, steps: 180, recountAfterMs: 0 };
 const hours = { stepMs: 3_600_000, steps: 168, recountAfterMs: 20_000 };
 // A count may read an entire index: rarely enough to use a small share of a core, whatever the store's size.
@@ -104,9 +103,10 @@ function refusalsByError(counters: Counters): readonly RefusalCountJson[] {
     .sort((one, other) => other.count - one.count);
 }
 
+/** The mean of the last minute, because it stands beside the peak, which is the mean of a minute too. */
 async function recentRate(archive: PlantArchive, nowMs: number): Promise<number> {
-  const [recent = 0] = await archive.createdPerBucket(nowMs - rateOverMs, 1, minutes.stepMs);
-  return recent / (rateOverMs / 1000);
+  const [recent = 0] = await archive.createdPerBucket(nowMs - minutes.stepMs, 1, minutes.stepMs);
+  return recent / (minutes.stepMs / 1000);
 }
 
 /** What happened in each of the last minutes or hours, counted in the background: nobody waits for a count of millions. */

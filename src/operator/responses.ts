@@ -34,6 +34,7 @@ export interface OverviewJson {
   readonly total: string | undefined;
   readonly perMinute: CountsOverTimeJson | undefined;
   readonly perHour: CountsOverTimeJson | undefined;
+  /** Plants created per second, the mean of the last minute. */
   readonly ratePerSecond: number | undefined;
   /** The refusals of the public listener since the start of the service, the most frequent first. */
   readonly refusals: readonly RefusalCountJson[];

@@ -29,7 +29,7 @@ export function KeyNumbers({ overview, recent }: KeyNumbersProps) {
         id="rate"
         title="Created per second"
         value={ratePerSecond === undefined ? undefined : formatRate(ratePerSecond)}
-        note={recent && `peak ${formatRate(Math.max(...recent.creates) / 60)} in ${recent.label}`}
+        note={recent && `peak ${formatRate(peakRate(recent, ratePerSecond))} in ${recent.label}`}
       >
         {recent && <Trend values={recent.drawn} />}
       </Kpi>
@@ -53,6 +53,13 @@ export function KeyNumbers({ overview, recent }: KeyNumbersProps) {
       )}
     </div>
   );
+}
+
+const minuteSeconds = 60;
+
+/** The highest mean of a minute. The last 60 seconds may be above each minute of the clock that they are parts of. */
+function peakRate({ creates }: ChartRange, ratePerSecond = 0): number {
+  return Math.max(ratePerSecond, Math.max(...creates) / minuteSeconds);
 }
 
 interface KpiProps {
