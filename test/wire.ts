@@ -22,10 +22,10 @@ export class TestWire implements AsyncDisposable {
       if (open > this.open) this.#accepted++;
       this.open = open;
     };
-    const refuse = (connection: Connection) => connection.send(emptyResponse, emptyResponse.length);
+    const handleFault = (connection: Connection) => connection.send(emptyResponse, emptyResponse.length);
     this.server = new WireServer(
       { host: "127.0.0.1", port: 0, ...limits, onConnections, now: () => this.clockMs, ...options },
-      { handle, refuse },
+      { handle, handleFault },
     );
   }
 

@@ -42,7 +42,6 @@ export interface BodyReceiver {
 
 const retryAfterSeconds = "1";
 const acceptsHtml = acceptPattern("text/html");
-const quotedCharactersMax = 100;
 const secretEnd = "{secret}";
 
 /** One request and its response. Every response is built here, so none leaves without the headers that all must carry. */
@@ -168,7 +167,7 @@ export class Exchange implements BodyReader, LoggedRequest {
 
   /** Called by the connection. */
   bodyNotReceived(fault: WireFault | undefined): void {
-    if (fault !== undefined) this.refuse(fault);
+    if (fault !== undefined) this.respondToFault(fault);
     this.#receiver?.notReceived?.();
   }
 
@@ -189,16 +188,9 @@ export class Exchange implements BodyReader, LoggedRequest {
   }
 
   /** What arrived cannot be read. */
-  refuse({ kind, reason }: WireFault): void {
+  respondToFault({ kind, message }: WireFault): void {
     if (kind === "not-http" || kind === "head-too-large") this.#connection.becomeStranger();
-    const messages = {
-      "not-http": `The request is not valid HTTP/1.1: ${reason}.`,
-      "head-too-large": reason,
-      "expectation-failed": `The Expect header must be 100-continue, but is ${reason.slice(0, quotedCharactersMax)}.`,
-      "body-too-large": `The body is over the limit of ${reason} bytes.`,
-      "body-too-slow": `The body did not arrive within ${reason} s.`,
-    };
-    this.error(kind, messages[kind] || undefined);
+    this.error(kind, message);
   }
 
   /** The caller may not do this. */

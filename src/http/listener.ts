@@ -143,9 +143,9 @@ export class Listener implements RequestHandler, AsyncDisposable {
     }
   }
 
-  refuse(connection: Connection, fault: WireFault): void {
+  handleFault(connection: Connection, fault: WireFault): void {
     const head = fault instanceof ExpectationFailed ? fault.head : undefined;
-    new Exchange(connection, head, this.#state).refuse(fault);
+    new Exchange(connection, head, this.#state).respondToFault(fault);
   }
 
   /** Accepts no new connection, aborts streams, responds to what was sent, and closes what is left after the timeout. */

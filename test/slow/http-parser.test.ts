@@ -300,16 +300,16 @@ const server = new WireServer(
       connection.readBody({
         bodyReceived: (body) =>
           answer(connection, `${method} ${path} ${headers} ${keepAlive} ${body.toString("latin1")}`),
-        bodyNotReceived: (fault) => fault && refuse(connection, fault),
+        bodyNotReceived: (fault) => fault && handleFault(connection, fault),
       });
     },
-    refuse,
+    handleFault,
   },
 );
 afterAll(() => server.drain(0));
 
-function refuse(connection: Connection, { kind, reason }: WireFault): void {
-  answer(connection, `${kind}: ${reason}`);
+function handleFault(connection: Connection, { kind, message }: WireFault): void {
+  answer(connection, `${kind}: ${message}`);
 }
 
 function answer(connection: Connection, text: string): void {

@@ -1,4 +1,4 @@
-import { carriageReturn, parseTrailer, tokenCharacter, WireFault } from "./fields.ts";
+import { carriageReturn, notHttp, parseTrailer, tokenCharacter, WireFault } from "./fields.ts";
 
 const token = `${tokenCharacter}+`;
 const quotedString = String.raw`"(?:[\t\x20\x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"`;
@@ -19,7 +19,11 @@ export interface Received {
 export type ArrivingBody = SizedBody | ChunkedBody;
 
 export function bodyTooLarge(bytesMax: number): WireFault {
-  return new WireFault(String(bytesMax), "body-too-large");
+  return new WireFault("body-too-large", `The body is over the limit of ${bytesMax} bytes.`);
+}
+
+export function bodyTooSlow(timeoutMs: number): WireFault {
+  return new WireFault("body-too-slow", `The body did not arrive within ${timeoutMs / 1000} s.`);
 }
 
 /** Copies bytes into one buffer, so that no part keeps alive the larger one that it arrived in. */
@@ -98,10 +102,10 @@ export class ChunkedBody {
     if (this.#state === "trailers") return parseTrailer(line);
     if (this.#state === "data-end") {
       this.#state = "size";
-      return line === "" ? undefined : new WireFault("a chunk is longer than its size");
+      return line === "" ? undefined : notHttp("a chunk is longer than its size");
     }
     const size = sizeLine.exec(line)?.[1];
-    if (size === undefined) return new WireFault("a chunk does not start with its size");
+    if (size === undefined) return notHttp("a chunk does not start with its size");
     this.#left = Number.parseInt(size, 16);
     this.#bytes += this.#left;
     this.#state = this.#left === 0 ? "trailers" : "data";
@@ -113,14 +117,14 @@ export class ChunkedBody {
     const end = newlineAt - 1;
     // The same line is too long whether its end has arrived with it or not.
     if (end > lineBytesMax || (newlineAt < 0 && this.#pending.length >= lineBytesMax + 2)) {
-      return new WireFault("a line of the chunked body is too long");
+      return notHttp("a line of the chunked body is too long");
     }
     if (newlineAt < 0) return undefined;
     if (this.#pending[end] !== carriageReturn)
-      return new WireFault("a line of the chunked body ends in LF without CR");
+      return notHttp("a line of the chunked body ends in LF without CR");
     this.#framingBytes += end + 2;
     if (this.#framingBytes > framingBytesMin + framingBytesPerByte * this.#bytes) {
-      return new WireFault("the chunked body has too much framing");
+      return notHttp("the chunked body has too much framing");
     }
     const line = this.#pending.toString("latin1", 0, end);
     this.#pending = this.#pending.subarray(end + 2);

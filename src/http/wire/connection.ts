@@ -1,6 +1,6 @@
 import type { Socket } from "bun";
 import { networkOf } from "../../system/ip-address.ts";
-import { type ArrivingBody, bodyTooLarge, ChunkedBody, SizedBody } from "./body.ts";
+import { type ArrivingBody, bodyTooLarge, bodyTooSlow, ChunkedBody, SizedBody } from "./body.ts";
 import type { ConnectionLimit, LimitedConnection } from "./connection-limit.ts";
 import { type CoarseClock, ConnectionState } from "./connection-state.ts";
 import { WireFault } from "./fields.ts";
@@ -14,7 +14,7 @@ export interface RequestHandler {
   /** Must respond sooner or later, and must not throw. */
   handle(connection: Connection, head: Head): void;
   /** What arrived is no request. Must respond immediately; the connection closes after the response. */
-  refuse(connection: Connection, fault: WireFault): void;
+  handleFault(connection: Connection, fault: WireFault): void;
 }
 
 /** Who reads the body of a request. Exactly one of the two is called, once; neither may throw. */
@@ -247,8 +247,7 @@ export class Connection implements LimitedConnection, TakesTurns {
   /** Ends what has outlived its deadline. */
   sweep(): void {
     if (!this.state.expired) return;
-    if (this.state.now === "body")
-      this.#fail(new WireFault(String(this.#limits.bodyTimeoutMs / 1000), "body-too-slow"));
+    if (this.state.now === "body") this.#fail(bodyTooSlow(this.#limits.bodyTimeoutMs));
     else this.close();
   }
 
@@ -340,7 +339,7 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.#body = undefined;
     this.closeAfterResponse();
     const reader = this.#takeReader();
-    if (reader === undefined) this.#handler.refuse(this, fault);
+    if (reader === undefined) this.#handler.handleFault(this, fault);
     else reader.bodyNotReceived(fault);
   }
 

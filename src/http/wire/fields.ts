@@ -22,15 +22,19 @@ export type WireFaultKind =
   | "body-too-large"
   | "body-too-slow";
 
-/** What is wrong with what arrived, in words for the sender. */
+/** What is wrong with what arrived. The message is a sentence for its sender. */
 export class WireFault {
-  readonly reason: string;
   readonly kind: WireFaultKind;
+  readonly message: string;
 
-  constructor(reason: string, kind: WireFaultKind = "not-http") {
-    this.reason = reason;
+  constructor(kind: WireFaultKind, message: string) {
     this.kind = kind;
+    this.message = message;
   }
+}
+
+export function notHttp(reason: string): WireFault {
+  return new WireFault("not-http", `The request is not valid HTTP/1.1: ${reason}.`);
 }
 
 /**
@@ -82,20 +86,18 @@ export function parseFields(
   let present = 0;
   for (let start = from, count = 1; start <= text.length; count++) {
     if (count > headerCountMax)
-      return new WireFault(`There are more than ${headerCountMax} headers.`, "head-too-large");
+      return new WireFault("head-too-large", `There are more than ${headerCountMax} headers.`);
     let at = offset + start;
     while (isTokenByte[bytes[at] as number] === 1) at++;
     const nameEnd = at - offset;
-    if (nameEnd === start || bytes[at] !== colon) return new WireFault("a header is not NAME: VALUE");
+    if (nameEnd === start || bytes[at] !== colon) return notHttp("a header is not NAME: VALUE");
     at++;
     while (isValueByte[bytes[at] as number] === 1) at++;
     if (bytes[at] !== carriageReturn || bytes[at + 1] !== lineFeed)
-      return new WireFault(
-        `the ${text.slice(start, nameEnd).toLowerCase()} header contains a control character`,
-      );
+      return notHttp(`the ${text.slice(start, nameEnd).toLowerCase()} header contains a control character`);
     const bit = bitOf(text, start, nameEnd);
     if ((bit & present & framingBits) !== 0)
-      return new WireFault(`the ${text.slice(start, nameEnd).toLowerCase()} header appears twice`);
+      return notHttp(`the ${text.slice(start, nameEnd).toLowerCase()} header appears twice`);
     present |= bit;
     const end = at - offset;
     pushField(positions, text, start, nameEnd, end);
@@ -110,7 +112,7 @@ export function parseTrailer(line: string): WireFault | undefined {
   if (fields instanceof WireFault) return fields;
   // RFC 9110, 6.5.1: read as headers, these would change the length or the host.
   const framing = framingNames.find((name) => fields.getForWire(name) !== undefined);
-  return framing === undefined ? undefined : new WireFault(`the ${framing} header cannot be a trailer`);
+  return framing === undefined ? undefined : notHttp(`the ${framing} header cannot be a trailer`);
 }
 
 function bitOf(text: string, start: number, end: number): number {

@@ -9,7 +9,7 @@ const parse = (...lines: string[]) => {
 };
 const good = (...lines: string[]): Head => {
   const head = parse(...lines);
-  if (head instanceof WireFault) throw new Error(head.reason);
+  if (head instanceof WireFault) throw new Error(head.message);
   return head;
 };
 

@@ -1,5 +1,13 @@
 import { isIPv6 } from "node:net";
-import { carriageReturn, type Fields, lineFeed, parseFields, tokenCharacter, WireFault } from "./fields.ts";
+import {
+  carriageReturn,
+  type Fields,
+  lineFeed,
+  notHttp,
+  parseFields,
+  tokenCharacter,
+  WireFault,
+} from "./fields.ts";
 
 /** What a request line says. */
 export interface RequestLine {
@@ -80,6 +88,8 @@ export class Head {
   }
 }
 
+const quotedCharactersMax = 100;
+
 /**
  * The head is valid HTTP/1.1, but expects something that the service does not do. To ignore it would not be safe: a proxy that
  * reads the same header as 100-continue may then send its next request in place of the body (CVE-2024-24791).
@@ -88,7 +98,8 @@ export class ExpectationFailed extends WireFault {
   readonly head: Head;
 
   constructor(head: Head) {
-    super(head.header("expect") ?? "", "expectation-failed");
+    const expected = head.header("expect")?.slice(0, quotedCharactersMax) ?? "";
+    super("expectation-failed", `The Expect header must be 100-continue, but is ${expected}.`);
     this.head = head;
   }
 }
@@ -180,7 +191,7 @@ export function parseHead(text: string, bytes: Uint8Array, offset: number, befor
   const fields = parseFields(text, line.text.length + 2, bytes, offset);
   if (fields instanceof WireFault) return fields;
   if (!isKnown && line.host !== undefined && !isHost(line.host))
-    return new WireFault("the target has no valid host");
+    return notHttp("the target has no valid host");
   const framing = readFraming(line.isHttp11, fields, before?.hostField);
   if (framing instanceof WireFault) return framing;
   const head = new Head(line, fields, framing);
@@ -195,11 +206,11 @@ export function faultSoFar(bytes: Uint8Array, from: number): WireFault | undefin
   const first = bytes[0] ?? carriageReturn;
   // A TLS ClientHello, for example.
   if (first !== carriageReturn && (first < 0x21 || first > 0x7e))
-    return new WireFault("it does not start with a method");
+    return notHttp("it does not start with a method");
   for (let at = from; at < bytes.length; at++) {
     const isLineFeed = bytes[at] === lineFeed;
     if (isLineFeed === (bytes[at - 1] === carriageReturn)) continue;
-    return new WireFault(isLineFeed ? "a line ends in LF without CR" : "there is a CR without LF");
+    return notHttp(isLineFeed ? "a line ends in LF without CR" : "there is a CR without LF");
   }
   return undefined;
 }
@@ -212,7 +223,7 @@ function parseRequestLine(text: string): RequestLine | WireFault {
   const end = text.indexOf("\r\n");
   const line = end < 0 ? text : text.slice(0, end);
   const match = requestLine.exec(line);
-  if (match === null) return new WireFault("the request line is not METHOD TARGET HTTP/1.1");
+  if (match === null) return notHttp("the request line is not METHOD TARGET HTTP/1.1");
   const [, method = "", target = "", minor] = match;
   const absolute = target.startsWith("/") ? null : hostOfTarget.exec(target);
   const origin = absolute === null ? target : target.slice(absolute[0].length) || "/";
@@ -229,18 +240,18 @@ function parseRequestLine(text: string): RequestLine | WireFault {
 
 function readFraming(isHttp11: boolean, fields: Fields, knownHost: string | undefined): Framing | WireFault {
   const host = fields.getForWire("host");
-  if (isHttp11 && host === undefined) return new WireFault("the host header is missing");
+  if (isHttp11 && host === undefined) return notHttp("the host header is missing");
   if (host !== undefined && host !== knownHost && !isHost(host))
-    return new WireFault("the host header is not a valid host");
+    return notHttp("the host header is not a valid host");
   const length = fields.getForWire("content-length");
   if (length !== undefined && !lengthShape.test(length))
-    return new WireFault("the content-length header is not a number");
+    return notHttp("the content-length header is not a number");
   const transferEncoding = fields.getForWire("transfer-encoding");
   if (transferEncoding !== undefined) {
-    if (!isHttp11) return new WireFault("HTTP/1.0 has no transfer-encoding");
-    if (length !== undefined) return new WireFault("it has both content-length and transfer-encoding");
+    if (!isHttp11) return notHttp("HTTP/1.0 has no transfer-encoding");
+    if (length !== undefined) return notHttp("it has both content-length and transfer-encoding");
     if (transferEncoding.toLowerCase() !== "chunked")
-      return new WireFault("the only transfer-encoding supported is chunked");
+      return notHttp("the only transfer-encoding supported is chunked");
   }
   const connection = fields.getForWire("connection");
   return {

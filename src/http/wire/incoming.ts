@@ -5,6 +5,10 @@ import { faultSoFar, type Head, HeadReader } from "./head.ts";
 const headBytesMax = 16 * 1024;
 // How many consumed bytes may stay in memory while a request waits.
 const usedBytesMax = 64 * 1024;
+const headTooLarge = new WireFault(
+  "head-too-large",
+  `The request line and headers are over the limit of ${headBytesMax} bytes.`,
+);
 const headEnd = Buffer.from("\r\n\r\n");
 const emptyBuffer = Buffer.alloc(0);
 
@@ -96,7 +100,7 @@ export class Incoming {
     const seen = this.#bytes.subarray(this.#start, this.#start + headBytesMax + headEnd.length);
     const fault = faultSoFar(seen, this.#checkedBytes);
     if (fault !== undefined) return fault;
-    if (seen.length === headBytesMax + headEnd.length) return new WireFault("", "head-too-large");
+    if (seen.length === headBytesMax + headEnd.length) return headTooLarge;
     this.#checkedBytes = seen.length;
     return undefined;
   }
