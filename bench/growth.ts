@@ -2,7 +2,7 @@ import { closeSync, fsyncSync, openSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { BlockSummaries, lastSummarised } from "../src/storage/sqlite/block-summaries.ts";
 import { blockPlants } from "../src/storage/sqlite/blocks.ts";
-import { openDatabase } from "../src/storage/sqlite/writing/open-writer.ts";
+import { openDatabase } from "../src/storage/sqlite/writing/open-for-writing.ts";
 import { lineChart } from "./charts.ts";
 import { type Load, load } from "./load.ts";
 import { operatorQueries } from "./operator-queries.ts";

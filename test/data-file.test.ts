@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { backupRecordFile } from "../src/storage/sqlite/maintenance/backup.ts";
 import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
-import { openWriter } from "../src/storage/sqlite/writing/open-writer.ts";
+import { openForWriting } from "../src/storage/sqlite/writing/open-for-writing.ts";
 import { commandLine } from "./command.ts";
 import { crashedStore, emptyingJournal } from "./crashed-store.ts";
 import { storedPlants, temporaryFolder } from "./harness.ts";
@@ -73,7 +73,7 @@ test("the WAL of an earlier copy, or of another store, is refused, and no file i
     writeFileSync(file, data);
     writeFileSync(`${file}-wal`, wal);
     expect((await runInProcess(["verify", "--database", file])).err).toContain("is not the WAL of");
-    expect(() => openWriter(file)).toThrow("is not the WAL of");
+    expect(() => openForWriting(file)).toThrow("is not the WAL of");
     expect(readFileSync(file).equals(data) && readFileSync(`${file}-wal`).equals(wal)).toBe(true);
   }
 });
@@ -151,7 +151,7 @@ describe.each(damages)("a data file %s", (_, harm, sentence, failing) => {
 
   if (failing.includes("doctor"))
     test("keeps the service from starting", () => {
-      expect(() => openWriter(file)).toThrow(sentence);
+      expect(() => openForWriting(file)).toThrow(sentence);
     });
 });
 

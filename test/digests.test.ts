@@ -7,7 +7,7 @@ import { writeMarker } from "../src/storage/sqlite/failure-marker.ts";
 import { readLastBackup } from "../src/storage/sqlite/maintenance/backup.ts";
 import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
-import { openWriter } from "../src/storage/sqlite/writing/open-writer.ts";
+import { openForWriting } from "../src/storage/sqlite/writing/open-for-writing.ts";
 import { temporaryFolder } from "./harness.ts";
 import { lacks } from "./lacks.ts";
 import { seedStore } from "./seeded-store.ts";
@@ -140,7 +140,7 @@ describe("a file of 1.0.0", () => {
 test("a rebuild after a failed fsync gives the data file the digests that are missing", async () => {
   const file = copyOfStore("DELETE FROM block_digests WHERE block = 0");
   writeMarker(file, "sync-failed");
-  openWriter(file)[Symbol.dispose]();
+  openForWriting(file)[Symbol.dispose]();
   expect(await verify(file)).toMatchObject({ matchedPlants: covered, problems: [] });
 });
 

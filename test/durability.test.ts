@@ -15,7 +15,7 @@ import {
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { inspectWal } from "../src/storage/sqlite/wal-file.ts";
-import { openWriter } from "../src/storage/sqlite/writing/open-writer.ts";
+import { openForWriting } from "../src/storage/sqlite/writing/open-for-writing.ts";
 import { main, plantStore, type Serving, serve, start, untilListening } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
 import {
@@ -34,7 +34,7 @@ import { canRecordSyncs, recordSyncs } from "./syncs.ts";
 import { runInProcess } from "./terminal.ts";
 
 // What the promise needs a process for: it ends, or its fsyncs fail, hang or are recorded. What a start does with the files that
-// are left is tested in process, in src/storage/sqlite/writing/open-writer.test.ts and data-file-safety.test.ts.
+// are left is tested in process, in src/storage/sqlite/writing/open-for-writing.test.ts and data-file-safety.test.ts.
 const withToken = { PLANT_STORE_ACCESS_TOKEN: accessToken };
 // Large, so that a few hundred plants fill the WAL until it is checkpointed.
 const largeName = "x".repeat(60_000);
@@ -144,7 +144,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
 
   test("of what a running service has committed keeps a command from writing", async () => {
     expect((await runInProcess(createToken("first"))).code).toBe(0);
-    using service = openWriter(file);
+    using service = openForWriting(file);
     service.database.run(
       "INSERT INTO plants (id, name, created_at_ms, created_by) VALUES (1, 'fern', 1, 'test')",
     );
@@ -475,7 +475,7 @@ test("a limit of the file size, which SQLite reports like an I/O error, ends the
 /** What the next start does, in this process. */
 function reopen(file: string): { readonly rebuilt: boolean } {
   let rebuilt = false;
-  using _opened = openWriter(file, {
+  using _opened = openForWriting(file, {
     rebuilding: () => {
       rebuilt = true;
     },

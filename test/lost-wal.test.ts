@@ -16,7 +16,7 @@ import { connectReadOnly } from "../src/storage/sqlite/reading/open-read-only.ts
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { openTokenFile } from "../src/storage/sqlite/sqlite-tokens.ts";
 import { readUseWithoutWal } from "../src/storage/sqlite/store-use.ts";
-import { openWriter } from "../src/storage/sqlite/writing/open-writer.ts";
+import { openForWriting } from "../src/storage/sqlite/writing/open-for-writing.ts";
 import { main, serve, start, untilListening } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
 import { accessToken, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
@@ -79,7 +79,7 @@ describe("a data file in use", () => {
       ["to", (other: string) => ["--from", other, "--to", file]],
     ])("is refused by copy %s it", async (_, args) => {
       const other = join(folder, "other.db");
-      openWriter(other)[Symbol.dispose]();
+      openForWriting(other)[Symbol.dispose]();
       const before = readFileSync(file);
       const { code, err } = await runInProcess(["copy", ...args(other)]);
       expect(err).toContain(lost);
@@ -119,7 +119,7 @@ describe("a data file in use", () => {
   test("is refused after a failed fsync too, before it would be rebuilt", () => {
     writeMarker(file, "sync-failed");
     rmSync(`${file}-wal`);
-    expect(() => openWriter(file)).toThrow(lost);
+    expect(() => openForWriting(file)).toThrow(lost);
     expect(existsSync(markerFile(file))).toBe(true);
   });
 
@@ -130,11 +130,11 @@ describe("a data file in use", () => {
     expect(err).toContain(lost);
     expect(code).toBe(0);
     expect(storedPlants(restored)).toHaveLength(3);
-    openWriter(restored)[Symbol.dispose]();
+    openForWriting(restored)[Symbol.dispose]();
   });
 
   test("is opened with its WAL", () => {
-    openWriter(file)[Symbol.dispose]();
+    openForWriting(file)[Symbol.dispose]();
     expect(storedPlants(file)).toHaveLength(8);
   });
 });
@@ -150,13 +150,13 @@ test("a copy of the data file alone, beside a running service, is refused", asyn
 test("a data file of 1.0.0 does not say whether it is in use, and is opened", async () => {
   copyFileSync(new URL("./fixtures/1.0.0/plant-store.db", import.meta.url), file);
   expect(readUseWithoutWal(file)).toBeUndefined();
-  openWriter(file)[Symbol.dispose]();
+  openForWriting(file)[Symbol.dispose]();
   expect(readUseWithoutWal(file)).toBe("closed");
 });
 
 describe("the mark of a data file", () => {
   test("is in use from before the first plant, in the data file itself", () => {
-    using _ = openWriter(file);
+    using _ = openForWriting(file);
     expect(readUseWithoutWal(file)).toBe("in use");
   });
 
@@ -194,7 +194,7 @@ describe("a stop", () => {
     await store[Symbol.asyncDispose]();
     expect(readUseWithoutWal(file)).toBe("in use");
     reader.close();
-    openWriter(file)[Symbol.dispose]();
+    openForWriting(file)[Symbol.dispose]();
     expect(storedPlants(file)).toHaveLength(1);
   });
 
@@ -236,7 +236,7 @@ test.skipIf(lacksMounts())(
     process.kill(Number(readFileSync(`/proc/${shell.pid}/task/${shell.pid}/children`, "utf8")), "SIGTERM");
     await service.ended();
     expect(service.err()).toContain("Every acknowledged plant is on disk");
-    openWriter(file)[Symbol.dispose]();
+    openForWriting(file)[Symbol.dispose]();
     expect(storedPlants(file)).toHaveLength(5);
   },
 );
@@ -255,7 +255,7 @@ describe("a connection that outlives a killed service leaves the WAL, and the se
     [
       "a reader that was there before it",
       async () => {
-        openWriter(file)[Symbol.dispose]();
+        openForWriting(file)[Symbol.dispose]();
         const reader = connectReadOnly(file);
         const service = await serve(["--database", file], { environment });
         return { service, end: async () => reader.close() };
@@ -269,14 +269,14 @@ describe("a connection that outlives a killed service leaves the WAL, and the se
     await service.ended();
     await end();
     expect(existsSync(`${file}-wal`)).toBe(true);
-    openWriter(file)[Symbol.dispose]();
+    openForWriting(file)[Symbol.dispose]();
     expect(storedPlants(file)).toHaveLength(1);
   });
 
   test("and a reader of a closed file leaves nothing beside it", () => {
     mkdirSync(join(folder, "alone"));
     file = join(folder, "alone", "plants.db");
-    openWriter(file)[Symbol.dispose]();
+    openForWriting(file)[Symbol.dispose]();
     const reader = connectReadOnly(file);
     expect(existsSync(`${file}-wal`)).toBe(true);
     reader.close();

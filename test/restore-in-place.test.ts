@@ -19,7 +19,7 @@ import { backupRecordFile, readLastBackup, recordBackup } from "../src/storage/s
 import { connectReadOnly } from "../src/storage/sqlite/reading/open-read-only.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { readUseWithoutWal } from "../src/storage/sqlite/store-use.ts";
-import { openWriter } from "../src/storage/sqlite/writing/open-writer.ts";
+import { openForWriting } from "../src/storage/sqlite/writing/open-for-writing.ts";
 import { contentsOf, rebuiltFile } from "../src/storage/sqlite/writing/rebuild.ts";
 import { commandLine } from "./command.ts";
 import { crashedStore, emptyingJournal } from "./crashed-store.ts";
@@ -71,7 +71,7 @@ describe("restore --replace", () => {
     expect(code).toBe(0);
     expect(err).toStartWith("Restored and checked 1 plant: ");
     expect(namesIn(file)).toEqual(["backed up"]);
-    openWriter(file)[Symbol.dispose]();
+    openForWriting(file)[Symbol.dispose]();
   });
 
   test("moves the old data file and its WAL into a folder for its owner alone", async () => {
@@ -245,7 +245,7 @@ describe("restore --replace with the data file itself", () => {
     expect(storeIdOf(file)).not.toBe(before);
     expect(readUseWithoutWal(file)).toBe("closed");
     expect(readdirSync(dirname(file)).sort()).toEqual(["plants.db", "plants.db.lock"]);
-    openWriter(file)[Symbol.dispose]();
+    openForWriting(file)[Symbol.dispose]();
     expect(storedPlants(file)).toHaveLength(3);
   });
 
@@ -258,9 +258,9 @@ describe("restore --replace with the data file itself", () => {
       using database = new Database(source, { readonly: true });
       database.run("VACUUM INTO ?", [file]);
     }
-    expect(() => openWriter(file)).toThrow("it lacks the plants");
+    expect(() => openForWriting(file)).toThrow("it lacks the plants");
     expect((await restore(file)).code).toBe(0);
-    openWriter(file)[Symbol.dispose]();
+    openForWriting(file)[Symbol.dispose]();
     expect(namesIn(file)).toEqual(["fern"]);
   });
 
@@ -291,7 +291,7 @@ describe("restore --replace with the data file itself", () => {
     writeMarker(file, "sync-failed");
     expect((await restore(file)).code).toBe(0);
     expect(readMarker(file)).toBe("sync-failed");
-    openWriter(file)[Symbol.dispose]();
+    openForWriting(file)[Symbol.dispose]();
     expect(storedPlants(file)).toHaveLength(3);
   });
 });

@@ -6,7 +6,7 @@ import { StoreUnavailable } from "../../src/plants/plant-store.ts";
 import { writeMarker } from "../../src/storage/sqlite/failure-marker.ts";
 import { verify } from "../../src/storage/sqlite/maintenance/verify.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
-import { openWriter } from "../../src/storage/sqlite/writing/open-writer.ts";
+import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
 import { SqlitePlants } from "../../src/storage/sqlite/writing/sqlite-plants.ts";
 import { Writer } from "../../src/storage/sqlite/writing/writer.ts";
 import { temporaryFolder } from "../harness.ts";
@@ -166,7 +166,7 @@ const steps: Readonly<Record<string, Step>> = {
   },
 
   async "a full disk"(file, life) {
-    using opened = openWriter(file);
+    using opened = openForWriting(file);
     const { database } = opened;
     const owner = { committed: () => {}, outcomeUnknown: (reason: Error) => reason as never };
     const plants = new SqlitePlants(database, new Writer(database, owner));
@@ -209,7 +209,7 @@ const steps: Readonly<Record<string, Step>> = {
 
   async "a rebuild after a failed fsync"(file) {
     writeMarker(file, "sync-failed");
-    openWriter(file)[Symbol.dispose]();
+    openForWriting(file)[Symbol.dispose]();
     return file;
   },
 

@@ -11,7 +11,7 @@ import { describeEachBlock } from "./blocks.ts";
 import { checkpoint } from "./connect.ts";
 import { verify } from "./maintenance/verify.ts";
 import { SqliteStore } from "./sqlite-store.ts";
-import { openDatabase } from "./writing/open-writer.ts";
+import { openDatabase } from "./writing/open-for-writing.ts";
 
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());

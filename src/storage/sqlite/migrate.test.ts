@@ -10,7 +10,7 @@ import { UnclosedFailure } from "./failure-marker.ts";
 import { verify } from "./maintenance/verify.ts";
 import { allMigrations, migrate, refuseUnmigrated } from "./migrate.ts";
 import { openReadOnly } from "./reading/open-read-only.ts";
-import { openDatabase, openWriter } from "./writing/open-writer.ts";
+import { openDatabase, openForWriting } from "./writing/open-for-writing.ts";
 
 // A migration that was released has run on users' files and never changes. Until 1.0.0 the one migration may: files that were
 // written before are then refused.
@@ -133,7 +133,7 @@ test.each(unknownFiles)(
     const problems = [
       problemOf(() => openReadOnly(file)),
       problemOf(() => openReadOnly(file, { older: true })),
-      problemOf(() => openWriter(file)),
+      problemOf(() => openForWriting(file)),
     ];
     expect(bytes()).toEqual(before);
     for (const problem of problems) {
@@ -164,7 +164,7 @@ test.each(["UTF-16le", "UTF-16be"])(
       migrate(database, file);
     }
     const before = readFileSync(file);
-    for (const open of [openReadOnly, openWriter])
+    for (const open of [openReadOnly, openForWriting])
       expect(problemOf(() => open(file)).message).toContain(`stores text as ${encoding}`);
     expect(readFileSync(file).equals(before)).toBe(true);
   },
@@ -176,7 +176,7 @@ test("a data file that lacks an index of ours is refused by its name", () => {
   // One bit of its type in sqlite_schema.
   bytes.write("indeX", bytes.indexOf("indexsqlite_autoindex_plants_1"));
   writeFileSync(file, bytes);
-  expect(problemOf(() => openWriter(file)).message).toContain(
+  expect(problemOf(() => openForWriting(file)).message).toContain(
     'was altered: its index "sqlite_autoindex_plants_1" is missing',
   );
 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { temporaryFolder } from "../../../test/harness.ts";
 import { runInProcess } from "../../../test/terminal.ts";
 import { SqliteStore } from "./sqlite-store.ts";
-import { openWriter } from "./writing/open-writer.ts";
+import { openForWriting } from "./writing/open-for-writing.ts";
 
 const plants = 3000;
 const pageBytes = 4096;
@@ -61,7 +61,7 @@ function pageOf(file: string, text: string): number {
 }
 
 test("a sound file starts", () => {
-  openWriter(changed(() => {}))[Symbol.dispose]();
+  openForWriting(changed(() => {}))[Symbol.dispose]();
 });
 
 test.each([
@@ -75,17 +75,17 @@ test.each([
   "audit_trail",
 ])("a start refuses a file in which the root page of %s was lost", (name) => {
   const file = changed((path) => zeroPage(path, rootOf(path, name)));
-  expect(() => openWriter(file)).toThrow(/is damaged/);
+  expect(() => openForWriting(file)).toThrow(/is damaged/);
 });
 
 test.each([2000, 2500, 2990])("a start refuses a file that lost the page of plant %d", (seq) => {
   const file = changed((path) => zeroPage(path, pageOf(path, `plant ${seq}`)));
-  expect(() => openWriter(file)).toThrow(/is damaged/);
+  expect(() => openForWriting(file)).toThrow(/is damaged/);
 });
 
 test("a start refuses a file that lost the last page of a long name", () => {
   const file = changed((path) => zeroPage(path, pageOf(path, endOfLongName)));
-  expect(() => openWriter(file)).toThrow(/is damaged: the name or the tag of plant 2980 is not text/);
+  expect(() => openForWriting(file)).toThrow(/is damaged: the name or the tag of plant 2980 is not text/);
 });
 
 test("a start refuses a file whose index leads one of the newest ids to another plant", () => {
@@ -102,10 +102,10 @@ test("a start refuses a file whose index leads one of the newest ids to another 
     writeSync(handle, entry, 0, entry.length, at);
     closeSync(handle);
   });
-  expect(() => openWriter(file)).toThrow(/its index does not lead to every plant/);
+  expect(() => openForWriting(file)).toThrow(/its index does not lead to every plant/);
 });
 
 test("a start refuses a file that lacks its last pages", () => {
   const file = changed((path) => truncateSync(path, readFileSync(path).length - pageBytes));
-  expect(() => openWriter(file)).toThrow(/is damaged/);
+  expect(() => openForWriting(file)).toThrow(/is damaged/);
 });

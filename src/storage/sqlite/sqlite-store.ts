@@ -1,6 +1,6 @@
 import type { PlantArchive } from "../../plants/plant-archive.ts";
 import type { OutcomeUnknown } from "../../plants/plant-store.ts";
-import { DataFileReplaced, type StoreEvents } from "../store.ts";
+import { DataFileReplaced, type Store, type StoreEvents } from "../store.ts";
 import { type FailureReason, UnclosedFailure, writeMarker } from "./failure-marker.ts";
 import { readLastBackup } from "./maintenance/backup.ts";
 import { ReaderThread, syncedReads } from "./reading/synced-reads.ts";
@@ -8,13 +8,13 @@ import { SqliteAudit } from "./sqlite-audit.ts";
 import { SqliteTokens } from "./sqlite-tokens.ts";
 import { Checkpointer, type CheckpointOwner } from "./writing/checkpointer.ts";
 import { DataFileWatch } from "./writing/data-file-watch.ts";
-import { type OpenedWriter, openWriter } from "./writing/open-writer.ts";
+import { type OpenDataFile, openForWriting } from "./writing/open-for-writing.ts";
 import { SqlitePlants } from "./writing/sqlite-plants.ts";
 import { takeOverSync } from "./writing/wal-sync.ts";
 import { Writer, type WriterOwner } from "./writing/writer.ts";
 
 /** The embedded store as the service runs it: one connection writes plants, tokens and the audit trail; the others read or checkpoint. */
-export class SqliteStore implements AsyncDisposable {
+export class SqliteStore implements Store {
   readonly engine = "sqlite";
   readonly plants: SqlitePlants;
   readonly tokens: SqliteTokens;
@@ -23,7 +23,7 @@ export class SqliteStore implements AsyncDisposable {
   readonly failure: Promise<OutcomeUnknown>;
   readonly #failure = Promise.withResolvers<OutcomeUnknown>();
   readonly #events: StoreEvents;
-  readonly #file: OpenedWriter;
+  readonly #file: OpenDataFile;
   readonly #watch: DataFileWatch;
   readonly #checkpointer: Checkpointer;
   readonly #writer: Writer;
@@ -35,7 +35,7 @@ export class SqliteStore implements AsyncDisposable {
     this.#events = events;
     // Undone if a later part cannot be started: the data file is marked as closed again, and the lock is released.
     using started = new DisposableStack();
-    this.#file = started.use(openWriter(path, events));
+    this.#file = started.use(openForWriting(path, events));
     const { database, path: real } = this.#file;
     this.#watch = new DataFileWatch(real, (loss) =>
       this.#fail(loss, loss instanceof DataFileReplaced ? "replaced" : undefined),

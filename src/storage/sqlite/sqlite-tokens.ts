@@ -9,7 +9,7 @@ import { syncWal } from "./durable-files.ts";
 import { syncFailure, UnclosedFailure } from "./failure-marker.ts";
 import { type SyncedRead, syncedReads } from "./reading/synced-reads.ts";
 import { SqliteAudit } from "./sqlite-audit.ts";
-import { openBeside } from "./writing/open-writer.ts";
+import { openBeside } from "./writing/open-for-writing.ts";
 import { Writer } from "./writing/writer.ts";
 
 /** What writing tokens needs. */

@@ -23,7 +23,7 @@ import { refuseMountPoint } from "../other-names.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
 import { closeRecovered, readUse, writeUse } from "../store-use.ts";
 import { lockForWriting } from "../writer-lock.ts";
-import { openDatabase } from "../writing/open-writer.ts";
+import { openDatabase } from "../writing/open-for-writing.ts";
 import { contentsOf, finishRebuild, rebuiltFile, replaceByRebuilt } from "../writing/rebuild.ts";
 import { type BackupFile, backupRecordFile, recordBackup } from "./backup.ts";
 import { timeInName } from "./backup-folder.ts";

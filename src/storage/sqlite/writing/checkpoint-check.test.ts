@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { temporaryFolder } from "../../../../test/harness.ts";
 import { CheckpointCheck } from "./checkpoint-check.ts";
 import { DataFileWatch } from "./data-file-watch.ts";
-import { openWriter } from "./open-writer.ts";
+import { openForWriting } from "./open-for-writing.ts";
 
 let store: ReturnType<typeof openStore>;
 beforeEach(() => {
@@ -17,7 +17,7 @@ afterEach(() => store.close());
 function openStore() {
   const folder = temporaryFolder();
   const path = join(folder.path, "plants.db");
-  const { database } = openWriter(path);
+  const { database } = openForWriting(path);
   const watch = new DataFileWatch(path, () => {});
   watch.stop();
   const check = new CheckpointCheck(watch.files);

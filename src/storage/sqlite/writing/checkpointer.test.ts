@@ -7,7 +7,7 @@ import { type FromThread, Thread, type ToThread } from "../thread.ts";
 import type { OpenFiles } from "./checkpoint-check.ts";
 import { type CheckpointCalls, type Checkpointed, Checkpointer } from "./checkpointer.ts";
 import { DataFileWatch } from "./data-file-watch.ts";
-import { openWriter } from "./open-writer.ts";
+import { openForWriting } from "./open-for-writing.ts";
 
 // One plant that is large enough to start a checkpoint.
 const framesMax = 200;
@@ -17,7 +17,7 @@ const hugeName = "x".repeat(1_000_000);
 function opened() {
   const folder = temporaryFolder();
   const path = join(folder.path, "plants.db");
-  const file = openWriter(path);
+  const file = openForWriting(path);
   const { database } = file;
   const watch = new DataFileWatch(path, () => {});
   const overwritten: string[] = [];
@@ -247,7 +247,7 @@ test("a checkpoint thread that fails while the store is being closed has failed 
 test("a checkpoint thread does not start on a data file that was replaced, and fails where its fsync of the data file does", async () => {
   using folder = temporaryFolder();
   const path = join(folder.path, "plants.db");
-  using _file = openWriter(path);
+  using _file = openForWriting(path);
   const { ino } = statSync(path, { bigint: true });
   const watch = new DataFileWatch(path, () => {});
   watch.stop();

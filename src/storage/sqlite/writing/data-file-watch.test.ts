@@ -4,7 +4,7 @@ import { copyFileSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileS
 import { dirname, join } from "node:path";
 import { temporaryFolder } from "../../../../test/harness.ts";
 import { DataFileWatch } from "./data-file-watch.ts";
-import { openWriter } from "./open-writer.ts";
+import { openForWriting } from "./open-for-writing.ts";
 
 let store: ReturnType<typeof openStore>;
 beforeEach(() => {
@@ -16,7 +16,7 @@ afterEach(() => store.close());
 function openStore() {
   const folder = temporaryFolder();
   const path = join(folder.path, "data", "plants.db");
-  const opener = openWriter(path);
+  const opener = openForWriting(path);
   const losses: string[] = [];
   const watch = new DataFileWatch(path, ({ message }) => losses.push(message));
   watch.stop();

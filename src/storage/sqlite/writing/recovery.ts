@@ -35,16 +35,19 @@ const reasonsOfNoSpace: Readonly<Record<string, string>> = {
 };
 
 /**
- * Steps 2 to 4 of a start (open-writer.ts), under the writer lock. Afterwards everything that can be read is on disk.
+ * Steps 2 to 4 of a start (open-for-writing.ts), under the writer lock. Afterwards everything that can be read is on disk.
  * @throws DataFileProblem the files must not be opened; none was changed.
  * @throws StoreUnavailable another process has locked the data file.
  * @throws OutcomeUnknown a sync failed, or there is no space. The process must end without closing the database.
  */
 export function recover(path: string, events: StoreEvents): void {
   // 2. The failure marker.
-  refuseReplaced(path, readMarker(path));
-  if (readMarker(path) === "rebuilt") finishRebuild(path);
-  const syncFailed = readMarker(path) !== undefined;
+  const marker = readMarker(path);
+  refuseReplaced(path, marker);
+  const wasRebuilt = marker === "rebuilt";
+  // This also removes the marker: nothing else has failed.
+  if (wasRebuilt) finishRebuild(path);
+  const syncFailed = marker !== undefined && !wasRebuilt;
   // 3. The files, before SQLite opens them: opening recovers the WAL, and closing deletes it. The journal comes first: with one that
   // is not its own, SQLite would empty the data file as soon as refuseOpenElsewhere opens it.
   refuseJournal(path);

@@ -10,7 +10,7 @@ import {
   StoreUnavailable,
 } from "../../../plants/plant-store.ts";
 import { SqliteStore } from "../sqlite-store.ts";
-import { openWriter } from "./open-writer.ts";
+import { openForWriting } from "./open-for-writing.ts";
 import { SqlitePlants } from "./sqlite-plants.ts";
 import { Writer } from "./writer.ts";
 
@@ -106,7 +106,7 @@ test("a data file with such an index is opened again", async () => {
 /** Plants in a new data file, after this has been done to it. */
 function openPlants(prepare: (database: Database) => void) {
   const folder = temporaryFolder();
-  const file = openWriter(join(folder.path, "plants.db"));
+  const file = openForWriting(join(folder.path, "plants.db"));
   const { database } = file;
   prepare(database);
   const writer = new Writer(database, { committed: () => {}, outcomeUnknown: (reason) => reason });

@@ -3,14 +3,14 @@ import { expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../../test/harness.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
-import { openWriter } from "./open-writer.ts";
+import { openForWriting } from "./open-for-writing.ts";
 import { Writer, type WriterOwner } from "./writer.ts";
 
 /** A writer on a new data file. */
 function openedWriter(owner: Partial<WriterOwner> = {}, walSync?: { sync(): Promise<void> | undefined }) {
   const folder = temporaryFolder();
   const path = join(folder.path, "plants.db");
-  const file = openWriter(path);
+  const file = openForWriting(path);
   const { database } = file;
   const writer = new Writer(
     database,

@@ -23,7 +23,7 @@ import { type FailureReason, markerFile, readMarker, writeMarker } from "../fail
 import { verify } from "../maintenance/verify.ts";
 import { copyInto } from "../reading/copy-and-check.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
-import { openBeside, openWriter } from "./open-writer.ts";
+import { openBeside, openForWriting } from "./open-for-writing.ts";
 import { contentsOf } from "./rebuild.ts";
 
 const plants = 60;
@@ -48,7 +48,7 @@ function changeBySql(file: string, sql: string): void {
 }
 
 function open(file: string): void {
-  openWriter(file)[Symbol.dispose]();
+  openForWriting(file)[Symbol.dispose]();
 }
 
 async function expectWhole(file: string): Promise<void> {
@@ -64,7 +64,7 @@ describe("the start after a failed fsync", () => {
     writeFileSync(`${file}.rebuilt`, "SQLite format 3\0");
     const before = statSync(file);
     const rebuilding: number[] = [];
-    openWriter(file, { rebuilding: (bytes) => rebuilding.push(bytes) })[Symbol.dispose]();
+    openForWriting(file, { rebuilding: (bytes) => rebuilding.push(bytes) })[Symbol.dispose]();
     expect(rebuilding).toEqual([before.size]);
     expect(statSync(file).ino).not.toBe(before.ino);
     expect(statSync(file).mode & 0o777).toBe(0o640);
@@ -121,7 +121,7 @@ describe("the start after a failed fsync", () => {
     const files = () =>
       readdirSync(dirname(file)).map((name) => readFileSync(join(dirname(file), name), "hex"));
     const before = files();
-    expect(() => openWriter(file)).toThrow(message);
+    expect(() => openForWriting(file)).toThrow(message);
     rmSync(`${file}.lock`);
     expect(files()).toEqual(before);
   });
@@ -131,7 +131,7 @@ describe("the start after a failed fsync", () => {
     const bytes = readFileSync(file);
     const page = Math.floor(bytes.indexOf("20 xxx") / 4096) * 4096;
     writeFileSync(file, bytes.fill(0, page, page + 4096));
-    expect(() => openWriter(file)).toThrow(/is damaged .*; restore it from a backup\.$/);
+    expect(() => openForWriting(file)).toThrow(/is damaged .*; restore it from a backup\.$/);
     expect(readFileSync(file).equals(bytes)).toBe(true);
     expect([existsSync(`${file}.rebuilt`), existsSync(markerFile(file))]).toEqual([false, true]);
   });
@@ -140,7 +140,7 @@ describe("the start after a failed fsync", () => {
     const file = await crashed("sync-failed");
     using reader = new Database(file, { readonly: true });
     reader.query("SELECT count(*) FROM plants").get();
-    expect(() => openWriter(file)).toThrow(/after a failed fsync, but another process has it open/);
+    expect(() => openForWriting(file)).toThrow(/after a failed fsync, but another process has it open/);
     reader.close();
     open(file);
     await expectWhole(file);
@@ -214,8 +214,8 @@ describe("what a crash cannot have left", () => {
       ["", "-wal", "-journal"].map((end) => existsSync(file + end) && readFileSync(file + end, "hex"));
     const before = bytes();
     for (const attempt of [
-      () => openWriter(file),
-      () => openWriter(link),
+      () => openForWriting(file),
+      () => openForWriting(link),
       () => openReadOnly(link),
       () => openBeside(link, { create: false }),
     ]) {

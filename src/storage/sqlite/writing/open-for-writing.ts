@@ -3,7 +3,15 @@ import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";
-import { connect, isFullOrBusy, isLocked, lockWaitMsMax, setDurable, sqliteCodeOf } from "../connect.ts";
+import {
+  closeOnError,
+  connect,
+  isFullOrBusy,
+  isLocked,
+  lockWaitMsMax,
+  setDurable,
+  sqliteCodeOf,
+} from "../connect.ts";
 import {
   openUnmoved,
   realDataFile,
@@ -22,10 +30,11 @@ import { lockForWriting, tryLock, type WriterLock } from "../writer-lock.ts";
 import { recover } from "./recovery.ts";
 
 /**
- * To dispose of it is to mark the data file as closed, to close the database and to release the lock.
+ * A data file that is open for writing. To dispose of it is to mark the data file as closed, to close the database and to release the
+ * lock.
  * @throws OutcomeUnknown from disposal: the process must end without closing the database.
  */
-export interface OpenedWriter extends Disposable {
+export interface OpenDataFile extends Disposable {
   readonly database: Database;
   /** The data file itself, where the path was a symbolic link. */
   readonly path: string;
@@ -55,14 +64,32 @@ const sqliteMin = "3.51.3";
  * @throws StoreUnavailable no file was changed; a later attempt may succeed.
  * @throws OutcomeUnknown a sync failed. The process must end without closing the database.
  */
-export function openWriter(named: string, events: StoreEvents = {}): OpenedWriter {
+export function openForWriting(named: string, events: StoreEvents = {}): OpenDataFile {
   refuseOldSqlite();
   return open(named, lockForWriting, { create: true, migrate: true, writesPlants: true }, events);
 }
 
 /** Opens the data file for a command that may run alongside the service. It writes no plants, and migrates nothing. */
-export function openBeside(named: string, { create }: Pick<OpenOptions, "create">): OpenedWriter {
+export function openBeside(named: string, { create }: Pick<OpenOptions, "create">): OpenDataFile {
   return open(named, tryLock, { create, migrate: false, writesPlants: false }, {});
+}
+
+/** Opens a data file for durable writes, and checks that it is plant-store's, with the schema of this version. */
+export function openDatabase(path: string, options: OpenOptions): Database {
+  const { create } = options;
+  if (!create) {
+    refuseDamagedUnlessServed(path);
+    refuseMissingFile(path);
+  }
+  try {
+    if (create && !existsSync(path)) createEmpty(path);
+    const database = openUnmoved(path, () => connect(path, lockWaitMsMax, { create }));
+    prepareOrClose(database, path, options);
+    return database;
+  } catch (error) {
+    if (error instanceof UnclosedFailure) throw error;
+    throw asDataFileProblem(error, path);
+  }
 }
 
 function refuseOldSqlite(): void {
@@ -78,9 +105,10 @@ function refuseOldSqlite(): void {
 function open(
   named: string,
   acquire: (path: string) => WriterLock | undefined,
-  { create, migrate, writesPlants }: WriterOptions,
+  options: WriterOptions,
   events: StoreEvents,
-): OpenedWriter {
+): OpenDataFile {
+  const { create, writesPlants } = options;
   const path = realDataFile(named);
   const folders = create ? makeDirectory(dirname(path)) : [];
   refuseUnwritable(path);
@@ -92,9 +120,9 @@ function open(
     // 2 to 4. What the last process left. Without the lock, whoever has it has recovered the files already.
     if (lock !== undefined) recover(path, events);
     // 5. The schema.
-    const database = openDatabase(path, { create: create && lock !== undefined, migrate });
+    const database = openDatabase(path, { create: create && lock !== undefined, migrate: options.migrate });
     // 6. Ready, unless the file is obviously damaged.
-    if (lock !== undefined) closeIfMalformed(database, path);
+    if (lock !== undefined) refuseMalformedFile(database, path);
     // A power loss must not remove the folders that were just created.
     for (const folder of folders) syncDirectory(folder);
     // 7. From now on the data file needs its WAL.
@@ -118,11 +146,10 @@ function open(
 }
 
 /** @throws DataFileProblem the file is too short, or its newest rows cannot be read; then the connection is closed. */
-function closeIfMalformed(database: Database, path: string): void {
+function refuseMalformedFile(database: Database, path: string): void {
   try {
-    refuseMalformed(database, path);
+    closeOnError(database, () => refuseMalformed(database, path));
   } catch (error) {
-    database.close();
     throw asDataFileProblem(error, path);
   }
 }
@@ -152,24 +179,6 @@ function closeWriter(database: Database, path: string): void {
       `${path} was not closed: ${why}. Every acknowledged plant is on disk, in this file and its WAL; the next start closes it.`,
       database,
     );
-  }
-}
-
-/** Opens a data file for durable writes, and checks that it is plant-store's, with the schema of this version. */
-export function openDatabase(path: string, options: OpenOptions): Database {
-  const { create } = options;
-  if (!create) {
-    refuseDamagedUnlessServed(path);
-    refuseMissingFile(path);
-  }
-  try {
-    if (create && !existsSync(path)) createEmpty(path);
-    const database = openUnmoved(path, () => connect(path, lockWaitMsMax, { create }));
-    prepareOrClose(database, path, options);
-    return database;
-  } catch (error) {
-    if (error instanceof UnclosedFailure) throw error;
-    throw asDataFileProblem(error, path);
   }
 }
 
