@@ -315,6 +315,60 @@ describe("tokens", () => {
   });
 });
 
+describe("the theme", () => {
+  const background = (page: Page) => page.evaluate<string>("getComputedStyle(document.body).backgroundColor");
+  const light = "rgb(251, 251, 250)";
+  const dark = "rgb(14, 17, 16)";
+
+  test("follows the system until one is chosen, which every load then has from its start", async () => {
+    const page = await open("/import", { alone: true });
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.getByRole("button", { name: "Theme: system" }).click();
+    await page.getByRole("button", { name: "Theme: light" }).click();
+    await page.getByRole("button", { name: "Theme: dark" }).waitFor();
+    expect(await background(page)).toBe(dark);
+    // Without the page's script, what is left is what the file in <head> has done.
+    await page.route("**/assets/main-*.js", (route) => route.abort());
+    await page.reload();
+    await see(page, "Loading the console.");
+    expect(await background(page)).toBe(dark);
+    await page.unrouteAll();
+    await page.reload();
+    await page.getByRole("button", { name: "Theme: dark" }).click();
+    await page.getByRole("button", { name: "Theme: system" }).waitFor();
+    expect(await background(page)).toBe(light);
+    await page.emulateMedia({ colorScheme: "dark" });
+    expect(await background(page)).toBe(dark);
+    await page.context().close();
+  });
+
+  test("can be chosen until the next load in a browser that keeps nothing", async () => {
+    const page = await open("/import", { alone: true });
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.addInitScript(`Object.defineProperty(window, "localStorage", {
+      get() { throw new DOMException("Access is denied for this document.", "SecurityError"); },
+    })`);
+    await page.reload();
+    await page.getByRole("button", { name: "Theme: system" }).click();
+    await page.getByRole("button", { name: "Theme: light" }).click();
+    await page.getByRole("button", { name: "Theme: dark" }).waitFor();
+    expect(await background(page)).toBe(dark);
+    await page.context().close();
+  });
+
+  test("is all that the browser keeps when the tab is closed", async () => {
+    const page = await open("/import", { alone: true });
+    await page.getByRole("button", { name: "Theme: system" }).click();
+    await page.getByRole("button", { name: "Theme: light" }).waitFor();
+    expect(await page.evaluate("Object.entries(localStorage)")).toEqual([["plant-store-theme", "light"]]);
+    expect(await page.evaluate("Object.keys(sessionStorage)")).toEqual(["plant-store-token"]);
+    expect(await page.context().cookies()).toEqual([]);
+    expect(await page.evaluate("indexedDB.databases()")).toEqual([]);
+    expect(await page.evaluate("caches.keys()")).toEqual([]);
+    await page.context().close();
+  });
+});
+
 describe("a dialog", () => {
   const sizeOf = (page: Page, selector: string) =>
     page.evaluate<{ width: number; height: number }>(

@@ -135,9 +135,12 @@ test.each([
 
 test("every file is used", () => {
   // Started as threads, bundled for the browser, or imported by other packages.
-  const entries = ["main.ts", ...threadEntries.map((entry) => `${entry}.ts`), "console/main.tsx"];
+  const threads = threadEntries.map((entry) => `${entry}.ts`);
   const used = new Set([
-    ...entries,
+    "main.ts",
+    ...threads,
+    "console/main.tsx",
+    "console/first-theme.ts",
     "client/plant-store-client.ts",
     ...files.flatMap(({ imports }) => imports),
   ]);

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import { formatClock } from "./format.ts";
 import { ImportIndicator } from "./import/import-page.tsx";
 import { Button } from "./parts/controls.tsx";
@@ -6,6 +7,7 @@ import { useConnection } from "./parts/hooks.ts";
 import { Icon, type IconName, Leaf } from "./parts/icons.tsx";
 import { Link, useRouter } from "./router.tsx";
 import { hasScope, type Scope, useSession } from "./session.ts";
+import { chooseTheme, readTheme, themes } from "./theme.ts";
 
 export interface PageLink {
   readonly href: string;
@@ -73,10 +75,30 @@ function Account({ onSignOut }: Pick<FrameProps, "onSignOut">) {
           <span class="label">{state}</span>
         </p>
       </div>
+      <ThemeSwitch />
       <Button class="bare" aria-label="Sign out" title="Sign out" onClick={onSignOut}>
         <Icon name="leave" />
       </Button>
     </div>
+  );
+}
+
+/** Shows which theme is chosen; each click chooses the next. */
+function ThemeSwitch() {
+  const [theme, setTheme] = useState(readTheme);
+  const next = themes[(themes.indexOf(theme) + 1) % themes.length] ?? "system";
+  return (
+    <Button
+      class="bare"
+      aria-label={`Theme: ${theme}`}
+      title={`Theme: ${theme}. Click for ${next}.`}
+      onClick={() => {
+        chooseTheme(next);
+        setTheme(next);
+      }}
+    >
+      <Icon name={`theme-${theme}`} />
+    </Button>
   );
 }
 

@@ -23,7 +23,7 @@ const mediaTypes: Record<string, string> = {
  */
 export async function bundleConsole(): Promise<ReadonlyMap<string, ConsoleFile>> {
   const built = await Bun.build({
-    entrypoints: [ownFile("../console/main.tsx")],
+    entrypoints: [ownFile("../console/main.tsx"), ownFile("../console/first-theme.ts")],
     // Explicit, because otherwise the bundler uses the tsconfig.json of the folder that the service was started in.
     tsconfig: ownFile("../console/tsconfig.json"),
     target: "browser",
@@ -35,16 +35,21 @@ export async function bundleConsole(): Promise<ReadonlyMap<string, ConsoleFile>>
     throw: true,
   });
   const files = new Map<string, ConsoleFile>();
-  const names: Record<string, string> = {};
+  /** The path of each file by its name without the hash. */
+  const paths = new Map<string, string>();
   for (const output of built.outputs) {
     const path = `/${output.path.replace(/^\.?\//, "")}`;
     const extension = path.slice(path.lastIndexOf(".") + 1);
     const type = mediaTypes[extension];
     if (type === undefined) throw new Error(`the console's bundle holds ${path}, whose type is not served`);
     files.set(path, consoleFile(type, new Uint8Array(await output.arrayBuffer())));
-    names[extension === "js" ? "script" : "style"] = path;
+    paths.set(path.replace(/^\/assets\/(.+)-\w+(\.\w+)$/, "$1$2"), path);
   }
-  const page = html.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => names[name] ?? "");
+  const page = html.replaceAll(/\{\{([\w.-]+)\}\}/g, (_, name: string) => {
+    const path = paths.get(name);
+    if (path === undefined) throw new Error(`the console's bundle has no ${name}, which its page loads`);
+    return path;
+  });
   files.set("/", consoleFile("text/html; charset=utf-8", new TextEncoder().encode(page)));
   return files;
 }

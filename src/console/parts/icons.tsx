@@ -22,6 +22,10 @@ const paths = {
   copy: "M9 9h12v12H9zM5 17V5h12",
   done: "M5 14l5 5L21 8",
   up: "M13 21V5m0 0l-7 7m7-7l7 7",
+  "theme-system": "M4 5h18v12H4zM13 17v4M9 21h8",
+  "theme-light":
+    "M13 8.5a4.5 4.5 0 1 1 0 9 4.5 4.5 0 0 1 0-9zM13 2.5v2M13 21.5v2M2.5 13h2M21.5 13h2M5.6 5.6L7 7M19 19l1.4 1.4M5.6 20.4L7 19M19 7l1.4-1.4",
+  "theme-dark": "M21 15.5A9 9 0 1 1 10.5 5a7 7 0 0 0 10.5 10.5z",
   leave: "M11 5H5v16h6M16 8l5 5-5 5M21 13H10",
 } as const;
 
