@@ -298,6 +298,46 @@ describe("tokens", () => {
     },
   );
 
+  test("that were rotated stand under their successor until they expire, without a Rotate of their own", async () => {
+    const name = "greenhouse";
+    const rotated = await operatorPost(session.running, "/api/tokens", { name, scopes: ["metrics"] });
+    await operatorPost(session.running, `/api/tokens/${rotated.token.id}/rotate`, { overlap: "7d" });
+    const page = await open("/tokens");
+    const old = page.locator(`tr:has-text("${name}") + tr.old`);
+    await old.waitFor();
+    expect(await old.locator("th").innerText()).toMatch(
+      /old secret, valid until \d+ \w+, \d\d:\d\d\n[0-9a-f]{8}$/,
+    );
+    expect(await old.locator("code").textContent()).toBe(rotated.token.id);
+    expect(await old.getByRole("button").allTextContents()).toEqual([`Revoke the old secret of ${name}`]);
+    await old.getByRole("button").click();
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await old.waitFor({ state: "detached" });
+    expect(await page.locator(`tr.live:has-text("${name}")`).count()).toBe(1);
+  });
+
+  test.each([768, 1280])(
+    "have rows of one height at %d px, with the buttons inside the card",
+    async (width) => {
+      const scopes = ["plants:create", "operator:read", "metrics", "operator"];
+      const name = `a-name-of-64-characters-${"x".repeat(32)}-at-${width}`.padEnd(64, "-");
+      await operatorPost(session.running, "/api/tokens", { name, scopes, expiresIn: "365d" });
+      await operatorPost(session.running, "/api/tokens", { name: `short at ${width}` });
+      const page = await open("/tokens", { alone: true });
+      await page.setViewportSize({ width, height: 800 });
+      const row = page.getByRole("row", { name });
+      await row.waitFor();
+      const heights = await page.evaluate<number[]>(
+        "[...document.querySelectorAll('.tokens tbody tr')].map((row) => Math.round(row.clientHeight))",
+      );
+      expect(new Set(heights).size).toBe(1);
+      const card = await page.locator(".card:has(.tokens)").boundingBox();
+      const button = await row.getByRole("button").last().boundingBox();
+      expect(Number(button?.x) + Number(button?.width)).toBeLessThan(Number(card?.x) + Number(card?.width));
+      await page.context().close();
+    },
+  );
+
   test("replaced while one is signed in with it still show their new secret", async () => {
     const own = await makeToken(session.running, "own", ["operator"]);
     const page = await open("/tokens", { token: own });

@@ -6,6 +6,7 @@ const short = new Intl.NumberFormat("en", {
   roundingPriority: "lessPrecision",
 });
 const times = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
+const minutes = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 const shortTimes = new Intl.DateTimeFormat("en-GB", {
   day: "numeric",
@@ -51,6 +52,13 @@ export function formatClock(iso: string): string {
 /** "15 Nov 2026, 18:52:10 UTC". */
 export function formatTime(iso: string): string {
   return times.format(new Date(iso));
+}
+
+/** "18:52", with the date unless it is today, and with the year unless it is this one. */
+export function formatMinute(iso: string, now = new Date()): string {
+  const then = new Date(iso);
+  if (then.toDateString() === now.toDateString()) return minutes.format(then);
+  return formatShortTime(iso, now);
 }
 
 /** The time, with the date unless it is today, and with the year unless it is this one. */
