@@ -11,8 +11,6 @@ import { median, medianInterval, medianWithInterval, RepeatedWhereStolen } from 
 
 interface Row extends Pick<Load, "rate" | "p99Us" | "cpuUs" | "cores"> {
   readonly contender: Contender;
-  /** To the bare server's rate. */
-  readonly ratio: number;
   readonly memoryMb: number;
 }
 
@@ -96,14 +94,12 @@ async function interleaved(contenders: readonly Contender[], { rounds, seconds }
     });
     if (round > 0) for (const [contender, result] of results) measured.get(contender)?.push(result);
   }
-  const bareRates = measured.get(bare)?.map(({ rate }) => rate) ?? [];
   const rows = servers.map(async ([contender, { pid }]): Promise<Row> => {
     const loads = measured.get(contender) ?? [];
     const middle = (pick: (result: Load) => number) => median(loads.map(pick));
     return {
       contender,
       rate: middle(({ rate }) => rate),
-      ratio: median(loads.map(({ rate }, round) => rate / (bareRates[round] ?? 1))),
       p99Us: middle(({ p99Us }) => p99Us),
       cpuUs: middle(({ cpuUs }) => cpuUs),
       cores: middle(({ cores }) => cores),
@@ -113,7 +109,9 @@ async function interleaved(contenders: readonly Contender[], { rounds, seconds }
   return Promise.all(rows);
 }
 
+/** The ratio is the quotient of two rates of the table, so that a reader can divide them. */
 function ratesTable(rows: readonly Row[]): string {
+  const bareRate = rows.find(({ contender }) => contender === bare)?.rate ?? 1;
   return table(
     [
       "server",
@@ -129,7 +127,7 @@ function ratesTable(rows: readonly Row[]): string {
       name,
       durability,
       row.rate.toFixed(0),
-      row.ratio.toFixed(2),
+      (row.rate / bareRate).toFixed(2),
       row.p99Us.toFixed(0),
       row.memoryMb.toFixed(0),
       sharesWork ? "" : row.cpuUs.toFixed(0),

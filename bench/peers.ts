@@ -28,6 +28,11 @@ export function peers(): Contender[] {
     start: () => startPeer(name, runtime, file),
   });
   return [
+    {
+      name: "bare Bun socket, no parser",
+      durability: "nothing stored",
+      start: () => startPeer("bare socket", process.execPath, "bare-socket.js"),
+    },
     ...(nginx === undefined
       ? []
       : [
