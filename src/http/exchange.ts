@@ -20,7 +20,7 @@ import type { WireFault } from "./wire/fields.ts";
 import type { Head } from "./wire/head.ts";
 
 /** What all exchanges of a listener share. */
-export interface ListenerState {
+export interface SharedByExchanges {
   readonly gate: Gate;
   readonly log: RequestLog;
   readonly date: ResponseDate;
@@ -33,8 +33,11 @@ export interface ListenerState {
   readonly secretPaths: readonly string[];
 }
 
-/** Who reads the body of a request. It may throw what a handler may. */
-export interface BodyReceiver {
+/**
+ * Handles the body of a request that was asked for, and may throw what the handler of a route may. (The `BodyReader` of the
+ * connection is the exchange.)
+ */
+export interface BodyHandler {
   received(body: Uint8Array): void;
   /** In place of `received`, if there is nothing left to respond. */
   notReceived?(): void;
@@ -47,16 +50,15 @@ const secretEnd = "{secret}";
 /** One request and its response. Every response is built here, so none leaves without the headers that all must carry. */
 export class Exchange implements BodyReader, LoggedRequest {
   readonly #connection: Connection;
-  readonly #listener: ListenerState;
+  readonly #shared: SharedByExchanges;
   #responded = false;
   #stream: StreamedResponse | undefined;
-  #receiver: BodyReceiver | undefined;
+  #bodyHandler: BodyHandler | undefined;
   /** Whether the body is still arriving after it was asked for: the token may be revoked meanwhile. */
   #bodyIsLate = false;
   readonly head: Head | undefined;
   readonly requestId: string;
   readonly startedMs = performance.now();
-  outcome: RequestOutcome = "other";
   /** Set if the credentials are known, whether or not the gate accepts them. */
   caller: Caller | undefined;
   /** The scope that the gate accepted the caller for. */
@@ -65,15 +67,15 @@ export class Exchange implements BodyReader, LoggedRequest {
   parameter = "";
 
   /** The head is undefined if what arrived was not an HTTP request. */
-  constructor(connection: Connection, head: Head | undefined, listener: ListenerState) {
+  constructor(connection: Connection, head: Head | undefined, shared: SharedByExchanges) {
     this.#connection = connection;
-    this.#listener = listener;
+    this.#shared = shared;
     this.head = head;
-    this.requestId = listener.requestIds.of(head?.header("x-request-id"));
+    this.requestId = shared.requestIds.of(head?.header("x-request-id"));
   }
 
   get requestIdIsMinted(): boolean {
-    return this.#listener.requestIds.hasMinted(this.requestId);
+    return this.#shared.requestIds.hasMinted(this.requestId);
   }
 
   get method(): string {
@@ -86,7 +88,7 @@ export class Exchange implements BodyReader, LoggedRequest {
 
   /** The address of the client, as far as trusted proxies name it. */
   get address(): string {
-    return this.#listener.addresses.of(this.peerAddress, this.head);
+    return this.#shared.addresses.of(this.peerAddress, this.head);
   }
 
   /** The address of the other end of the connection: the client's, or a proxy's. */
@@ -96,7 +98,7 @@ export class Exchange implements BodyReader, LoggedRequest {
 
   get network(): string {
     // The connection's own was computed once, when it was opened.
-    const { addresses } = this.#listener;
+    const { addresses } = this.#shared;
     return addresses.trustsProxies ? networkOf(this.address) : this.#connection.network;
   }
 
@@ -111,7 +113,7 @@ export class Exchange implements BodyReader, LoggedRequest {
    */
   get loggedPath(): string {
     const hasSecret = (route: string) => this.path.startsWith(route.slice(0, -secretEnd.length));
-    return this.#listener.secretPaths.find(hasSecret) ?? this.path;
+    return this.#shared.secretPaths.find(hasSecret) ?? this.path;
   }
 
   get query(): URLSearchParams {
@@ -128,27 +130,32 @@ export class Exchange implements BodyReader, LoggedRequest {
     return isRead && acceptsHtml.test(this.header("accept") ?? "");
   }
 
-  /** The gate accepts the caller: for this scope, or by the link in the path, which needs none. */
-  admit(caller: Caller, scope: Scope | undefined): void {
+  /** The gate has accepted the caller: for this scope, or by the link in the path, which needs none. */
+  acceptCaller(caller: Caller, scope: Scope | undefined): void {
     this.caller = caller;
     this.#scope = scope;
     this.#connection.becomeAdmitted();
   }
 
-  /** Takes a receiver and returns no promise: on the path of POST /plants, an await costs a tenth of the rate. */
-  readBody(receiver: BodyReceiver, bytesMax?: number): void {
-    this.#receiver = receiver;
+  /**
+   * Takes a handler and returns no promise: on the path of POST /plants, an await costs a tenth of the rate. `bytesMax` replaces
+   * the listener's own limit.
+   * @throws HttpError the body is encoded, such as compressed.
+   */
+  readBody(handler: BodyHandler, bytesMax?: number): void {
+    if (this.header("content-encoding") !== undefined) throw new HttpError("encoded-body");
+    this.#bodyHandler = handler;
     this.#connection.readBody(this, bytesMax);
+    // A body that had arrived with its head has been handled by now.
     this.#bodyIsLate = true;
   }
 
   /**
-   * The whole body. `bytesMax` replaces the listener's own limit.
+   * Like `readBody`, with a promise of the whole body.
    * @throws HttpError the body is encoded, such as compressed.
    * @throws BodyNotReceived whichever way the request ended, so that a handler can undo what it began.
    */
   async body(bytesMax?: number): Promise<Uint8Array> {
-    if (this.header("content-encoding") !== undefined) throw new HttpError("encoded-body");
     return new Promise((received, reject) =>
       this.readBody({ received, notReceived: () => reject(new BodyNotReceived()) }, bytesMax),
     );
@@ -158,34 +165,62 @@ export class Exchange implements BodyReader, LoggedRequest {
   bodyReceived(body: Buffer): void {
     try {
       // Its token may have been revoked while the body was arriving.
-      if (!this.#bodyIsLate || this.#isStillAdmitted()) this.#receiver?.received(body);
-      else this.#receiver?.notReceived?.();
+      if (!this.#bodyIsLate || this.#isStillAdmitted()) this.#bodyHandler?.received(body);
+      else this.#bodyHandler?.notReceived?.();
     } catch (error) {
-      this.fail(error);
+      this.respondToThrown(error);
     }
   }
 
   /** Called by the connection. */
   bodyNotReceived(fault: WireFault | undefined): void {
     if (fault !== undefined) this.respondToFault(fault);
-    this.#receiver?.notReceived?.();
+    this.#bodyHandler?.notReceived?.();
   }
+
+  // What a handler responds with.
 
   json(body: unknown, status = 200): void {
-    this.#send(status, "application/json", noHeaders, jsonText(body));
+    this.#send(status, "application/json", noHeaders, jsonText(body), "other");
   }
 
-  respond(contentType: string, body: string | Uint8Array, headers: Headers = noHeaders): void {
-    this.#send(200, contentType, headers, body);
+  respond(
+    contentType: string,
+    body: string | Uint8Array,
+    headers: Headers = noHeaders,
+    outcome: RequestOutcome = "other",
+  ): void {
+    this.#send(200, contentType, headers, body, outcome);
   }
 
   redirect(location: string): void {
-    this.#send(303, "text/plain", { Location: location, Vary: "Accept" }, `See ${location}\n`);
+    this.#send(303, "text/plain", { Location: location, Vary: "Accept" }, `See ${location}\n`, "other");
   }
 
+  /** The message defaults to the catalogue's. */
+  error(kind: ErrorKind, message = catalogue[kind].example, headers: Headers = noHeaders): void {
+    const allHeaders = statusOf(kind) === 503 ? { "Retry-After": retryAfterSeconds, ...headers } : headers;
+    const body = { error: catalogue[kind].error, message };
+    this.#sendError(kind, message, "application/json", jsonText(body), allHeaders);
+  }
+
+  /** An error whose body is not an Error: a page for a browser. */
+  errorPage(kind: ErrorKind, contentType: string, body: string | Uint8Array, headers: Headers): void {
+    this.#sendError(kind, catalogue[kind].example, contentType, body, headers);
+  }
+
+  /** An error whose reason is for the log alone. */
+  internalError(reason: unknown): void {
+    this.#shared.log.internalError(this, reason);
+    this.error("internal-error");
+  }
+
+  /** The connection closes after the response, whichever it is. */
   closeAfterResponse(): void {
     this.#connection.closeAfterResponse();
   }
+
+  // What the listener and the router respond with, in place of a handler.
 
   /** What arrived cannot be read. */
   respondToFault({ kind, message }: WireFault): void {
@@ -201,7 +236,7 @@ export class Exchange implements BodyReader, LoggedRequest {
   }
 
   /** Responds to what a handler threw. Never throws itself: that would end the process. */
-  fail(error: unknown): void {
+  respondToThrown(error: unknown): void {
     try {
       if (error instanceof BodyNotReceived) return;
       if (error instanceof HttpError) return this.error(error.kind, error.message, error.headers);
@@ -212,27 +247,9 @@ export class Exchange implements BodyReader, LoggedRequest {
       this.closeAfterResponse();
       this.internalError(error);
     } catch (failure) {
-      this.#listener.log.internalError(this, failure);
+      this.#shared.log.internalError(this, failure);
       this.#connection.close();
     }
-  }
-
-  /** The reason is for the log alone. */
-  internalError(reason: unknown): void {
-    this.#listener.log.internalError(this, reason);
-    this.error("internal-error");
-  }
-
-  /** The message defaults to the catalogue's. */
-  error(kind: ErrorKind, message = catalogue[kind].example, headers: Headers = noHeaders): void {
-    const allHeaders = statusOf(kind) === 503 ? { "Retry-After": retryAfterSeconds, ...headers } : headers;
-    const body = { error: catalogue[kind].error, message };
-    this.#sendError(kind, message, "application/json", jsonText(body), allHeaders);
-  }
-
-  /** An error whose body is not an Error. */
-  errorPage(kind: ErrorKind, contentType: string, body: string | Uint8Array, headers: Headers): void {
-    this.#sendError(kind, catalogue[kind].example, contentType, body, headers);
   }
 
   /**
@@ -240,7 +257,7 @@ export class Exchange implements BodyReader, LoggedRequest {
    * @throws HttpError once the drain has begun.
    */
   refuseWhileDraining(): void {
-    if (!this.#listener.streams.draining) return;
+    if (!this.#shared.streams.draining) return;
     this.closeAfterResponse();
     throw new HttpError("closing");
   }
@@ -254,15 +271,15 @@ export class Exchange implements BodyReader, LoggedRequest {
     this.refuseWhileDraining();
     const chunked = this.head?.isHttp11 === true;
     const framing = chunked ? "Transfer-Encoding: chunked" : undefined;
-    const nowMs = this.#observeDuration();
+    const nowMs = this.#observeDuration("other");
     const head = this.#head(200, contentType, headers, framing, nowMs);
     this.#responded = true;
-    this.#listener.log.succeeded(this, 200);
+    this.#shared.log.succeeded(this, 200);
     if (this.method === "HEAD") {
       this.#connection.send(head, head.length);
       return undefined;
     }
-    this.#stream = this.#listener.streams.start(this.#connection, chunked, isAllowed);
+    this.#stream = this.#shared.streams.start(this.#connection, chunked, isAllowed);
     this.#connection.stream(head, this.#stream);
     return this.#stream;
   }
@@ -270,7 +287,7 @@ export class Exchange implements BodyReader, LoggedRequest {
   /** Whether the gate still accepts the caller; if not, the request has been denied. */
   #isStillAdmitted(): boolean {
     if (this.#scope === undefined) return true;
-    const caller = this.#listener.gate.admit(this.header("authorization"), this.#scope, Date.now());
+    const caller = this.#shared.gate.admit(this.header("authorization"), this.#scope, Date.now());
     if (typeof caller !== "string") return true;
     // The provider's keys have changed since, and nobody waits for another verification here.
     this.deny(caller === "unverified" ? "issuer-unavailable" : caller, this.#scope);
@@ -288,20 +305,25 @@ export class Exchange implements BodyReader, LoggedRequest {
     if (this.#responded) return this.#stream?.abort();
     const status = statusOf(kind);
     if (status === 401 || status === 403) this.#connection.becomeStranger();
-    this.outcome = outcomeOf(kind);
     const { error, example } = catalogue[kind];
-    this.#listener.log.errorSent(this, status, error, quotesTarget(kind) ? example : message);
-    this.#send(status, contentType, headers, body);
+    this.#shared.log.errorSent(this, status, error, quotesTarget(kind) ? example : message);
+    this.#send(status, contentType, headers, body, outcomeOf(kind));
   }
 
-  #send(status: number, contentType: string, headers: Headers, body: string | Uint8Array): void {
+  #send(
+    status: number,
+    contentType: string,
+    headers: Headers,
+    body: string | Uint8Array,
+    outcome: RequestOutcome,
+  ): void {
     if (this.#responded) return;
     this.#responded = true;
     const isText = typeof body === "string";
     const bodyBytes = isText ? Buffer.byteLength(body) : body.length;
-    const nowMs = this.#observeDuration();
+    const nowMs = this.#observeDuration(outcome);
     const head = this.#head(status, contentType, headers, `Content-Length: ${bodyBytes}`, nowMs);
-    if (status < 400) this.#listener.log.succeeded(this, status);
+    if (status < 400) this.#shared.log.succeeded(this, status);
     // The head is ASCII, so it has as many bytes as characters.
     if (this.method === "HEAD") this.#connection.send(head, head.length);
     else if (isText) this.#connection.send(head + body, head.length + bodyBytes);
@@ -309,10 +331,10 @@ export class Exchange implements BodyReader, LoggedRequest {
   }
 
   /** Called before the client can have the response, so that the metrics already include it. Returns the time. */
-  #observeDuration(): number {
+  #observeDuration(outcome: RequestOutcome): number {
     const nowMs = performance.now();
     // What is not a request has no duration.
-    if (this.head !== undefined) this.#listener.log.responded(this.outcome, nowMs - this.startedMs);
+    if (this.head !== undefined) this.#shared.log.responded(outcome, nowMs - this.startedMs);
     return nowMs;
   }
 
@@ -328,9 +350,9 @@ export class Exchange implements BodyReader, LoggedRequest {
       contentType,
       requestId: this.requestId,
       headers,
-      corsLines: this.#listener.cors?.headerLines(this.header("origin")) ?? "",
+      corsLines: this.#shared.cors?.headerLines(this.header("origin")) ?? "",
       isLast: this.#connection.isLastResponse,
-      date: this.#listener.date.at(nowMs),
+      date: this.#shared.date.at(nowMs),
       framing,
     });
   }

@@ -5,7 +5,7 @@ import { isLoopback } from "../system/ip-address.ts";
 import type { Events } from "../telemetry/events.ts";
 import { ClientAddresses } from "./client-address.ts";
 import { Cors } from "./cors.ts";
-import { Exchange, type ListenerState } from "./exchange.ts";
+import { Exchange, type SharedByExchanges } from "./exchange.ts";
 import { healthRoutes, type Readiness } from "./health.ts";
 import { formatAddress, listenProblem, publicUrl } from "./listen-address.ts";
 import { RequestIds } from "./request-ids.ts";
@@ -71,7 +71,7 @@ export class Listener implements RequestHandler, AsyncDisposable {
   readonly #intake: Intake;
   readonly #events: Events;
   readonly #hosts: readonly string[] | undefined;
-  readonly #state: ListenerState;
+  readonly #shared: SharedByExchanges;
   readonly #router: Router;
   readonly #server: WireServer;
   #requests = 0;
@@ -92,7 +92,7 @@ export class Listener implements RequestHandler, AsyncDisposable {
     this.#events = events;
     this.#hosts = hosts && [host.toLowerCase(), ...hosts];
     this.#router = new Router([...routes, ...healthRoutes(readiness)], gate, kind);
-    this.#state = {
+    this.#shared = {
       gate,
       log: new RequestLog(kind.name, settings.logRequests, events),
       date: new ResponseDate(),
@@ -130,27 +130,27 @@ export class Listener implements RequestHandler, AsyncDisposable {
   }
 
   handle(connection: Connection, head: Head): void {
-    const exchange = new Exchange(connection, head, this.#state);
+    const exchange = new Exchange(connection, head, this.#shared);
     this.#requests++;
     if (this.#requests % requestsPerFlush === 0) this.#intake.flush();
     if (this.#hosts !== undefined && !isOneOf(this.#hosts, head.header("host"))) return wrongHost(exchange);
-    const preflight = this.#state.cors?.preflightHeaders(head);
+    const preflight = this.#shared.cors?.preflightHeaders(head);
     if (preflight !== undefined) return exchange.respond("text/plain", "", preflight);
     try {
-      this.#router.route(exchange, head.path, head.method)?.catch((error) => exchange.fail(error));
+      this.#router.route(exchange, head.path, head.method)?.catch((error) => exchange.respondToThrown(error));
     } catch (error) {
-      exchange.fail(error);
+      exchange.respondToThrown(error);
     }
   }
 
   handleFault(connection: Connection, fault: WireFault): void {
     const head = fault instanceof ExpectationFailed ? fault.head : undefined;
-    new Exchange(connection, head, this.#state).respondToFault(fault);
+    new Exchange(connection, head, this.#shared).respondToFault(fault);
   }
 
   /** Accepts no new connection, aborts streams, responds to what was sent, and closes what is left after the timeout. */
   async drain(timeoutMs: number): Promise<void> {
-    this.#state.streams.drain();
+    this.#shared.streams.drain();
     if (!(await this.#server.drain(timeoutMs))) this.#events.drainTimedOut();
   }
 

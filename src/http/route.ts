@@ -63,22 +63,22 @@ export class Router {
     if (found.scope === "none") return found.handle(exchange);
     const caller = this.#gate.admit(exchange.header("authorization"), found.scope, Date.now());
     if (caller === "unverified") return this.#verify(exchange, found);
-    return this.#admit(exchange, found, caller);
+    return this.#handle(exchange, found, caller);
   }
 
-  #admit(exchange: Exchange, { scope, handle }: ForCallers, caller: Caller | Denied): void | Promise<void> {
+  #handle(exchange: Exchange, { scope, handle }: ForCallers, caller: Caller | Denied): void | Promise<void> {
     if (typeof caller === "string") {
       if (caller === "lacks-scope") exchange.caller = this.#gate.identify(exchange.header("authorization"));
       return exchange.deny(caller, scope);
     }
-    exchange.admit(caller, scope);
+    exchange.acceptCaller(caller, scope);
     return handle(exchange, caller);
   }
 
   async #verify(exchange: Exchange, found: ForCallers): Promise<void> {
     const authorization = exchange.header("authorization") ?? "";
     const caller = await this.#gate.verify(authorization, found.scope, () => exchange.isOpen);
-    return this.#admit(exchange, found, caller);
+    return this.#handle(exchange, found, caller);
   }
 
   #methodsAt(path: string): Methods {

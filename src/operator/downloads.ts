@@ -57,7 +57,7 @@ export class Downloads<Target> {
         "This link was already used, or is more than a minute old. Request the download again.",
       );
     // This request has no token, but its link has been accepted.
-    exchange.admit(link.download.caller, undefined);
+    exchange.acceptCaller(link.download.caller, undefined);
     return link.download;
   }
 

@@ -1,6 +1,6 @@
 import { expect, jest, test } from "bun:test";
 import type { Caller } from "../access/gate.ts";
-import type { BodyReceiver, Exchange } from "../http/exchange.ts";
+import type { BodyHandler, Exchange } from "../http/exchange.ts";
 import type { Intake, PendingPlant } from "../plants/intake.ts";
 import { CreatePlant } from "./create-plant.ts";
 
@@ -15,7 +15,7 @@ test("responses to plants that exceed the queue are spread out", () => {
     let answered = 0;
     const exchange = {
       header: (name: string) => (name === "content-type" ? "application/json" : undefined),
-      readBody: (receiver: BodyReceiver) => receiver.received(body),
+      readBody: (handler: BodyHandler) => handler.received(body),
       error: () => answered++,
     } as unknown as Exchange;
     for (let number = 0; number < 21; number++) createPlant.handle(exchange, caller);
