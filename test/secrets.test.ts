@@ -1,104 +1,171 @@
-import { expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { mintSecret } from "../src/access/token-secret.ts";
-import { plantStore, serve } from "./command.ts";
+import { plantStore, type Serving, serve } from "./command.ts";
 import { eventually, post, sendRaw, temporaryFolder } from "./harness.ts";
 import { operatorRoutes } from "./routes.ts";
 import { runInProcess } from "./terminal.ts";
 
+/** Texts, each by the name of what wrote it. */
+type Written = Record<string, string>;
+
+const access = `access-${mintSecret()}`;
+const operator = `operator-${mintSecret()}`;
+const environment = { PLANT_STORE_ACCESS_TOKEN: access, PLANT_STORE_OPERATOR_TOKEN: operator };
+const readableRoutes = operatorRoutes.filter(({ method, path }) => method === "GET" && !path.includes("{"));
+
+let recording: Awaited<ReturnType<typeof recordEverything>>;
+beforeAll(async () => {
+  recording = await recordEverything();
+}, 60_000);
+
 // The log of every other test is searched too: by the harness, for every token in use there.
-test("no token is in anything that the service or a command writes, but for the response that creates it", async () => {
+describe("no token is in", () => {
+  test.each([
+    ["a response to whoever sends one", "responses", 58],
+    ["a response to a malformed request", "refusals", 4],
+    ["a response of the operator's API or the metrics", "routes", 9],
+    ["the list of processes", "processes", 1],
+    ["what a command prints", "commands", 7],
+    ["what the service prints or logs", "service", 2],
+    ["a file of the store or its backup", "files", 2],
+  ] as const)("%s", (_, kind, textsMin) => {
+    const written = Object.entries(recording.written[kind]);
+    expect(written.length).toBeGreaterThanOrEqual(textsMin);
+    const leaks = written.filter(([, text]) => recording.secrets.some((secret) => text.includes(secret)));
+    expect(leaks.map(([what]) => what)).toEqual([]);
+  });
+});
+
+describe("the recording that is searched", () => {
+  test("has the service in the list of processes", () => {
+    expect(recording.written.processes["ps"]).toContain("src/main.ts serve");
+  });
+
+  test("has a log of the requests", () => {
+    expect(recording.written.service["stderr"]?.split("\n").length).toBeGreaterThan(30);
+  });
+
+  test("has seven different tokens", () => {
+    expect(new Set(recording.secrets).size).toBe(7);
+  });
+});
+
+/** Runs a service and commands with all kinds of tokens. */
+async function recordEverything() {
   using folder = temporaryFolder();
   const path = (name: string) => join(folder.path, name);
   const database = ["--database", path("plants.db")];
-  const access = `access-${mintSecret()}`;
-  const operator = `operator-${mintSecret()}`;
-  const environment = { PLANT_STORE_ACCESS_TOKEN: access, PLANT_STORE_OPERATOR_TOKEN: operator };
-  const used = new Set([access, operator]);
-  const written: Record<string, string> = {};
-  const service = await serve([...database, "--log-level", "debug", "--log-requests", "all"], {
-    environment,
-  });
-  const { operatorUrl } = service;
-  const record = async (what: string, response: Response) => {
-    written[`${what}: ${response.status}`] =
-      `${JSON.stringify([...response.headers])}${await response.text()}`;
-  };
-  const bearer = (secret: string) => {
-    used.add(secret);
-    return { Authorization: `Bearer ${secret}` };
-  };
-  const mint = async (url: string, body: object) => {
-    const headers = bearer(operator);
-    const response = await fetch(operatorUrl + url, { method: "POST", headers, body: JSON.stringify(body) });
-    return (await response.json()) as { token: { id: string }; secret: string };
-  };
+  const flags = [...database, "--log-level", "debug", "--log-requests", "all"];
+  await using service = await serve(flags, { environment });
 
-  // Good, used up, unknown and malformed ones, on both listeners.
-  const first = await mint("/api/tokens", { name: "first", scopes: ["plants:create", "operator"] });
-  const second = await mint(`/api/tokens/${first.token.id}/rotate`, { overlap: "0s" });
-  const brief = await mint("/api/tokens", { name: "brief", scopes: ["plants:create"], expiresIn: "1s" });
-  const { out } = await plantStore(["token", "create", "--name", "by-command", ...database]);
-  const byCommand = out.trim();
-  const candidates = [access, operator, first.secret, second.secret, brief.secret, byCommand, mintSecret()];
-  const spellings = (secret: string) => [secret, `${secret} x`, `${secret}, Bearer ${secret}`, `ü${secret}`];
-  let id = 1;
-  for (const secret of candidates.flatMap(spellings)) {
-    const headers = { Authorization: `Bearer ${Buffer.from(secret).toString("latin1")}` };
-    await record(`create ${id}`, await post(service.url, `{"id":${id++},"name":"Fern"}`, headers));
-    await record(`who ${id}`, await fetch(`${operatorUrl}/api/me`, { headers }));
-  }
-  for (const secret of candidates) used.add(secret);
-  await record("not bearer", await post(service.url, "{}", { Authorization: `Basic ${access}` }));
-  await record("a bad body", await post(service.url, '{"id":"x"}', bearer(access)));
-  const port = Number(new URL(service.url).port);
-  const head = `POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${access}\r\n`;
-  for (const rest of [
-    "Bad Header\r\n\r\n",
-    " folded\r\n\r\n",
-    "Content-Length: 1, 2\r\n\r\n",
-    `X: ${"x".repeat(20_000)}\r\n\r\n`,
-  ])
-    written[`framing ${rest.slice(0, 12)}`] = (await sendRaw(port, [head + rest])).text;
+  const first = await mint(service, "/api/tokens", { name: "first", scopes: ["plants:create", "operator"] });
+  const second = await mint(service, `/api/tokens/${first.token.id}/rotate`, { overlap: "0s" });
+  const briefToken = { name: "brief", scopes: ["plants:create"], expiresIn: "1s" };
+  const brief = await mint(service, "/api/tokens", briefToken);
+  const byCommand = await plantStore(["token", "create", "--name", "by-command", ...database]);
+  const unknown = mintSecret();
+  const secrets = [
+    access,
+    operator,
+    first.secret,
+    second.secret,
+    brief.secret,
+    byCommand.out.trim(),
+    unknown,
+  ];
+
+  const responses = await useTokens(service, secrets);
+  const refusals = await sendMalformed(service);
+  // It expires only after it was used.
   await eventually(async () => (await post(service.url, "{}", bearer(brief.secret))).status === 401);
+  const routes = await readRoutes(service);
+  const processes: Written = { ps: spawnSync("ps", ["-eo", "args"], { encoding: "utf8" }).stdout };
+  const commands = await runCommands(database, path("backup.db"));
+  service.child.kill("SIGTERM");
+  const { out, err } = await service.ended();
+  const files: Written = {};
+  for (const name of readdirSync(folder.path)) files[name] = readFileSync(path(name), "latin1");
+  const serviceWrote: Written = { stdout: out, stderr: err };
+  return {
+    secrets,
+    written: { responses, refusals, routes, processes, commands, service: serviceWrote, files },
+  };
+}
 
-  // Everything that can be read, metrics included.
-  const readable = operatorRoutes.filter(({ method, path }) => method === "GET" && !path.includes("{"));
-  expect(readable.length).toBeGreaterThan(8);
-  for (const route of readable) {
-    const signal = AbortSignal.timeout(5000);
-    const response = await fetch(operatorUrl + route.path, { headers: bearer(operator), signal });
-    await record(`GET ${route.path}`, response);
+/** Sends each token, well and badly formed, to both listeners. */
+async function useTokens(service: Serving, secrets: readonly string[]): Promise<Written> {
+  const written: Written = {};
+  const spellings = (secret: string) => [secret, `${secret} x`, `${secret}, Bearer ${secret}`, `ü${secret}`];
+  for (const [index, secret] of secrets.flatMap(spellings).entries()) {
+    const headers = { Authorization: `Bearer ${Buffer.from(secret).toString("latin1")}` };
+    const created = await post(service.url, `{"id":${index + 1},"name":"Fern"}`, headers);
+    written[`create ${index}`] = await textOf(created);
+    written[`who ${index}`] = await textOf(await fetch(`${service.operatorUrl}/api/me`, { headers }));
   }
+  const basic = { Authorization: `Basic ${access}` };
+  written["not bearer"] = await textOf(await post(service.url, "{}", basic));
+  written["a bad body"] = await textOf(await post(service.url, '{"id":"x"}', bearer(access)));
+  return written;
+}
 
-  // Everything that other programs and users see.
-  written["process list"] = spawnSync("ps", ["-eo", "args"], { encoding: "utf8" }).stdout;
-  expect(written["process list"]).toContain("src/main.ts serve");
-  for (const args of [
+async function sendMalformed(service: Serving): Promise<Written> {
+  const written: Written = {};
+  const head = `POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${access}\r\n`;
+  const malformed = {
+    "no colon": "Bad Header\r\n\r\n",
+    "a folded line": " folded\r\n\r\n",
+    "two lengths": "Content-Length: 1, 2\r\n\r\n",
+    "a long header": `X: ${"x".repeat(20_000)}\r\n\r\n`,
+  };
+  for (const [what, rest] of Object.entries(malformed))
+    written[what] = (await sendRaw(Number(new URL(service.url).port), [head + rest])).text;
+  return written;
+}
+
+/** Everything that can be read from the operator listener. */
+async function readRoutes(service: Serving): Promise<Written> {
+  const written: Written = {};
+  for (const { path } of readableRoutes) {
+    const signal = AbortSignal.timeout(5000);
+    const response = await fetch(service.operatorUrl + path, { headers: bearer(operator), signal });
+    written[path] = await textOf(response);
+  }
+  return written;
+}
+
+async function runCommands(database: readonly string[], backup: string): Promise<Written> {
+  const written: Written = {};
+  const lines = [
     ["token", "list"],
     ["token", "list", "--json"],
     ["audit"],
     ["list"],
     ["export"],
     ["config"],
-    ["backup", path("backup.db")],
-  ]) {
-    const finished = await runInProcess([...args, ...database], { environment });
-    expect([args, finished.code]).toEqual([args, 0]);
-    written[args.join(" ")] = finished.out + finished.err;
+    ["backup", backup],
+  ];
+  for (const args of lines) {
+    const { code, out, err } = await runInProcess([...args, ...database], { environment });
+    expect(code).toBe(0);
+    written[args.join(" ")] = out + err;
   }
-  service.child.kill("SIGTERM");
-  const { out: stdout, err: stderr } = await service.ended();
-  Object.assign(written, { stdout, stderr });
-  for (const name of readdirSync(folder.path)) written[name] = readFileSync(path(name), "latin1");
+  return written;
+}
 
-  expect(used.size).toBe(candidates.length);
-  expect(stderr.split("\n").length).toBeGreaterThan(30);
-  expect(Object.keys(written).length).toBeGreaterThan(60);
-  const leaks = Object.entries(written).filter(([, text]) =>
-    [...used].some((secret) => text.includes(secret)),
-  );
-  expect(leaks.map(([what]) => what)).toEqual([]);
-}, 60_000);
+async function mint({ operatorUrl }: Serving, path: string, body: object) {
+  const headers = bearer(operator);
+  const response = await fetch(operatorUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
+  return (await response.json()) as { token: { id: string }; secret: string };
+}
+
+function bearer(secret: string) {
+  return { Authorization: `Bearer ${secret}` };
+}
+
+/** Its headers and its body. */
+async function textOf(response: Response): Promise<string> {
+  return JSON.stringify([...response.headers]) + (await response.text());
+}
