@@ -4,7 +4,7 @@
 // as bytes: a JavaScript string would replace bytes that are not UTF-8, and hide that they changed.
 import type { Database, Statement } from "bun:sqlite";
 import { createHash } from "node:crypto";
-import { blockOf, rangeOf } from "./blocks.ts";
+import { blockOf, rangeOf, type SeqRange } from "./blocks.ts";
 import { sqliteCodeOf } from "./connect.ts";
 
 /** How many plants a store has up to the end of its last full block, and the digest of these. */
@@ -32,7 +32,7 @@ const utf8BytesMax = 3;
 
 const line = "json_array(seq, id, name, tag, created_at_ms, created_by)";
 // NOT INDEXED reads in the order of seq, whatever indexes an operator has added.
-const inRange = "FROM plants NOT INDEXED WHERE seq > ? AND seq <= ?";
+const inRange = "FROM plants NOT INDEXED WHERE seq BETWEEN ? AND ?";
 
 /** Writes the digests of full blocks, inside the writer's own transactions. */
 export class BlockDigests {
@@ -56,11 +56,11 @@ export class BlockDigests {
   }
 
   #read(block: number, textLengthMax: number): PlantsDigest | undefined {
-    const { after, upTo } = rangeOf(block);
+    const range = rangeOf(block);
     try {
       // Then the lengths need not be read.
-      if (textLengthMax * utf8BytesMax <= atOnceBytesMax) return this.#reader.readAtOnce(after, upTo);
-      return this.#reader.readWithin(linesBytesMax, after, upTo);
+      if (textLengthMax * utf8BytesMax <= atOnceBytesMax) return this.#reader.readAtOnce(range);
+      return this.#reader.readWithin(linesBytesMax, range);
     } catch (error) {
       // The row is damaged, and its text is no text: `verify` names it. That is no reason to stop the service.
       if (sqliteCodeOf(error) === "SQLITE_ERROR") return undefined;
@@ -111,36 +111,36 @@ export class DigestReader {
       `SELECT count(*) AS plants, CAST(group_concat(${line}, '\n') AS BLOB) AS lines ${inRange}`,
     );
     this.#line = database.query(`SELECT CAST(${line} AS BLOB) AS line ${inRange} ORDER BY seq`);
-    this.#next = database.query("SELECT seq FROM plants WHERE seq > ? ORDER BY seq LIMIT 1");
+    this.#next = database.query("SELECT seq FROM plants WHERE seq >= ? ORDER BY seq LIMIT 1");
   }
 
-  /** The digest of the plants with a seq over `after`, up to `upTo`, and how many these are. */
-  read(after: number, upTo: number): PlantsDigest {
-    return this.readWithin(Number.POSITIVE_INFINITY, after, upTo) ?? digestOfNone;
+  /** The digest of the plants in a range, and how many these are. */
+  read(range: SeqRange): PlantsDigest {
+    return this.readWithin(Number.POSITIVE_INFINITY, range) ?? digestOfNone;
   }
 
   /** The digest of these plants; undefined if their rows have more bytes of JSON than that. */
-  readWithin(bytesMax: number, after: number, upTo: number): PlantsDigest | undefined {
-    const bytes = this.#size.get(after, upTo)?.bytes ?? null;
+  readWithin(bytesMax: number, range: SeqRange): PlantsDigest | undefined {
+    const bytes = this.#size.get(range.low, range.high)?.bytes ?? null;
     if (bytes === null) return digestOfNone;
-    if (bytes <= atOnceBytesMax) return this.readAtOnce(after, upTo);
-    return bytes > bytesMax ? undefined : this.#readEach(bytesMax, after, upTo);
+    if (bytes <= atOnceBytesMax) return this.readAtOnce(range);
+    return bytes > bytesMax ? undefined : this.#readEach(bytesMax, range);
   }
 
   /** Only for rows that are known to have little text. */
-  readAtOnce(after: number, upTo: number): PlantsDigest {
-    const found = this.#lines.get(after, upTo);
+  readAtOnce({ low, high }: SeqRange): PlantsDigest {
+    const found = this.#lines.get(low, high);
     if (found === null) return digestOfNone;
     const digest = createHash("sha256").update(found.lines).update("\n").digest("hex");
     return { plants: Number(found.plants), digest };
   }
 
   /** Row by row: together they may be too long for a value of SQLite. */
-  #readEach(bytesMax: number, after: number, upTo: number): PlantsDigest | undefined {
+  #readEach(bytesMax: number, { low, high }: SeqRange): PlantsDigest | undefined {
     const hash = createHash("sha256");
     let plants = 0;
     let bytes = 0;
-    for (const { line } of this.#line.iterate(after, upTo)) {
+    for (const { line } of this.#line.iterate(low, high)) {
       hash.update(line).update("\n");
       plants++;
       bytes += line.length + 1;
@@ -151,7 +151,7 @@ export class DigestReader {
 
   /** The first block from `block` on that has a plant; undefined if there is none. */
   nextBlock(block: number): number | undefined {
-    const row = this.#next.get(rangeOf(block).after);
+    const row = this.#next.get(rangeOf(block).low);
     return row === null ? undefined : blockOf(Number(row.seq));
   }
 }
@@ -162,7 +162,7 @@ export function digestOfStore(blocks: readonly BlockDigest[]): StoreDigest {
   if (last === undefined) return noDigest;
   const hash = createHash("sha256");
   for (const { digest } of blocks) hash.update(`${digest}\n`);
-  return { coveredPlants: rangeOf(last.block).upTo, digest: hash.digest("hex") };
+  return { coveredPlants: rangeOf(last.block).high, digest: hash.digest("hex") };
 }
 
 /** Reads the JSON of a file that has the digest of a store. */

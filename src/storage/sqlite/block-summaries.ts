@@ -4,7 +4,7 @@
 import type { Database, Statement } from "bun:sqlite";
 import type { PageRequest } from "../../plants/plant-archive.ts";
 import { BlockDigests } from "./block-digests.ts";
-import { blockOf, blockPlants, lastSeq } from "./blocks.ts";
+import { blockOf, blockPlants, lastSeq, rangeOf } from "./blocks.ts";
 
 /** One part of a block's summary, in a table of its own. */
 export interface Summary {
@@ -64,7 +64,7 @@ export class BlockSummaries {
     this.#inserts = summaries.map(({ table, columns, computed, groupBy }) => {
       const grouped = groupBy === undefined ? "" : ` AND ${groupBy} IS NOT NULL GROUP BY ${groupBy}`;
       return database.query(
-        `INSERT INTO ${table} (block, ${columns}) SELECT ?, ${computed} FROM plants WHERE seq > ? AND seq <= ?${grouped}`,
+        `INSERT INTO ${table} (block, ${columns}) SELECT ?, ${computed} FROM plants WHERE seq BETWEEN ? AND ?${grouped}`,
       );
     });
     this.#digests = new BlockDigests(database);
@@ -80,8 +80,7 @@ export class BlockSummaries {
     const { textLengthMax, isAlone } = this.#reloadToSummarise();
     for (let blocks = 0; blocks < blocksPerBatchMax; blocks++) {
       const block = this.#nextBlock();
-      const low = block * blockPlants;
-      const high = low + blockPlants;
+      const { low, high } = rangeOf(block);
       if (high > this.#last) return;
       for (const insert of this.#inserts) insert.run(block, low, high);
       this.#digests.write(block, textLengthMax);

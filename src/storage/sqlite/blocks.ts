@@ -22,15 +22,15 @@ export function blockOf(seq: number): number {
   return Math.floor((seq - 1) / blockPlants);
 }
 
-/** The plants of a block have a seq over `after`, up to `upTo`. */
-export function rangeOf(block: number): { readonly after: number; readonly upTo: number } {
-  return { after: block * blockPlants, upTo: (block + 1) * blockPlants };
+/** The plants that a block has once it is full. */
+export function rangeOf(block: number): SeqRange {
+  return { low: block * blockPlants + 1, high: (block + 1) * blockPlants };
 }
 
 /** Blocks by their numbers and their plants: "blocks 3 to 5 (plants 3073 to 6144)". */
 export function describeBlocks(first: number, last: number): string {
   const numbers = first === last ? `block ${first}` : `blocks ${first} to ${last}`;
-  return `${numbers} (plants ${rangeOf(first).after + 1} to ${rangeOf(last).upTo})`;
+  return `${numbers} (plants ${rangeOf(first).low} to ${rangeOf(last).high})`;
 }
 
 /** Describes blocks in order; those that follow each other are described together. */

@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { isUtf8 } from "node:buffer";
 import { type BlockDigest, DigestReader, storedDigests } from "../block-digests.ts";
-import { describeBlocks, describeEachBlock, lastSeq, rangeOf } from "../blocks.ts";
+import { describeBlocks, describeEachBlock, lastSeq, rangeOf, type SeqRange } from "../blocks.ts";
 import { isDamage } from "../data-file-problem.ts";
 import { connectReadOnly } from "../reading/open-read-only.ts";
 import { blockProblems, summaryProblems } from "./check-summaries.ts";
@@ -64,7 +64,7 @@ class RowCheck {
       return { last, stored: new Map(storedDigests(database)) };
     })();
     const read = database.query<UncheckedRow, [number, number]>(
-      "SELECT seq, id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag, created_at_ms, created_by FROM plants WHERE seq > ? AND seq <= ? ORDER BY seq",
+      "SELECT seq, id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag, created_at_ms, created_by FROM plants WHERE seq BETWEEN ? AND ? ORDER BY seq",
     );
     const digests = new DigestReader(database);
     let previous = -1;
@@ -72,17 +72,17 @@ class RowCheck {
     for (let block = digests.nextBlock(0); block !== undefined; block = digests.nextBlock(block + 1)) {
       if (block > previous + 1) this.#report(`${describeBlocks(previous + 1, block - 1)}: no plant is left`);
       previous = block;
-      const { after, upTo } = rangeOf(block);
-      const high = Math.min(upTo, last);
+      const { low, high } = rangeOf(block);
+      const expected = { low, high: Math.min(high, last) };
       try {
         // First, since it says more, and also checks what has no digest.
-        this.#checkForm(read.all(after, upTo), after, high);
+        this.#checkForm(read.all(low, high), expected);
         for (const problem of blockProblems(database, block)) this.#report(problem);
-        if (upTo <= last) this.#checkDigest(digests, block, stored.get(block));
+        if (high <= last) this.#checkDigest(digests, block, stored.get(block));
         else if (stored.has(block)) this.#differing.push(block);
       } catch (error) {
         this.isReadable = false;
-        this.#report(`the plants ${after + 1} to ${high} cannot be read: ${damageOf(error)}`);
+        this.#report(`the plants ${low} to ${expected.high} cannot be read: ${damageOf(error)}`);
       }
       stored.delete(block);
     }
@@ -103,17 +103,16 @@ class RowCheck {
     };
   }
 
-  #checkForm(rows: readonly UncheckedRow[], after: number, high: number): void {
+  #checkForm(rows: readonly UncheckedRow[], { low, high }: SeqRange): void {
     this.#plants += rows.length;
-    if (rows.length < high - after)
-      this.#report(`${high - after - rows.length} of the plants ${after + 1} to ${high} are missing`);
+    const missing = high - low + 1 - rows.length;
+    if (missing > 0) this.#report(`${missing} of the plants ${low} to ${high} are missing`);
     for (const row of rows)
       for (const fault of faultsOf(row)) this.#report(`the plant with the id ${row.id}: ${fault}`);
   }
 
   #checkDigest(digests: DigestReader, block: number, stored: string | undefined): void {
-    const { after, upTo } = rangeOf(block);
-    const { plants, digest } = digests.read(after, upTo);
+    const { plants, digest } = digests.read(rangeOf(block));
     this.#blocks.push({ block, digest });
     if (stored === digest) this.#matched += plants;
     else if (stored !== undefined) this.#differing.push(block);

@@ -39,15 +39,15 @@ function blocksWithPlants(database: Database, upTo: number): number {
 
 /** Where the names and times of one block differ from its plants. Its tags are compared with those of all other blocks. */
 export function blockProblems(database: Database, block: number): string[] {
-  const { after, upTo } = rangeOf(block);
-  if (upTo > lastSummarised(database)) return [];
+  const { low, high } = rangeOf(block);
+  if (high > lastSummarised(database)) return [];
   return [nameSummary, timeSummary]
     .filter(({ table, columns, computed }) => {
       const compare = database.query<{ same: bigint }, [number, number, number]>(
-        `SELECT (${columns}) IS (SELECT ${computed} FROM plants WHERE seq > ? AND seq <= ?) AS same
+        `SELECT (${columns}) IS (SELECT ${computed} FROM plants WHERE seq BETWEEN ? AND ?) AS same
            FROM ${table} WHERE block = ?`,
       );
-      return compare.get(after, upTo, block)?.same !== 1n;
+      return compare.get(low, high, block)?.same !== 1n;
     })
     .map((summary) => mismatch(block, summary));
 }

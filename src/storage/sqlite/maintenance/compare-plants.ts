@@ -39,19 +39,20 @@ export function comparePlants(path: string, against: string): Comparison {
   // Also the blocks that have plants in the other store only.
   const nextBlock = (from: number): number =>
     Math.min(digests.nextBlock(from) ?? Infinity, otherDigests.nextBlock(from) ?? Infinity);
-  for (let block = nextBlock(0); rangeOf(block).after < last; block = nextBlock(block + 1)) {
-    const { after, upTo } = rangeOf(block);
-    const own = digests.read(after, Math.min(upTo, last));
-    if (upTo <= last && own.plants > 0) {
+  for (let block = nextBlock(0); rangeOf(block).low <= last; block = nextBlock(block + 1)) {
+    const { low, high } = rangeOf(block);
+    const ownHigh = Math.min(high, last);
+    const own = digests.read({ low, high: ownHigh });
+    if (high <= last && own.plants > 0) {
       blocks.push({ block, digest: own.digest });
       if (stored.get(block) === own.digest) matchedPlants += own.plants;
       else if (stored.has(block)) changedBlocks.push(block);
     }
-    if (after >= otherLast) continue;
+    if (low > otherLast) continue;
     // The last block of the shorter store is compared up to its end there.
-    const common = Math.min(upTo, last, otherLast);
-    const shared = common < Math.min(upTo, last) ? digests.read(after, common) : own;
-    if (shared.digest !== otherDigests.read(after, common).digest) differingBlocks.push(block);
+    const common = { low, high: Math.min(ownHigh, otherLast) };
+    const shared = common.high < ownHigh ? digests.read(common) : own;
+    if (shared.digest !== otherDigests.read(common).digest) differingBlocks.push(block);
     comparedPlants += shared.plants;
   }
   return {

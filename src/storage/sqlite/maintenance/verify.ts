@@ -93,7 +93,7 @@ function backupProblems(
   blocks: NonNullable<CheckedRows["blocks"]>,
   { atMs, coveredPlants, digest }: BackupRecord,
 ): string[] {
-  const covered = digestOfStore(blocks.filter(({ block }) => rangeOf(block).upTo <= coveredPlants));
+  const covered = digestOfStore(blocks.filter(({ block }) => rangeOf(block).high <= coveredPlants));
   if (covered.digest === digest) return [];
   const at = isoTime(atMs);
   return [`its first ${coveredPlants} plants are not those of the last backup, made at ${at}`];

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { lastSummarised } from "../block-summaries.ts";
-import { blockPlants, lastSeq, rangeOf } from "../blocks.ts";
+import { blockPlants, lastSeq, rangeOf, type SeqRange } from "../blocks.ts";
 
 /**
  * How many plants were created in each of that many buckets of time. A block whose summary says that its plants are all in one bucket
@@ -20,10 +20,10 @@ export function createdPerBucket(
   };
   const countPlants = database.query<{ bucket: bigint; plants: bigint }, number[]>(
     `SELECT (created_at_ms - ?) / ? AS bucket, count(*) AS plants FROM plants
-      WHERE seq > ? AND seq <= ? AND created_at_ms >= ? AND created_at_ms < ? GROUP BY bucket`,
+      WHERE seq BETWEEN ? AND ? AND created_at_ms >= ? AND created_at_ms < ? GROUP BY bucket`,
   );
-  const addPlants = (after: number, upTo: number): void => {
-    for (const { bucket, plants } of countPlants.all(fromMs, bucketMs, after, upTo, fromMs, untilMs))
+  const addPlants = ({ low, high }: SeqRange): void => {
+    for (const { bucket, plants } of countPlants.all(fromMs, bucketMs, low, high, fromMs, untilMs))
       add(Number(bucket), Number(plants));
   };
   // Read first: what is summarised meanwhile is among the newest plants.
@@ -32,10 +32,9 @@ export function createdPerBucket(
     "SELECT block, min_ms, max_ms FROM block_times WHERE block < ? AND max_ms >= ? AND min_ms < ?",
   );
   for (const { block, min_ms, max_ms } of findBlocks.all(summarised / blockPlants, fromMs, untilMs)) {
-    const { after, upTo } = rangeOf(Number(block));
     if (bucketOf(min_ms) === bucketOf(max_ms)) add(bucketOf(min_ms), blockPlants);
-    else addPlants(after, upTo);
+    else addPlants(rangeOf(Number(block)));
   }
-  addPlants(summarised, lastSeq(database));
+  addPlants({ low: summarised + 1, high: lastSeq(database) });
   return counts;
 }

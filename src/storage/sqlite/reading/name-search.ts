@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { PageRequest } from "../../../plants/plant-archive.ts";
 import { firstBlockWithoutNames, lastSummarised, namesCharactersMax } from "../block-summaries.ts";
-import { blockOf, blockPlants, type SeqRange } from "../blocks.ts";
+import { blockOf, rangeOf, type SeqRange } from "../blocks.ts";
 
 const ascii = /^[\x20-\x7e]*$/;
 // What a search costs at worst for each byte of a name and each character of the part. Measured with names of one repeated letter and
@@ -50,7 +50,7 @@ function summarisedPart(
     const firstBlock = Math.max(blockOf(low), lastBlock - blocksMax + 1);
     const long = firstBlockWithoutNames(database, firstBlock, lastBlock, order) ?? firstBlock - 1;
     if (long === lastBlock) return undefined;
-    return { low: Math.max(low, (long + 1) * blockPlants + 1), high };
+    return { low: Math.max(low, rangeOf(long + 1).low), high };
   }
   const firstBlock = blockOf(low);
   const lastBlock = Math.min(blockOf(high), firstBlock + blocksMax - 1);
@@ -58,7 +58,7 @@ function summarisedPart(
   if (low > end) return undefined;
   const long = firstBlockWithoutNames(database, firstBlock, lastBlock, order) ?? lastBlock + 1;
   if (long === firstBlock) return undefined;
-  return { low, high: Math.min(end, long * blockPlants) };
+  return { low, high: Math.min(end, rangeOf(long - 1).high) };
 }
 
 /** The plants of the first block whose names have so many bytes together, or the first plant alone. */
@@ -70,10 +70,8 @@ function measuredPart(
 ): SeqRange {
   const isNewestFirst = order === "newest-first";
   const block = blockOf(isNewestFirst ? high : low);
-  const part = {
-    low: Math.max(low, block * blockPlants + 1),
-    high: Math.min(high, (block + 1) * blockPlants),
-  };
+  const inBlock = rangeOf(block);
+  const part = { low: Math.max(low, inBlock.low), high: Math.min(high, inBlock.high) };
   // The size of a text is in the head of its row: a long name itself is not read.
   const sizes = database.query<{ seq: bigint; bytes: bigint }, [number, number]>(
     `SELECT seq, octet_length(name) AS bytes FROM plants WHERE seq BETWEEN ? AND ? ORDER BY seq ${isNewestFirst ? "DESC" : "ASC"}`,

@@ -115,8 +115,7 @@ export function contentsOf(copy: string): Omit<RebuiltCopy, "folder"> {
   const blocks: BlockDigest[] = [];
   let plants = 0;
   for (let block = digests.nextBlock(0); block !== undefined; block = digests.nextBlock(block + 1)) {
-    const { after, upTo } = rangeOf(block);
-    const read = digests.read(after, upTo);
+    const read = digests.read(rangeOf(block));
     plants += read.plants;
     blocks.push({ block, digest: read.digest });
   }
