@@ -17,7 +17,7 @@ const operatorConnectionsMax = 500;
 
 /**
  * Divides the process's file descriptors between the listeners. Each has its own number of connections, so that a flood on the
- * public listener does not lock operators out.
+ * public listener does not lock operators out. (What happens at that number is decided by `wire/connection-limit.ts`.)
  */
 export function connectionBudget(descriptors = descriptorLimit() ?? descriptorsUsual): ConnectionBudget {
   const reserved = Math.min(descriptorsReserved, Math.ceil(descriptors / 2));

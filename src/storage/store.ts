@@ -10,7 +10,10 @@ export interface Store extends AsyncDisposable {
   readonly tokens: TokenStore;
   readonly audit: AuditTrail;
   readonly archive: PlantArchive;
-  /** When the last good backup was started, if there is one: it has every plant acknowledged before. Absent if the database has its own. */
+  /**
+   * When the last good backup was started, if there is one: it has every plant acknowledged before. Absent if the database has its
+   * own backups.
+   */
   readonly lastBackup?: () => Promise<{ readonly atMs: number } | undefined>;
   /** Resolves if the store no longer knows what is durable: the process must end without closing it. */
   readonly failure?: Promise<OutcomeUnknown>;

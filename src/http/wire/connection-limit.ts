@@ -3,7 +3,7 @@ import type { CoarseClock, ConnectionState } from "./connection-state.ts";
 import { LongestWaiting, type Waiting, type WaitingSince } from "./longest-waiting.ts";
 import { type PossibleStranger, Strangers } from "./strangers.ts";
 
-/** What the limit needs to know of a connection. */
+/** A connection, as far as the limit needs to know it. */
 export interface LimitedConnection extends PossibleStranger {
   readonly state: Pick<ConnectionState, "idleSinceMs" | "arrivingSinceMs">;
   close(): void;
@@ -22,7 +22,8 @@ const fewOneIn = 16;
 const patienceMs = 1000;
 
 /**
- * Chooses which connection is closed for a new one once a listener has as many as it may have.
+ * Chooses which connection is closed for a new one once a listener has as many as it may have. (How many that is, is the
+ * `connectionBudget`.)
  *
  * A connection is *admitted* once the gate has accepted the newest of its requests that it could decide, whatever the response
  * was; any other is a *stranger*'s. What strangers have beyond a quarter of the connections, from however many addresses, they have
@@ -91,28 +92,35 @@ export class ConnectionLimit {
     this.#crowd.forget();
   }
 
+  // The numbers are those of the list in docs/operating.md.
   #choose(newcomer: LimitedConnection): Victim {
+    // 1. A stranger, while they have more than their share.
     if (this.#strangers.count > this.#strangersMax)
-      return { connection: this.#strangers.next() ?? newcomer, reason: "stranger" };
+      return { connection: this.#strangers.choose() ?? newcomer, reason: "stranger" };
+
     const longBeforeMs = this.#clock.nowMs - patienceMs;
+    // 2. A request that has been arriving for too long, or one of a network that has too many of them.
     const slow = this.#arriving.take(longBeforeMs) ?? this.#crowd.take();
     if (slow !== undefined) return { connection: slow, reason: "slow" };
+
+    // 3. The connection that has been idle longest. One that has been for less than a second is probably in use.
     const idle = this.#idle.take(longBeforeMs);
     if (idle !== undefined) return { connection: idle, reason: "idle" };
-    // One that has been idle for less than a second is probably in use.
-    const stranger = this.#strangers.next();
+
+    // 4. A stranger all the same; then whichever has been idle longest; then the new one itself.
+    const stranger = this.#strangers.choose();
     if (stranger !== undefined && stranger !== newcomer) return { connection: stranger, reason: "stranger" };
     return { connection: this.#idle.take() ?? newcomer, reason: "idle" };
   }
 }
 
 /** The connections of the network that has most of them, if it has more than `countMin`. */
-function ofLargestNetwork<Connection extends PossibleStranger>(
-  waiting: Waiting<Connection>[],
+function ofLargestNetwork<Candidate extends PossibleStranger>(
+  waiting: Waiting<Candidate>[],
   countMin: number,
-): Waiting<Connection>[] {
+): Waiting<Candidate>[] {
   const byNetwork = Map.groupBy(waiting, ({ connection }) => connection.network);
-  let largest: Waiting<Connection>[] = [];
+  let largest: Waiting<Candidate>[] = [];
   for (const ofNetwork of byNetwork.values()) if (ofNetwork.length > largest.length) largest = ofNetwork;
   return largest.length > countMin ? largest : [];
 }

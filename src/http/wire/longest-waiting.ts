@@ -1,37 +1,37 @@
 import type { CoarseClock } from "./connection-state.ts";
 
-// Within one tick of the clock, all connections are looked at again only after this share of them was found.
+// Within one tick of the clock, all connections are searched again only if the last search found at least one in so many.
 const foundOneIn = 64;
 
-/** A connection, and since when it waits for its client. */
-export interface Waiting<Connection> {
-  readonly connection: Connection;
+/** A connection that waits for its client, and since when. */
+export interface Waiting<Candidate> {
+  readonly connection: Candidate;
   readonly sinceMs: number;
 }
 
-/** Since when a connection waits for its client; undefined if it does not. */
-export type WaitingSince<Connection> = (connection: Connection) => number | undefined;
+/** Returns since when a connection has been waiting for its client; undefined if it has not. */
+export type WaitingSince<Candidate> = (connection: Candidate) => number | undefined;
 
 /**
- * Finds the connections that have waited longest. It looks at all of them once for many closes: whatever began to wait since then
- * has waited for less time than those that were found.
+ * Finds the connections that have waited longest. One search of all of them serves many closes: a connection that began to wait
+ * after the search has waited for less time than any that it found.
  */
-export class LongestWaiting<Connection> {
-  readonly #connections: ReadonlySet<Connection>;
+export class LongestWaiting<Candidate> {
+  readonly #connections: ReadonlySet<Candidate>;
   readonly #clock: CoarseClock;
-  readonly #waitingSince: WaitingSince<Connection>;
-  readonly #select: (waiting: Waiting<Connection>[]) => Waiting<Connection>[];
-  /** The one that has waited longest last. */
-  #found: Waiting<Connection>[] = [];
+  readonly #waitingSince: WaitingSince<Candidate>;
+  readonly #select: (waiting: Waiting<Candidate>[]) => Waiting<Candidate>[];
+  /** What the last search found, and has not been taken yet. The one that has waited longest is last. */
+  #found: Waiting<Candidate>[] = [];
   #foundAtMs = Number.NEGATIVE_INFINITY;
   #foundCount = 0;
 
   /** `select` chooses among those that wait. */
   constructor(
-    connections: ReadonlySet<Connection>,
+    connections: ReadonlySet<Candidate>,
     clock: CoarseClock,
-    waitingSince: WaitingSince<Connection>,
-    select: (waiting: Waiting<Connection>[]) => Waiting<Connection>[] = (all) => all,
+    waitingSince: WaitingSince<Candidate>,
+    select: (waiting: Waiting<Candidate>[]) => Waiting<Candidate>[] = (all) => all,
   ) {
     this.#connections = connections;
     this.#clock = clock;
@@ -39,8 +39,8 @@ export class LongestWaiting<Connection> {
     this.#select = select;
   }
 
-  /** The one that has waited longest, if since this time or longer. */
-  take(sinceMsMax = Number.POSITIVE_INFINITY): Connection | undefined {
+  /** Takes the one that has waited longest, if it has since `sinceMsMax` or before: it is not returned again. */
+  take(sinceMsMax = Number.POSITIVE_INFINITY): Candidate | undefined {
     const found = this.#takeFound(sinceMsMax);
     if (found !== undefined || this.#found.length > 0 || !this.#mayFindAgain()) return found;
     this.#findAgain();
@@ -52,7 +52,7 @@ export class LongestWaiting<Connection> {
     this.#foundCount = 0;
   }
 
-  #takeFound(sinceMsMax: number): Connection | undefined {
+  #takeFound(sinceMsMax: number): Candidate | undefined {
     for (let longest = this.#found.at(-1); longest !== undefined; longest = this.#found.at(-1)) {
       const { connection, sinceMs } = longest;
       if (sinceMs > sinceMsMax) return undefined;
@@ -63,8 +63,7 @@ export class LongestWaiting<Connection> {
     return undefined;
   }
 
-  // It does not look for each new connection: with 10,000 open ones, a look costs as much as a hundred closes. The clock advances with each
-  // sweep.
+  // Not for each new connection: with 10,000 open ones, a search costs as much as a hundred closes. The clock advances with each sweep.
   #mayFindAgain(): boolean {
     const foundEnough = this.#foundCount > 0 && this.#foundCount * foundOneIn >= this.#connections.size;
     return foundEnough || this.#clock.nowMs !== this.#foundAtMs;
@@ -78,11 +77,11 @@ export class LongestWaiting<Connection> {
 }
 
 /** All connections that wait, the one that has waited longest last. */
-function findWaiting<Connection>(
-  connections: Iterable<Connection>,
-  waitingSince: WaitingSince<Connection>,
-): Waiting<Connection>[] {
-  const waiting: Waiting<Connection>[] = [];
+function findWaiting<Candidate>(
+  connections: Iterable<Candidate>,
+  waitingSince: WaitingSince<Candidate>,
+): Waiting<Candidate>[] {
+  const waiting: Waiting<Candidate>[] = [];
   for (const connection of connections) {
     const sinceMs = waitingSince(connection);
     if (sinceMs !== undefined) waiting.push({ connection, sinceMs });

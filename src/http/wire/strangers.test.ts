@@ -15,7 +15,7 @@ function start() {
     connection.isStranger = false;
     strangers.admitted(connection);
   };
-  return { strangers, open, admit, next: () => strangers.next()?.name };
+  return { strangers, open, admit, next: () => strangers.choose()?.name };
 }
 
 test("of a network with many strangers, the oldest is next", () => {

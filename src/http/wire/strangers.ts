@@ -1,4 +1,4 @@
-/** What is known of a connection. */
+/** A connection, as far as it matters whether it is a stranger's. */
 export interface PossibleStranger {
   /** What the other end is part of, and which counts as one sender. */
   readonly network: string;
@@ -6,15 +6,15 @@ export interface PossibleStranger {
   readonly isStranger: boolean;
 }
 
-// Among so many of the oldest strangers, one of a network without admitted connections is looked for.
+// How many of the oldest strangers are looked at, to find one of a network without admitted connections.
 const looksMax = 64;
-// So many removed ones, and a quarter of those that are left, may stay in a list or a map before it is made again.
+// A list or a map is copied without its removed entries once there are more of them than this, and a quarter of the others.
 const removedMin = 64;
 const removedOneIn = 4;
 
 /** The connections of one network. */
-class Network<Connection> {
-  readonly strangers = new ByAge<Connection>();
+class Network<Candidate> {
+  readonly strangers = new ByAge<Candidate>();
   admitted = 0;
   /** Whether it has no connection at the moment. */
   isUnused = true;
@@ -23,21 +23,21 @@ class Network<Connection> {
 }
 
 /** A stranger, in the list of all and in that of its network. */
-interface Entry<Connection> {
-  readonly connection: Connection;
-  readonly network: Network<Connection>;
+interface Entry<Candidate> {
+  readonly connection: Candidate;
+  readonly network: Network<Candidate>;
   isRemoved: boolean;
 }
 
 /** Strangers by network. Finds the one to close without looking at all of them. */
-export class Strangers<Connection extends PossibleStranger> {
+export class Strangers<Candidate extends PossibleStranger> {
   readonly #fewMax: number;
-  readonly #entries = new Map<Connection, Entry<Connection>>();
-  readonly #all = new ByAge<Connection>();
-  #networks = new Map<string, Network<Connection>>();
+  readonly #entries = new Map<Candidate, Entry<Candidate>>();
+  readonly #all = new ByAge<Candidate>();
+  #networks = new Map<string, Network<Candidate>>();
   #unusedNetworks = 0;
   /** At each index, the networks with that many strangers. */
-  readonly #networksWith: Network<Connection>[][] = [];
+  readonly #networksWith: Network<Candidate>[][] = [];
   #most = 0;
 
   /** A network with at most so many strangers is not held against any of them. */
@@ -49,25 +49,25 @@ export class Strangers<Connection extends PossibleStranger> {
     return this.#all.count;
   }
 
-  opened(connection: Connection): void {
+  opened(connection: Candidate): void {
     const network = this.#networkOf(connection);
     if (network.isUnused) this.#unusedNetworks--;
     network.isUnused = false;
     this.#add(connection, network);
   }
 
-  admitted(connection: Connection): void {
+  admitted(connection: Candidate): void {
     this.#networkOf(connection).admitted++;
     this.#remove(connection);
   }
 
-  becameStranger(connection: Connection): void {
+  becameStranger(connection: Candidate): void {
     const network = this.#networkOf(connection);
     network.admitted--;
     this.#add(connection, network);
   }
 
-  closed(connection: Connection): void {
+  closed(connection: Candidate): void {
     const network = this.#networkOf(connection);
     if (connection.isStranger) this.#remove(connection);
     else network.admitted--;
@@ -77,10 +77,11 @@ export class Strangers<Connection extends PossibleStranger> {
   }
 
   /**
-   * The oldest of the network that has most. If that has only a few, as when they come from everywhere: the oldest of a network that
-   * has no admitted connection, or else the oldest of all.
+   * The stranger to close; it stays in the count until `closed` is called. It is the oldest of the network that has most of them. If
+   * that has only a few, as when they come from everywhere, it is the oldest of a network that has no admitted connection, or else
+   * the oldest of all.
    */
-  next(): Connection | undefined {
+  choose(): Candidate | undefined {
     if (this.#most > this.#fewMax) {
       const largest = this.#networksWith[this.#most]?.[0];
       return largest?.strangers.oldest()?.connection;
@@ -89,16 +90,17 @@ export class Strangers<Connection extends PossibleStranger> {
     return (unknown ?? this.#all.oldest())?.connection;
   }
 
-  #networkOf(connection: Connection): Network<Connection> {
+  #networkOf(connection: Candidate): Network<Candidate> {
     const known = this.#networks.get(connection.network);
     if (known !== undefined) return known;
-    const network = new Network<Connection>();
+    const network = new Network<Candidate>();
     this.#networks.set(connection.network, network);
     this.#unusedNetworks++;
     return network;
   }
 
-  // Networks are not forgotten one by one: in JavaScriptCore, a key that is deleted and added a thousand times takes a thousand times as long to find.
+  // Networks are not forgotten one by one: in JavaScriptCore, a key that is deleted and added a thousand times takes a thousand times
+  // as long to find.
   #forgetUnusedNetworks(): void {
     const usedNetworks = this.#networks.size - this.#unusedNetworks;
     if (this.#unusedNetworks <= usedNetworks / removedOneIn + removedMin) return;
@@ -107,7 +109,7 @@ export class Strangers<Connection extends PossibleStranger> {
     this.#unusedNetworks = 0;
   }
 
-  #add(connection: Connection, network: Network<Connection>): void {
+  #add(connection: Candidate, network: Network<Candidate>): void {
     const entry = { connection, network, isRemoved: false };
     this.#entries.set(connection, entry);
     this.#all.add(entry);
@@ -115,7 +117,7 @@ export class Strangers<Connection extends PossibleStranger> {
     this.#countAgain(network, network.strangers.count - 1);
   }
 
-  #remove(connection: Connection): void {
+  #remove(connection: Candidate): void {
     const entry = this.#entries.get(connection);
     if (entry === undefined) return;
     this.#entries.delete(connection);
@@ -126,7 +128,7 @@ export class Strangers<Connection extends PossibleStranger> {
   }
 
   // Among networks with the same number, the order does not matter: the last one takes the place of the one that leaves.
-  #countAgain(network: Network<Connection>, before: number): void {
+  #countAgain(network: Network<Candidate>, before: number): void {
     const count = network.strangers.count;
     const left = this.#networksWith[before];
     const last = before > 0 ? left?.pop() : undefined;
@@ -150,13 +152,13 @@ export class Strangers<Connection extends PossibleStranger> {
  * Entries in the order in which they were added. Not a Set: to find the first of one whose first entries were deleted, JavaScriptCore
  * looks at all of those again.
  */
-class ByAge<Connection> {
-  #entries: Entry<Connection>[] = [];
+class ByAge<Candidate> {
+  #entries: Entry<Candidate>[] = [];
   /** Entries before this are removed. */
   #start = 0;
   count = 0;
 
-  add(entry: Entry<Connection>): void {
+  add(entry: Entry<Candidate>): void {
     this.#entries.push(entry);
     this.count++;
   }
@@ -171,7 +173,7 @@ class ByAge<Connection> {
   }
 
   /** The oldest of which this holds, if it is among the first few. */
-  oldest(is: (entry: Entry<Connection>) => boolean = () => true): Entry<Connection> | undefined {
+  oldest(is: (entry: Entry<Candidate>) => boolean = () => true): Entry<Candidate> | undefined {
     while (this.#entries[this.#start]?.isRemoved === true) this.#start++;
     let looks = 0;
     for (let at = this.#start; at < this.#entries.length && looks < looksMax; at++) {
