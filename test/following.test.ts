@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -19,14 +19,15 @@ function get({ operatorUrl }: TestService, query: string): Promise<Response> {
 
 async function list(service: TestService, query: string) {
   const response = await get(service, query);
-  expect([query, response.status]).toEqual([query, 200]);
+  expect(response.status).toBe(200);
   return JSON.parse(await response.text());
 }
 
 /** Everything after the cursor, as a client reads it that asks at once while there is more. */
 async function follow(service: TestService, after: string) {
   const ids: number[] = [];
-  for (let cursor = after; ; ) {
+  let cursor = after;
+  for (;;) {
     const page = await list(service, `after=${cursor}&limit=1000`);
     ids.push(...page.plants.map(({ id }: { id: string }) => Number(id)));
     cursor = page.next;
@@ -39,21 +40,48 @@ async function addPlants(service: TestService, ids: readonly number[]): Promise<
   expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(ids.map(() => 200));
 }
 
-test("every page of the list names the newest cursor, from which a client gets what is stored later", async () => {
+test("no plant is after the newest cursor of an empty store", async () => {
   await using running = await startTestService();
-  const { newest: ofEmpty } = await list(running, "");
-  expect(await list(running, `after=${ofEmpty}`)).toMatchObject({ plants: [], next: ofEmpty });
+  const { newest } = await list(running, "");
+  expect(await list(running, `after=${newest}`)).toMatchObject({ plants: [], next: newest });
+});
+
+test("the plants after a cursor come in the order in which they were stored", async () => {
+  await using running = await startTestService();
+  const { newest } = await list(running, "");
+  await addPlants(running, [2]);
+  await addPlants(running, [1]);
+  expect((await post(running.url, '{"id":-9007199254740993,"name":"exact"}')).status).toBe(200);
+  const { plants } = await list(running, `after=${newest}`);
+  expect(plants).toMatchObject([{ id: "2" }, { id: "1" }, { id: "-9007199254740993" }]);
+});
+
+test("after=0 begins with the first plant", async () => {
+  await using running = await startTestService();
   await addPlants(running, [1]);
   await addPlants(running, [2]);
-  expect((await post(running.url, '{"id":-9007199254740993,"name":"exact"}')).status).toBe(200);
+  expect((await follow(running, "0")).ids).toEqual([1, 2]);
+});
+
+test("a page of the list names the cursor from which a client gets what is stored later", async () => {
+  await using running = await startTestService();
+  await addPlants(running, [1, 2, 3]);
   const { newest } = await list(running, "limit=1");
-  const { plants, next } = await list(running, `after=${ofEmpty}`);
-  expect(plants).toMatchObject([{ id: "1" }, { id: "2" }, { id: "-9007199254740993" }]);
   await addPlants(running, [4]);
-  for (const cursor of [newest, next]) expect((await follow(running, cursor)).ids).toEqual([4]);
-  expect((await follow(running, "0")).ids).toHaveLength(4);
-  for (const query of ["after=", "after=x", "after=1.x", "after=0&cursor=1"])
-    expect([query, await (await get(running, query)).json()]).toMatchObject([query, { error: 40031 }]);
+  expect((await follow(running, newest)).ids).toEqual([4]);
+});
+
+test("a page after a cursor names the next one", async () => {
+  await using running = await startTestService();
+  await addPlants(running, [1, 2, 3]);
+  const { next } = await list(running, "after=0");
+  await addPlants(running, [4]);
+  expect((await follow(running, next)).ids).toEqual([4]);
+});
+
+test.each(["after=", "after=x", "after=1.x", "after=0&cursor=1"])("40031: %s", async (query) => {
+  await using running = await startTestService();
+  expect(await (await get(running, query)).json()).toMatchObject({ error: 40031 });
 });
 
 test.skipIf(lacks("jq", Bun.which("jq") === null))(
@@ -91,30 +119,39 @@ test.skipIf(lacks("jq", Bun.which("jq") === null))(
   },
 );
 
-test("41001: a cursor of another store, or of this one before it was restored or put back", async () => {
-  using folder = temporaryFolder();
-  const path = (name: string) => join(folder.path, name);
-  const cursors: string[] = [];
-  {
+describe("41001: a cursor", () => {
+  /** Cursors of a store, a backup from before its last plant, and what was restored from that. */
+  async function makeStores(folder: string) {
+    const path = (name: string) => join(folder, name);
     await using running = await startTestService({}, path("plants.db"));
     await addPlants(running, [1, 2]);
     const backUp = ["backup", path("put-back.db"), "--database", path("plants.db")];
     expect((await runInProcess(backUp)).code).toBe(0);
     await addPlants(running, [3]);
-    cursors.push((await follow(running, "0")).cursor, (await list(running, "")).newest);
+    const restore = ["restore", path("put-back.db"), "--database", path("restored.db")];
+    expect((await runInProcess(restore)).code).toBe(0);
+    const { cursor } = await follow(running, "0");
+    const { newest } = await list(running, "");
+    return { cursor, newest };
   }
-  const restore = ["restore", path("put-back.db"), "--database", path("restored.db")];
-  expect((await runInProcess(restore)).code).toBe(0);
-  for (const name of ["restored.db", "put-back.db", "another.db"]) {
-    await using running = await startTestService({}, path(name));
-    // Also once it has as many plants as the cursor's store had.
-    for (const ids of [[], [11, 12, 13]]) {
+
+  const refusal = { error: 41001, message: expect.stringContaining("Start again with after=0") };
+
+  describe.each([
+    ["from before a restore", "restored.db"],
+    ["from before a backup was put back", "put-back.db"],
+    ["of another store", "another.db"],
+  ])("%s", (_, name) => {
+    test.each([
+      ["with fewer plants than the cursor's store had", []],
+      ["with as many plants as the cursor's store had", [11, 12, 13]],
+    ])("in a store %s", async (_, ids) => {
+      using folder = temporaryFolder();
+      const { cursor, newest } = await makeStores(folder.path);
+      await using running = await startTestService({}, join(folder.path, name));
       await addPlants(running, ids);
-      for (const cursor of cursors) {
-        const response = await get(running, `after=${cursor}`);
-        const message = expect.stringContaining("Start again with after=0");
-        expect([name, await response.json()]).toEqual([name, { error: 41001, message }]);
-      }
-    }
-  }
+      expect(await (await get(running, `after=${cursor}`)).json()).toEqual(refusal);
+      expect(await (await get(running, `after=${newest}`)).json()).toEqual(refusal);
+    });
+  });
 });
