@@ -94,33 +94,41 @@ describe("retries", () => {
   ])("follow %s, with the same body", async (_, answer) => {
     const { client, sent } = clientOf([answer, answer, ok]);
     expect(await client.createPlant(plant)).toEqual({ name: "a", replayed: false });
-    expect([sent.length, new Set(sent).size]).toEqual([3, 1]);
+    expect(sent).toHaveLength(3);
+    expect(new Set(sent).size).toBe(1);
   });
 
   test.each([400, 401, 403, 404, 405, 413, 415, 417, 431])("do not follow %i", async (code) => {
     const { client, sent } = clientOf([status(code)]);
     const error = await caught(client.createPlant(plant));
     expect(error).toBeInstanceOf(ServiceRefused);
-    const details = { error: code * 100 + 1, status: code, requestId: "r-1" };
-    expect([error, sent.length]).toMatchObject([details, 1]);
+    expect(error).toMatchObject({ error: code * 100 + 1, status: code, requestId: "r-1" });
+    expect(sent).toHaveLength(1);
   });
 
-  test("end after the maximum number of attempts, with the last response or with ServiceUnreachable", async () => {
+  test("end with the last response after the maximum number of attempts", async () => {
     const refused = await failure([status(503, {}, 50302)], { attemptsMax: 3 });
     expect(refused).toMatchObject({ name: "ServiceRefused", error: 50302 });
     expect(delaysMs).toHaveLength(2);
+  });
+
+  test("end with ServiceUnreachable if there was no response", async () => {
     const unreachable = await failure([hangUp], { attemptsMax: 2 });
     expect(unreachable).toBeInstanceOf(ServiceUnreachable);
     const message = "http://x/v1/plants could not be reached in 2 attempts: socket hang up.";
     expect(unreachable).toMatchObject({ message });
   });
 
-  test("are limited even if an option is undefined, and an invalid limit is refused", async () => {
+  test("are limited even if an option is undefined", async () => {
     const limited = await failure([status(503)], { attemptsMax: undefined });
-    expect([limited, delaysMs.length]).toMatchObject([{ status: 503 }, 5]);
-    for (const name of ["timeoutMs", "attemptsMax", "backoffMs", "backoffMsMax", "patienceMs"])
-      for (const value of [Number.NaN, Number.POSITIVE_INFINITY, -1, "5"])
-        expect(() => clientOf([], { [name]: value })).toThrow(`${name} must be a number`);
+    expect(limited).toMatchObject({ status: 503 });
+    expect(delaysMs).toHaveLength(5);
+  });
+
+  describe.each(["timeoutMs", "attemptsMax", "backoffMs", "backoffMsMax", "patienceMs"])("%s", (name) => {
+    test.each([Number.NaN, Number.POSITIVE_INFINITY, -1, "5"])("cannot be %p", (value) => {
+      expect(() => clientOf([], { [name]: value })).toThrow(`${name} must be a number`);
+    });
   });
 
   test("wait twice as long each time, up to the limit and with jitter of up to half", async () => {
@@ -132,25 +140,34 @@ describe("retries", () => {
     }
   });
 
-  test("wait as long as Retry-After asks for, but not for more than a minute", async () => {
-    await clientOf([status(503, { "Retry-After": "7" }), ok], { backoffMs: 0 }).client.createPlant(plant);
+  test("wait as long as Retry-After asks for", async () => {
+    const { client } = clientOf([status(503, { "Retry-After": "7" }), ok], { backoffMs: 0 });
+    await client.createPlant(plant);
     expect(delaysMs).toEqual([7000]);
-    const hour = await failure([status(503, { "Retry-After": "3600" })]);
-    expect([hour, delaysMs.length]).toMatchObject([{ status: 503 }, 1]);
   });
 
-  test("last longer for a rate limit than for a failure, but not forever", async () => {
+  test("end if Retry-After asks for more than a minute", async () => {
+    const refused = await failure([status(503, { "Retry-After": "3600" })]);
+    expect(refused).toMatchObject({ status: 503 });
+    expect(delaysMs).toEqual([]);
+  });
+
+  test("are more for a rate limit than for a failure", async () => {
     const { client } = clientOf([...Array<Answer>(10).fill(status(429)), ok], { attemptsMax: 2 });
     expect(await client.createPlant(plant)).toMatchObject({ name: "a" });
-    const limited = clientOf([status(429)], { patienceMs: 1000, backoffMs: 100 });
-    expect(await caught(limited.client.createPlant(plant))).toMatchObject({ status: 429 });
+  });
+
+  test("for a rate limit end after the time that is set for them", async () => {
+    const { client, sent } = clientOf([status(429)], { patienceMs: 1000, backoffMs: 100 });
+    expect(await caught(client.createPlant(plant))).toMatchObject({ status: 429 });
     // By a clock that cannot be set back: only its time has passed here.
-    expect(limited.sent.length).toBeLessThan(12);
-    // Without a backoff too, after so many attempts that 2 to their number is infinite.
-    delaysMs.length = 0;
-    const patient = clientOf([...Array<Answer>(1030).fill(status(429)), ok], { backoffMs: 0 });
-    await patient.client.createPlant(plant);
-    expect([delaysMs.length, ...new Set(delaysMs)]).toEqual([1030, 0]);
+    expect(sent.length).toBeLessThan(12);
+  });
+
+  test("without a backoff wait 0 ms, though 2 to the number of attempts is infinite", async () => {
+    const { client } = clientOf([...Array<Answer>(1030).fill(status(429)), ok], { backoffMs: 0 });
+    await client.createPlant(plant);
+    expect(delaysMs).toEqual(Array(1030).fill(0));
   });
 
   test("after a rate limit are as many as without it", async () => {
@@ -162,13 +179,17 @@ describe("retries", () => {
     const { client, sent } = clientOf([silent, ok], { timeoutMs: 50 });
     expect(await client.createPlant(plant)).toMatchObject({ name: "a" });
     expect(sent).toHaveLength(2);
+  });
+
+  test("end with the time limit that the last attempt exceeded", async () => {
     const gone = await failure([silent], { timeoutMs: 50, attemptsMax: 1 });
     expect(gone).toMatchObject({ message: expect.stringContaining("no response within 0.05 s") });
   });
 });
 
-test("a signal aborts a request, a delay before a retry, and a request that has not started", async () => {
-  for (const answer of [silent, status(503)]) {
+describe("a signal aborts", () => {
+  /** A client that is aborted while its first request waits for this answer. */
+  function abortedDuring(answer: Answer) {
     const controller = new AbortController();
     const { client, sent } = clientOf([
       (body, signal) => {
@@ -176,29 +197,58 @@ test("a signal aborts a request, a delay before a retry, and a request that has 
         return answer(body, signal);
       },
     ]);
-    if (answer !== silent) spyOn(globalThis, "setTimeout").mockImplementation((() => {}) as never);
-    const error = await caught(client.createPlant(plant, { signal: controller.signal }));
+    return { sent, create: () => caught(client.createPlant(plant, { signal: controller.signal })) };
+  }
+
+  test("a request", async () => {
+    const { create, sent } = abortedDuring(silent);
+    const error = await create();
     expect(error).toBeInstanceOf(RequestAborted);
     expect(error).toMatchObject({ name: "AbortError", cause: "enough" });
-    expect(await caught(client.createPlant(plant, { signal: controller.signal }))).toBeInstanceOf(
-      RequestAborted,
-    );
     expect(sent).toHaveLength(1);
-  }
+  });
+
+  test("a delay before a retry", async () => {
+    const { create, sent } = abortedDuring(status(503));
+    // The delay does not end by itself.
+    spyOn(globalThis, "setTimeout").mockImplementation((() => {}) as never);
+    const error = await create();
+    expect(error).toBeInstanceOf(RequestAborted);
+    expect(error).toMatchObject({ name: "AbortError", cause: "enough" });
+    expect(sent).toHaveLength(1);
+  });
+
+  test("a request that has not started", async () => {
+    const { client, sent } = clientOf([ok]);
+    const signal = AbortSignal.abort("enough");
+    expect(await caught(client.createPlant(plant, { signal }))).toBeInstanceOf(RequestAborted);
+    expect(sent).toEqual([]);
+  });
 });
 
-test("a response that is not from a plant store is reported as such", async () => {
-  const html = (code: number, headers = {}): Answer[] => [
-    () => new Response("<html>", { status: code, headers }),
-  ];
-  expect(await failure(html(200))).toBeInstanceOf(ServiceUnreachable);
-  const proxy = await failure(html(404));
-  expect(proxy).toMatchObject({ error: 40400, message: "The response was 404 without an Error body." });
-  const moved = await failure(html(302, { Location: "https://x/" }));
-  expect(moved).toMatchObject({ status: 302, message: expect.stringContaining("a redirect to https://x/") });
+describe("a response that is not from a plant store", () => {
+  const html =
+    (code: number, headers = {}): Answer =>
+    () =>
+      new Response("<html>", { status: code, headers });
+
+  test("is no plant though its status is 200", async () => {
+    expect(await failure([html(200)])).toBeInstanceOf(ServiceUnreachable);
+  });
+
+  test("is reported with its status", async () => {
+    const message = "The response was 404 without an Error body.";
+    expect(await failure([html(404)])).toMatchObject({ error: 40400, message });
+  });
+
+  test("is reported with the address that it redirects to", async () => {
+    const message = expect.stringContaining("a redirect to https://x/");
+    expect(await failure([html(302, { Location: "https://x/" })])).toMatchObject({ status: 302, message });
+  });
 });
 
-test("a redirect is reported, not followed: a POST would become a GET, and its answer would count as a plant", async () => {
+// A POST would become a GET, and its answer would count as a plant.
+test("a redirect is not followed", async () => {
   const requested: string[] = [];
   await using server = Bun.serve({
     hostname: "127.0.0.1",
@@ -253,7 +303,8 @@ describe("many plants", () => {
     let received = 0;
     const { client } = clientOf([
       async (body, signal) => {
-        most = Math.max(most, ++inFlight);
+        inFlight++;
+        most = Math.max(most, inFlight);
         await new Promise(setImmediate);
         inFlight--;
         return ok(body, signal);
@@ -270,7 +321,8 @@ describe("many plants", () => {
       for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
       expect(pulled - received).toBeLessThanOrEqual(5);
     }
-    expect([received, most]).toEqual([60, 5]);
+    expect(received).toBe(60);
+    expect(most).toBe(5);
   });
 
   test("are yielded while the source waits for them", async () => {
@@ -285,69 +337,95 @@ describe("many plants", () => {
     expect(received).toBe(3);
   });
 
-  test("stop if every plant would be refused, and read no more of the source", async () => {
-    const html: Answer = () => new Response("<html>", { status: 400 });
-    for (const answer of [status(401), html, status(400, {}, 40030)]) {
-      const { client, sent } = clientOf([ok, ok, answer]);
-      let closed = false;
-      let received = 0;
-      function* source() {
-        try {
-          yield* numbered(1000);
-        } finally {
-          closed = true;
-        }
+  test.each<[what: string, answer: Answer]>([
+    ["no token is accepted", status(401)],
+    ["no plant store responds", () => new Response("<html>", { status: 400 })],
+    ["no request is understood", status(400, {}, 40030)],
+  ])("stop, with the source, if %s", async (_, answer) => {
+    const { client, sent } = clientOf([ok, ok, answer]);
+    let closed = false;
+    let received = 0;
+    function* source() {
+      try {
+        yield* numbered(1000);
+      } finally {
+        closed = true;
       }
-      const run = async () => {
-        for await (const _ of client.createPlants(source(), { concurrency: 2 })) received++;
-      };
-      expect(await caught(run())).toBeInstanceOf(ServiceRefused);
-      expect([received, closed]).toEqual([2, true]);
-      expect(sent.length).toBeLessThan(6);
     }
-  });
-
-  test("before a failure of the source are yielded, and then it is thrown, whether or not it was awaited", async () => {
-    for (const concurrency of [3, 4]) {
-      const failed = Promise.withResolvers<void>();
-      const { client } = clientOf([
-        async (body, signal) => {
-          await failed.promise;
-          // A turn in which an unhandled rejection would be noticed.
-          await new Promise(setImmediate);
-          return ok(body, signal);
-        },
-      ]);
-      async function* source() {
-        yield* numbered(3);
-        failed.resolve();
-        throw new Error("the source broke");
-      }
-      let received = 0;
-      const run = async () => {
-        for await (const _ of client.createPlants(source(), { concurrency })) received++;
-      };
-      expect(await caught(run())).toMatchObject({ message: "the source broke" });
-      expect(received).toBe(3);
-    }
-  });
-
-  test("stop when aborted and when the caller leaves the loop", async () => {
-    const controller = new AbortController();
-    const run = async (items: Iterable<NewPlant>, options: object) => {
-      for await (const _ of clientOf([ok, silent]).client.createPlants(items, { concurrency: 2, ...options }))
-        controller.abort();
+    const run = async () => {
+      for await (const _ of client.createPlants(source(), { concurrency: 2 })) received++;
     };
-    expect(await caught(run(numbered(9), { signal: controller.signal }))).toBeInstanceOf(RequestAborted);
-    expect(await caught(run(numbered(9), { signal: controller.signal }))).toBeInstanceOf(RequestAborted);
-    for await (const _ of clientOf([ok, silent]).client.createPlants(numbered(9), { concurrency: 2 })) break;
-    // While only the source is awaited, and before that.
+    expect(await caught(run())).toBeInstanceOf(ServiceRefused);
+    expect(received).toBe(2);
+    expect(closed).toBe(true);
+    expect(sent.length).toBeLessThan(6);
+  });
+
+  test.each([
+    ["while it is awaited", 4],
+    ["while it is not awaited", 3],
+  ])("before a failure of the source, %s, are yielded before it is thrown", async (_, concurrency) => {
+    const failed = Promise.withResolvers<void>();
+    const { client } = clientOf([
+      async (body, signal) => {
+        await failed.promise;
+        // A turn in which an unhandled rejection would be noticed.
+        await new Promise(setImmediate);
+        return ok(body, signal);
+      },
+    ]);
+    async function* source() {
+      yield* numbered(3);
+      failed.resolve();
+      throw new Error("the source broke");
+    }
+    let received = 0;
+    const run = async () => {
+      for await (const _ of client.createPlants(source(), { concurrency })) received++;
+    };
+    expect(await caught(run())).toMatchObject({ message: "the source broke" });
+    expect(received).toBe(3);
+  });
+
+  test("stop when they are aborted", async () => {
+    const controller = new AbortController();
+    const { client } = clientOf([ok, silent]);
+    const options = { concurrency: 2, signal: controller.signal };
+    const run = async () => {
+      for await (const _ of client.createPlants(numbered(9), options)) controller.abort();
+    };
+    expect(await caught(run())).toBeInstanceOf(RequestAborted);
+  });
+
+  test("do not start if they were aborted before", async () => {
+    const { client, sent } = clientOf([ok]);
+    const options = { concurrency: 2, signal: AbortSignal.abort() };
+    const outcomes = Array.fromAsync(client.createPlants(numbered(9), options));
+    expect(await caught(outcomes)).toBeInstanceOf(RequestAborted);
+    expect(sent).toEqual([]);
+  });
+
+  test("stop when the caller leaves the loop", async () => {
+    const { client, sent } = clientOf([ok, silent]);
+    for await (const _ of client.createPlants(numbered(9), { concurrency: 2 })) break;
+    expect(sent.length).toBeLessThan(9);
+  });
+
+  describe("of a source that never yields", () => {
     const waiting = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) };
-    const later = new AbortController();
-    setImmediate(() => later.abort("enough"));
-    for (const { signal } of [later, later]) {
+
+    test("stop when they are aborted", async () => {
+      const controller = new AbortController();
+      setImmediate(() => controller.abort("enough"));
+      const { client } = clientOf([ok]);
+      const outcomes = Array.fromAsync(client.createPlants(waiting, { signal: controller.signal }));
+      expect(await caught(outcomes)).toMatchObject({ name: "AbortError", cause: "enough" });
+    });
+
+    test("do not start if they were aborted before", async () => {
+      const signal = AbortSignal.abort("enough");
       const outcomes = Array.fromAsync(clientOf([ok]).client.createPlants(waiting, { signal }));
       expect(await caught(outcomes)).toMatchObject({ name: "AbortError", cause: "enough" });
-    }
+    });
   });
 });
