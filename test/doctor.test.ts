@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, spyOn, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,48 +19,94 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
+/** Runs doctor; `find` returns what it found in the check of that name. */
 async function examine(...args: readonly string[]) {
   const { code, out } = await runInProcess(["doctor", "--json", ...freePorts, ...args]);
   const findings: readonly Finding[] = JSON.parse(out).findings;
   return { code, find: (name: string) => findings.find(({ check }) => check === name) };
 }
 
-describe("a healthy store", () => {
-  test("passes while its service runs", async () => {
+describe("a store whose service runs", () => {
+  const examineRunning = () => {
     const [listen = "", operatorListen = ""] = service.service.addresses;
     const addresses = ["--listen", listen, "--operator-listen", operatorListen];
-    const { code, find } = await examine("--database", service.database, ...addresses);
-    expect([code, find("data file")]).toMatchObject([0, { outcome: "ok" }]);
-    expect(find("data file")?.message).toContain("a service has it open");
-    expect(find("folder")?.message).toMatch(/ free$/);
-    expect(find("fsync")?.message).toMatch(/^median [\d.]+ ms, p99 [\d.]+ ms, of \d+/);
-    const message = expect.stringContaining("is in use, and a service has this data file open");
-    for (const check of ["public listener", "operator listener"])
-      expect(find(check)).toMatchObject({ outcome: "ok", message });
+    return examine("--database", service.database, ...addresses);
+  };
+
+  test("passes", async () => {
+    const { code } = await examineRunning();
+    expect(code).toBe(0);
   });
 
-  test("passes without a service, in one line for each check, and is left unchanged", async () => {
-    const file = join(folder.path, "healthy.db");
+  test("has a data file that a service has open", async () => {
+    const { find } = await examineRunning();
+    expect(find("data file")?.outcome).toBe("ok");
+    expect(find("data file")?.message).toContain("a service has it open");
+  });
+
+  test("has a folder with free space", async () => {
+    const { find } = await examineRunning();
+    expect(find("folder")?.message).toMatch(/ free$/);
+  });
+
+  test("has its fsyncs timed", async () => {
+    const { find } = await examineRunning();
+    expect(find("fsync")?.message).toMatch(/^median [\d.]+ ms, p99 [\d.]+ ms, of \d+/);
+  });
+
+  test.each(["public listener", "operator listener"])("is what uses the address of the %s", async (check) => {
+    const { find } = await examineRunning();
+    expect(find(check)?.outcome).toBe("ok");
+    expect(find(check)?.message).toContain("is in use, and a service has this data file open");
+  });
+});
+
+describe("a store without a service", () => {
+  async function newStore() {
+    const data = temporaryFolder();
+    const file = join(data.path, "healthy.db");
     await runInProcess(["token", "create", "--name", "a", "--database", file]);
-    const before = [readdirSync(folder.path), readFileSync(file)];
-    const { code, out } = await runInProcess(["doctor", "--database", file, ...freePorts]);
+    return {
+      file,
+      examine: () => runInProcess(["doctor", "--database", file, ...freePorts]),
+      content: () => ({ names: readdirSync(data.path), bytes: readFileSync(file) }),
+      [Symbol.dispose]: () => data[Symbol.dispose](),
+    };
+  }
+
+  test("passes", async () => {
+    using store = await newStore();
+    const { code, out } = await store.examine();
     expect(code).toBe(0);
+    expect(out).toContain("no service has it open");
+    expect(out).toContain("127.0.0.1:0 is free");
+  });
+
+  test("has one line for each check", async () => {
+    using store = await newStore();
+    const { out } = await store.examine();
     expect(out).toMatch(/^(?:ok|warn) +folder +\S+, .+ free/);
     expect(out.trim().split("\n")).toHaveLength(5);
-    for (const fact of ["no service has it open", "127.0.0.1:0 is free"]) expect(out).toContain(fact);
-    expect([readdirSync(folder.path), readFileSync(file)]).toEqual(before);
+  });
+
+  test("is left unchanged", async () => {
+    using store = await newStore();
+    const before = store.content();
+    await store.examine();
+    expect(store.content()).toEqual(before);
   });
 
   test("need not exist yet", async () => {
     const { code, find } = await examine("--database", join(folder.path, "new", "plants.db"));
-    expect([code, find("folder")?.advice]).toEqual([0, expect.stringContaining("does not exist yet")]);
+    expect(code).toBe(0);
+    expect(find("folder")?.advice).toContain("does not exist yet");
   });
 });
 
 describe("the disk", () => {
-  test.skipIf(lacks("root and mounts", !canMount))(
-    "that is full fails, and the probe file is removed",
-    () => {
+  describe.skipIf(lacks("root and mounts", !canMount))("that is full", () => {
+    /** Runs doctor on a file system without free space, and lists what is there afterwards. */
+    function examineFullDisk() {
       using mounted = temporaryFolder();
       const fill = "{ dd if=/dev/zero of=filler bs=1k count=2048 2>/dev/null || true; }";
       const examineThere =
@@ -68,14 +114,23 @@ describe("the disk", () => {
       const script = `mount -t tmpfs -o size=1m none "$1" && cd "$1" && ${fill} && ${examineThere}`;
       const args = ["-m", "sh", "-c", script, "sh", mounted.path, process.execPath, main];
       const { status, stdout, stderr } = spawnSync("unshare", args, { encoding: "utf8" });
-      expect([status, stderr]).toEqual([1, "filler\n"]);
       const findings: readonly Finding[] = JSON.parse(stdout).findings;
+      return { code: status, findings, left: stderr };
+    }
+
+    test("fails", () => {
+      const { code, findings } = examineFullDisk();
+      expect(code).toBe(1);
       expect(findings.filter(({ outcome }) => outcome === "fail")).toMatchObject([
         { check: "folder", message: expect.stringContaining("0 bytes free: on a full disk") },
         { check: "fsync", message: "the disk is full" },
       ]);
-    },
-  );
+    });
+
+    test("keeps no file of the probe", () => {
+      expect(examineFullDisk().left).toBe("filler\n");
+    });
+  });
 
   test.each([
     [1.25, []],
@@ -88,22 +143,33 @@ describe("the disk", () => {
   });
 });
 
-test("a file that is not plant-store's, or was replaced, fails; a recorded failure is a warning", async () => {
-  const examineFile = async (name: string) => {
-    const { code, find } = await examine("--database", join(folder.path, name));
-    return [code, find("data file")];
-  };
-  writeFileSync(join(folder.path, "foreign.db"), "not a database, but long enough for a header".repeat(9));
-  expect(await examineFile("foreign.db")).toMatchObject([1, { outcome: "fail" }]);
+describe("the data file", () => {
+  test("fails if it is not plant-store's", async () => {
+    const file = join(folder.path, "foreign.db");
+    writeFileSync(file, "not a database, but long enough for a header".repeat(9));
+    const { code, find } = await examine("--database", file);
+    expect(code).toBe(1);
+    expect(find("data file")?.outcome).toBe("fail");
+  });
 
-  await runInProcess(["token", "create", "--name", "a", "--database", join(folder.path, "own.db")]);
-  writeFileSync(join(folder.path, "own.db.failure.json"), '{"reason":"sync-failed"}');
-  const advice = expect.stringContaining("An fsync failed");
-  expect(await examineFile("own.db")).toMatchObject([0, { outcome: "warn", advice }]);
+  test("is a warning if a failure of an fsync is recorded", async () => {
+    const file = join(folder.path, "own.db");
+    await runInProcess(["token", "create", "--name", "a", "--database", file]);
+    writeFileSync(`${file}.failure.json`, '{"reason":"sync-failed"}');
+    const { code, find } = await examine("--database", file);
+    expect(code).toBe(0);
+    expect(find("data file")?.outcome).toBe("warn");
+    expect(find("data file")?.advice).toContain("An fsync failed");
+  });
 
-  writeFileSync(join(folder.path, "gone.db.failure.json"), '{"reason":"replaced"}');
-  const message = expect.stringContaining("deleted, replaced or overwritten while the service ran");
-  expect(await examineFile("gone.db")).toMatchObject([1, { outcome: "fail", message }]);
+  test("fails if it was replaced", async () => {
+    const file = join(folder.path, "gone.db");
+    writeFileSync(`${file}.failure.json`, '{"reason":"replaced"}');
+    const { code, find } = await examine("--database", file);
+    expect(code).toBe(1);
+    expect(find("data file")?.outcome).toBe("fail");
+    expect(find("data file")?.message).toContain("deleted, replaced or overwritten while the service ran");
+  });
 });
 
 describe("the certificate", () => {
@@ -155,36 +221,88 @@ describe("the certificate", () => {
 test("an address that another program has fails, with what to do", async () => {
   const [listen = ""] = service.service.addresses;
   const { code, find } = await examine("--database", join(folder.path, "none.db"), "--listen", listen);
-  const message = `${listen} is in use, and no service has this data file open`;
-  const advice = "Free the address, or choose another with --listen.";
-  expect([code, find("public listener")]).toMatchObject([1, { outcome: "fail", message, advice }]);
+  expect(code).toBe(1);
+  expect(find("public listener")).toMatchObject({
+    outcome: "fail",
+    message: `${listen} is in use, and no service has this data file open`,
+    advice: "Free the address, or choose another with --listen.",
+  });
 });
 
-test("a PostgreSQL server that is unsafe, lacks privileges or cannot be reached fails", async () => {
-  await using server = await usePostgres();
-  const database = await server.newDatabase();
-  const examineDatabase = async (...args: readonly string[]) => {
-    const { code, find } = await examine("--database", ...args);
-    return [code, find("database")?.message];
-  };
-  const fresh = /^PostgreSQL [\d.]+\w* accepts writes and has no tables yet; the first start/;
-  expect(await examineDatabase(database)).toEqual([0, expect.stringMatching(fresh)]);
-  await runInProcess(["token", "create", "--name", "a", "--database", database]);
-  expect(await examineDatabase(database)).toEqual([0, expect.stringContaining("has the tables; the role")]);
+describe("a PostgreSQL server", () => {
+  let server: Awaited<ReturnType<typeof usePostgres>>;
+  beforeAll(async () => {
+    server = await usePostgres();
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
 
-  const guest = `guest_${crypto.randomUUID().slice(0, 8)}`;
-  await server.run(`CREATE ROLE ${guest} LOGIN`, database);
-  await server.run(`GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${guest}`, database);
-  const lacking = expect.stringContaining(`role ${guest} lacks INSERT on the table plants`);
-  expect(await examineDatabase(database.replace("postgres@", `${guest}@`))).toEqual([1, lacking]);
+  async function newStore(): Promise<string> {
+    const database = await server.newDatabase();
+    await runInProcess(["token", "create", "--name", "a", "--database", database]);
+    return database;
+  }
 
-  const name = new URL(database).pathname.slice(1);
-  await server.run(`ALTER DATABASE ${name} SET synchronous_commit = off`, database);
-  expect(await examineDatabase(database)).toEqual([1, expect.stringContaining("has synchronous_commit=off")]);
-  expect((await examineDatabase(database, "--allow-unsafe-database", "yes"))[0]).toBe(0);
+  test("passes before it has the tables", async () => {
+    const { code, find } = await examine("--database", await server.newDatabase());
+    expect(code).toBe(0);
+    expect(find("database")?.message).toMatch(
+      /^PostgreSQL [\d.]+\w* accepts writes and has no tables yet; the first start/,
+    );
+  });
 
-  const gone = await examine("--database", "postgres://postgres:not-shown@127.0.0.1:1/plants");
-  expect([gone.code, gone.find("database")]).toMatchObject([1, { outcome: "fail" }]);
-  expect(gone.find("public listener")).toMatchObject({ outcome: "ok" });
-  expect(JSON.stringify(gone.find("database"))).not.toContain("not-shown");
+  test("passes with the tables", async () => {
+    const { code, find } = await examine("--database", await newStore());
+    expect(code).toBe(0);
+    expect(find("database")?.message).toContain("has the tables; the role");
+  });
+
+  test("fails if the role lacks a privilege", async () => {
+    const database = await newStore();
+    const guest = `guest_${crypto.randomUUID().slice(0, 8)}`;
+    await server.run(`CREATE ROLE ${guest} LOGIN`, database);
+    await server.run(`GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${guest}`, database);
+    const { code, find } = await examine("--database", database.replace("postgres@", `${guest}@`));
+    expect(code).toBe(1);
+    expect(find("database")?.message).toContain(`role ${guest} lacks INSERT on the table plants`);
+  });
+
+  describe("with synchronous_commit=off", () => {
+    async function unsafeStore(): Promise<string> {
+      const database = await newStore();
+      const name = new URL(database).pathname.slice(1);
+      await server.run(`ALTER DATABASE ${name} SET synchronous_commit = off`, database);
+      return database;
+    }
+
+    test("fails", async () => {
+      const { code, find } = await examine("--database", await unsafeStore());
+      expect(code).toBe(1);
+      expect(find("database")?.message).toContain("has synchronous_commit=off");
+    });
+
+    test("passes if the operator allows it", async () => {
+      const { code } = await examine("--database", await unsafeStore(), "--allow-unsafe-database", "yes");
+      expect(code).toBe(0);
+    });
+  });
+
+  describe("that cannot be reached", () => {
+    const examineNone = () => examine("--database", "postgres://postgres:not-shown@127.0.0.1:1/plants");
+
+    test("fails", async () => {
+      const { code, find } = await examineNone();
+      expect(code).toBe(1);
+      expect(find("database")?.outcome).toBe("fail");
+    });
+
+    test("does not end the other checks", async () => {
+      const { find } = await examineNone();
+      expect(find("public listener")?.outcome).toBe("ok");
+    });
+
+    test("is named without its password", async () => {
+      const { find } = await examineNone();
+      expect(JSON.stringify(find("database"))).not.toContain("not-shown");
+    });
+  });
 });
