@@ -52,7 +52,7 @@ test("no command, thread or page runs the code or uses the settings of an untrus
   await using service = await serve(["--database", "plants.db"], options);
   const { operatorUrl } = service;
   const page = await (await fetch(operatorUrl)).text();
-  const script = await (await fetch(operatorUrl + /src="([^"]+\.js)"/.exec(page)?.[1])).text();
+  const script = await (await fetch(operatorUrl + /type="module" src="([^"]+\.js)"/.exec(page)?.[1])).text();
   expect(script).not.toContain("hijacked");
   expect(script.length).toBeGreaterThan(50_000);
 
