@@ -72,12 +72,14 @@ export interface Minted {
 }
 
 export interface Rotated extends Minted {
-  /** The tokens that expire, each with the time at which it does. */
-  readonly ending: readonly (Token & { readonly expiresAtMs: number })[];
+  /** When the last of the old secrets expires. */
+  readonly oldValidUntilMs: number;
 }
 
 type NewToken = Pick<Token, "name" | "scopes" | "expiresAtMs" | "createdBy">;
 
+/** How long an old secret stays valid after a rotation, as a duration. */
+export const overlapDefault = "1h";
 const lifetimeMsMin = 1000;
 const lifetimeMsMax = 100 * 365 * 86_400_000;
 
@@ -127,7 +129,7 @@ export async function rotateToken(
   nowMs: number,
 ): Promise<Rotated> {
   const live = await findLive(store, nameOrId, nowMs);
-  refuseTooLong(overlapMs);
+  refuseOverMax(overlapMs);
 
   // The new token lives as long as the newest one was to live, but not longer than allowed.
   const newest = live.at(-1) as Token;
@@ -145,11 +147,11 @@ export async function rotateToken(
     expiresAtMs: Math.min(token.expiresAtMs ?? endsAtMs, endsAtMs),
   }));
 
-  const untilMs = Math.max(...ending.map((token) => token.expiresAtMs));
-  const detail = `${describe(minted.token)}; replaces ${idsOf(ending)}, valid until ${isoSeconds(untilMs)}`;
+  const oldValidUntilMs = Math.max(...ending.map((token) => token.expiresAtMs));
+  const detail = `${describe(minted.token)}; replaces ${idsOf(ending)}, valid until ${isoSeconds(oldValidUntilMs)}`;
   const entry = { ...by, atMs: nowMs, action: "token.rotated", subject: name, detail } as const;
   await store.add(minted.token, entry, ending);
-  return { ...minted, ending };
+  return { ...minted, oldValidUntilMs };
 }
 
 /** Revokes every live token with that name, or the one with that id, and returns those it revoked. */
@@ -178,7 +180,7 @@ export function isLive(token: Pick<Token, "expiresAtMs" | "revokedAtMs">, nowMs:
 
 function expiryOf({ lifetimeMs, expiresAtMsMax }: TokenRequest, nowMs: number): number | undefined {
   if (lifetimeMs === undefined) return expiresAtMsMax;
-  refuseTooLong(lifetimeMs);
+  refuseOverMax(lifetimeMs);
   if (lifetimeMs < lifetimeMsMin) throw new TokenProblem("A token's lifetime is at least 1 second.");
   const expiresAtMs = nowMs + lifetimeMs;
   if (expiresAtMsMax !== undefined && expiresAtMs > expiresAtMsMax)
@@ -188,7 +190,8 @@ function expiryOf({ lifetimeMs, expiresAtMsMax }: TokenRequest, nowMs: number): 
   return expiresAtMs;
 }
 
-function refuseTooLong(lifetimeMs: number): void {
+// An overlap is the lifetime that an old secret has left.
+function refuseOverMax(lifetimeMs: number): void {
   if (lifetimeMs > lifetimeMsMax) throw new TokenProblem("A token's lifetime is at most 100 years.");
 }
 

@@ -3,6 +3,7 @@ import { scopes } from "../access/scopes.ts";
 import {
   createToken,
   type Minted,
+  overlapDefault,
   revokeTokens,
   rotateToken,
   type Token,
@@ -17,7 +18,6 @@ import { type Arguments, type Command, jsonFlag } from "./command.ts";
 import { noteOfNewFile } from "./local-files.ts";
 import { escapeInvisible, formatColumns, printJson, type Terminal } from "./terminal.ts";
 
-const overlapDefault = "1h";
 const listHeader = ["ID", "NAME", "SCOPES", "CREATED", "CREATED BY", "LAST USED", "STATE"];
 
 export const tokenCreate: Command = {
@@ -104,8 +104,8 @@ export const tokenRotate: Command = {
     await using opened = await openTokens(readConfig(args.sources), { create: false });
     const { tokens } = opened;
     const rotated = await rotateToken(tokens, args.positional, { overlapMs }, localOrigin(), Date.now());
-    const untilMs = Math.max(...rotated.ending.map(({ expiresAtMs }) => expiresAtMs));
-    printSecret(rotated, `The old secret is valid until ${isoSeconds(untilMs)}.\n`, args, terminal);
+    const note = `The old secret is valid until ${isoSeconds(rotated.oldValidUntilMs)}.\n`;
+    printSecret(rotated, note, args, terminal);
     return 0;
   },
 };

@@ -4,6 +4,7 @@ import { isScope, type Scope, scopes } from "../access/scopes.ts";
 import type { TokenUpkeep } from "../access/token-upkeep.ts";
 import {
   createToken,
+  overlapDefault,
   revokeTokens,
   rotateToken,
   type Token,
@@ -18,7 +19,6 @@ import { isoTime } from "../text/time.ts";
 import { orWrongParameter, readBody, readRequiredText, readText, type Values, wrong } from "./parameters.ts";
 import type { MintedTokenJson, TokenJson, TokensJson } from "./responses.ts";
 
-const overlapDefault = "1h";
 // A JWT expires within minutes or hours, too soon for the tokens that its holder creates.
 const byJwtLifetimeMsMax = 90 * 86_400_000;
 
@@ -61,10 +61,9 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
       const overlapMs = readDuration({ overlap: overlapDefault, ...values }, "overlap") ?? 0;
       const wanted = { overlapMs, expiresAtMsMax: latestExpiryMs(caller) };
       const rotating = rotateToken(tokens, id, wanted, originOf(exchange, caller), Date.now());
-      const { token, secret, ending } = await orWrongParameter(rotating);
+      const { token, secret, oldValidUntilMs } = await orWrongParameter(rotating);
       await tokenUpkeep.reload();
-      const oldUntil = isoTime(Math.max(...ending.map(({ expiresAtMs }) => expiresAtMs)));
-      exchange.json(presentMinted(token, secret, oldUntil), 201);
+      exchange.json(presentMinted(token, secret, isoTime(oldValidUntilMs)), 201);
     }),
   ];
 }
