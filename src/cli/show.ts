@@ -1,6 +1,6 @@
 import { readConfig } from "../config/read-config.ts";
 import { presentPlant } from "../files/export-formats.ts";
-import { parseInt64 } from "../plants/int64.ts";
+import { int64Range, parseInt64 } from "../plants/int64.ts";
 import type { StoredPlant } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
 import { isoTime } from "../text/time.ts";
@@ -32,9 +32,7 @@ export const show: Command = {
 function parseId(text: string): bigint {
   const id = parseInt64(text);
   if (id !== undefined) return id;
-  throw new UsageError(
-    `the id must be an integer from -9223372036854775808 to 9223372036854775807; it is "${text}"`,
-  );
+  throw new UsageError(`the id must be an integer from ${int64Range}; it is "${text}"`);
 }
 
 function details({ id, name, tag, createdAtMs, createdBy }: StoredPlant): string[][] {

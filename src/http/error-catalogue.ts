@@ -1,4 +1,5 @@
 import type { Denied } from "../access/gate.ts";
+import { int64Range } from "../plants/int64.ts";
 import type { Rejected } from "../plants/intake.ts";
 import type { RefusalKind } from "../plants/refusals.ts";
 import type { RequestOutcome } from "../telemetry/counters.ts";
@@ -82,9 +83,8 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
   "not-int64": {
     error: 40012,
     when: "`id` is not a whole number, or is outside the int64 range",
-    remedy: "Send a whole number from -9223372036854775808 to 9223372036854775807.",
-    example:
-      'Field "id" must be a whole number from -9223372036854775808 to 9223372036854775807, but is 9223372036854775808.',
+    remedy: `Send a whole number from ${int64Range}.`,
+    example: `Field "id" must be a whole number from ${int64Range}, but is 9223372036854775808.`,
   },
   "holds-nul": {
     error: 40013,

@@ -55,6 +55,7 @@ export interface ListenerDependencies {
 // While clients send faster than they are refused, a turn of the event loop does not end, and the queue would never be written.
 const requestsPerFlush = 500;
 const portMax = 65_535;
+const quotedHostCharactersMax = 100;
 // These names always mean this machine (RFC 6761, 6.3). Other characters are not allowed in them, although a Host header may have
 // some: whoever reads a name up to a NUL would take `evil.example%00.localhost` for evil.example.
 const localName = /^(?:[a-z0-9.-]+\.)?localhost$/;
@@ -172,6 +173,6 @@ function isOneOf(names: readonly string[], header: string | undefined): boolean 
 }
 
 function wrongHost(exchange: Exchange): void {
-  const name = exchange.header("host")?.slice(0, 100) || "(none)";
+  const name = exchange.header("host")?.slice(0, quotedHostCharactersMax) || "(none)";
   exchange.error("wrong-host", `The operator listener does not accept the host name ${name}.`);
 }

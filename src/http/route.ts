@@ -38,6 +38,10 @@ export interface RouterOptions {
   readonly pageNotFound?: OpenHandler;
 }
 
+// What a message quotes of a request line.
+export const quotedPathCharactersMax = 100;
+const quotedMethodCharactersMax = 20;
+
 // The routes of a path by method. A Map, because a request may name any, even `constructor`, which every object has.
 type Methods = Map<string, Route>;
 
@@ -97,7 +101,7 @@ export class Router {
     // The home page is not a route, so that everyone but a browser still gets 40401.
     if (home !== undefined && isRoot && exchange.wantsPage) return exchange.redirect(basePath + home);
     if (pageNotFound !== undefined && exchange.wantsPage) return pageNotFound(exchange);
-    exchange.error("no-such-path", `There is nothing at ${path.slice(0, 100)}. ${hint}`);
+    exchange.error("no-such-path", `There is nothing at ${path.slice(0, quotedPathCharactersMax)}. ${hint}`);
   }
 
   #match(exchange: Exchange, path: string): Methods | undefined {
@@ -115,7 +119,9 @@ export class Router {
 
 function noSuchMethod(exchange: Exchange, path: string, method: string, methods: readonly string[]): void {
   const allowed = methods.flatMap((name) => (name === "GET" ? ["GET", "HEAD"] : [name])).join(", ");
-  const message = `${path.slice(0, 100)} does not support ${method.slice(0, 20)}; it supports ${allowed}.`;
+  const quotedPath = path.slice(0, quotedPathCharactersMax);
+  const quotedMethod = method.slice(0, quotedMethodCharactersMax);
+  const message = `${quotedPath} does not support ${quotedMethod}; it supports ${allowed}.`;
   exchange.error("no-such-method", message, { Allow: allowed });
 }
 

@@ -9,7 +9,7 @@ import type { Events } from "../telemetry/events.ts";
 import { isoTime } from "../text/time.ts";
 import type { ActionRecorder } from "./audit.ts";
 import { Downloads, sendFile } from "./downloads.ts";
-import { readBody, wrong } from "./parameters.ts";
+import { readFields, wrong } from "./parameters.ts";
 import type {
   BackupJson,
   BackupResultJson,
@@ -17,6 +17,8 @@ import type {
   BackupTaskJson,
   DownloadLinkJson,
 } from "./responses.ts";
+
+const quotedNameCharactersMax = 100;
 
 /** How many plants a backup has up to the end of its last full block, and the digest of these; null if there is none. */
 interface BackupDigest {
@@ -54,7 +56,7 @@ export function backupRoutes(
     route("GET", "/api/backups", "operator", (exchange) => exchange.json(backups.present())),
 
     route("POST", "/api/backups", "operator", async (exchange, caller) => {
-      await readBody(exchange);
+      await readFields(exchange);
       const store = backups.store();
       await backups.start(exchange, caller, { kind: "create", name: undefined }, async () => {
         const { path } = await store.create(Date.now());
@@ -64,7 +66,7 @@ export function backupRoutes(
     }),
 
     route("POST", "/api/backups/{name}/verify", "operator", async (exchange, caller) => {
-      await readBody(exchange);
+      await readFields(exchange);
       const store = backups.store();
       const name = backups.existing(exchange.parameter);
       await backups.start(exchange, caller, { kind: "verify", name }, async () => {
@@ -75,7 +77,7 @@ export function backupRoutes(
     }),
 
     route("POST", "/api/backups/{name}/link", "operator", async (exchange, caller) => {
-      await readBody(exchange);
+      await readFields(exchange);
       const name = backups.existing(exchange.parameter);
       const secret = downloads.createLink(exchange, caller, name);
       exchange.json({ url: `/api/backup-files/${secret}` } satisfies DownloadLinkJson, 201);
@@ -142,7 +144,7 @@ class Backups {
   existing(name: string): string {
     const listed = this.store().list();
     if (listed.some((backup) => backup.name === name)) return name;
-    throw new HttpError("no-such-path", `There is no backup ${name.slice(0, 100)}.`);
+    throw new HttpError("no-such-path", `There is no backup ${name.slice(0, quotedNameCharactersMax)}.`);
   }
 
   #presentBackup({ name, atMs, bytes, coveredPlants, digest }: Backup): BackupJson {

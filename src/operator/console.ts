@@ -3,12 +3,12 @@ import { scopes } from "../access/scopes.ts";
 import { acceptPattern } from "../http/accept-pattern.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
-import { type Route, route } from "../http/route.ts";
+import { quotedPathCharactersMax, type Route, route } from "../http/route.ts";
 import { isoTime } from "../text/time.ts";
 import type { ActionRecorder } from "./audit.ts";
 import { bundleConsole, type ConsoleFile } from "./console-bundle.ts";
 import type { OperatorDependencies } from "./operator-dependencies.ts";
-import { readBody } from "./parameters.ts";
+import { readFields } from "./parameters.ts";
 import type { CallerJson, ProviderSignInJson } from "./responses.ts";
 import { latestExpiryMs } from "./tokens.ts";
 
@@ -49,7 +49,7 @@ export function signInRoutes(
     route("GET", "/api/me", "operator:read", (exchange, caller) => exchange.json(presentCaller(caller))),
     // For someone who has just entered a token: the audit trail records it.
     route("POST", "/api/sign-in", "operator:read", async (exchange, caller) => {
-      await readBody(exchange);
+      await readFields(exchange);
       const detail = caller.scopes.join(", ");
       await actions.record(exchange, caller, "console.signed-in", "console", detail);
       exchange.json(presentCaller(caller));
@@ -92,7 +92,10 @@ export class Console {
     const file = await this.#find(path);
     if (file === undefined && exchange.wantsPage) return this.sendNotFound(exchange);
     if (file === undefined)
-      throw new HttpError("no-such-path", `There is nothing at ${exchange.path.slice(0, 100)}.`);
+      throw new HttpError(
+        "no-such-path",
+        `There is nothing at ${exchange.path.slice(0, quotedPathCharactersMax)}.`,
+      );
     const { body, headers } = this.#encode(exchange, file);
     exchange.respond(file.type, body, { ...headers, "Cache-Control": cacheControl });
   }

@@ -9,8 +9,8 @@ import { type Download, Downloads, sendFile } from "./downloads.ts";
 import {
   filterParameters,
   filterText,
-  readBody,
   readChoice,
+  readFields,
   readFilter,
   readQuery,
   type Values,
@@ -51,7 +51,7 @@ export function exportRoutes(archive: PlantArchive, actions: ActionRecorder, gat
     }),
 
     route("POST", "/api/exports", "operator:read", async (exchange, caller) => {
-      const requested = readExport(await readBody(exchange, exportParameters));
+      const requested = readExport(await readFields(exchange, exportParameters));
       const secret = downloads.createLink(exchange, caller, requested);
       exchange.json({ url: `/api/exports/${secret}` } satisfies DownloadLinkJson, 201);
     }),

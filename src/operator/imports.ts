@@ -15,7 +15,7 @@ import { Refusal } from "../plants/refusals.ts";
 import type { ActionRecorder } from "./audit.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import type { OperatorDependencies } from "./operator-dependencies.ts";
-import { readBody, readQuery, readRequiredText, readText, type Values, wrong } from "./parameters.ts";
+import { readFields, readQuery, readRequiredText, readText, type Values, wrong } from "./parameters.ts";
 import type { ImportedJson, LineOutcome } from "./responses.ts";
 
 /** Where the plants of an import go, and what limits and watches it. */
@@ -59,7 +59,7 @@ export function importRoutes(
 
     // The caller has counted, since it alone knows which responses reached it, and which rows it could not even send.
     importRoute("/api/imports/finished", async (exchange, caller) => {
-      const values = await readBody(exchange, ["file", "created", "replayed", "refused"]);
+      const values = await readFields(exchange, ["file", "created", "replayed", "refused"]);
       const file = readRequiredText(values, "file");
       const created = readTally(values, "created");
       const replayed = readTally(values, "replayed");

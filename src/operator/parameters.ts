@@ -1,7 +1,7 @@
 import { TokenProblem } from "../access/tokens.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
-import { parseInt64 } from "../plants/int64.ts";
+import { int64Range, parseInt64 } from "../plants/int64.ts";
 import { parseMembers } from "../plants/json-body.ts";
 import { CursorProblem, type PlantFilter } from "../plants/plant-archive.ts";
 import { parseTimeMs } from "../text/time.ts";
@@ -11,6 +11,9 @@ export type Values = Readonly<Record<string, unknown>>;
 
 const textCharactersMax = 1000;
 const namePartCharactersMax = 100;
+// What a message quotes of a name or a value that was sent.
+const quotedNameCharactersMax = 50;
+const quotedValueCharactersMax = 60;
 
 /** The parameters that filter plants. */
 export const filterParameters = ["id", "tag", "name", "token", "since", "until"] as const;
@@ -20,7 +23,7 @@ export function readQuery(query: URLSearchParams, known: readonly string[]): Val
   for (const name of new Set(query.keys())) {
     if (!known.includes(name))
       throw wrong(
-        `There is no parameter "${name.slice(0, 50).toWellFormed()}" here; expected ${known.join(", ")}.`,
+        `There is no parameter "${name.slice(0, quotedNameCharactersMax).toWellFormed()}" here; expected ${known.join(", ")}.`,
       );
     if (query.getAll(name).length > 1) throw wrong(`Parameter "${name}" is sent more than once.`);
   }
@@ -32,14 +35,14 @@ export function readQuery(query: URLSearchParams, known: readonly string[]): Val
  * must not count as absent: `expires` would make a token that never expires.
  * @throws HttpError
  */
-export async function readBody(exchange: Exchange, known: readonly string[] = []): Promise<Values> {
+export async function readFields(exchange: Exchange, known: readonly string[] = []): Promise<Values> {
   const body = await exchange.body();
   if (body.length === 0) return {};
   const members = parseMembers(body);
   for (const name of members.keys()) {
     if (known.includes(name)) continue;
     const expected = known.length === 0 ? "no fields are expected" : `expected ${known.join(", ")}`;
-    const unknown = JSON.stringify(name.slice(0, 50));
+    const unknown = JSON.stringify(name.slice(0, quotedNameCharactersMax));
     throw wrong(`There is no field ${unknown} here; ${expected}.`);
   }
   return Object.fromEntries(members);
@@ -109,9 +112,7 @@ export function readRequiredText(values: Values, name: string): string {
 export function readId(value: string): bigint {
   const id = /^-?\d{1,20}$/.test(value) ? parseInt64(value) : undefined;
   if (id === undefined)
-    throw wrong(
-      `Parameter "id" must be a whole number from -9223372036854775808 to 9223372036854775807, but is ${quote(value)}.`,
-    );
+    throw wrong(`Parameter "id" must be a whole number from ${int64Range}, but is ${quote(value)}.`);
   return id;
 }
 
@@ -141,7 +142,8 @@ export async function orWrongParameter<Result>(work: Promise<Result>): Promise<R
 }
 
 function quote(value: string): string {
-  return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
+  if (value.length <= quotedValueCharactersMax) return JSON.stringify(value);
+  return JSON.stringify(`${value.slice(0, quotedValueCharactersMax)}…`);
 }
 
 /** Names the parameter or field, and says what was expected. */

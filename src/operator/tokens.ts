@@ -16,9 +16,17 @@ import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
 import { durationExpected, parseDurationMs } from "../text/duration.ts";
 import { isoTime } from "../text/time.ts";
-import { orWrongParameter, readBody, readRequiredText, readText, type Values, wrong } from "./parameters.ts";
+import {
+  orWrongParameter,
+  readFields,
+  readRequiredText,
+  readText,
+  type Values,
+  wrong,
+} from "./parameters.ts";
 import type { MintedTokenJson, TokenJson, TokensJson } from "./responses.ts";
 
+const quotedIdCharactersMax = 50;
 // A JWT expires within minutes or hours, too soon for the tokens that its holder creates.
 const byJwtLifetimeMsMax = 90 * 86_400_000;
 
@@ -31,7 +39,7 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
     }),
 
     route("POST", "/api/tokens", "operator", async (exchange, caller) => {
-      const values = await readBody(exchange, ["name", "scopes", "expiresIn"]);
+      const values = await readFields(exchange, ["name", "scopes", "expiresIn"]);
       const name = readRequiredText(values, "name");
       const wanted = {
         name,
@@ -48,7 +56,7 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
 
     route("POST", "/api/tokens/{id}/revoke", "operator", async (exchange, caller) => {
       const token = await findToken(tokens, exchange.parameter);
-      await readBody(exchange);
+      await readFields(exchange);
       const revoking = revokeTokens(tokens, token.id, originOf(exchange, caller), Date.now());
       const [revoked = token] = await orWrongParameter(revoking);
       await tokenUpkeep.reload();
@@ -57,7 +65,7 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
 
     route("POST", "/api/tokens/{id}/rotate", "operator", async (exchange, caller) => {
       const { id } = await findToken(tokens, exchange.parameter);
-      const values = await readBody(exchange, ["overlap"]);
+      const values = await readFields(exchange, ["overlap"]);
       const overlapMs = readDuration({ overlap: overlapDefault, ...values }, "overlap") ?? 0;
       const wanted = { overlapMs, expiresAtMsMax: latestExpiryMs(caller) };
       const rotating = rotateToken(tokens, id, wanted, originOf(exchange, caller), Date.now());
@@ -99,7 +107,7 @@ export function latestExpiryMs({ hasJwt, expiresAtMs }: Caller): number | undefi
 async function findToken(tokens: TokenStore, wanted: string): Promise<Token> {
   const token = (await tokens.all()).find((candidate) => candidate.id === wanted);
   if (token === undefined)
-    throw new HttpError("no-such-token", `No token has the id ${wanted.slice(0, 50)}.`);
+    throw new HttpError("no-such-token", `No token has the id ${wanted.slice(0, quotedIdCharactersMax)}.`);
   return token;
 }
 

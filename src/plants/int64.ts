@@ -1,5 +1,7 @@
 export const int64Min = -(2n ** 63n);
 export const int64Max = 2n ** 63n - 1n;
+/** The range of an id, for messages. */
+export const int64Range = `${int64Min} to ${int64Max}`;
 
 // 18 digits are below 10^18 and so always inside int64.
 const plainInteger = /^-?\d{1,18}$/;

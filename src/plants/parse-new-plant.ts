@@ -1,4 +1,4 @@
-import { parseInt64 } from "./int64.ts";
+import { int64Range, parseInt64 } from "./int64.ts";
 import { decodeBody, describe, notAnObject, repeatedNames, truncate } from "./json-body.ts";
 import { JsonReader, type JsonType } from "./json-reader.ts";
 import type { NewPlant, PlantField } from "./plant.ts";
@@ -176,7 +176,7 @@ function badId(id: JsonSource | undefined): Refusal {
   if (id?.type !== "number") return missingOrWrongType("id", "an integer", id);
   return new Refusal(
     "not-int64",
-    `Field "id" must be a whole number from -9223372036854775808 to 9223372036854775807, but is ${truncate(id.source)}.`,
+    `Field "id" must be a whole number from ${int64Range}, but is ${truncate(id.source)}.`,
   );
 }
 
