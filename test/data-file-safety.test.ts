@@ -250,15 +250,19 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     "(on another file system, with the same inode number) is noticed by its device",
     async () => {
       const disk = join(folder, "disk");
+      const other = join(folder, "other");
       mkdirSync(disk);
-      // Each tmpfs numbers its inodes from 1 on. So one that is mounted over the first soon has a file with the same number.
+      mkdirSync(other);
+      // Each tmpfs numbers its inodes from 1 on, so another one soon has a file with the same number. It is mounted over the first only
+      // once it has: until then the file would be missing, which is noticed too.
       const script = `
         mount -t tmpfs none ${disk}
+        mount -t tmpfs none ${other}
         ${process.execPath} ${main} serve --database ${disk}/plants.db &
         while [ ! -e ${folder}/mount-now ]; do sleep 0.05; done
         inode=$(stat -c %i ${disk}/plants.db)
-        mount -t tmpfs none ${disk}
-        until [ "$(stat -c %i ${disk}/plants.db)" = "$inode" ]; do mv ${disk}/plants.db ${disk}/$((n += 1)) 2>/dev/null; : > ${disk}/plants.db; done
+        until [ "$(stat -c %i ${other}/plants.db)" = "$inode" ]; do mv ${other}/plants.db ${other}/$((n += 1)) 2>/dev/null; : > ${other}/plants.db; done
+        mount --bind ${other} ${disk}
         wait`;
       await using service = await untilListening(
         start("unshare", ["-rm", "sh", "-c", script], { environment, ownGroup: true }),
