@@ -13,6 +13,7 @@ import { CrashBoundary } from "./parts/crash-boundary.tsx";
 import { PageHead } from "./parts/page-head.tsx";
 import { AddPlant } from "./plants/add-plant.tsx";
 import { PlantsPage, plantIdOf } from "./plants/plants-page.tsx";
+import { RefusedPage } from "./refused/refused-page.tsx";
 import { Link, RouterContext, useBrowserLocation, useRouter } from "./router.tsx";
 import { createScope, hasScope, type Scope, type Session, SessionContext, useSession } from "./session.ts";
 import type { SignInResponse } from "./sign-in/identity-provider.ts";
@@ -131,6 +132,7 @@ const pages: readonly (PageLink & { readonly Page: () => JSX.Element })[] = [
   { href: "/plants", name: "Plants", icon: "plants", Page: PlantsPage },
   { href: "/import", name: "Import", icon: "import", scope: createScope, Page: ImportPage },
   { href: "/tokens", name: "Tokens", icon: "tokens", scope: "operator", Page: TokensPage },
+  { href: "/refused", name: "Refused", icon: "refused", scope: "operator", Page: RefusedPage },
   { href: "/audit", name: "Audit", icon: "audit", scope: "operator", Page: AuditPage },
   { href: "/system", name: "System", icon: "system", scope: "operator", Page: SystemPage },
 ];

@@ -9,6 +9,7 @@ import "./overview/overview.css";
 import "./plants/plants.css";
 import "./import/import.css";
 import "./tokens/tokens.css";
+import "./refused/refused.css";
 import "./system/system.css";
 
 const root = document.getElementById("console");

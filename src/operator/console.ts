@@ -29,7 +29,7 @@ const policy = (connectTo: string): string =>
     "frame-ancestors 'none'",
   ].join("; ");
 const acceptsGzip = acceptPattern("gzip");
-const pagePaths = ["/", "/plants", "/plants/{id}", "/import", "/tokens", "/audit", "/system"];
+const pagePaths = ["/", "/plants", "/plants/{id}", "/import", "/tokens", "/refused", "/audit", "/system"];
 
 /** Who the caller is, and how a browser signs in. */
 export function signInRoutes(

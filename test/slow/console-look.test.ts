@@ -79,6 +79,26 @@ describe("axe-core finds no violations, and everything fits from a phone to a wi
     await check(page, ".system-table code");
   });
 
+  test("the refused requests, and a search for one that was not", async () => {
+    const { url } = session.running;
+    const headers = {
+      Authorization: `Bearer ${await makeToken(session.running, `${longName}4`.slice(1), ["plants:create"])}`,
+    };
+    await post(
+      url,
+      JSON.stringify({ id: "A long text that is no number, and is not shown whole", name: 7 }),
+      headers,
+    );
+    await post(url, "[]", {
+      "X-Request-Id": "an-id-of-64-characters ".repeat(3).replaceAll(" ", "*").slice(0, 64),
+    });
+    await fetch(`${url}/plants`, { method: "POST" });
+    const page = await openPage("/refused");
+    await check(page, ".refusals");
+    await page.goto(`${session.running.operatorUrl}/refused?error=40020`);
+    await check(page, ".empty");
+  });
+
   test("the plants, the formats of an export, adding a plant, and searches for nothing and for an id", async () => {
     const page = await openPage("/plants");
     await check(page, ".rows .row");

@@ -11,6 +11,7 @@ import { Panel } from "../parts/panel.tsx";
 import { PlantText, Tag } from "../parts/plant-text.tsx";
 import { RelativeTime, ShortTime } from "../parts/time.tsx";
 import { Link } from "../router.tsx";
+import { hasScope, useSession } from "../session.ts";
 import { chartRanges } from "./chart-data.ts";
 import { KeyNumbers } from "./key-numbers.tsx";
 import { RateChart } from "./rate-chart.tsx";
@@ -154,6 +155,8 @@ function LatestPlants() {
 
 /** What was refused since the service started, by reason, the most frequent first. A bar is as long as its share. */
 function Refusals({ overview: { refusals, startedAt } }: FiguresProps) {
+  const { me } = useSession();
+  const mayLookUp = hasScope(me, "operator");
   const whole = refusals.reduce((sum, { count }) => sum + count, 0);
   return (
     <Panel
@@ -161,7 +164,7 @@ function Refusals({ overview: { refusals, startedAt } }: FiguresProps) {
       title="Refused"
       aside={
         <p class="note">
-          since the start, <ShortTime at={startedAt} />
+          since the start, <ShortTime at={startedAt} /> {mayLookUp && <Link href="/refused">See who</Link>}
         </p>
       }
     >
@@ -172,7 +175,8 @@ function Refusals({ overview: { refusals, startedAt } }: FiguresProps) {
           {refusals.map(({ error, reason, count }) => (
             <li key={error}>
               <span class="bar-name">
-                {error} {reason.replaceAll("`", "")}
+                {mayLookUp ? <Link href={`/refused?error=${error}`}>{error}</Link> : error}{" "}
+                {reason.replaceAll("`", "")}
               </span>
               <span class={isServerError(error) ? "meter bad" : "meter"}>
                 <span style={{ width: `${(count / whole) * 100}%` }} />

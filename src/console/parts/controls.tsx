@@ -14,11 +14,13 @@ export function Button({ class: name = "quiet", children, ...rest }: ButtonHTMLA
 interface CopyButtonProps {
   readonly text: string;
   readonly label: string;
+  /** Whether only screen readers get the label; pointing at the button shows it too. */
+  readonly isIcon?: boolean;
 }
 
 const copiedMs = 1500;
 
-export function CopyButton({ text, label }: CopyButtonProps) {
+export function CopyButton({ text, label, isIcon = false }: CopyButtonProps) {
   const [shown, setShown] = useState(label);
   const copied = shown === "Copied";
   useEffect(() => {
@@ -37,9 +39,11 @@ export function CopyButton({ text, label }: CopyButtonProps) {
   // The clipboard is available only on HTTPS and localhost.
   if (navigator.clipboard === undefined) return null;
   return (
-    <Button onClick={() => void copy()}>
+    <Button class={isIcon ? "bare" : "quiet"} title={isIcon ? shown : undefined} onClick={() => void copy()}>
       <Icon name={copied ? "done" : "copy"} />
-      <span aria-live="polite">{shown}</span>
+      <span class={isIcon ? "visually-hidden" : undefined} aria-live="polite">
+        {shown}
+      </span>
     </Button>
   );
 }

@@ -13,6 +13,7 @@ const paths = {
   import: "M13 4v12m0 0l-5-5m5 5l5-5M5 20h16",
   export: "M13 16V4m0 0L8 9m5-5l5 5M5 20h16",
   tokens: "M15.5 10.5a4.5 4.5 0 1 0-4.2 4.5L13 16.5h2v2h2v2h4v-3.5l-5.6-5.4z",
+  refused: "M13 4a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM6.6 6.6l12.8 12.8",
   audit: "M7 4h12v18H7zM10 9h6M10 13h6M10 17h4",
   system: "M5 5h16v6H5zM5 15h16v6H5zM8 8h3M8 18h3",
   search: "M11.5 18a6.5 6.5 0 1 1 0-13 6.5 6.5 0 0 1 0 13zm5-1.5l5 5",

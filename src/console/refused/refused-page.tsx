@@ -1,0 +1,209 @@
+import { useRef } from "preact/hooks";
+import type { RefusalJson, RefusalsJson } from "../../operator/responses.ts";
+import { formatPlural, formatShortTime } from "../format.ts";
+import { EmptyState, ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
+import { Button, CopyButton, Select } from "../parts/controls.tsx";
+import { isRead, useLoad } from "../parts/hooks.ts";
+import { PageHead } from "../parts/page-head.tsx";
+import { PlantText } from "../parts/plant-text.tsx";
+import { TableHead } from "../parts/table-head.tsx";
+import { RelativeTime } from "../parts/time.tsx";
+import { Link, useRouter, withQuery } from "../router.tsx";
+
+const pagePath = "/refused";
+// What stands for a text that may be a token.
+const mask = "[masked]";
+const messageCharactersMax = 300;
+
+/** The filter in the address bar. At most one of token and address is set. */
+interface RefusalFilter {
+  readonly error: string;
+  readonly token: string;
+  readonly address: string;
+}
+
+/** Who got which error last, and why; live, unless someone points at the table. */
+export function RefusedPage() {
+  const { query, navigate } = useRouter();
+  const { value: newest, error, isStale } = useLoad<RefusalsJson>("/api/refusals", true);
+  const table = useRef<HTMLDivElement>(null);
+  const shown = useRef(newest);
+  if (!isRead(table.current)) shown.current = newest;
+  const listed = shown.current;
+  const filter = readFilter(query);
+  const matching = listed?.refusals.filter((refusal) => matches(refusal, filter));
+  return (
+    <div class={isStale ? "stack stale" : "stack"}>
+      <PageHead
+        title="Refused"
+        lead={
+          <>
+            For each error, the 20 senders that got it last
+            {listed && <>, since this service started ({formatShortTime(listed.startedAt)})</>}. The message
+            and the request id are those of the last time.
+          </>
+        }
+      />
+      <ErrorNotice error={error} />
+      {listed === undefined && error === undefined && <LoadingCard lines={6} />}
+      {listed?.refusals.length === 0 && (
+        <EmptyState title="Nothing was refused">
+          <p>Requests with an error appear here, with their sender and their message.</p>
+        </EmptyState>
+      )}
+      {listed !== undefined && listed.refusals.length > 0 && (
+        <RefusalFilters
+          refusals={listed.refusals}
+          filter={filter}
+          onChange={(part) => navigate(hrefOf({ ...filter, ...part }))}
+        />
+      )}
+      {listed !== undefined && listed.refusals.length > 0 && matching?.length === 0 && (
+        <EmptyState title="No refusals match">
+          <div class="line">
+            <Button onClick={() => navigate(pagePath)}>Clear filters</Button>
+          </div>
+        </EmptyState>
+      )}
+      {matching !== undefined && matching.length > 0 && (
+        <div class="card" ref={table}>
+          <RefusalTable refusals={matching} filter={filter} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+interface RefusalFiltersProps {
+  readonly refusals: readonly RefusalJson[];
+  readonly filter: RefusalFilter;
+  readonly onChange: (part: Partial<RefusalFilter>) => void;
+}
+
+/** Offers the errors and senders that are listed, and those that the address bar names. A value is a part of the query. */
+function RefusalFilters({ refusals, filter, onChange }: RefusalFiltersProps) {
+  const errors: Record<string, string> = { "": "All errors" };
+  if (filter.error !== "") errors[errorQuery(filter.error)] = filter.error;
+  for (const { error, reason } of refusals.toSorted((one, other) => one.error - other.error))
+    errors[errorQuery(String(error))] = `${error} ${plain(reason)}`;
+  const senders: Record<string, string> = { "": "All senders" };
+  if (senderQuery(filter) !== "") senders[senderQuery(filter)] = senderName(filter);
+  for (const sender of refusals.toSorted((one, other) => senderName(one).localeCompare(senderName(other))))
+    senders[senderQuery(sender)] = senderName(sender);
+  return (
+    <search class="line refusal-filters">
+      <Select
+        label="Error"
+        options={errors}
+        value={errorQuery(filter.error)}
+        onChange={(value) => onChange({ error: readFilter(new URLSearchParams(value)).error })}
+      />
+      <Select
+        label="Token or address"
+        options={senders}
+        value={senderQuery(filter)}
+        onChange={(value) => {
+          const { token, address } = readFilter(new URLSearchParams(value));
+          onChange({ token, address });
+        }}
+      />
+    </search>
+  );
+}
+
+interface RefusalTableProps {
+  readonly refusals: readonly RefusalJson[];
+  readonly filter: RefusalFilter;
+}
+
+function RefusalTable({ refusals, filter }: RefusalTableProps) {
+  return (
+    <table class="listed refusals">
+      <TableHead columns={["Error", "Sender", "Last", "Message", "Request id"]} />
+      <tbody>
+        {refusals.map((refusal) => (
+          <tr key={`${refusal.error} ${senderQuery(refusal)}`}>
+            <th scope="row">
+              <ErrorName refusal={refusal} />
+            </th>
+            <td>
+              <Link href={hrefOf({ ...filter, token: refusal.token ?? "", address: refusal.address ?? "" })}>
+                {senderName(refusal)}
+              </Link>{" "}
+              {refusal.listener === "operator" && <span class="note">operator listener</span>}
+            </td>
+            <td>
+              <RelativeTime at={refusal.lastAt} />{" "}
+              <span class="note">{formatPlural(refusal.count, "time")}</span>
+            </td>
+            <td class="wrap">
+              {refusal.messageIsExample && <span class="note">Such as: </span>}
+              <PlantText text={refusal.message} charactersMax={messageCharactersMax} />
+            </td>
+            <td>
+              <RequestId id={refusal.requestId} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** The number of the error, with a link to its entry on the docs page, and when it is sent. */
+function ErrorName({ refusal: { error, reason, docsUrl } }: { readonly refusal: RefusalJson }) {
+  return (
+    <>
+      {docsUrl === undefined ? error : <a href={docsUrl}>{error}</a>}{" "}
+      <span class="note">{plain(reason)}</span>
+    </>
+  );
+}
+
+/** What to look for in the log. A masked id is found nowhere. */
+function RequestId({ id }: { readonly id: string }) {
+  return (
+    <span class="request-id">
+      <code>{id}</code>
+      {!id.includes(mask) && <CopyButton text={id} label="Copy request id" isIcon />}
+    </span>
+  );
+}
+
+function readFilter(query: URLSearchParams): RefusalFilter {
+  const token = query.get("token") ?? "";
+  const address = token === "" ? (query.get("address") ?? "") : "";
+  return { error: query.get("error") ?? "", token, address };
+}
+
+function matches(refusal: RefusalJson, { error, token, address }: RefusalFilter): boolean {
+  if (error !== "" && String(refusal.error) !== error) return false;
+  if (token !== "") return refusal.token === token;
+  return address === "" || refusal.address === address;
+}
+
+/** The address of the page with this filter. */
+function hrefOf({ error, token, address }: RefusalFilter): string {
+  const parts = [errorQuery(error), senderQuery({ token, address })].filter((part) => part !== "");
+  return withQuery(pagePath, new URLSearchParams(parts.join("&")));
+}
+
+function errorQuery(error: string): string {
+  return error === "" ? "" : new URLSearchParams({ error }).toString();
+}
+
+type Sender = Pick<RefusalJson, "token" | "address">;
+
+function senderQuery({ token, address }: Sender): string {
+  if (token) return new URLSearchParams({ token }).toString();
+  return address ? new URLSearchParams({ address }).toString() : "";
+}
+
+function senderName({ token, address }: Sender): string {
+  return token || address || "unknown address";
+}
+
+/** The catalogue's text without the marks of its code. */
+function plain(text: string): string {
+  return text.replaceAll("`", "");
+}
