@@ -112,10 +112,20 @@ export function isSameFile(one: string, other: string): boolean {
     // Not by their names: a hard link has another one. As doubles, large inode numbers could be equal after rounding.
     const first = statSync(one, { bigint: true });
     const second = statSync(other, { bigint: true });
-    return first.dev === second.dev && first.ino === second.ino;
+    return isSameInode(first, second);
   } catch {
     return false;
   }
+}
+
+/** What tells a file from every other one, whatever its names. */
+export interface Inode {
+  readonly dev: bigint | number;
+  readonly ino: bigint | number;
+}
+
+export function isSameInode(one: Inode, other: Inode): boolean {
+  return one.ino === other.ino && one.dev === other.dev;
 }
 
 /** The size of a file in bytes; zero if there is none. */

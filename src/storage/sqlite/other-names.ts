@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { connect, isLocked, keepWal } from "./connect.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
-import { fileSize } from "./durable-files.ts";
+import { fileSize, isSameInode } from "./durable-files.ts";
 import { readUseWithoutWal } from "./store-use.ts";
 
 const mountTable = "/proc/self/mountinfo";
@@ -43,7 +43,7 @@ export function countNames(path: string): number {
   if (file.nlink === 1n) return 1;
   const partial = `${path}.partial`;
   const left = statSync(partial, { bigint: true, throwIfNoEntry: false });
-  if (left?.ino === file.ino && left.dev === file.dev) rmSync(partial);
+  if (left !== undefined && isSameInode(left, file)) rmSync(partial);
   return statSync(path).nlink;
 }
 

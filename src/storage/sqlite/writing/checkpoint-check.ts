@@ -9,8 +9,8 @@ export interface OpenFiles {
   readonly shm: number;
 }
 
-/** The file that something other than SQLite has changed. */
-export type Overwritten = "data file" | "WAL";
+/** A file that is watched for changes by anything other than SQLite, as messages name it. */
+export type WatchedFile = "data file" | "WAL";
 
 // Another connection that writes the index takes microseconds. One that was killed while it did leaves it so until the next read.
 const attemptsMax = 10;
@@ -36,7 +36,7 @@ export class CheckpointCheck {
   }
 
   /** Runs a checkpoint between both checks, unless the first fails. `dataBytes` is the last known length of the data file. */
-  around(dataBytes: number, checkpoint: () => void): Overwritten | undefined {
+  around(dataBytes: number, checkpoint: () => void): WatchedFile | undefined {
     const overwritten = this.before(dataBytes);
     if (overwritten !== undefined) return overwritten;
     try {
@@ -51,7 +51,7 @@ export class CheckpointCheck {
   }
 
   /** To be called just before a checkpoint. */
-  before(dataBytes: number): Overwritten | undefined {
+  before(dataBytes: number): WatchedFile | undefined {
     this.#dataBytes = dataBytes;
     this.#unwritten = undefined;
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
@@ -68,7 +68,7 @@ export class CheckpointCheck {
     return this.#isTruncated() ? "data file" : undefined;
   }
 
-  #after(): Overwritten | undefined {
+  #after(): WatchedFile | undefined {
     if (this.#isTruncated()) return "data file";
     if (this.#unwritten === undefined) return undefined;
     const { at, bytes } = this.#unwritten;

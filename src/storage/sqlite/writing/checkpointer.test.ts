@@ -26,7 +26,7 @@ function opened() {
     files: watch.files,
     dataBytes: 0,
     intact: true,
-    check: () => files.intact,
+    checkAndReport: () => files.intact,
     reportOverwritten: (file: string): void => {
       overwritten.push(file);
       checkpointer.halt();

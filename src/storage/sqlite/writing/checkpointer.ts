@@ -4,7 +4,7 @@ import { OutcomeUnknown } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";
 import { isFullOrBusy, sqliteCodeOf } from "../connect.ts";
 import { Thread, type ThreadLost } from "../thread.ts";
-import type { OpenFiles, Overwritten } from "./checkpoint-check.ts";
+import type { OpenFiles, WatchedFile } from "./checkpoint-check.ts";
 import type { DataFileWatch } from "./data-file-watch.ts";
 
 export interface CheckpointSetting {
@@ -18,7 +18,7 @@ export interface CheckpointCalls {
   checkpoint(dataBytes: number): Checkpointed;
 }
 export interface Checkpointed {
-  readonly overwritten?: Overwritten;
+  readonly overwritten?: WatchedFile;
   /** How long the fsync of the data file took. */
   readonly syncMs: number;
 }
@@ -30,7 +30,10 @@ export interface CheckpointOwner {
   whilePaused(work: () => Promise<void>): Promise<void>;
 }
 
-type CheckpointWatch = Pick<DataFileWatch, "path" | "files" | "dataBytes" | "check" | "reportOverwritten">;
+type CheckpointWatch = Pick<
+  DataFileWatch,
+  "path" | "files" | "dataBytes" | "checkAndReport" | "reportOverwritten"
+>;
 
 // Four times SQLite's default: pages that change often are written to the data file once, and the writer does not wait for it.
 const framesMaxDefault = 4000;
@@ -141,7 +144,7 @@ export class Checkpointer {
 
   /** Whether the thread checkpointed. A failure is dealt with before it settles: no transaction may begin after a failed fsync. */
   async #askThread(): Promise<boolean> {
-    if (!this.#watch.check()) return false;
+    if (!this.#watch.checkAndReport()) return false;
     try {
       const { overwritten, syncMs } = await this.#thread.ask("checkpoint", this.#watch.dataBytes);
       if (overwritten !== undefined) {
@@ -176,7 +179,7 @@ export class Checkpointer {
   /** The thread ended by itself. If the files are lost, the watch reports that, and it is the worse news. */
   #threadLost(reason: ThreadLost): void {
     if (this.#halted) return;
-    if (this.#watch.check()) this.#fail(reason);
+    if (this.#watch.checkAndReport()) this.#fail(reason);
   }
 
   #fail(cause: unknown): void {

@@ -52,7 +52,7 @@ function openStore() {
 }
 
 function expectIntact(): void {
-  expect([store.watch.check(), store.losses]).toEqual([true, []]);
+  expect([store.watch.checkAndReport(), store.losses]).toEqual([true, []]);
 }
 
 // test/data-file-safety.test.ts loses both files in every other way.
@@ -62,10 +62,10 @@ test("a folder that cannot be read proves nothing about the file; one that was d
   symlinkSync(data, data);
   expectIntact();
   rmSync(data);
-  expect(store.watch.check()).toBe(false);
+  expect(store.watch.checkAndReport()).toBe(false);
   expect(store.losses).toEqual(["The data file was deleted or replaced while it was open."]);
   writeFileSync(data, "");
-  expect(store.watch.check()).toBe(false);
+  expect(store.watch.checkAndReport()).toBe(false);
 });
 
 test.each(["PASSIVE", "RESTART", "TRUNCATE"])(
@@ -132,6 +132,6 @@ test.each([
   store.write(1);
   expectIntact();
   overwrite();
-  expect(store.watch.check()).toBe(false);
+  expect(store.watch.checkAndReport()).toBe(false);
   expect(store.losses).toEqual([`The ${file} was overwritten while it was open.`]);
 });

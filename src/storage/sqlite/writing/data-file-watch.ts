@@ -3,8 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
 import { codeOf } from "../../../system/errors.ts";
 import { DataFileReplaced, WalIndexLost } from "../../store.ts";
+import { isSameInode } from "../durable-files.ts";
 import { frameHeaderBytes, walHeaderBytes } from "../wal-file.ts";
-import { CheckpointCheck, isWhole, type OpenFiles, type Overwritten } from "./checkpoint-check.ts";
+import { CheckpointCheck, isWhole, type OpenFiles, type WatchedFile } from "./checkpoint-check.ts";
 import { readAt, readWalIndex, type WalIndex } from "./wal-index.ts";
 
 const watchEveryMs = 500;
@@ -39,7 +40,7 @@ export class DataFileWatch {
   readonly files: OpenFiles;
   readonly #lost: (loss: OutcomeUnknown) => void;
   readonly #timer: NodeJS.Timeout;
-  readonly #index: Stats;
+  readonly #shmStats: Stats;
   #known: DataFile;
   #secondLook: Promise<void> | undefined;
   #lookedAtIndexMs = Number.NEGATIVE_INFINITY;
@@ -52,9 +53,9 @@ export class DataFileWatch {
       wal: openSync(`${path}-wal`, "r"),
       shm: openSync(`${path}-shm`, "r"),
     };
-    this.#index = fstatSync(this.files.shm);
+    this.#shmStats = fstatSync(this.files.shm);
     this.#known = this.#readData();
-    this.#timer = setInterval(() => this.check(), watchEveryMs);
+    this.#timer = setInterval(() => this.checkAndReport(), watchEveryMs);
     this.#timer.unref();
   }
 
@@ -62,7 +63,7 @@ export class DataFileWatch {
    * Whether the files are at their paths, and only SQLite has written to them; reports the first that is not so. On the thread that
    * writes, so that none of its own writes is in progress.
    */
-  check(): boolean {
+  checkAndReport(): boolean {
     if (this.#secondLook !== undefined) return false;
     const moved = this.#movedFile();
     if (moved !== undefined) {
@@ -104,7 +105,7 @@ export class DataFileWatch {
 
   /** Checks the files before the last checkpoint, and the header of every frame that it writes. Waits until a loss is reported. */
   async checkBeforeClose(): Promise<void> {
-    if (this.check()) {
+    if (this.checkAndReport()) {
       const overwritten = new CheckpointCheck(this.files).before(this.dataBytes);
       if (overwritten !== undefined) this.reportOverwritten(overwritten);
     }
@@ -117,7 +118,7 @@ export class DataFileWatch {
   }
 
   /** Reports what a check, or the checkpoint thread, has found. */
-  reportOverwritten(file: Overwritten): void {
+  reportOverwritten(file: WatchedFile): void {
     this.#report(file, "overwritten");
   }
 
@@ -141,23 +142,23 @@ export class DataFileWatch {
   }
 
   /** The first file that is no longer at its path; undefined if both are. */
-  #movedFile(): Overwritten | undefined {
-    if (!isSame(this.path, this.files.data)) return "data file";
-    if (!isSame(`${this.path}-wal`, this.files.wal)) return "WAL";
+  #movedFile(): WatchedFile | undefined {
+    if (!isAtPath(this.path, this.files.data)) return "data file";
+    if (!isAtPath(`${this.path}-wal`, this.files.wal)) return "WAL";
     return undefined;
   }
 
   #hasIndex(): boolean {
     try {
       const named = statSync(`${this.path}-shm`, { throwIfNoEntry: false });
-      return named?.ino === this.#index.ino && named.dev === this.#index.dev;
+      return named !== undefined && isSameInode(named, this.#shmStats);
     } catch {
       // A folder that cannot be read at the moment proves nothing about the file.
       return true;
     }
   }
 
-  #report(file: Overwritten, what: "deleted or replaced" | "overwritten"): void {
+  #report(file: WatchedFile, what: "deleted or replaced" | "overwritten"): void {
     this.stop();
     this.#lost(new DataFileReplaced(`The ${file} was ${what} while it was open.`));
   }
@@ -192,11 +193,12 @@ export class DataFileWatch {
   }
 }
 
-function isSame(path: string, handle: number): boolean {
+/** Whether the open file is the one that its path leads to. */
+function isAtPath(path: string, handle: number): boolean {
   try {
     const named = statSync(path, { bigint: true });
     const open = fstatSync(handle, { bigint: true });
-    return named.ino === open.ino && named.dev === open.dev;
+    return isSameInode(named, open);
   } catch (error) {
     // Any other error, such as a folder that cannot be read at the moment, proves nothing about the file.
     return !["ENOENT", "ENOTDIR"].includes(codeOf(error));
