@@ -32,7 +32,7 @@ import { escapeInvisible, formatBytes, formatColumns, printJson } from "./termin
 interface Facts {
   readonly facts: string;
   /** What an operator may have chosen, or only the operator can know, each with what to do about it. */
-  readonly doubts?: readonly (string | false | undefined)[];
+  readonly doubts?: readonly string[];
 }
 
 interface Finding {
@@ -59,13 +59,15 @@ const remedies: Readonly<Record<string, string>> = {
 const freeBytesMin = 64e6;
 const inMemory = "The folder is in memory, which a reboot clears. Use one on a disk.";
 const onNetwork = "SQLite's locks are not reliable on network filesystems. Use a local disk, or PostgreSQL.";
-/** Linux's filesystems that a store should not be on, by the number that statfs(2) returns. */
+/** Linux's filesystems that a store should not be on, by the number that statfs(2) returns (linux/magic.h). */
 const filesystems: Readonly<Record<number, string>> = {
+  // tmpfs and ramfs
   16914836: inMemory,
   2240043254: inMemory,
-  // The number of overlay.
+  // overlay
   2035054128: "A container's writable layer is deleted with it. Mount a volume.",
   1702057286: "On FUSE, a program decides what an fsync means. Use a local disk.",
+  // NFS, CIFS, SMB2 and 9p
   26985: onNetwork,
   4283649346: onNetwork,
   4266872130: onNetwork,
@@ -129,7 +131,7 @@ function checksFor(config: Config): Checks {
 async function findingOf(check: string, run: Checks[string]): Promise<Finding> {
   try {
     const { facts, doubts = [] } = await run();
-    const advice = doubts.filter(Boolean).join(" ");
+    const advice = doubts.join(" ");
     return { check, outcome: advice === "" ? "ok" : "warn", message: facts, advice: advice || null };
   } catch (error) {
     return { check, outcome: "fail", message: describeFileError(error), advice: remedies[check] ?? null };
@@ -148,11 +150,14 @@ function checkFolder(dataFile: string): Facts {
   const freeBytes = bavail * bsize;
   const facts = `${path}, ${formatBytes(freeBytes)} free`;
   if (freeBytes < freeBytesMin) throw new Error(`${facts}: on a full disk, creates are refused with 50302`);
-  const doubts = [
-    !exists &&
+  const doubts: string[] = [];
+  if (!exists)
+    doubts.push(
       "The data folder does not exist yet. The first start creates it. If you expected one, check --database.",
-    filesystems[type >>> 0],
-  ];
+    );
+  // Node returns the number as a signed one.
+  const unsuitable = filesystems[type >>> 0];
+  if (unsuitable !== undefined) doubts.push(unsuitable);
   return { facts, doubts };
 }
 
@@ -180,11 +185,12 @@ export function judgeFsync(timesMs: readonly number[]): Facts {
   const sorted = timesMs.toSorted((one, other) => one - other);
   const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? 0;
   const facts = `median ${at(0.5).toFixed(3)} ms, p99 ${at(0.99).toFixed(3)} ms, of ${sorted.length}`;
-  const doubts = [
-    at(0.5) < implausibleMs &&
+  const doubts: string[] = [];
+  if (at(0.5) < implausibleMs)
+    doubts.push(
       "Most devices cannot flush that fast. Unless this one has power-loss protection, a volatile cache (of the disk, or of a virtual machine's host) may lose acknowledged plants in a power failure. Turn it off.",
-    at(0.5) > slowMs && "That is slow, and every batch waits for one. Use a faster disk.",
-  ];
+    );
+  if (at(0.5) > slowMs) doubts.push("That is slow, and every batch waits for one. Use a faster disk.");
   return { facts, doubts };
 }
 
@@ -195,16 +201,23 @@ function checkDataFile(dataFile: string): Facts {
   const open = hasWriter ? "a service has it open" : "no service has it open";
   const facts = `${dataFile} can be read, ${formatBytes(bytes)} and a WAL of ${formatBytes(walBytes)}; ${open}`;
   if (!writable) throw new Error(`${facts}; ${localUser()} may not write to it`);
-  const rebuild =
-    "An fsync failed in the previous run. The next start rebuilds the file, which needs as much free space again; check the disk (dmesg, smartctl) first.";
-  const linked = `It has ${names} names (hard links). Never open it by another one: each has a WAL of its own.`;
-  return { facts, doubts: [syncFailed && !hasWriter && rebuild, names > 1 && linked] };
+  const doubts: string[] = [];
+  if (syncFailed && !hasWriter)
+    doubts.push(
+      "An fsync failed in the previous run. The next start rebuilds the file, which needs as much free space again; check the disk (dmesg, smartctl) first.",
+    );
+  if (names > 1)
+    doubts.push(
+      `It has ${names} names (hard links). Never open it by another one: each has a WAL of its own.`,
+    );
+  return { facts, doubts };
 }
 
 async function checkDatabase(url: string, options: Config): Promise<Facts> {
   const { facts, rewriting } = await diagnoseDatabase(url, options);
+  if (rewriting.length === 0) return { facts };
   const doubt = `The table plants has the ${rewriting.join(" and the ")}, which may change or drop a plant before it is stored. See "On PostgreSQL" in docs/operating.md.`;
-  return { facts, doubts: [rewriting.length > 0 && doubt] };
+  return { facts, doubts: [doubt] };
 }
 
 /**
@@ -232,8 +245,12 @@ function checkCertificate(paths: TlsPaths): Facts {
   const expiry = isoTime(expiresAtMs);
   const state = certificateState(expiresAtMs, Date.now());
   if (state === "expired") throw new Error(`${paths.cert} expired on ${expiry}, and clients refuse it`);
-  const renew = `That is in less than ${renewalDays} days. Renew it, then restart the service.`;
-  return { facts: `${paths.cert} is valid until ${expiry}`, doubts: [state === "expires-soon" && renew] };
+  const facts = `${paths.cert} is valid until ${expiry}`;
+  if (state !== "expires-soon") return { facts };
+  return {
+    facts,
+    doubts: [`That is in less than ${renewalDays} days. Renew it, then restart the service.`],
+  };
 }
 
 /** The folder of the data file, or the nearest above it that exists: `serve` creates the rest. */
