@@ -25,6 +25,11 @@ export interface Command {
   readonly summary: string;
   readonly examples: readonly string[];
   readonly flags?: Readonly<Record<string, Flag>>;
+  /**
+   * Whether it runs until it is stopped. It then logs its warnings by itself, has --log-level instead of --quiet, and goes on if
+   * nobody reads what it prints.
+   */
+  readonly isService?: true;
   /** Whether it needs an argument that is not a flag. */
   readonly positional?: true;
   /** The settings that it accepts as flags. */
@@ -37,10 +42,10 @@ export interface Command {
 
 export const jsonFlag: Flag = { help: "print JSON" };
 
-/** Every flag of a command, those of its settings included; the service has --log-level instead of --quiet. */
+/** Every flag of a command, those of its settings included. */
 export function flagsOf(command: Command): ReadonlyMap<string, Flag> {
   const flags = Object.entries(command.flags ?? {});
-  if (command.usage !== "serve") flags.push(["quiet", { help: "print only errors" }]);
+  if (!command.isService) flags.push(["quiet", { help: "print only errors" }]);
   for (const name of command.settings ?? []) {
     const { flag, placeholder, help, default: text } = settings[name];
     flags.push([flag, { placeholder, help: text === "" ? help : `${help} (${text})` }]);

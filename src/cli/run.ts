@@ -82,17 +82,18 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
       return exitCodes.success;
     }
     const words = versionFlags.includes(args[0] ?? "") ? ["version"] : args;
-    const [name, command] = findCommand(words) ?? unknownCommand(args);
+    const found = findCommand(words);
+    if (found === undefined) throw unknownCommand(args);
+    const [name, command] = found;
     named = name;
     const rest = args.slice(name.split(" ").length);
     const parsed = parseArguments(rest, command, terminal);
-    // The service logs its warnings.
-    if (command !== serve)
+    if (!command.isService) {
       for (const warning of [...passwordWarnings(parsed), ...tokenFileWarnings(command, terminal)])
         terminal.err(`plant-store: ${escapeInvisible(warning)}.\n`);
+    }
     const code = await command.run(parsed, parsed.has("quiet") ? withoutNotes(terminal) : terminal);
-    // The service runs even if nobody reads its greeting.
-    if (command !== serve) await terminal.outFlushed();
+    if (!command.isService) await terminal.outFlushed();
     return code;
   } catch (error) {
     const { text, code } = errorReport(error, named || (args[0] === "token" ? "token" : ""));
@@ -107,18 +108,17 @@ function findCommand(args: readonly string[]): [string, Command] | undefined {
   );
 }
 
-/** @throws UsageError */
-function unknownCommand([first = "", second = ""]: readonly string[]): never {
+function unknownCommand([first = "", second = ""]: readonly string[]): UsageError {
   const verbs = verbsOf(commands, first);
   if (verbs.length > 0) {
     const verb = nearestWord(second, verbs);
-    throw new UsageError(`${first} needs ${eitherOf(verbs)}`, verb && `${first} ${verb}`);
+    return new UsageError(`${first} needs ${eitherOf(verbs)}`, verb && `${first} ${verb}`);
   }
   // The value of the flag is left out, since it may contain a password.
   if (first.startsWith("-"))
-    throw new UsageError(`put a command before ${first.split("=")[0]}, such as serve`);
+    return new UsageError(`put a command before ${first.split("=")[0]}, such as serve`);
   const names = Object.keys(commands).map((name) => name.split(" ")[0] ?? "");
-  throw new UsageError(`unknown command "${first}"`, nearestWord(first, names));
+  return new UsageError(`unknown command "${first}"`, nearestWord(first, names));
 }
 
 function help(args: readonly string[], colour: boolean): string {
@@ -127,7 +127,7 @@ function help(args: readonly string[], colour: boolean): string {
   if (found !== undefined) return commandHelp(found[1], colour);
   if (first === undefined || first.startsWith("-")) return generalHelp(commands, colour);
   const group = verbsOf(commands, first).flatMap((verb) => commands[`${first} ${verb}`] ?? []);
-  if (group.length === 0) unknownCommand(args);
+  if (group.length === 0) throw unknownCommand(args);
   return group.map((command) => commandHelp(command, colour)).join("\n");
 }
 

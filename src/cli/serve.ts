@@ -16,6 +16,7 @@ import { bold, escapeInvisible, formatColumns, green, shellQuoted, type Terminal
 export const serve: Command = {
   usage: "serve",
   summary: "run the service",
+  isService: true,
   examples: [
     "plant-store serve",
     "plant-store serve --listen 0.0.0.0:8080 --database /var/lib/plant-store/plants.db",
