@@ -9,7 +9,7 @@ const libraries = ["libc.so.6", "libc.so", "libSystem.B.dylib", "ucrtbase.dll"];
 // RLIMIT_CORE, which is the same number on Linux and macOS.
 const rlimitCore = 4;
 
-writeNoCoreFile();
+disableCoreFiles();
 
 const { stdout, stderr, env } = process;
 // A signal to the whole process group arrives up to three times: directly, from the launcher, and through npm, which a busy
@@ -18,10 +18,30 @@ const sameSignalMs = 1000;
 const columnsDefault = 80;
 
 type WriteError = NodeJS.ErrnoException | null | undefined;
-/** The first error of everything written so far. Bun may call the callback of a write before that of an earlier one. */
-const output: { written: Promise<WriteError> } = { written: Promise.resolve(undefined) };
-// An error of standard output is handled once it is flushed.
-stdout.on("error", () => {});
+
+/** Standard output. An error of a write is reported when everything is flushed. */
+class StandardOutput {
+  /** The first error of everything written so far. Bun may call the callback of a write before that of an earlier one. */
+  #firstError: Promise<WriteError> = Promise.resolve(undefined);
+
+  constructor() {
+    stdout.on("error", () => {});
+  }
+
+  write(data: string | Uint8Array): void {
+    const error = new Promise<WriteError>((resolve) => stdout.write(data, resolve));
+    this.#firstError = Promise.all([this.#firstError, error]).then(([earlier, latest]) => earlier ?? latest);
+  }
+
+  /** Whether someone reads it. A reader that has seen enough (`plant-store list | head -1`) is not an error. */
+  async flush(): Promise<boolean> {
+    const error = await this.#firstError;
+    if (error && error.code !== "EPIPE") throw cannotBe("written", "standard output", error);
+    return !error;
+  }
+}
+
+const output = new StandardOutput();
 // A log that cannot be written, on a full disk for example, must not change what the command does or its exit code.
 stderr.on("error", () => {});
 
@@ -29,12 +49,12 @@ const terminal: Terminal = {
   environment: env,
   readFile: (path) => readFileSync(path, "utf8"),
   input: () => process.stdin,
-  out: writeOut,
+  out: (data) => output.write(data),
   outWithBackpressure(data) {
-    writeOut(data);
-    return outFlushed();
+    output.write(data);
+    return output.flush();
   },
-  outFlushed,
+  outFlushed: () => output.flush(),
   err: (text) => void stderr.write(text),
   note: (text) => void stderr.write(text),
   colourOut: stdout.isTTY === true && !env["NO_COLOR"],
@@ -58,18 +78,6 @@ process.on("uncaughtException", (error) => {
 });
 
 process.exitCode = await runCommand(process.argv.slice(2), terminal);
-
-function writeOut(data: string | Uint8Array): void {
-  const error = new Promise<WriteError>((resolve) => stdout.write(data, resolve));
-  output.written = Promise.all([output.written, error]).then(([earlier, latest]) => earlier ?? latest);
-}
-
-async function outFlushed(): Promise<boolean> {
-  const error = await output.written;
-  // A reader that has seen enough (`plant-store list | head -1`) is not an error.
-  if (error && error.code !== "EPIPE") throw cannotBe("written", "standard output", error);
-  return !error;
-}
 
 /**
  * Ends the process as a crash would, with the system's _exit: whatever is open stays as it is, for recovery at the next start. Bun's
@@ -116,7 +124,7 @@ function stopSignal(): Promise<string> {
 }
 
 /** A core file would contain every token and plant in memory. Whatever the shell's limit, a crash of this process writes none. */
-function writeNoCoreFile(): void {
+function disableCoreFiles(): void {
   // struct rlimit: the soft and the hard limit. Windows has none, and writes no core files.
   callLibc("setrlimit", [FFIType.i32, FFIType.ptr], rlimitCore, new BigUint64Array(2));
 }
