@@ -1,6 +1,6 @@
-import { copyInto, findDamage } from "../reading/copy-and-check.ts";
 import { connectReadOnly } from "../reading/open-read-only.ts";
 import { serveThread } from "../thread.ts";
+import { copyInto, findDamage } from "../writing/copy-and-check.ts";
 import { checkRows } from "./check-rows.ts";
 import { comparePlants } from "./compare-plants.ts";
 import type { CopyCalls } from "./copy.ts";

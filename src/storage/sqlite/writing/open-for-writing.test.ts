@@ -21,8 +21,8 @@ import { openUnmoved } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
 import { type FailureReason, markerFile, readMarker, writeMarker } from "../failure-marker.ts";
 import { verify } from "../maintenance/verify.ts";
-import { copyInto } from "../reading/copy-and-check.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
+import { copyInto } from "./copy-and-check.ts";
 import { openBeside, openForWriting } from "./open-for-writing.ts";
 import { contentsOf } from "./rebuild.ts";
 

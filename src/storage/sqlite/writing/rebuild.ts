@@ -14,7 +14,7 @@ import {
   syncDirectory,
 } from "../durable-files.ts";
 import { type RebuiltCopy, readRebuiltCopy, removeMarker, writeMarker } from "../failure-marker.ts";
-import { copyInto, findDamage } from "../reading/copy-and-check.ts";
+import { copyInto, findDamage } from "./copy-and-check.ts";
 
 /**
  * Replaces a file whose sync failed by a copy in a new file. The old one cannot be trusted: the kernel marks its pages clean, and

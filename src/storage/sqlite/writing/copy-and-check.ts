@@ -5,8 +5,8 @@ import { connect } from "../connect.ts";
 import { isDamage } from "../data-file-problem.ts";
 import { createEmpty } from "../durable-files.ts";
 import { refuseJournal } from "../inspect-files.ts";
+import { connectReadOnly } from "../reading/open-read-only.ts";
 import { readUse, writeUse } from "../store-use.ts";
-import { connectReadOnly } from "./open-read-only.ts";
 
 const checkCacheKib = 131_072;
 
@@ -14,7 +14,7 @@ const checkCacheKib = 131_072;
 export function copyInto(database: Database, to: string): void {
   createEmpty(to);
   database.query("VACUUM INTO ?").run(to);
-  markClosed(to);
+  markCopyClosed(to);
 }
 
 /** SQLite's integrity check: what is wrong in a data file, its indexes included. Empty for a sound one. */
@@ -33,7 +33,7 @@ export function findDamage(path: string): readonly string[] {
 }
 
 /** The source may be in use, and the copy says what the source said. */
-function markClosed(copy: string): void {
+function markCopyClosed(copy: string): void {
   using database = connect(copy, 0);
   if (readUse(database) === "in use") writeUse(database, "closed");
 }
