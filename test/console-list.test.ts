@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { OperatorApi } from "../src/console/api.ts";
 import { PlantList } from "../src/console/plants/plant-list.ts";
-import type { PlantJson } from "../src/files/export-formats.ts";
+import type { PlantJson } from "../src/files/plant-json.ts";
 import { type Engine, onEveryEngine } from "./engines.ts";
 import { operatorToken, post } from "./harness.ts";
 

@@ -1,6 +1,6 @@
 import { readConfig } from "../config/read-config.ts";
 import { parseCount } from "../config/values.ts";
-import { presentPlant } from "../files/export-formats.ts";
+import { presentPlant } from "../files/plant-json.ts";
 import {
   type PageRequest,
   type PlantArchive,

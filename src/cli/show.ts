@@ -1,5 +1,5 @@
 import { readConfig } from "../config/read-config.ts";
-import { presentPlant } from "../files/export-formats.ts";
+import { presentPlant } from "../files/plant-json.ts";
 import { int64Range, parseInt64 } from "../plants/int64.ts";
 import type { StoredPlant } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";

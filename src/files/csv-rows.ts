@@ -1,5 +1,5 @@
 import { type Bytes, concat, countNewlines, newline, noBytes, quote, withoutLineBreak } from "./bytes.ts";
-import { unescapeFormulas } from "./export-formats.ts";
+import { unescapeFormulas } from "./formula-escape.ts";
 import {
   FormatError,
   type InputRow,

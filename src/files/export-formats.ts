@@ -1,6 +1,7 @@
 import type { PlantPage, StoredPlant } from "../plants/plant-archive.ts";
 import { jsonText } from "../text/json-text.ts";
 import { isoTime } from "../text/time.ts";
+import { escapeFormulas } from "./formula-escape.ts";
 
 /** How an export is written, one row per plant, such that `plant-store import` reads back exactly what was exported. */
 export interface ExportFormat {
@@ -17,13 +18,6 @@ export interface ExportFormat {
 const pieceCharacters = 262_144;
 
 export const exportFormatNames = ["ndjson", "json", "csv", "csv-safe"] as const;
-
-// What a spreadsheet reads as the start of a formula, in full width too; quotes, spaces and apostrophes may precede it.
-const formula = `(?=['"\\s]*[=+\\-@\uff1d\uff0b\uff0d\uff20]|'*[\\t\\r\\n])`;
-// A cell may also begin inside a text: if the list separator is not a comma, quotes do not hold the cell together.
-const cellStart = "(?<=^|[;|\\t\\r\\n])";
-const unescaped = new RegExp(`${cellStart}${formula}`, "g");
-const escaped = new RegExp(`${cellStart}'${formula}`, "g");
 
 const lines = { separator: "", footer: "" };
 const csv = { ...lines, contentType: "text/csv; charset=utf-8", extension: "csv" };
@@ -73,30 +67,6 @@ export async function* exportText(
     piece = "";
   }
   yield piece + footer;
-}
-
-/** A plant as the operator API and `--json` return it. JSON omits a tag that is undefined. */
-export interface PlantJson {
-  /** Decimal, as a string, so that no reader rounds it. */
-  readonly id: string;
-  readonly name: string;
-  readonly tag: string | undefined;
-  readonly createdAt: string;
-  readonly createdBy: string;
-}
-
-export function presentPlant({ id, name, tag, createdAtMs, createdBy }: StoredPlant): PlantJson {
-  return { id: String(id), name, tag, createdAt: isoTime(createdAtMs), createdBy };
-}
-
-/** The text with an apostrophe before everything that a spreadsheet could read as a formula. */
-export function escapeFormulas(text: string): string {
-  return text.replace(unescaped, "'");
-}
-
-/** Reverses `escapeFormulas`. */
-export function unescapeFormulas(text: string): string {
-  return text.replace(escaped, "");
 }
 
 function jsonObject({ id, name, tag, createdAtMs, createdBy }: StoredPlant): string {

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { escapeFormulas, exportFormats, unescapeFormulas } from "./export-formats.ts";
+import { exportFormats } from "./export-formats.ts";
+import { escapeFormulas, unescapeFormulas } from "./formula-escape.ts";
 import { rowReaderFor } from "./read-rows.ts";
 
 const cases: [plain: string, escaped: string][] = [

@@ -1,4 +1,4 @@
-import { presentPlant } from "../files/export-formats.ts";
+import { presentPlant } from "../files/plant-json.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
 import { type FollowPage, type PlantArchive, type PlantPage, StaleCursor } from "../plants/plant-archive.ts";

@@ -1,6 +1,6 @@
 import type { AuditAction } from "../access/audit.ts";
 import type { Scope } from "../access/scopes.ts";
-import type { PlantJson } from "../files/export-formats.ts";
+import type { PlantJson } from "../files/plant-json.ts";
 
 // The JSON that the operator API responds with. The console imports these types, so that a field that is renamed here fails its
 // type check. JSON omits what is undefined. Whatever may exceed 2^53 is a decimal string, because JavaScript would round it.

@@ -1,5 +1,5 @@
 import { useEffect } from "preact/hooks";
-import type { PlantJson } from "../../files/export-formats.ts";
+import type { PlantJson } from "../../files/plant-json.ts";
 import type { PlantPageJson } from "../../operator/responses.ts";
 import { useLoad } from "../parts/hooks.ts";
 import { PlantText, Tag } from "../parts/plant-text.tsx";

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from "preact/hooks";
-import type { PlantJson } from "../../files/export-formats.ts";
+import type { PlantJson } from "../../files/plant-json.ts";
 import { ApiError } from "../api.ts";
 import { errorNumbers } from "../error-numbers.ts";
 import { formatTime } from "../format.ts";

@@ -1,4 +1,4 @@
-import type { PlantJson } from "../../files/export-formats.ts";
+import type { PlantJson } from "../../files/plant-json.ts";
 import type { PlantCountJson, PlantPageJson } from "../../operator/responses.ts";
 import type { OperatorApi } from "../api.ts";
 

@@ -4,7 +4,7 @@
 // biome-ignore-all lint/a11y/noStaticElementInteractions: the keys are handled for the links inside
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { PlantJson } from "../../files/export-formats.ts";
+import type { PlantJson } from "../../files/plant-json.ts";
 import { Button } from "../parts/controls.tsx";
 import { useRedraw } from "../parts/hooks.ts";
 import { PlantText, Tag } from "../parts/plant-text.tsx";

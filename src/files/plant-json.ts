@@ -1,0 +1,16 @@
+import type { StoredPlant } from "../plants/plant-archive.ts";
+import { isoTime } from "../text/time.ts";
+
+/** A plant as the operator API and `--json` return it. JSON omits a tag that is undefined. */
+export interface PlantJson {
+  /** Decimal, as a string, so that no reader rounds it. */
+  readonly id: string;
+  readonly name: string;
+  readonly tag: string | undefined;
+  readonly createdAt: string;
+  readonly createdBy: string;
+}
+
+export function presentPlant({ id, name, tag, createdAtMs, createdBy }: StoredPlant): PlantJson {
+  return { id: String(id), name, tag, createdAt: isoTime(createdAtMs), createdBy };
+}
