@@ -6,6 +6,7 @@ import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { removeDatabase, syncFile, withFile } from "../durable-files.ts";
 import { openReadOnly, type ReadOptions } from "../reading/open-read-only.ts";
 import { Thread } from "../thread.ts";
+import { sqliteMagic } from "../writing/checkpoint-check.ts";
 import type { CheckedRows } from "./check-rows.ts";
 import type { Comparison } from "./compare-plants.ts";
 
@@ -29,7 +30,6 @@ export interface CopyCalls {
 
 /** What a copy is called until it is complete. */
 export const partialEnding = ".partial";
-const sqliteHeader = Buffer.from("SQLite format 3\0");
 // What a file system without hard links returns, such as FAT or some network file systems.
 const noLinks = ["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP", "EMLINK"];
 
@@ -101,9 +101,9 @@ export async function refuseUnsound(copy: string): Promise<void> {
 export function isLeftover(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined || !found.isFile()) return false;
-  const start = Buffer.alloc(sqliteHeader.length);
+  const start = Buffer.alloc(sqliteMagic.length);
   if (found.size > 0) withFile(path, "r", (file) => readSync(file, start));
-  return found.size === 0 || start.equals(sqliteHeader);
+  return found.size === 0 || start.equals(sqliteMagic);
 }
 
 // One long statement each, during which the main thread goes on.

@@ -95,6 +95,9 @@ export class CheckpointCheck {
   }
 }
 
+/** How every data file of SQLite begins. */
+export const sqliteMagic = Buffer.from("SQLite format 3\0");
+
 /** Whether a data file has as many pages as its header says. */
 export function isWhole(header: Buffer, bytes: number): boolean {
   return bytes === header.readUInt32BE(28) * pageBytes(header.readUInt16BE(16));

@@ -5,7 +5,13 @@ import { codeOf } from "../../../system/errors.ts";
 import { DataFileReplaced, WalIndexLost } from "../../store.ts";
 import { isSameInode } from "../durable-files.ts";
 import { frameHeaderBytes, walHeaderBytes } from "../wal-file.ts";
-import { CheckpointCheck, isWhole, type OpenFiles, type WatchedFile } from "./checkpoint-check.ts";
+import {
+  CheckpointCheck,
+  isWhole,
+  type OpenFiles,
+  sqliteMagic,
+  type WatchedFile,
+} from "./checkpoint-check.ts";
 import { readAt, readWalIndex, type WalIndex } from "./wal-index.ts";
 
 const watchEveryMs = 500;
@@ -16,7 +22,6 @@ const lookAtIndexEveryMs = 5;
 // https://www.sqlite.org/fileformat2.html
 const dataHeaderBytes = 100;
 const indexLost = "The -shm file was deleted or replaced while it was open.";
-const sqliteMagic = "SQLite format 3\0";
 
 interface DataFile {
   /** Zeros if the file is empty. */
@@ -222,7 +227,7 @@ function wasCheckpointed(known: WalIndex | undefined, now: WalIndex | undefined)
 
 // A checkpoint at the same moment does not make an earlier file the later one. Only a VACUUM makes a file shorter.
 function isLater(known: DataFile, { header, bytes }: DataFile): boolean {
-  if (header.toString("latin1", 0, sqliteMagic.length) !== sqliteMagic) return false;
+  if (!header.subarray(0, sqliteMagic.length).equals(sqliteMagic)) return false;
   if (changeCounter(header) < changeCounter(known.header)) return false;
   return bytes >= known.bytes || isWhole(header, bytes);
 }

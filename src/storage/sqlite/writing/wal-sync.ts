@@ -6,7 +6,7 @@ import { platform } from "node:os";
 const slowMs = 1;
 const slowInARowMax = 8;
 // One this slow is enough. Not less: a hypervisor that takes the processor away makes a single fsync look slow.
-const stalledMs = 250;
+const backgroundAtMs = 250;
 const backgroundForMs = 10_000;
 
 /**
@@ -51,7 +51,7 @@ export class WalSync {
     const endedMs = this.#disk.now();
     const tookMs = endedMs - startedMs;
     this.#slowInARow = tookMs > slowMs ? this.#slowInARow + 1 : 0;
-    if (this.#slowInARow >= slowInARowMax || tookMs >= stalledMs) {
+    if (this.#slowInARow >= slowInARowMax || tookMs >= backgroundAtMs) {
       this.#backgroundUntilMs = endedMs + backgroundForMs;
       this.#slowInARow = 0;
     }
