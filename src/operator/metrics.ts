@@ -81,7 +81,7 @@ type Sample = readonly [suffix: string, labels: Readonly<Record<string, string>>
 
 function counted({ counters, engine }: MetricSources): Samples {
   const countOf = (name: string) => value(counters.value(name));
-  const histogram = (name: HistogramName, labels?: Record<string, string>) =>
+  const samplesOf = (name: HistogramName, labels?: Record<string, string>) =>
     histogramSamples(counters.histogram(name).observed(), labels);
   return {
     plant_store_plants_created_total: countOf("created"),
@@ -104,13 +104,13 @@ function counted({ counters, engine }: MetricSources): Samples {
       counters.value(`connections:${listener}`),
     ]),
     plant_store_request_duration_seconds: requestOutcomes.flatMap((outcome) =>
-      histogram(`request:${outcome}`, { outcome }),
+      samplesOf(`request:${outcome}`, { outcome }),
     ),
-    plant_store_commit_duration_seconds: histogram("commit"),
-    plant_store_batch_plants: histogram("batch-plants"),
+    plant_store_commit_duration_seconds: samplesOf("commit"),
+    plant_store_batch_plants: samplesOf("batch-plants"),
     ...(engine === "sqlite" && {
       plant_store_fsync_duration_seconds: (["wal", "data"] as const).flatMap((file) =>
-        histogram(`fsync:${file}`, { file }),
+        samplesOf(`fsync:${file}`, { file }),
       ),
       plant_store_checkpoints_total: countOf("checkpoints"),
       plant_store_checkpoint_failures_total: countOf("checkpoint-failures"),
@@ -194,13 +194,13 @@ function formatFamily(name: MetricName, samples: readonly Sample[]): string {
   if (samples.length === 0) return "";
   const { type, help } = metricFamilies[name];
   const lines = samples.map(
-    ([suffix, labels, value]) => `${name}${suffix}${formatLabels(labels)} ${value}\n`,
+    ([suffix, labels, number]) => `${name}${suffix}${formatLabels(labels)} ${number}\n`,
   );
   return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join("")}`;
 }
 
 // The values are our own words and numbers, so none needs escaping.
 function formatLabels(labels: Readonly<Record<string, string>>): string {
-  const pairs = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
+  const pairs = Object.entries(labels).map(([label, text]) => `${label}="${text}"`);
   return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
 }

@@ -18,21 +18,21 @@ export function startOperatorListener(
   dependencies: OperatorDependencies,
   settings: ListenerSettings,
 ): Listener {
-  const console = new Console(dependencies);
+  const consolePages = new Console(dependencies);
   const kind = {
     name: "operator",
     basePath: "",
     hint: "The console is at /.",
-    pageNotFound: (exchange: Exchange) => console.sendNotFound(exchange),
+    pageNotFound: (exchange: Exchange) => consolePages.sendNotFound(exchange),
   } as const;
-  const routes = operatorRoutes(dependencies, console, settings.bodyBytesMax);
+  const routes = operatorRoutes(dependencies, consolePages, settings.bodyBytesMax);
   return new Listener(routes, dependencies, kind, settings);
 }
 
 /** Everything that the operator listener serves, besides the health checks. */
 export function operatorRoutes(
   dependencies: OperatorDependencies,
-  console: Console,
+  consolePages: Console,
   bodyBytesMax: number,
 ): readonly Route[] {
   const { archive, audit, backupStore, events, gate, publicUrl, settings, tokens, tokenUpkeep } =
@@ -51,7 +51,7 @@ export function operatorRoutes(
       exchange.json({ settings } satisfies SettingsJson),
     ),
     ...backupRoutes(backupStore, gate, events, actions),
-    ...console.routes(),
+    ...consolePages.routes(),
     // The public contract itself, under the console's own origin.
     route("POST", "/plants", "plants:create", dependencies.createPlant),
     metricsRoute(dependencies),

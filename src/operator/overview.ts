@@ -91,7 +91,9 @@ export class Overview {
 
 /** When the last backup was made; null before the first, and undefined if the database has backups of its own. */
 async function timeOfLast(lastBackup: OverviewSources["lastBackup"]): Promise<string | null | undefined> {
-  return lastBackup && (isoTime((await lastBackup())?.atMs) ?? null);
+  if (lastBackup === undefined) return undefined;
+  const last = await lastBackup();
+  return last === undefined ? null : isoTime(last.atMs);
 }
 
 /** The refusals of the public listener since the start, the most frequent first. */
