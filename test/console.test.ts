@@ -81,9 +81,11 @@ describe("signing in", () => {
     await signIn(page, session.secret);
     const entries = page.locator(".audit tbody tr");
     await entries.first().waitFor();
-    expect(await entries.first().textContent()).toMatch(/Signed in.*ops.*127\.0\.0\.1.*operator/);
+    expect(await entries.first().textContent()).toMatch(
+      /ops signed in to the console with operator, plants:create.*127\.0\.0\.1/s,
+    );
     await page.getByRole("button", { name: "Show older entries" }).click();
-    await see(page, "Created a token");
+    await see(page, "created token");
     expect(await entries.count()).toBeGreaterThan(100);
     await page.reload();
     await waitUntil(async () => (await entries.count()) === 100);

@@ -423,6 +423,31 @@ describe("the audit trail", () => {
   });
 
   test.each([
+    ["action=token.rotated", []],
+    ["action=token.created&actor=preset-operator&limit=1", [{ subject: "filtered" }]],
+    ["actor=nobody", []],
+    ["since=2999-01-01", []],
+    ["until=2001-01-01T00:00:00Z", []],
+  ])("is filtered by %s", async (query, expected) => {
+    await using service = await startTestService();
+    const api = apiOf(service);
+    await api.createToken("filtered");
+    const { entries } = await api.get(`/api/audit?${query}`);
+    expect(entries).toMatchObject(expected as never);
+    expect(entries).toHaveLength(expected.length);
+  });
+
+  test.each([
+    ["action=deleted", 'Parameter "action" must be token.created or token.rotated or '],
+    ["since=yesterday", 'Parameter "since" must be a time such as 2026-11-15T09:30:00Z, but is "yesterday".'],
+    ["by=ops", 'There is no parameter "by" here; expected limit, cursor, action, actor, since, until.'],
+  ])("refuses the filter %s", async (query, message) => {
+    const refused = await get(`/api/audit?${query}`);
+    expect(refused).toMatchObject({ error: 40031 });
+    expect(refused["message"]).toStartWith(message);
+  });
+
+  test.each([
     ["a sign-in with an unknown token", () => send("/api/sign-in", {}, "wrong-token-0123456789")],
     ["a sign-in without the scope", () => send("/api/sign-in", {}, accessToken)],
     ["a token with a reserved name", () => createToken("preset")],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import type { AuditEntry } from "../src/access/audit.ts";
+import type { AuditEntry, AuditFilter } from "../src/access/audit.ts";
 import { type Token, TokenProblem } from "../src/access/tokens.ts";
 import { beginning, CursorProblem, type PageRequest } from "../src/plants/plant-archive.ts";
 import type { PlantToStore } from "../src/plants/plant-store.ts";
@@ -343,6 +343,26 @@ onEveryEngine((engine) => {
         const { entries, next } = await store.audit.page(2, undefined);
         expect(entries).toEqual(newestFirst.slice(0, 2));
         expect(await store.audit.page(2, next)).toEqual({ entries: newestFirst.slice(2), next: undefined });
+      });
+
+      test.each<[what: string, filter: AuditFilter, positions: number[]]>([
+        ["of an action", { action: "console.signed-in" }, [1]],
+        ["by an actor", { actor: "os:me" }, [2]],
+        ["since a time, which is the first", { sinceMs: 8 }, [0]],
+        ["until a time, which is not included", { untilMs: 8 }, [1, 2]],
+        ["of an action by someone who did not do it", { action: "export.started", actor: "os:me" }, []],
+      ])("lists the entries %s", async (_, filter, positions) => {
+        const { entries } = await store.audit.page(3, undefined, filter);
+        expect(entries).toEqual(positions.map((position) => newestFirst[position] as AuditEntry));
+      });
+
+      test("continues on the next page of a filter", async () => {
+        const filter = { untilMs: 8 };
+        const { next } = await store.audit.page(1, undefined, filter);
+        expect(await store.audit.page(1, next, filter)).toEqual({
+          entries: newestFirst.slice(2),
+          next: undefined,
+        });
       });
 
       test.each(["x", "", "9".repeat(40), "' OR 1=1"])(

@@ -6,19 +6,22 @@ export interface Origin {
   readonly address: string | undefined;
 }
 
-export type AuditAction =
-  | "token.created"
-  | "token.rotated"
-  | "token.revoked"
-  | "token.copied"
-  | "console.signed-in"
-  | "export.started"
-  | "follow.started"
-  | "import.started"
-  | "import.finished"
-  | "backup.created"
-  | "backup.verified"
-  | "backup.downloaded";
+export const auditActions = [
+  "token.created",
+  "token.rotated",
+  "token.revoked",
+  "token.copied",
+  "console.signed-in",
+  "export.started",
+  "follow.started",
+  "import.started",
+  "import.finished",
+  "backup.created",
+  "backup.verified",
+  "backup.downloaded",
+] as const;
+
+export type AuditAction = (typeof auditActions)[number];
 
 export interface AuditEntry extends Origin {
   readonly atMs: number;
@@ -27,6 +30,15 @@ export interface AuditEntry extends Origin {
   readonly subject: string;
   /** One line for people, without secrets. */
   readonly detail: string;
+}
+
+/** Which entries to list; what is undefined does not matter. */
+export interface AuditFilter {
+  readonly action?: AuditAction | undefined;
+  readonly actor?: string | undefined;
+  readonly sinceMs?: number | undefined;
+  /** The first time that is too late. */
+  readonly untilMs?: number | undefined;
 }
 
 export interface AuditPage {
@@ -41,5 +53,5 @@ export interface AuditTrail {
   /** Resolves once the entry is durable. What it records must not happen if it rejects. */
   record(entry: AuditEntry): Promise<void>;
   /** Rejects with the `CursorProblem` of `plants/plant-archive.ts` if no page returned this cursor. */
-  page(limit: number, cursor: string | undefined): Promise<AuditPage>;
+  page(limit: number, cursor: string | undefined, filter?: AuditFilter): Promise<AuditPage>;
 }

@@ -10,6 +10,7 @@ import "./plants/plants.css";
 import "./import/import.css";
 import "./tokens/tokens.css";
 import "./refused/refused.css";
+import "./audit/audit.css";
 import "./system/system.css";
 
 const root = document.getElementById("console");

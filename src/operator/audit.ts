@@ -1,11 +1,11 @@
-import type { AuditEntry, AuditPage, AuditTrail } from "../access/audit.ts";
+import { type AuditEntry, type AuditPage, type AuditTrail, auditActions } from "../access/audit.ts";
 import type { Caller } from "../access/gate.ts";
 import { RateLimit } from "../access/rate-limit.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { overRate } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
 import { isoTime } from "../text/time.ts";
-import { orWrongParameter, readCount, readQuery, readText } from "./parameters.ts";
+import { orWrongParameter, readChoice, readCount, readQuery, readText, readTime } from "./parameters.ts";
 import type { AuditEntryJson, AuditPageJson } from "./responses.ts";
 
 const limitDefault = 100;
@@ -15,12 +15,18 @@ const detailCharactersMax = 500;
 const actionsPerMinuteMax = 60;
 const actionLimit = `This token has reached its limit of ${actionsPerMinuteMax} actions per minute that the audit trail records, such as sign-ins, exports and imports.`;
 
-/** Who did what, the newest first. */
+/** Who did what, the newest first; with parameters, only the entries of one action, by one actor, or of a time. */
 export function auditRoute(audit: AuditTrail): Route {
   return route("GET", "/api/audit", "operator", async (exchange) => {
-    const values = readQuery(exchange.query, ["limit", "cursor"]);
+    const values = readQuery(exchange.query, ["limit", "cursor", "action", "actor", "since", "until"]);
     const limit = readCount(values, "limit", limitDefault, limitMax);
-    const page = await orWrongParameter(audit.page(limit, readText(values, "cursor")));
+    const filter = {
+      action: readChoice(values, "action", auditActions),
+      actor: readText(values, "actor"),
+      sinceMs: readTime(values, "since"),
+      untilMs: readTime(values, "until"),
+    };
+    const page = await orWrongParameter(audit.page(limit, readText(values, "cursor"), filter));
     exchange.json(presentAuditPage(page));
   });
 }

@@ -55,8 +55,8 @@ export function readFilter(values: Values): PlantFilter {
     tag: readText(values, "tag"),
     namePart: readNamePart(readText(values, "name")),
     createdBy: readText(values, "token"),
-    sinceMs: readTime("since", readText(values, "since")),
-    untilMs: readTime("until", readText(values, "until")),
+    sinceMs: readTime(values, "since"),
+    untilMs: readTime(values, "until"),
   };
 }
 
@@ -123,7 +123,8 @@ function readNamePart(value: string | undefined): string | undefined {
   return value || undefined;
 }
 
-function readTime(name: string, value: string | undefined): number | undefined {
+export function readTime(values: Values, name: string): number | undefined {
+  const value = readText(values, name);
   if (value === undefined) return undefined;
   const timeMs = parseTimeMs(value);
   if (timeMs === undefined)

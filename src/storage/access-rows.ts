@@ -1,4 +1,4 @@
-import type { AuditAction, AuditEntry, AuditPage } from "../access/audit.ts";
+import type { AuditAction, AuditEntry, AuditFilter, AuditPage } from "../access/audit.ts";
 import { isScope } from "../access/scopes.ts";
 import { type Token, TokenProblem } from "../access/tokens.ts";
 
@@ -60,6 +60,12 @@ export function removeOldest(key: "seq" | "id"): string[] {
 export function auditValues(entry: AuditEntry): (string | number | null)[] {
   const { atMs, actor, action, subject, address, detail } = entry;
   return [atMs, actor, action, subject, address ?? null, detail];
+}
+
+/** The values of a filter in the order of both engines' statements; null for what does not matter. */
+export function auditFilterValues(filter: AuditFilter): (string | number | null)[] {
+  const { action, actor, sinceMs, untilMs } = filter;
+  return [action ?? null, actor ?? null, sinceMs ?? null, untilMs ?? null];
 }
 
 /** The page of these rows, each with its key first. There is one more row than the limit if there is a next page. */

@@ -1,54 +1,85 @@
 import { useState } from "preact/hooks";
 import type { AuditEntryJson, AuditPageJson } from "../../operator/responses.ts";
 import { EmptyState, ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
-import { Button } from "../parts/controls.tsx";
+import { Button, CopyButton } from "../parts/controls.tsx";
 import { useAttempt, useLoad } from "../parts/hooks.ts";
 import { PageHead } from "../parts/page-head.tsx";
+import { PlantText } from "../parts/plant-text.tsx";
 import { TableHead } from "../parts/table-head.tsx";
-import { RelativeTime } from "../parts/time.tsx";
+import { ShortTime } from "../parts/time.tsx";
+import { useRouter, withQuery } from "../router.tsx";
 import { useSession } from "../session.ts";
+import { type AuditFilter, AuditFilters, noFilter } from "./audit-filters.tsx";
+import { auditSentence } from "./audit-sentence.ts";
 
-const actionLabels: Readonly<Record<AuditEntryJson["action"], string>> = {
-  "token.created": "Created a token",
-  "token.rotated": "Rotated a token",
-  "token.revoked": "Revoked a token",
-  "token.copied": "Copied a token",
-  "console.signed-in": "Signed in",
-  "export.started": "Exported plants",
-  "follow.started": "Read plants from the beginning",
-  "import.started": "Started to import a file",
-  "import.finished": "Imported a file",
-  "backup.created": "Started a backup",
-  "backup.verified": "Verified a backup",
-  "backup.downloaded": "Downloaded a backup",
-};
-
-/** Who did what, newest first. */
+/** Who did what, newest first. The filter is in the address bar. */
 export function AuditPage() {
-  const { api } = useSession();
-  const { value: newest, error: loadError } = useLoad<AuditPageJson>("/api/audit");
-  const [older, setOlder] = useState<readonly AuditPageJson[]>([]);
-  const { error: olderError, attempt } = useAttempt();
-  const pages = newest === undefined ? [] : [newest, ...older];
-  const entries = newest && pages.flatMap((page) => page.entries);
-  const next = pages.at(-1)?.next;
-  const error = loadError ?? olderError;
-  const loadOlder = (cursor: string) =>
-    attempt(async () => {
-      const page = await api.get<AuditPageJson>(`/api/audit?${new URLSearchParams({ cursor })}`);
-      setOlder((known) => [...known, page]);
-    });
+  const { path, query, navigate } = useRouter();
+  const filter: AuditFilter = {
+    action: query.get("action") ?? "",
+    actor: query.get("actor") ?? "",
+    since: query.get("since") ?? "",
+    until: query.get("until") ?? "",
+  };
+  const parameters = parametersOf(filter);
   return (
     <>
       <PageHead
         title="Audit"
         lead="Who changed tokens, signed in, imported or exported plants, or used backups. Entries cannot be edited. The newest 100,000 changes of tokens are kept, and the newest 100,000 other entries."
       />
+      <AuditFilters
+        filter={filter}
+        onChange={(changed) => navigate(withQuery(path, parametersOf(changed)))}
+      />
+      <AuditEntries
+        key={parameters.toString()}
+        parameters={parameters}
+        onClear={() => navigate(withQuery(path, parametersOf(noFilter)))}
+      />
+    </>
+  );
+}
+
+/** The filter as parameters of the operator API and of the address; empty values are omitted. */
+function parametersOf(filter: AuditFilter): URLSearchParams {
+  return new URLSearchParams(Object.entries(filter).filter(([, value]) => value !== ""));
+}
+
+interface AuditEntriesProps {
+  readonly parameters: URLSearchParams;
+  readonly onClear: () => void;
+}
+
+function AuditEntries({ parameters, onClear }: AuditEntriesProps) {
+  const { api } = useSession();
+  const { value: newest, error: loadError } = useLoad<AuditPageJson>(withQuery("/api/audit", parameters));
+  const [older, setOlder] = useState<readonly AuditPageJson[]>([]);
+  const { error: olderError, attempt } = useAttempt();
+  const pages = newest === undefined ? [] : [newest, ...older];
+  const entries = newest && pages.flatMap((page) => page.entries);
+  const next = pages.at(-1)?.next;
+  const error = loadError ?? olderError;
+  const isFiltered = parameters.size > 0;
+  const loadOlder = (cursor: string) =>
+    attempt(async () => {
+      const page = await api.get<AuditPageJson>(
+        withQuery("/api/audit", new URLSearchParams([...parameters, ["cursor", cursor]])),
+      );
+      setOlder((known) => [...known, page]);
+    });
+  return (
+    <>
       <ErrorNotice error={error} />
       {entries === undefined && error === undefined && <LoadingCard lines={6} />}
-      {entries?.length === 0 && (
+      {entries?.length === 0 && !isFiltered && (
         <EmptyState title="No entries yet">
           <p>The next sign-in, export or token change will appear here.</p>
+        </EmptyState>
+      )}
+      {entries?.length === 0 && isFiltered && (
+        <EmptyState title="No entries match">
+          <Button onClick={onClear}>Clear the filter</Button>
         </EmptyState>
       )}
       {entries !== undefined && entries.length > 0 && <AuditTable entries={entries} />}
@@ -65,24 +96,41 @@ function AuditTable({ entries }: { readonly entries: readonly AuditEntryJson[] }
   return (
     <div class="card">
       <table class="listed audit">
-        <TableHead columns={["Action", "By", "When", "From", "Detail"]} />
+        <TableHead columns={["When", "What", "From"]} />
         <tbody>
-          {entries.map(({ at, actor, action, subject, address, detail }) => (
-            <tr key={`${at} ${actor} ${action} ${detail}`}>
-              <th scope="row">
-                {/* A newer version may have recorded what this one has no label for. */}
-                {actionLabels[action] ?? action} <span class="note">{subject}</span>
-              </th>
-              <td>{actor}</td>
+          {entries.map((entry) => (
+            <tr key={`${entry.at} ${entry.actor} ${entry.action} ${entry.detail}`}>
               <td>
-                <RelativeTime at={at} />
+                <ShortTime at={entry.at} />
               </td>
-              <td>{address ?? "command line"}</td>
-              <td class="note">{detail}</td>
+              <th scope="row">
+                <Entry entry={entry} />
+              </th>
+              <td class="note">{entry.address ?? "command line"}</td>
             </tr>
           ))}
         </tbody>
       </table>
     </div>
+  );
+}
+
+const sentenceCharactersMax = 700;
+
+/** A sentence, which opens the entry as the API has it. */
+function Entry({ entry }: { readonly entry: AuditEntryJson }) {
+  const json = JSON.stringify(entry, null, 2);
+  return (
+    <details>
+      <summary class="wrap">
+        <b>{entry.actor}</b> <PlantText text={auditSentence(entry)} charactersMax={sentenceCharactersMax} />
+      </summary>
+      <div class="stack entry-json">
+        <pre class="code">{json}</pre>
+        <div class="line">
+          <CopyButton text={json} label="Copy JSON" />
+        </div>
+      </div>
+    </details>
   );
 }

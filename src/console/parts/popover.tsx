@@ -23,7 +23,7 @@ export function Popover({ label, buttonClass, panelClass = "", children }: Popov
   // A layout effect does not wait for a frame, in which what is typed would be lost.
   useLayoutEffect(() => {
     if (!open) return;
-    find(".popover-panel :is(input, button)")?.focus();
+    find(".popover-panel :is(input, select, button)")?.focus();
     const onClick = (event: Event): void => {
       if (!root.current?.contains(event.target as Node)) setOpen(false);
     };

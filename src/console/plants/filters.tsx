@@ -147,7 +147,7 @@ function periodOf({ since, until }: PlantFilter): string {
 }
 
 /** The time as a field has it, such as "2026-11-15T18:00", in the browser's time zone. */
-function localTime(iso: string): string {
+export function localTime(iso: string): string {
   if (iso === "") return "";
   const time = new Date(iso);
   const local = new Date(time.getTime() - time.getTimezoneOffset() * minuteMs);

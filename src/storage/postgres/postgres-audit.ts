@@ -1,7 +1,14 @@
 import { randomBytes } from "node:crypto";
-import type { AuditEntry, AuditPage, AuditTrail } from "../../access/audit.ts";
+import type { AuditEntry, AuditFilter, AuditPage, AuditTrail } from "../../access/audit.ts";
 import { CursorProblem } from "../../plants/plant-archive.ts";
-import { auditColumns, auditPage, auditValues, entriesPerRemoval, removeOldest } from "../access-rows.ts";
+import {
+  auditColumns,
+  auditFilterValues,
+  auditPage,
+  auditValues,
+  entriesPerRemoval,
+  removeOldest,
+} from "../access-rows.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 
 const idShape = /^[0-9a-f]{32}$/;
@@ -9,7 +16,13 @@ const afterEveryId = "g";
 
 const selectPage = {
   name: "audit-page",
-  text: `SELECT id, ${auditColumns} FROM audit_trail WHERE id < $1 ORDER BY id DESC LIMIT $2`,
+  text: `SELECT id, ${auditColumns} FROM audit_trail
+         WHERE id < $1
+           AND ($3::text IS NULL OR action = $3::text)
+           AND ($4::text IS NULL OR actor = $4::text)
+           AND ($5::bigint IS NULL OR at_ms >= $5::bigint)
+           AND ($6::bigint IS NULL OR at_ms < $6::bigint)
+         ORDER BY id DESC LIMIT $2`,
 };
 // A retry finds the id that the first attempt stored.
 const insertEntry = {
@@ -43,10 +56,10 @@ export class PostgresAudit implements AuditTrail {
     for (const text of removeOldest("id")) await this.#pool.query({ text }).catch(() => {});
   }
 
-  async page(limit: number, cursor: string | undefined): Promise<AuditPage> {
+  async page(limit: number, cursor: string | undefined, filter: AuditFilter = {}): Promise<AuditPage> {
     if (cursor !== undefined && !idShape.test(cursor))
       throw new CursorProblem("The cursor is not from a page of this audit trail.");
-    const values = [cursor ?? afterEveryId, limit + 1];
+    const values = [cursor ?? afterEveryId, limit + 1, ...auditFilterValues(filter)];
     return auditPage(await this.#pool.query(selectPage, values), limit);
   }
 }
