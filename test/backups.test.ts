@@ -469,6 +469,43 @@ describe("through the operator listener", () => {
     expect((await service.audited())[0]).toMatchObject({ action: "backup.verified", subject: name });
   });
 
+  test("one is still listed as verified after a restart", async () => {
+    const store = newStore();
+    const backupFolder = newFolder();
+    const verifiedAt = await (async () => {
+      await using service = await startWithBackups(store, backupFolder);
+      const { name } = await service.makeBackup();
+      await service.call(`/${name}/verify`, "POST");
+      return (await service.finished()).backups[0].verifiedAt;
+    })();
+    expect(verifiedAt).toBeString();
+    await using again = await startWithBackups(store, backupFolder);
+    expect((await again.call("")).backups[0].verifiedAt).toBe(verifiedAt);
+  });
+
+  test("one that was changed after it was verified is no longer listed as verified", async () => {
+    await using service = await startWithBackups();
+    const { name } = await service.makeBackup();
+    await service.call(`/${name}/verify`, "POST");
+    await service.finished();
+    appendFileSync(join(service.backupFolder, name), "x");
+    expect((await service.call("")).backups[0].verifiedAt).toBeUndefined();
+  });
+
+  test("one that fails to verify is no longer listed as verified, with its digest", async () => {
+    const store = newStore();
+    await using service = await startWithBackups(store);
+    const { name, digest } = await service.makeBackup();
+    await service.call(`/${name}/verify`, "POST");
+    await service.finished();
+    rmSync(join(service.backupFolder, `${name}.sha256`));
+    await service.call(`/${name}/verify`, "POST");
+    const { backups, last } = await service.finished();
+    expect(last.problem).toBe("it has no checksum file");
+    expect(backups[0].verifiedAt).toBeUndefined();
+    expect(backups[0].digest).toBe(digest);
+  });
+
   test("one that was changed is reported when it is verified", async () => {
     await using service = await startWithBackups();
     const { name } = await service.makeBackup();

@@ -30,6 +30,8 @@ interface Backup extends BackupDigest {
   readonly name: string;
   readonly atMs: number;
   readonly bytes: number;
+  /** When it was last verified and found sound; undefined if never, or if it has changed since. */
+  readonly verifiedAtMs: number | undefined;
 }
 
 /** The dated backups of the data file. */
@@ -38,7 +40,10 @@ export interface BackupStore {
   /** The newest first. */
   list(): readonly Backup[];
   create(atMs: number): Promise<{ readonly path: string }>;
-  /** Takes a name that `list` returned, as `read` does: any other could lead out of the folder. */
+  /**
+   * Takes a name that `list` returned, as `read` does: any other could lead out of the folder. What it finds stays in the folder,
+   * for the next `list`.
+   */
   verify(name: string): Promise<BackupDigest & { readonly problems: readonly string[] }>;
   read(name: string): AsyncIterable<Uint8Array>;
 }
@@ -70,8 +75,8 @@ export function backupRoutes(
       const store = backups.store();
       const name = backups.existing(exchange.parameter);
       await backups.start(exchange, caller, { kind: "verify", name }, async () => {
-        const problem = await backups.verify(store, name);
-        return { name, problem };
+        const { problems } = await store.verify(name);
+        return { name, problem: problems.length === 0 ? undefined : problems.join("; ") };
       });
       exchange.json(backups.present(), 202);
     }),
@@ -99,8 +104,6 @@ class Backups {
   readonly #store: BackupStore | string;
   readonly #events: Events;
   readonly #actions: ActionRecorder;
-  /** The backups that were verified since the start, and found sound. */
-  readonly #verified = new Map<string, BackupDigest & { readonly atMs: number }>();
   #task: BackupTaskJson | undefined;
   #last: BackupResultJson | undefined;
 
@@ -116,21 +119,12 @@ class Backups {
       return { unavailable: store, folder: undefined, backups: [], task: undefined, last: undefined };
     const state = { folder: store.folder, task: this.#task, last: this.#last };
     try {
-      const backups = store.list().map((backup) => this.#presentBackup(backup));
+      const backups = store.list().map(presentBackup);
       return { ...state, backups, unavailable: undefined };
     } catch (error) {
       // The folder is missing, or cannot be read.
       return { ...state, backups: [], unavailable: messageOf(error) };
     }
-  }
-
-  /** What is wrong with it, as one text; undefined if nothing is. */
-  async verify(store: BackupStore, name: string): Promise<string | undefined> {
-    this.#verified.delete(name);
-    const { problems, coveredPlants, digest } = await store.verify(name);
-    if (problems.length > 0) return problems.join("; ");
-    this.#verified.set(name, { coveredPlants, digest, atMs: Date.now() });
-    return undefined;
   }
 
   /** @throws HttpError there are no backups here. */
@@ -145,19 +139,6 @@ class Backups {
     const listed = this.store().list();
     if (listed.some((backup) => backup.name === name)) return name;
     throw new HttpError("no-such-path", `There is no backup ${name.slice(0, quotedNameCharactersMax)}.`);
-  }
-
-  #presentBackup({ name, atMs, bytes, coveredPlants, digest }: Backup): BackupJson {
-    const verified = this.#verified.get(name);
-    return {
-      name,
-      at: isoTime(atMs),
-      bytes,
-      // A backup that 1.0.0 made has no digest beside it, until it is computed.
-      coveredPlants: verified?.coveredPlants ?? coveredPlants,
-      digest: verified?.digest ?? digest,
-      verifiedAt: isoTime(verified?.atMs),
-    };
   }
 
   /** The audit trail has an entry before the work starts, which then goes on without the request. */
@@ -191,4 +172,8 @@ class Backups {
         this.#last = { kind, ...result };
       });
   }
+}
+
+function presentBackup({ name, atMs, bytes, coveredPlants, digest, verifiedAtMs }: Backup): BackupJson {
+  return { name, at: isoTime(atMs), bytes, coveredPlants, digest, verifiedAt: isoTime(verifiedAtMs) };
 }

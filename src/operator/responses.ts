@@ -197,7 +197,7 @@ export interface BackupJson {
   readonly coveredPlants: number;
   /** The digest of these plants; null if it is not known. */
   readonly digest: string | null;
-  /** When the backup was found sound, if that was since the start of the service. */
+  /** When the backup was last verified and found sound; undefined if never, or if its file has changed since. */
   readonly verifiedAt: string | undefined;
 }
 

@@ -73,7 +73,7 @@ function BackupTable({ backups, busy, onVerify, onDownload }: BackupTableProps) 
             </td>
             <td>{formatBytes(bytes)}</td>
             <td>{digest === null ? "none" : <Digest coveredPlants={coveredPlants} digest={digest} />}</td>
-            <td>{verifiedAt === undefined ? "not since the start" : <RelativeTime at={verifiedAt} />}</td>
+            <td>{verifiedAt === undefined ? "not yet" : <RelativeTime at={verifiedAt} />}</td>
             <td class="row-actions">
               <Button disabled={busy} onClick={() => onVerify(name)}>
                 Verify<span class="visually-hidden"> {name}</span>

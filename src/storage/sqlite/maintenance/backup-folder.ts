@@ -1,5 +1,14 @@
-import { createReadStream, lstatSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
-import { basename, join, parse } from "node:path";
+import {
+  createReadStream,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+} from "node:fs";
+import { basename, dirname, join, parse } from "node:path";
 import { messageOf } from "../../../system/errors.ts";
 import { timeInFileName } from "../../../text/time.ts";
 import { noDigest, parseDigest, type StoreDigest } from "../block-digests.ts";
@@ -22,6 +31,8 @@ interface BackupEntry extends StoreDigest {
   readonly name: string;
   readonly atMs: number;
   readonly bytes: number;
+  /** When `verify` last found nothing wrong with it; undefined if never, or if the file has changed since. */
+  readonly verifiedAtMs: number | undefined;
 }
 
 export interface VerifiedBackup extends StoreDigest {
@@ -54,8 +65,11 @@ export class BackupFolder {
     const entries = this.#dated(backupEnding).flatMap((name) => {
       const file = lstatSync(join(this.folder, name), { throwIfNoEntry: false });
       if (!file?.isFile()) return [];
-      const { coveredPlants, digest } = readDigest(join(this.folder, name));
-      return [{ name, atMs: this.#timeOf(name, backupEnding), bytes: file.size, coveredPlants, digest }];
+      const record = readRecord(join(this.folder, name));
+      const { coveredPlants, digest } = parseDigest(record);
+      const atMs = this.#timeOf(name, backupEnding);
+      const verifiedAtMs = parseVerified(record, file);
+      return [{ name, atMs, bytes: file.size, coveredPlants, digest, verifiedAtMs }];
     });
     return entries.reverse();
   }
@@ -114,7 +128,7 @@ export class BackupFolder {
         // In this order: a checksum that is left alone is small, but a backup without one would never be removed.
         rmSync(path);
         rmSync(checksumFile(path));
-        rmSync(digestFile(path), { force: true });
+        rmSync(recordFile(path), { force: true });
       } catch (error) {
         throw new DataFileProblem(
           `The backup ${made} is complete, but an old one cannot be removed: ${messageOf(error)}.`,
@@ -125,14 +139,26 @@ export class BackupFolder {
     return removed;
   }
 
-  /** Checks a backup that `list` returned: its checksum, SQLite's integrity check, every row and every digest. */
+  /**
+   * Checks a backup that `list` returned: its checksum, SQLite's integrity check, every row and every digest. Records beside it
+   * that nothing is wrong, or removes that record.
+   */
   async verify(name: string): Promise<VerifiedBackup> {
     const path = join(this.folder, name);
+    // As it is before the check: a change during the check counts as one after it.
+    const file = statSync(path);
+    const recorded = parseDigest(readRecord(path));
+    const verified = await this.#check(path, recorded);
+    if (verified.problems.length === 0) replaceRecord(path, verified, file);
+    else replaceRecord(path, recorded);
+    return verified;
+  }
+
+  async #check(path: string, recorded: StoreDigest): Promise<VerifiedBackup> {
     if (expectedChecksum(path) === undefined) return { problems: ["it has no checksum file"], ...noDigest };
     const { coveredPlants, digest, problems } = await verify(path);
-    const recorded = readDigest(path);
     const differs = recorded.digest !== null && recorded.digest !== digest;
-    const difference = differs ? [`its digest is not the one in ${digestFile(path)}`] : [];
+    const difference = differs ? [`its digest is not the one in ${recordFile(path)}`] : [];
     return { problems: [...problems, ...difference], coveredPlants, digest };
   }
 
@@ -178,21 +204,51 @@ function isChecksumOf(path: string): boolean {
   return /^[0-9a-f]{64} {2}/.test(text) && text.slice(66) === `${basename(path)}\n`;
 }
 
-/** Where the digest of a backup in a folder is: to compute it again takes as long as to read all of the backup. */
-function digestFile(path: string): string {
+/**
+ * The record beside a backup in a folder: its digest, because to compute it again takes as long as to read all of the backup, and
+ * when it was verified.
+ */
+function recordFile(path: string): string {
   return `${path}.digest.json`;
 }
 
-/** Writes the digest of a backup in a folder beside it. */
+/** Writes the record of a new backup in a folder beside it. */
 export function recordDigest({ path, coveredPlants, digest }: BackupFile): void {
-  writeNew(digestFile(path), `${JSON.stringify({ coveredPlants, digest })}\n`);
+  writeNew(recordFile(path), `${JSON.stringify({ coveredPlants, digest })}\n`);
 }
 
-function readDigest(path: string): StoreDigest {
+/** The size and the time of modification, by which a change of a file is noticed. */
+type FileState = Pick<Stats, "size" | "mtimeMs">;
+
+/** Writes the record of a backup again, with the file as it was verified now, if it was. */
+function replaceRecord(path: string, { coveredPlants, digest }: StoreDigest, verified?: FileState): void {
+  const file = recordFile(path);
+  const mark = verified && {
+    verifiedAtMs: Date.now(),
+    bytes: verified.size,
+    modifiedAtMs: Math.floor(verified.mtimeMs),
+  };
+  // Renamed once it is complete, so that nobody reads half of it.
+  const unfinished = `${file}.new`;
+  rmSync(unfinished, { force: true });
+  writeNew(unfinished, `${JSON.stringify({ coveredPlants, digest, ...mark })}\n`);
+  renameSync(unfinished, file);
+  syncDirectory(dirname(file));
+}
+
+/** When the backup was verified, by its record; undefined if the file is no longer the one that was. */
+function parseVerified(record: string, { size, mtimeMs }: FileState): number | undefined {
+  const shape = /"verifiedAtMs":(\d+),"bytes":(\d+),"modifiedAtMs":(\d+)/;
+  const [, verifiedAtMs, bytes, modifiedAtMs] = shape.exec(record) ?? [];
+  const isSame = Number(bytes) === size && Number(modifiedAtMs) === Math.floor(mtimeMs);
+  return verifiedAtMs !== undefined && isSame ? Number(verifiedAtMs) : undefined;
+}
+
+/** The record of a backup as text; empty if there is none, as beside one that 1.0.0 made. */
+function readRecord(path: string): string {
   try {
-    return parseDigest(readFileSync(digestFile(path), "utf8"));
+    return readFileSync(recordFile(path), "utf8");
   } catch {
-    // 1.0.0 wrote none.
-    return noDigest;
+    return "";
   }
 }
