@@ -451,17 +451,22 @@ describe("a dialog", () => {
   });
 });
 
-test("the system page has the health, settings without a secret, and a link to the docs", async () => {
+test("the system page has the state on one line, settings without a secret, and a link to the docs", async () => {
   const page = await open("/system");
   await see(page, "Disk space free");
-  expect(await textOf(page, ".health-facts")).toMatch(/Storeready.*EngineSQLite.*WAL[\d.]+ \w+/);
+  expect(await textOf(page, ".state-line")).toMatch(
+    /^Plants can be storedData file [\d.]+ \w+WAL [\d.]+ \w+Disk space free [\d.]+ \w+Version /,
+  );
+  expect((await page.locator(".state-line").boundingBox())?.height).toBeLessThan(50);
   const settings = page.getByRole("table", { name: "Current settings" });
-  const sources = settings.locator("tbody td:last-child");
-  expect(new Set(await sources.allTextContents())).toEqual(new Set(["flag", "environment"]));
+  const sources = settings.locator("tbody td > :last-child");
+  expect(new Set(await sources.allTextContents())).toEqual(
+    new Set(["from its flag", "from the environment"]),
+  );
   expect(await settings.getByRole("row", { name: /^backup-folder/ }).count()).toBe(1);
   await page.getByRole("button", { name: /^Show all \d\d$/ }).click();
   const row = settings.getByRole("row", { name: /max-body-bytes/ });
-  expect(await row.textContent()).toBe("max-body-bytes65536default");
+  expect(await row.textContent()).toBe("max-body-bytes the largest request body accepted65536 default");
   expect(await settings.getByRole("row", { name: /OPERATOR_TOKEN/ }).textContent()).toContain("not shown");
   expect(await page.content()).not.toMatch(/test-(?:access|operator)-token/);
   const docs = page.getByRole("link", { name: "API docs" });
@@ -470,14 +475,19 @@ test("the system page has the health, settings without a secret, and a link to t
   await see(page, "No backups yet.");
   await page.getByRole("button", { name: "Back up now" }).click();
   await see(page, "The backup is complete and checked.");
-  const backup = page.getByRole("table", { name: "Backups" }).locator("tbody tr");
+  const backup = page.getByRole("table", { name: "Backups" }).locator("tbody");
   expect(await backup.textContent()).toMatch(/1,024 plants [0-9a-f]{8}….*not yet/);
   await page.getByRole("button", { name: "Verify" }).click();
   await see(page, /\.db was verified, and nothing wrong was found\.$/);
   expect(await backup.textContent()).not.toContain("not yet");
-  await backup.getByRole("button", { name: "Copy" }).click();
+  await backup.getByText("Restore command and digest").click();
+  await backup.getByRole("button", { name: "Copy digest" }).click();
   await backup.getByRole("button", { name: "Copied" }).waitFor();
   expect(await page.evaluate("navigator.clipboard.readText()")).toMatch(/^1024 [0-9a-f]{64}$/);
+  await backup.getByRole("button", { name: "Copy command" }).click();
+  await backup.getByRole("button", { name: "Copied" }).nth(0).waitFor();
+  const command = await textOf(page, ".backups pre >> nth=0");
+  expect(command).toMatch(/^plant-store restore \S+\.db --replace --database \S+\.db$/);
   const waiting = page.waitForEvent("download");
   await page.getByRole("button", { name: "Download" }).click();
   const downloaded = await waiting;

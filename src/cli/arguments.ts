@@ -1,8 +1,9 @@
 import { type SecretName, secrets, settings } from "../config/settings.ts";
 import { InvalidValue, withoutPassword } from "../config/values.ts";
+import { shellQuoted } from "../text/shell.ts";
 import { type Arguments, type Command, flagsOf } from "./command.ts";
 import { nearestWord } from "./suggestion.ts";
-import { shellQuoted, type Terminal, UsageError } from "./terminal.ts";
+import { type Terminal, UsageError } from "./terminal.ts";
 
 // An id may be negative, and - is standard input.
 const notFlag = /^(?:[^-]|-\d|-$|$)/;

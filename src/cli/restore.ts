@@ -4,10 +4,11 @@ import { settings } from "../config/settings.ts";
 import { realDataFile } from "../storage/sqlite/data-file-path.ts";
 import { checksumFile } from "../storage/sqlite/maintenance/checksum.ts";
 import { restore as restoreBackup, restoreInPlace } from "../storage/sqlite/maintenance/restore.ts";
+import { shellQuoted } from "../text/shell.ts";
 import type { Command } from "./command.ts";
 import { changedText, dataFile, dataFileFlags, summaryOf, withProgress } from "./data-file-command.ts";
 import { lostWalWarning } from "./local-files.ts";
-import { formatCount, formatPlants, printJson, shellQuoted } from "./terminal.ts";
+import { formatCount, formatPlants, printJson } from "./terminal.ts";
 
 export const restore: Command = {
   usage: "restore FILE",

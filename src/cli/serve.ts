@@ -8,10 +8,11 @@ import { type Service, startService } from "../service.ts";
 import { DatabaseProblem, isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { WalIndexLost } from "../storage/store.ts";
 import { createLog, type Level, type Log } from "../telemetry/log.ts";
+import { shellQuoted } from "../text/shell.ts";
 import { passwordWarnings } from "./arguments.ts";
 import type { Command } from "./command.ts";
 import { exposureWarnings } from "./local-files.ts";
-import { bold, escapeInvisible, formatColumns, green, shellQuoted, type Terminal } from "./terminal.ts";
+import { bold, escapeInvisible, formatColumns, green, type Terminal } from "./terminal.ts";
 
 export const serve: Command = {
   usage: "serve",

@@ -101,11 +101,6 @@ export function formatColumns(rows: readonly (readonly string[])[], indent = "")
   return rows.map((row) => `${indent}${line(row)}`.trimEnd()).join("\n");
 }
 
-/** Quotes the text as one word of a command that someone can paste into a shell. */
-export function shellQuoted(text: string): string {
-  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-}
-
 /** 1234567 as 1,234,567. */
 export function formatCount(count: number): string {
   return String(count).replaceAll(/\B(?=(\d{3})+$)/g, ",");

@@ -3,7 +3,14 @@ import type { OidcSettings } from "../access/jwt-verifier.ts";
 import type { Scope } from "../access/scopes.ts";
 import { bearerShape, digestOf, isMistyped, jwtShape } from "../access/token-secret.ts";
 import { messageOf } from "../system/errors.ts";
-import { type SecretName, type Setting, type SettingName, secrets, settings } from "./settings.ts";
+import {
+  type SecretName,
+  type Setting,
+  type SettingName,
+  secretMeanings,
+  secrets,
+  settings,
+} from "./settings.ts";
 import { ConfigProblem, InvalidValue, withoutPassword } from "./values.ts";
 
 type Values = { readonly [Name in SettingName]: ReturnType<(typeof settings)[Name]["parse"]> };
@@ -27,6 +34,8 @@ export type Source = "flag" | "environment" | "file" | "default";
 /** One line of `plant-store config`: what is in force, and where it came from. Secrets are listed without their value. */
 export interface EffectiveSetting {
   readonly name: string;
+  /** What it is for, in one phrase. */
+  readonly meaning: string;
   readonly value: string;
   readonly source: Source;
 }
@@ -133,11 +142,13 @@ function findAll(sources: ConfigSources) {
 function present(found: ReturnType<typeof findAll>): EffectiveSetting[] {
   const plain = mapValues(found.settings, ({ text, source }, name) => ({
     name: settings[name].flag,
+    meaning: settings[name].help,
     value: withoutPassword(text),
     source,
   }));
   const hidden = mapValues(found.secrets, (secret, name) => ({
     name: secrets[name],
+    meaning: secretMeanings[name],
     value: secret === undefined ? "" : "(set, not shown)",
     source: secret?.source ?? "default",
   }));

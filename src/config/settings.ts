@@ -145,6 +145,12 @@ export const secrets = {
 
 export type SecretName = keyof typeof secrets;
 
+export const secretMeanings: Readonly<Record<SecretName, string>> = {
+  accessToken: "a token with the scope plants:create that is not in the store",
+  operatorToken: "a token with the scope operator that is not in the store",
+  databasePassword: "the password for PostgreSQL, if the URL has none",
+};
+
 /** `usage` is the flag and what stands for its value, such as `listen HOST:PORT`. */
 function setting<Value>(
   usage: string,

@@ -1,4 +1,4 @@
-import { basename } from "node:path";
+import { basename, join } from "node:path";
 import type { Caller, Gate } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
@@ -6,6 +6,7 @@ import { requestIdFields } from "../http/request-log.ts";
 import { type Route, route } from "../http/route.ts";
 import { messageOf } from "../system/errors.ts";
 import type { Events } from "../telemetry/events.ts";
+import { shellQuoted } from "../text/shell.ts";
 import { isoTime } from "../text/time.ts";
 import type { ActionRecorder } from "./audit.ts";
 import { Downloads, sendFile } from "./downloads.ts";
@@ -37,6 +38,8 @@ interface Backup extends BackupDigest {
 /** The dated backups of the data file. */
 export interface BackupStore {
   readonly folder: string;
+  /** The absolute path of the data file. */
+  readonly database: string;
   /** The newest first. */
   list(): readonly Backup[];
   create(atMs: number): Promise<{ readonly path: string }>;
@@ -119,7 +122,7 @@ class Backups {
       return { unavailable: store, folder: undefined, backups: [], task: undefined, last: undefined };
     const state = { folder: store.folder, task: this.#task, last: this.#last };
     try {
-      const backups = store.list().map(presentBackup);
+      const backups = store.list().map((backup) => presentBackup(store, backup));
       return { ...state, backups, unavailable: undefined };
     } catch (error) {
       // The folder is missing, or cannot be read.
@@ -174,6 +177,16 @@ class Backups {
   }
 }
 
-function presentBackup({ name, atMs, bytes, coveredPlants, digest, verifiedAtMs }: Backup): BackupJson {
-  return { name, at: isoTime(atMs), bytes, coveredPlants, digest, verifiedAt: isoTime(verifiedAtMs) };
+function presentBackup({ folder, database }: BackupStore, backup: Backup): BackupJson {
+  const { name, atMs, bytes, coveredPlants, digest, verifiedAtMs } = backup;
+  const file = shellQuoted(join(folder, name));
+  return {
+    name,
+    at: isoTime(atMs),
+    bytes,
+    coveredPlants,
+    digest,
+    verifiedAt: isoTime(verifiedAtMs),
+    restoreCommand: `plant-store restore ${file} --replace --database ${shellQuoted(database)}`,
+  };
 }

@@ -173,6 +173,8 @@ export interface SettingsJson {
 /** A setting as `plant-store config` lists it. A secret has no value here. */
 export interface SettingJson {
   readonly name: string;
+  /** What it is for, in one phrase, as `serve --help` has it. */
+  readonly meaning: string;
   readonly value: string;
   readonly source: string;
 }
@@ -199,6 +201,8 @@ export interface BackupJson {
   readonly digest: string | null;
   /** When the backup was last verified and found sound; undefined if never, or if its file has changed since. */
   readonly verifiedAt: string | undefined;
+  /** What puts the backup in the place of the data file, once the service is stopped. */
+  readonly restoreCommand: string;
 }
 
 export interface BackupTaskJson {

@@ -1,4 +1,4 @@
-import type { BackupsJson, DownloadLinkJson } from "../../operator/responses.ts";
+import type { BackupJson, BackupsJson, DownloadLinkJson } from "../../operator/responses.ts";
 import { formatBytes, formatCount } from "../format.ts";
 import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button, CopyButton, download } from "../parts/controls.tsx";
@@ -40,6 +40,12 @@ export function Backups() {
         {listed !== undefined && statusText(listed)}
       </p>
       {listed !== undefined && listed.backups.length > 0 && (
+        <p class="note">
+          To restore one, stop the service, run its restore command on the machine, and start the service
+          again. Backups are deleted on the machine only, so that a stolen token cannot delete them.
+        </p>
+      )}
+      {listed !== undefined && listed.backups.length > 0 && (
         <BackupTable
           backups={listed.backups}
           busy={busy}
@@ -58,49 +64,106 @@ interface BackupTableProps {
   readonly onDownload: (name: string) => void;
 }
 
-function BackupTable({ backups, busy, onVerify, onDownload }: BackupTableProps) {
+function BackupTable({ backups, ...actions }: BackupTableProps) {
   return (
-    <table class="listed system-table" aria-labelledby="backups-title">
-      <TableHead columns={["Made", "File", "Size", "Digest", "Verified"]} actions />
+    <table class="listed system-table backups" aria-labelledby="backups-title">
+      <TableHead columns={["Made", "Size", "Digest", "Verified"]} actions />
       <tbody>
-        {backups.map(({ name, at, bytes, coveredPlants, digest, verifiedAt }) => (
-          <tr key={name}>
-            <th scope="row">
-              <RelativeTime at={at} />
-            </th>
-            <td>
-              <code>{name}</code>
-            </td>
-            <td>{formatBytes(bytes)}</td>
-            <td>{digest === null ? "none" : <Digest coveredPlants={coveredPlants} digest={digest} />}</td>
-            <td>{verifiedAt === undefined ? "not yet" : <RelativeTime at={verifiedAt} />}</td>
-            <td class="row-actions">
-              <Button disabled={busy} onClick={() => onVerify(name)}>
-                Verify<span class="visually-hidden"> {name}</span>
-              </Button>
-              <Button onClick={() => onDownload(name)}>
-                Download<span class="visually-hidden"> {name}</span>
-              </Button>
-            </td>
-          </tr>
+        {backups.map((backup) => (
+          <BackupRows key={backup.name} backup={backup} {...actions} />
         ))}
       </tbody>
     </table>
   );
 }
 
-const shownDigits = 8;
+interface BackupRowsProps extends Omit<BackupTableProps, "backups"> {
+  readonly backup: BackupJson;
+}
 
-/** A digest in a short form that can be compared at a glance; the button copies all of it. */
-function Digest({ coveredPlants, digest }: { readonly coveredPlants: number; readonly digest: string }) {
+/** A backup, and under it what can be copied. */
+function BackupRows({ backup, busy, onVerify, onDownload }: BackupRowsProps) {
+  const { name, at, bytes, coveredPlants, digest, verifiedAt } = backup;
   return (
     <>
-      <code title={digest}>
-        {formatCount(coveredPlants)} plants {digest.slice(0, shownDigits)}…
-      </code>{" "}
-      <CopyButton text={`${coveredPlants} ${digest}`} label="Copy" />
+      <tr class="backup">
+        <th scope="row">
+          <RelativeTime at={at} /> <code class="note">{name}</code>
+        </th>
+        <td>{formatBytes(bytes)}</td>
+        <td>
+          {digest === null ? (
+            <span class="note">none</span>
+          ) : (
+            <ShortDigest coveredPlants={coveredPlants} digest={digest} />
+          )}
+        </td>
+        <td>
+          {verifiedAt === undefined ? (
+            <span class="note">not yet</span>
+          ) : (
+            <span class="state">
+              <RelativeTime at={verifiedAt} />
+            </span>
+          )}
+        </td>
+        <td class="row-actions">
+          <Button disabled={busy} onClick={() => onVerify(name)}>
+            Verify<span class="visually-hidden"> {name}</span>
+          </Button>
+          <Button onClick={() => onDownload(name)}>
+            Download<span class="visually-hidden"> {name}</span>
+          </Button>
+        </td>
+      </tr>
+      <tr class="more">
+        <td colSpan={5}>
+          <BackupTexts backup={backup} />
+        </td>
+      </tr>
     </>
   );
+}
+
+/** The command that restores the backup, and its digest as `verify` prints it. */
+function BackupTexts({
+  backup: { name, restoreCommand, coveredPlants, digest },
+}: Pick<BackupRowsProps, "backup">) {
+  return (
+    <details>
+      <summary class="note">
+        Restore command and digest<span class="visually-hidden"> of {name}</span>
+      </summary>
+      <div class="stack">
+        <pre class="code">{restoreCommand}</pre>
+        {digest !== null && <pre class="code">{digestText(coveredPlants, digest)}</pre>}
+        <div class="line">
+          <CopyButton text={restoreCommand} label="Copy command" />
+          {digest !== null && <CopyButton text={digestText(coveredPlants, digest)} label="Copy digest" />}
+        </div>
+      </div>
+    </details>
+  );
+}
+
+const shownDigits = 8;
+
+interface DigestProps {
+  readonly coveredPlants: number;
+  readonly digest: string;
+}
+
+/** A digest in a form that can be compared at a glance. */
+function ShortDigest({ coveredPlants, digest }: DigestProps) {
+  return (
+    <>
+      {formatCount(coveredPlants)} plants <code class="note">{digest.slice(0, shownDigits)}…</code>
+    </>
+  );
+}
+
+function digestText(coveredPlants: number, digest: string): string {
+  return `${coveredPlants} ${digest}`;
 }
 
 function statusText({ task, last, backups, unavailable }: BackupsJson): string {

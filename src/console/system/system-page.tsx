@@ -1,8 +1,7 @@
-import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { OverviewJson, SettingsJson } from "../../operator/responses.ts";
 import { formatBytes } from "../format.ts";
-import { ErrorNotice } from "../parts/content-states.tsx";
+import { ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
 import { Button } from "../parts/controls.tsx";
 import { useLoad } from "../parts/hooks.ts";
 import { PageHead } from "../parts/page-head.tsx";
@@ -12,20 +11,20 @@ import { RelativeTime } from "../parts/time.tsx";
 import { useSession } from "../session.ts";
 import { Backups } from "./backups.tsx";
 
-/** Health, backups and settings. */
+/** The state of the service, backups and settings. */
 export function SystemPage() {
   const { me } = useSession();
   const { value, error } = useLoad<SettingsJson>("/api/settings");
   return (
     <>
-      <PageHead title="System" lead="The health of the service, its backups, and its settings.">
+      <PageHead title="System" lead="The state of the service, its backups, and its settings.">
         <a class="button" href={`${me.publicUrl}/docs`}>
           API docs
         </a>
       </PageHead>
       <ErrorNotice error={error} />
       <div class="stack">
-        <Health />
+        <StateLine />
         <Backups />
         <Settings settings={value?.settings} />
       </div>
@@ -33,49 +32,47 @@ export function SystemPage() {
   );
 }
 
-/** The state of the store, its files and its disk. */
-function Health() {
+/** The state of the store, its files and its disk, on one line. */
+function StateLine() {
   const { value: overview, error, isStale } = useLoad<OverviewJson>("/api/overview", true);
+  if (overview === undefined)
+    return error === undefined ? <LoadingCard lines={1} /> : <ErrorNotice error={error} />;
+  const { store, version, startedAt } = overview;
+  const { ready, engine, bytes, walBytes, diskFreeBytes } = store;
   return (
-    <Panel
-      id="health-title"
-      title="Health"
-      loading={overview === undefined && error === undefined}
-      class={isStale ? "stale" : ""}
-    >
-      {overview === undefined ? (
-        <ErrorNotice error={error} />
-      ) : (
-        <dl class="health-facts">
-          {factsOf(overview).map(
-            ([name, value]) =>
-              value !== undefined && (
-                <div key={name}>
-                  <dt>{name}</dt>
-                  <dd>{value}</dd>
-                </div>
-              ),
-          )}
-        </dl>
-      )}
-    </Panel>
+    <div class={`card line note strip state-line ${ready ? "" : "bad"} ${isStale ? "stale" : ""}`}>
+      <span class="line">
+        <span class={ready ? "dot" : "dot bad"} aria-hidden="true" />
+        <b>{ready ? "Plants can be stored" : "Plants cannot be stored"}</b>
+      </span>
+      {!ready && <span>See the service's log for the reason.</span>}
+      {engine !== "sqlite" && <span>In PostgreSQL</span>}
+      <Size name="Data file" bytes={bytes} />
+      <Size name="WAL" bytes={walBytes} />
+      <Size name="Disk space free" bytes={diskFreeBytes} />
+      <span>
+        Version <b>{version}</b>, started <RelativeTime at={startedAt} />
+      </span>
+    </div>
   );
 }
 
-type Fact = readonly [name: string, value: ComponentChildren];
-
-function factsOf({ store, version, startedAt }: OverviewJson): readonly Fact[] {
-  const bytes = (count: number | undefined) => (count === undefined ? undefined : formatBytes(count));
-  return [
-    ["Store", store.ready ? "ready" : "not ready: plants cannot be stored, see the log for the reason"],
-    ["Engine", store.engine === "sqlite" ? "SQLite" : "PostgreSQL"],
-    ["Data file", bytes(store.bytes)],
-    ["WAL", bytes(store.walBytes)],
-    ["Disk space free", bytes(store.diskFreeBytes)],
-    ["Version", version],
-    ["Started", <RelativeTime key="started" at={startedAt} />],
-  ];
+/** Undefined on PostgreSQL, whose files are elsewhere. */
+function Size({ name, bytes }: { readonly name: string; readonly bytes: number | undefined }) {
+  if (bytes === undefined) return null;
+  return (
+    <span>
+      {name} <b>{formatBytes(bytes)}</b>
+    </span>
+  );
 }
+
+const sourceLabels: Readonly<Record<string, string>> = {
+  flag: "from its flag",
+  environment: "from the environment",
+  file: "from a file",
+  default: "default",
+};
 
 /** The settings that differ from their default; a button shows the others too. */
 function Settings({ settings = [] }: { readonly settings: SettingsJson["settings"] | undefined }) {
@@ -98,16 +95,18 @@ function Settings({ settings = [] }: { readonly settings: SettingsJson["settings
         To change one, set its flag or variable and restart.
       </p>
       {shown.length > 0 && (
-        <table class="listed system-table" aria-labelledby="settings-title">
-          <TableHead columns={["Setting", "Value", "From"]} />
+        <table class="listed system-table settings" aria-labelledby="settings-title">
+          <TableHead columns={["Setting", "Value"]} />
           <tbody>
-            {shown.map(({ name, value, source }) => (
+            {shown.map(({ name, meaning, value, source }) => (
               <tr key={name}>
                 <th scope="row">
-                  <code>{name}</code>
+                  <code>{name}</code> <span class="note">{meaning}</span>
                 </th>
-                <td>{value === "" ? <span class="note">none</span> : <code>{value}</code>}</td>
-                <td class={source === "default" ? "note" : ""}>{source}</td>
+                <td>
+                  {value === "" ? <span class="note">none</span> : <code>{value}</code>}{" "}
+                  <span class="note">{sourceLabels[source] ?? source}</span>
+                </td>
               </tr>
             ))}
           </tbody>

@@ -8,7 +8,7 @@ import {
   type Stats,
   statSync,
 } from "node:fs";
-import { basename, dirname, join, parse } from "node:path";
+import { basename, dirname, join, parse, resolve } from "node:path";
 import { messageOf } from "../../../system/errors.ts";
 import { timeInFileName } from "../../../text/time.ts";
 import { noDigest, parseDigest, type StoreDigest } from "../block-digests.ts";
@@ -46,13 +46,14 @@ export interface VerifiedBackup extends StoreDigest {
  */
 export class BackupFolder {
   readonly folder: string;
-  readonly #database: string;
+  /** The absolute path of the data file. */
+  readonly database: string;
   /** The data file's name without its extension; each backup's name begins with it. */
   readonly #stem: string;
 
   constructor(database: string, folder: string) {
     this.folder = folder;
-    this.#database = database;
+    this.database = resolve(database);
     this.#stem = parse(realDataFile(database)).name;
   }
 
@@ -91,9 +92,9 @@ export class BackupFolder {
   /** @throws DataFileProblem */
   async create(atMs: number): Promise<BackupFile> {
     using _lock = this.lock();
-    const made = await backUp(this.#database, this.prepareFile(atMs));
+    const made = await backUp(this.database, this.prepareFile(atMs));
     try {
-      recordBackup(this.#database, atMs, made);
+      recordBackup(this.database, atMs, made);
       recordDigest(made);
     } catch (error) {
       const reason = messageOf(error);
