@@ -16,6 +16,8 @@ const { stdout, stderr, env } = process;
 // machine may delay. That is one request to stop.
 const sameSignalMs = 1000;
 const columnsDefault = 80;
+// A dumb terminal prints control sequences as text.
+const isDumb = env["TERM"] === "dumb";
 
 type WriteError = NodeJS.ErrnoException | null | undefined;
 
@@ -57,10 +59,11 @@ const terminal: Terminal = {
   outFlushed: () => output.flush(),
   err: (text) => void stderr.write(text),
   note: (text) => void stderr.write(text),
-  colourOut: stdout.isTTY === true && !env["NO_COLOR"],
-  colourErr: stderr.isTTY === true && !env["NO_COLOR"],
+  colourOut: stdout.isTTY === true && !isDumb && !env["NO_COLOR"],
+  colourErr: stderr.isTTY === true && !isDumb && !env["NO_COLOR"],
   outIsTerminal: stdout.isTTY === true,
   errIsTerminal: stderr.isTTY === true,
+  errCanRedraw: stderr.isTTY === true && !isDumb,
   errIsJournal: isJournal(2, env["JOURNAL_STREAM"]),
   get errColumns() {
     return stderr.columns || columnsDefault;

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { runCommand } from "../src/cli/run.ts";
+import type { Terminal } from "../src/cli/terminal.ts";
 import { bareEnvironment, executable, type Finished, plantStore } from "./command.ts";
 import { eventually, findSecrets } from "./harness.ts";
 
@@ -13,11 +14,14 @@ export async function runInProcess(
     environment = {},
     stopSignal = () => new Promise(() => {}),
     written = { out: "", err: "" },
+    terminal = {},
   }: {
     readonly environment?: Record<string, string>;
     readonly stopSignal?: () => Promise<string>;
     /** What it has written so far. */
     readonly written?: { out: string; err: string };
+    /** What this terminal does otherwise than one that is none. */
+    readonly terminal?: Partial<Terminal>;
   } = {},
 ): Promise<Finished> {
   if (executable !== undefined) return plantStore(args, { environment });
@@ -43,10 +47,12 @@ export async function runInProcess(
     colourErr: false,
     outIsTerminal: false,
     errIsTerminal: false,
+    errCanRedraw: false,
     errIsJournal: false,
     errColumns: 80,
     stopSignal,
     exitWithoutClosing: unused,
+    ...terminal,
   });
   // Secrets are data, for standard output.
   if (findSecrets(written.err).length > 0) throw new Error("A secret was written to standard error.");

@@ -36,7 +36,11 @@ export const backup: Command = {
     using _lock = folder?.lock();
     const atMs = Date.now();
     const file = folder?.prepareFile(atMs) ?? to;
-    const done = await withProgress(terminal, "backing up", () => backUp(from, file));
+    const done = await withProgress(terminal, {
+      file: from,
+      ifInterrupted: "There is no backup.",
+      run: (onStep) => backUp(from, file, onStep),
+    });
     record(from, atMs, done, terminal);
     if (folder !== undefined) recordDigest(done);
     const isSound = done.changedBlocks.length === 0;
@@ -58,9 +62,11 @@ async function backUpToOutput(from: string, args: Arguments, terminal: Terminal)
   if (terminal.outIsTerminal)
     throw new UsageError("standard output is a terminal; redirect it to a file or a pipe");
   const atMs = Date.now();
-  const done = await withProgress(terminal, "backing up", () =>
-    streamBackup(from, terminal.outWithBackpressure),
-  );
+  const done = await withProgress(terminal, {
+    file: from,
+    ifInterrupted: "What was written is no complete backup.",
+    run: (onStep) => streamBackup(from, terminal.outWithBackpressure, onStep),
+  });
   record(from, atMs, done, terminal);
   terminal.note(summaryOf("Backed up and checked", { ...done, path: "standard output" }));
   if (done.changedBlocks.length === 0) return 0;

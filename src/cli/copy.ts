@@ -7,14 +7,15 @@ import { isSameFile } from "../storage/sqlite/durable-files.ts";
 import { wrongUsage } from "./arguments.ts";
 import { type Command, jsonFlag } from "./command.ts";
 import { noteOfNewFile } from "./local-files.ts";
+import { type Progress, shareOf, showProgress } from "./progress.ts";
 import {
   escapeInvisible,
   formatCount,
   formatPlants,
+  interruptedCode,
   plural,
   printJson,
-  secondsSince,
-  showProgress,
+  stopSignalOf,
   UsageError,
 } from "./terminal.ts";
 
@@ -49,19 +50,20 @@ export const copy: Command = {
     const total = await source.archive.total();
     const counts: CopyCounts = { created: 0, replayed: 0, failed: 0, compared: 0, tokens: 0, problems: [] };
     const failed = new Set<bigint>();
-    const startMs = performance.now();
-    using line = showProgress(terminal, () => {
-      const comparing = counts.compared > 0;
-      const done = comparing ? counts.compared : counts.created + counts.replayed;
-      const percent = Math.floor((done * 100) / Math.max(total, 1));
-      return `${percent}%  ${formatCount(done)} of ${formatCount(total)} ${comparing ? "compared" : "copied"}  ${secondsSince(startMs)} s`;
-    });
-    await copyStore(source, target, counts, (id, reason) => {
+    const stop = stopSignalOf(terminal);
+    using line = showProgress(terminal, () => copyProgress(counts, total));
+    const reportFailed = (id: bigint, reason: string): void => {
       failed.add(id);
+      line.clear();
       terminal.err(`Plant ${id} cannot be stored: ${escapeInvisible(reason)}\n`);
-    });
-    await compareStores(source, target.archive, counts, failed);
+    };
+    await copyStore(source, target, counts, reportFailed, stop);
+    if (!stop.aborted) await compareStores(source, target.archive, counts, failed, stop);
     line[Symbol.dispose]();
+    if (stop.aborted) {
+      terminal.err(`Interrupted. ${summary(counts, failed.size)}. Run this again; it resumes.\n`);
+      return interruptedCode(stop.reason);
+    }
     if (args.has("json")) printJson(terminal, counts);
     for (const problem of counts.problems) terminal.err(`${escapeInvisible(problem)}\n`);
     const identical = counts.problems.length === 0 && failed.size === 0;
@@ -70,6 +72,13 @@ export const copy: Command = {
     return identical ? 0 : 1;
   },
 };
+
+function copyProgress({ created, replayed, failed, compared }: CopyCounts, total: number): Progress {
+  const isComparing = compared > 0;
+  const done = isComparing ? compared : created + replayed + failed;
+  const what = isComparing ? "Comparing both stores" : "Copying the store";
+  return { what, done, unit: "plants", share: shareOf(done, total) };
+}
 
 function summary({ created, replayed, tokens, compared }: CopyCounts, failed: number): string {
   const notStored = failed === 0 ? "" : `${formatCount(failed)} cannot be stored, `;

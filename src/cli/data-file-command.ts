@@ -4,12 +4,15 @@ import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import type { StoreDigest } from "../storage/sqlite/block-digests.ts";
 import { describeEachBlock } from "../storage/sqlite/blocks.ts";
 import type { BackupFile } from "../storage/sqlite/maintenance/backup.ts";
+import type { OnStep, Step } from "../storage/sqlite/maintenance/step.ts";
 import { type Arguments, jsonFlag } from "./command.ts";
+import { type Progress, shareOf, showProgress } from "./progress.ts";
 import {
+  escapeInvisible,
   formatBytes,
+  formatCount,
   formatPlants,
-  secondsSince,
-  showProgress,
+  interruptedCode,
   type Terminal,
   UsageError,
 } from "./terminal.ts";
@@ -33,15 +36,55 @@ export function dataFile(args: Arguments, postgresTool: string): string {
   return database;
 }
 
-/** Shows what is being done, and for how long, until it is. */
+/** A long task on data files, for whoever waits for it. */
+interface Task<Result> {
+  readonly file: string;
+  /** What to know after Ctrl-C, such as `There is no backup.` */
+  readonly ifInterrupted: string;
+  readonly run: (onStep: OnStep) => Promise<Result>;
+}
+
+/**
+ * Shows how far the task is until it is done. On a signal the process ends at once, as a kill would end it: the thread that does the
+ * work cannot be stopped in the middle of a statement. Whatever it leaves, the next run removes.
+ */
 export async function withProgress<Result>(
   terminal: Terminal,
-  what: string,
-  work: () => Promise<Result>,
+  { file, ifInterrupted, run }: Task<Result>,
 ): Promise<Result> {
-  const startMs = performance.now();
-  using _line = showProgress(terminal, () => `${what}  ${secondsSince(startMs)} s`);
-  return await work();
+  let step: Step | undefined;
+  let isDone = false;
+  using line = showProgress(terminal, () => progressOf(file, step));
+  const endAt = async (signal: string): Promise<never> => {
+    if (isDone) return new Promise<never>(() => {});
+    line[Symbol.dispose]();
+    const where = step === undefined ? "" : ` while ${step.doing} ${escapeInvisible(file)}${amountOf(step)}`;
+    terminal.err(`Interrupted${where}. ${ifInterrupted} Run this again; it starts from the beginning.\n`);
+    return terminal.exitWithoutClosing(interruptedCode(signal));
+  };
+  const work = run((next) => {
+    step = next;
+  });
+  try {
+    return await Promise.race([work, terminal.stopSignal().then(endAt)]);
+  } finally {
+    isDone = true;
+  }
+}
+
+function progressOf(file: string, step: Step | undefined): Progress {
+  if (step === undefined) return { what: `Opening ${file}`, done: 0, unit: "bytes", share: undefined };
+  const done = step.done();
+  const what = `${step.doing.charAt(0).toUpperCase()}${step.doing.slice(1)} ${file}`;
+  return { what, done, unit: step.unit, share: shareOf(done, step.total()) };
+}
+
+/** `, after 31 MB of 77 MB`; empty if that is not known. */
+function amountOf({ unit, done, total }: Step): string {
+  if (total() === 0) return "";
+  const format = unit === "bytes" ? formatBytes : formatCount;
+  const noun = unit === "bytes" ? "" : " plants";
+  return `, after ${format(done())} of ${format(total())}${noun}`;
 }
 
 /** What was copied, for people. */

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { readConfig } from "../config/read-config.ts";
 import { parseChoice } from "../config/values.ts";
 import { exportFormatNames, exportFormats, exportText } from "../files/export-formats.ts";
@@ -7,7 +8,8 @@ import { parseFlag } from "./arguments.ts";
 import type { Command } from "./command.ts";
 import { lostWalWarning } from "./local-files.ts";
 import { filterFlags, parseFilter } from "./plant-filter.ts";
-import { formatCount, formatPlants, showProgress } from "./terminal.ts";
+import { type Progress, shareOf, showProgress } from "./progress.ts";
+import { formatPlants, interruptedCode, stopSignalOf } from "./terminal.ts";
 
 const pageRows = 5000;
 
@@ -30,27 +32,40 @@ export const exportPlants: Command = {
     await using opened = await openArchive(readConfig(args.sources), lostWalWarning(terminal));
     const total = await opened.archive.total();
     let exported = 0;
-    let searchedRows = 0;
-    const startMs = performance.now();
-    const line = () => {
-      const perSecond = Math.round((exported * 1000) / (performance.now() - startMs));
-      const percent = Math.floor((searchedRows * 100) / Math.max(total, 1));
-      return `${formatPlants(exported)}  ${formatCount(perSecond)}/s  ${percent}% of the store`;
-    };
+    let searched = 0;
+    const stop = stopSignalOf(terminal);
+    const stopped = new Promise<false>((resolve) => stop.addEventListener("abort", () => resolve(false)));
+    const progress = (): Progress => ({
+      what: `Exporting as ${name}`,
+      done: exported,
+      unit: "plants",
+      share: shareOf(searched, total),
+    });
     // If the rows go to the terminal, the progress would be drawn between them.
-    using _progress = terminal.outIsTerminal ? undefined : showProgress(terminal, line);
+    using line = terminal.outIsTerminal ? undefined : showProgress(terminal, progress);
     async function* countedPages() {
       for await (const page of pagesOf(opened.archive, filter, pageRows)) {
         yield page;
-        // By now the page is written.
+        // By now the page is written. Timers and signals have their turn before the next one.
         exported += page.plants.length;
-        searchedRows += page.searched;
+        searched += page.searched;
+        await nextTurn();
       }
     }
     for await (const text of exportText(countedPages(), format)) {
-      const isRead = await terminal.outWithBackpressure(text);
+      if (stop.aborted) break;
+      // A reader that has paused does not keep a stop waiting.
+      const isRead = await Promise.race([terminal.outWithBackpressure(text), stopped]);
       if (!isRead) break;
     }
+    line?.[Symbol.dispose]();
+    if (stop.aborted) {
+      terminal.err(
+        `Interrupted after ${formatPlants(exported)}. The output is not complete. Run this again; it starts from the beginning.\n`,
+      );
+      return interruptedCode(stop.reason);
+    }
+    if (terminal.errIsTerminal) terminal.note(`Exported ${formatPlants(exported)}.\n`);
     return 0;
   },
 };

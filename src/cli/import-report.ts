@@ -31,12 +31,22 @@ export class Tally {
       this.listed.push({ line, element, error: outcome.error, message: outcome.message });
   }
 
-  /** `1,200 rows  3 refused  400/s  3 s` */
-  progress(): string {
-    const rows = this.created + this.replayed + this.refused + this.valid;
-    const refused = this.refused > 0 ? `  ${formatCount(this.refused)} refused` : "";
-    const perSecond = Math.round(rows / Math.max(this.seconds, 0.001));
-    return `${formatCount(rows)} rows${refused}  ${formatCount(perSecond)}/s  ${Math.floor(this.seconds)} s`;
+  get rows(): number {
+    return this.created + this.replayed + this.refused + this.valid;
+  }
+
+  /** `1,200 created  3 refused`: what there is none of is left out. */
+  outcome(): string {
+    const counts = {
+      created: this.created,
+      replayed: this.replayed,
+      valid: this.valid,
+      refused: this.refused,
+    };
+    return Object.entries(counts)
+      .filter(([, count]) => count > 0)
+      .map(([kind, count]) => `${formatCount(count)} ${kind}`)
+      .join("  ");
   }
 }
 

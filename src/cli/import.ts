@@ -2,7 +2,7 @@ import { ServiceRefused, ServiceUnreachable } from "../client/plant-store-client
 import { type Config, readConfig, readSecret } from "../config/read-config.ts";
 import { ConfigProblem, parseBaseUrl, parseChoice, parseCount } from "../config/values.ts";
 import { describeSource } from "../files/detect-source.ts";
-import { BrokenFile } from "../files/input-row.ts";
+import { BrokenFile, type InputRow } from "../files/input-row.ts";
 import { detectFormat, type FileFormat, fileFormats, readRows, rowReaderFor } from "../files/read-rows.ts";
 import { publicUrl } from "../http/listen-address.ts";
 import { isSameFile } from "../storage/sqlite/durable-files.ts";
@@ -13,7 +13,8 @@ import { openInput } from "./import-input.ts";
 import { RefusedFile, reportText, Tally } from "./import-report.ts";
 import { checkRow, createRows, type RowOutcome, sendTo, type Target } from "./import-rows.ts";
 import { FileProblem } from "./local-files.ts";
-import { interruptedCode, printJson, showProgress, type Terminal, UsageError } from "./terminal.ts";
+import { showProgress } from "./progress.ts";
+import { escapeInvisible, interruptedCode, printJson, type Terminal, UsageError } from "./terminal.ts";
 
 // These take at least 15 seconds, even if jitter halves each delay and each attempt fails immediately.
 const attemptsDefault = 12;
@@ -55,8 +56,6 @@ export const importPlants: Command = {
     const { source, tally, isInterrupted } = ended;
     const failure = failureText(ended, isDryRun);
     const succeeded = failure === undefined && tally.refused === 0;
-    const input = options.file === "-" ? "standard input" : options.file;
-    terminal.note(`Read ${input} as ${source}.\n`);
     const print = succeeded ? terminal.note : terminal.err;
     print(reportText(tally, { failure, refusedPath: options.refusedPath, dryRun: isDryRun }));
     if (args.has("json")) printJson(terminal, presentReport(source, tally, failure));
@@ -121,20 +120,42 @@ async function importFile(
   const reader = rowReaderFor(format, rowBytesMax);
   using refusedFile = refusedPath === undefined ? undefined : new RefusedFile(refusedPath, format, reader);
   const tally = new Tally();
-  using _progress = showProgress(terminal, () => progressText(input.share(), tally));
+  const name = file === "-" ? "standard input" : file;
+  const source = () => describeSource(format, input.gzip, reader.separator);
+  using line = showProgress(terminal, () => ({
+    what: `${target === undefined ? "Checking" : "Importing"} ${name} (${source()})`,
+    done: tally.rows,
+    unit: "plants",
+    outcome: tally.outcome(),
+    share: input.share(),
+  }));
+  const announce = (): void => {
+    line.clear();
+    terminal.note(`Read ${escapeInvisible(name)} as ${source()}.\n`);
+  };
 
   const create = target === undefined ? checkRow : sendTo(target, stop);
-  const outcomes = createRows(readRows(input.chunks, reader), create, stop);
+  const rows = announced(readRows(input.chunks, reader), announce);
+  const outcomes = createRows(rows, create, stop);
   const error = await addAll(outcomes, tally, refusedFile);
   const isInterrupted = stop.aborted;
   // After a failure, nobody waits for the requests in flight.
   stopping.abort();
-  return { source: describeSource(format, input.gzip, reader.separator), tally, error, isInterrupted };
+  return { source: source(), tally, error, isInterrupted };
 }
 
-function progressText(share: number | undefined, tally: Tally): string {
-  const percent = share === undefined ? "" : `${Math.floor(share * 100)}%  `;
-  return percent + tally.progress();
+/** The same rows. By the first one, or at the end of a file without any, the reader knows how it reads the file. */
+async function* announced(
+  rows: AsyncIterable<InputRow>,
+  announce: () => void,
+): AsyncGenerator<InputRow, void, void> {
+  let isAnnounced = false;
+  for await (const row of rows) {
+    if (!isAnnounced) announce();
+    isAnnounced = true;
+    yield row;
+  }
+  if (!isAnnounced) announce();
 }
 
 /** Counts the outcomes and saves the refused rows, up to a failure, which it returns. */

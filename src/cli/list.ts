@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { readConfig } from "../config/read-config.ts";
 import { parseCount } from "../config/values.ts";
 import { presentPlant } from "../files/plant-json.ts";
@@ -14,6 +15,7 @@ import { parseFlag } from "./arguments.ts";
 import type { Command } from "./command.ts";
 import { lostWalWarning } from "./local-files.ts";
 import { filterFlags, parseFilter } from "./plant-filter.ts";
+import { showProgress } from "./progress.ts";
 import { escapeInvisible, formatColumns, formatCount, printJson } from "./terminal.ts";
 
 const limitDefault = 20;
@@ -43,7 +45,18 @@ export const list: Command = {
     const limit = parseFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? limitDefault;
     const order = args.has("oldest") ? "oldest-first" : "newest-first";
     await using opened = await openArchive(readConfig(args.sources), lostWalWarning(terminal));
-    const { plants, isCut } = await firstPlants(opened.archive, filter, order, limit);
+    let searched = 0;
+    using line = showProgress(terminal, () => ({
+      what: "Searching",
+      done: searched,
+      unit: "plants",
+      // To count all plants may take longer than the search.
+      share: undefined,
+    }));
+    const { plants, isCut } = await firstPlants(opened.archive, filter, order, limit, (plants) => {
+      searched += plants;
+    });
+    line[Symbol.dispose]();
     if (args.has("json")) {
       printJson(terminal, plants.map(presentPlant));
       return 0;
@@ -64,6 +77,7 @@ async function firstPlants(
   filter: PlantFilter,
   order: PageRequest["order"],
   limit: number,
+  onSearched: (plants: number) => void,
 ) {
   const plants: StoredPlant[] = [];
   let isCut = false;
@@ -71,6 +85,8 @@ async function firstPlants(
     plants.push(...page.plants);
     isCut = plants.length > limit || page.next !== undefined;
     if (plants.length >= limit) break;
+    onSearched(page.searched);
+    await nextTurn();
   }
   return { plants: plants.slice(0, limit), isCut };
 }

@@ -26,9 +26,11 @@ export const restore: Command = {
     const to = dataFile(args, "pg_restore");
     const from = args.positional;
     const restoreFile = args.has("replace") ? restoreInPlace : restoreBackup;
-    const done = await withProgress(terminal, "restoring", () =>
-      restoreFile(from, to, lostWalWarning(terminal)),
-    );
+    const done = await withProgress(terminal, {
+      file: from,
+      ifInterrupted: "It is not restored.",
+      run: (onStep) => restoreFile(from, to, lostWalWarning(terminal), onStep),
+    });
     if (args.has("json")) printJson(terminal, done);
     else terminal.note(summaryOf(done.checksummed ? "Restored and checked" : "Restored", done));
     if (done.before !== null && !args.has("json")) terminal.note(beforeText(done.before, to));

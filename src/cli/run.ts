@@ -136,7 +136,7 @@ function tokenFileWarnings({ secrets }: Command, { environment }: Terminal): str
 }
 
 function withoutNotes(terminal: Terminal): Terminal {
-  return { ...terminal, errIsTerminal: false, note: () => {} };
+  return { ...terminal, errIsTerminal: false, errCanRedraw: false, note: () => {} };
 }
 
 /** A message that says why the command failed, with its priority if journald reads it. */

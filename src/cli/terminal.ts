@@ -1,9 +1,6 @@
 import { constants } from "node:os";
 import { jsonText } from "../text/json-text.ts";
 
-const redrawMs = 100;
-const clearLine = "\r\u001b[2K";
-
 /** Select Graphic Rendition, by its number, if colours are wanted. */
 const styled = (number: number) => (text: string, colour: boolean) =>
   colour ? `\u001b[${number}m${text}\u001b[0m` : text;
@@ -33,6 +30,8 @@ export interface Terminal {
   readonly colourErr: boolean;
   readonly outIsTerminal: boolean;
   readonly errIsTerminal: boolean;
+  /** Whether a line that was written to standard error can be erased and drawn again. */
+  readonly errCanRedraw: boolean;
   /** Whether journald reads standard error. */
   readonly errIsJournal: boolean;
   /** The current width of the terminal that `err` writes to. */
@@ -47,6 +46,13 @@ export interface Terminal {
 export function interruptedCode(signal: string): number {
   const signals: Readonly<Record<string, number | undefined>> = constants.signals;
   return 128 + (signals[signal] ?? constants.signals.SIGTERM);
+}
+
+/** Aborted by the first signal to stop, which is its reason. */
+export function stopSignalOf(terminal: Pick<Terminal, "stopSignal">): AbortSignal {
+  const stopping = new AbortController();
+  void terminal.stopSignal().then((signal) => stopping.abort(signal));
+  return stopping.signal;
 }
 
 /** The command line is wrong. The message is one sentence without its full stop; the exit code is 2. */
@@ -65,20 +71,6 @@ export function printJson(terminal: Terminal, value: unknown): void {
   terminal.out(`${jsonText(value, 2)}\n`);
 }
 
-/** Shows a line of text and keeps it up to date, on a terminal only. It is erased on disposal. */
-export function showProgress(terminal: Terminal, line: () => string): Disposable {
-  if (!terminal.errIsTerminal) return { [Symbol.dispose]: () => {} };
-  // A line that wraps cannot be redrawn.
-  const draw = () => terminal.err(clearLine + line().slice(0, terminal.errColumns - 1));
-  const timer = setInterval(draw, redrawMs);
-  return {
-    [Symbol.dispose]: () => {
-      clearInterval(timer);
-      terminal.err(clearLine);
-    },
-  };
-}
-
 /**
  * The text on one line, with control and invisible characters escaped, so that it cannot control the terminal. No character is
  * split, so a truncated text may be one column wider than `columnsMax`.
@@ -91,12 +83,17 @@ export function escapeInvisible(text: string, columnsMax?: number): string {
   return Bun.sliceAnsi(escaped, 0, columnsMax, "…");
 }
 
-/** Aligns the cells of the rows in columns, by what a terminal shows: a Chinese character fills two, an accent none. */
+/** How many columns of a terminal the text fills: a Chinese character fills two, an accent none. */
+export function columnsOf(text: string): number {
+  return Bun.stringWidth(text);
+}
+
+/** Aligns the cells of the rows in columns, by what a terminal shows. */
 export function formatColumns(rows: readonly (readonly string[])[], indent = ""): string {
   const widths = (rows[0] ?? []).map((_, index) =>
-    rows.reduce((widest, row) => Math.max(widest, Bun.stringWidth(row[index] ?? "")), 0),
+    rows.reduce((widest, row) => Math.max(widest, columnsOf(row[index] ?? "")), 0),
   );
-  const pad = (cell: string, width = 0) => cell + " ".repeat(Math.max(0, width - Bun.stringWidth(cell)));
+  const pad = (cell: string, width = 0) => cell + " ".repeat(Math.max(0, width - columnsOf(cell)));
   const line = (row: readonly string[]) => row.map((cell, index) => pad(cell, widths[index])).join("  ");
   return rows.map((row) => `${indent}${line(row)}`.trimEnd()).join("\n");
 }
@@ -124,8 +121,4 @@ export function formatBytes(bytes: number): string {
 /** With one decimal below 10. */
 function shortAmount(amount: number): string {
   return amount.toFixed(amount < 10 ? 1 : 0);
-}
-
-export function secondsSince(startMs: number): number {
-  return Math.floor((performance.now() - startMs) / 1000);
 }

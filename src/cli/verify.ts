@@ -20,10 +20,19 @@ export const verify: Command = {
   async run(args, terminal) {
     const path = dataFile(args, "pg_amcheck");
     const against = args.value("against");
-    const verified = await withProgress(terminal, "checking", () => verifyFile(path));
+    const ifInterrupted = "No file was changed.";
+    const verified = await withProgress(terminal, {
+      file: path,
+      ifInterrupted,
+      run: (onStep) => verifyFile(path, onStep),
+    });
     let compared: ComparedWith | undefined;
     if (against !== undefined)
-      compared = await withProgress(terminal, "comparing", () => compareWith(path, against));
+      compared = await withProgress(terminal, {
+        file: path,
+        ifInterrupted,
+        run: (onStep) => compareWith(path, against, onStep),
+      });
     const differences = compared?.differences ?? [];
     const sound = verified.problems.length === 0 && differences.length === 0;
     if (args.has("json")) {

@@ -1,3 +1,5 @@
+// Two data files are read and written on this thread: a turn of the event loop after each page lets timers and signals in.
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AuditEntry } from "../access/audit.ts";
 import { localOrigin } from "../access/local-user.ts";
 import type { Token, TokenStore } from "../access/tokens.ts";
@@ -19,15 +21,20 @@ export interface CopyCounts {
 const rowsPerRead = 1000;
 const problemsMax = 20;
 
-/** Copies tokens and plants, with their times and creators. Existing rows of the target are unchanged, so a rerun resumes. */
+/**
+ * Copies tokens and plants, with their times and creators, until the end or a stop. Existing rows of the target are unchanged, so a
+ * rerun resumes.
+ */
 export async function copyStore(
   from: Pick<Store, "archive" | "tokens">,
   to: Store,
   counts: CopyCounts,
   onFailed: (id: bigint, reason: string) => void,
+  stop: AbortSignal,
 ): Promise<void> {
   await copyTokens(from.tokens, to.tokens, counts);
   for await (const { plants } of pagesOf(from.archive, {}, rowsPerRead)) {
+    if (stop.aborted) return;
     const outcomes = await to.plants.create(plants.map(plantToStore), Date.now());
     for (const [index, outcome] of outcomes.entries()) {
       if (outcome.kind === "created") counts.created++;
@@ -37,6 +44,7 @@ export async function copyStore(
         onFailed(plants[index]?.id ?? 0n, outcome.reason);
       }
     }
+    await nextTurn();
   }
 }
 
@@ -64,12 +72,13 @@ function earliest(one: number | undefined, other: number | undefined): number | 
   return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
 }
 
-/** Compares every plant of the source, except those that failed, with the target's plant of the same id. */
+/** Compares every plant of the source, except those that failed, with the target's plant of the same id, until the end or a stop. */
 export async function compareStores(
   from: Pick<Store, "archive">,
   to: PlantArchive,
   counts: CopyCounts,
   failed: ReadonlySet<bigint>,
+  stop: AbortSignal,
 ): Promise<void> {
   for await (const { plants } of pagesOf(from.archive, {}, rowsPerRead)) {
     const copies = new Map((await to.findAll(plants.map(({ id }) => id))).map((copy) => [copy.id, copy]));
@@ -80,6 +89,8 @@ export async function compareStores(
         counts.problems.push(`the plant with the id ${plant.id} ${fault}`);
     }
     counts.compared += plants.length;
+    await nextTurn();
+    if (stop.aborted) return;
   }
 }
 

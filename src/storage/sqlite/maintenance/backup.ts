@@ -12,6 +12,7 @@ import { openReadOnly } from "../reading/open-read-only.ts";
 import { tryLock } from "../writer-lock.ts";
 import { checksum, checksumFile } from "./checksum.ts";
 import { type CopiedPlants, compareWithSource, copyDataFile } from "./copy.ts";
+import { ignoreStep, type OnStep } from "./step.ts";
 
 export interface BackupFile extends CopiedPlants {
   readonly path: string;
@@ -26,12 +27,12 @@ const chunkBytes = 1024 * 1024;
  * Backs up a data file in use to a new file, with its checksum beside it.
  * @throws DataFileProblem
  */
-export async function backUp(database: string, to: string): Promise<BackupFile> {
+export async function backUp(database: string, to: string, onStep: OnStep = ignoreStep): Promise<BackupFile> {
   for (const path of [to, checksumFile(to)]) refuseExisting(path, "A backup never overwrites");
   if (!existsSync(dirname(resolve(to)))) throw new DataFileProblem(`The folder of ${to} does not exist.`);
-  using copy = await copyDataFile(database, to);
-  const copied = await compareWithSource(copy.path, database);
-  const sha256 = await checksum(copy.path);
+  using copy = await copyDataFile(database, to, { onStep });
+  const copied = await compareWithSource(copy.path, database, onStep);
+  const sha256 = await checksum(copy.path, onStep);
   writeNew(checksumFile(to), `${sha256}  ${basename(to)}\n`);
   try {
     copy.putInPlace();
@@ -51,6 +52,7 @@ export async function backUp(database: string, to: string): Promise<BackupFile> 
 export async function streamBackup(
   database: string,
   write: (chunk: Uint8Array) => Promise<boolean>,
+  onStep: OnStep = ignoreStep,
 ): Promise<Omit<BackupFile, "path">> {
   const real = realDataFile(database);
   openReadOnly(real, { older: true }).close();
@@ -61,13 +63,18 @@ export async function streamBackup(
     throw new DataFileProblem(
       `Another backup of ${real} to standard output is running; wait for it to finish.`,
     );
-  using copy = await copyDataFile(database, to);
-  const copied = await compareWithSource(copy.path, database);
-  const sha256 = await checksum(copy.path);
-  for await (const chunk of createReadStream(copy.path, { highWaterMark: chunkBytes }))
+  using copy = await copyDataFile(database, to, { onStep });
+  const copied = await compareWithSource(copy.path, database, onStep);
+  const sha256 = await checksum(copy.path, onStep);
+  const bytes = fileSize(copy.path);
+  let writtenBytes = 0;
+  onStep({ doing: "writing the copy of", unit: "bytes", done: () => writtenBytes, total: () => bytes });
+  for await (const chunk of createReadStream(copy.path, { highWaterMark: chunkBytes })) {
     if (!(await write(chunk)))
       throw new DataFileProblem("Standard output was closed before the whole backup was written.");
-  return { bytes: fileSize(copy.path), plants: copy.plants, sha256, ...copied };
+    writtenBytes += chunk.length;
+  }
+  return { bytes, plants: copy.plants, sha256, ...copied };
 }
 
 /** The path of the record of the last backup: beside the data file, where the service finds it. No backup contains it. */

@@ -5,6 +5,7 @@ import { describeBlocks, describeEachBlock, lastSeq, rangeOf, type SeqRange } fr
 import { isDamage } from "../data-file-problem.ts";
 import { connectReadOnly } from "../reading/open-read-only.ts";
 import { blockProblems, summaryProblems } from "./check-summaries.ts";
+import { type PlantCount, setPlantsDone, setPlantTotal } from "./step.ts";
 
 export interface CheckedRows {
   readonly plants: number;
@@ -30,9 +31,9 @@ interface UncheckedRow {
 export const problemsMax = 20;
 
 /** Checks every row, and the summary and digest of every block. Damage is returned, never thrown. */
-export function checkRows(path: string): CheckedRows {
+export function checkRows(path: string, count: PlantCount): CheckedRows {
   using database = connectReadOnly(path);
-  const check = new RowCheck(database);
+  const check = new RowCheck(database, count);
   try {
     check.run();
   } catch (error) {
@@ -46,13 +47,15 @@ class RowCheck {
   readonly problems: string[] = [];
   isReadable = true;
   readonly #database: Database;
+  readonly #count: PlantCount;
   readonly #blocks: BlockDigest[] = [];
   readonly #differing: number[] = [];
   #plants = 0;
   #matched = 0;
 
-  constructor(database: Database) {
+  constructor(database: Database, count: PlantCount) {
     this.#database = database;
+    this.#count = count;
   }
 
   run(): void {
@@ -66,6 +69,7 @@ class RowCheck {
     const read = database.query<UncheckedRow, [number, number]>(
       "SELECT seq, id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag, created_at_ms, created_by FROM plants WHERE seq BETWEEN ? AND ? ORDER BY seq",
     );
+    setPlantTotal(this.#count, last);
     const digests = new DigestReader(database);
     let previous = -1;
     // Block by block, so that one that cannot be read is reported and the others are still checked.
@@ -85,6 +89,7 @@ class RowCheck {
         this.#report(`the plants ${low} to ${expected.high} cannot be read: ${damageOf(error)}`);
       }
       stored.delete(block);
+      setPlantsDone(this.#count, expected.high);
     }
     for (const blocks of describeEachBlock([...stored.keys()]))
       this.#report(`${blocks}: there is a digest, but no plant`);

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { createReadStream, readFileSync, statSync } from "node:fs";
+import { ignoreStep, type OnStep } from "./step.ts";
 
 // A SHA-256 and the longest path.
 const checksumBytesMax = 4200;
@@ -22,8 +23,19 @@ export function readChecksumFile(path: string): string | undefined {
 }
 
 /** The SHA-256 of a file. It must not be a database that this process has open: closing it would drop SQLite's locks on it. */
-export async function checksum(path: string): Promise<string> {
+export async function checksum(path: string, onStep: OnStep = ignoreStep): Promise<string> {
   const hash = createHash("sha256");
-  for await (const chunk of createReadStream(path)) hash.update(chunk);
+  const totalBytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  let readBytes = 0;
+  onStep({
+    doing: "computing the checksum of",
+    unit: "bytes",
+    done: () => readBytes,
+    total: () => totalBytes,
+  });
+  for await (const chunk of createReadStream(path)) {
+    hash.update(chunk);
+    readBytes += chunk.length;
+  }
   return hash.digest("hex");
 }

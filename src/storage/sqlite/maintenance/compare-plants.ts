@@ -7,6 +7,7 @@ import {
 } from "../block-digests.ts";
 import { lastSeq, rangeOf } from "../blocks.ts";
 import { connectReadOnly } from "../reading/open-read-only.ts";
+import { type PlantCount, setPlantsDone, setPlantTotal } from "./step.ts";
 
 /** What two stores have in common, and the digest of the first one, all computed from their rows. */
 export interface Comparison extends StoreDigest {
@@ -23,11 +24,12 @@ export interface Comparison extends StoreDigest {
 }
 
 /** Either store may be in use: plants are only added. */
-export function comparePlants(path: string, against: string): Comparison {
+export function comparePlants(path: string, against: string, count: PlantCount): Comparison {
   using database = connectReadOnly(path);
   using other = connectReadOnly(against);
   const last = lastSeq(database);
   const otherLast = lastSeq(other);
+  setPlantTotal(count, last);
   const digests = new DigestReader(database);
   const otherDigests = new DigestReader(other);
   const stored = storedDigests(database);
@@ -42,6 +44,7 @@ export function comparePlants(path: string, against: string): Comparison {
   for (let block = nextBlock(0); rangeOf(block).low <= last; block = nextBlock(block + 1)) {
     const { low, high } = rangeOf(block);
     const ownHigh = Math.min(high, last);
+    setPlantsDone(count, low - 1);
     const own = digests.read({ low, high: ownHigh });
     if (high <= last && own.plants > 0) {
       blocks.push({ block, digest: own.digest });

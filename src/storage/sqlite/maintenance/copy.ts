@@ -3,12 +3,13 @@ import { codeOf, messageOf } from "../../../system/errors.ts";
 import { describeEachBlock, lastSeq } from "../blocks.ts";
 import { refuseExisting } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
-import { removeDatabase, syncFile, withFile } from "../durable-files.ts";
+import { fileSize, removeDatabase, syncFile, withFile } from "../durable-files.ts";
 import { openReadOnly, type ReadOptions } from "../reading/open-read-only.ts";
 import { Thread } from "../thread.ts";
 import { sqliteMagic } from "../writing/checkpoint-check.ts";
 import type { CheckedRows } from "./check-rows.ts";
 import type { Comparison } from "./compare-plants.ts";
+import { ignoreStep, newPlantCount, type OnStep, type PlantCount, plantStep } from "./step.ts";
 
 /** A complete copy, which has no name of its own yet; it is removed when it is disposed of. */
 export interface Copy extends Disposable {
@@ -21,11 +22,15 @@ export interface Copy extends Disposable {
 /** What is known about the plants of a copy, after a comparison with its source. */
 export type CopiedPlants = Omit<Comparison, "comparedPlants" | "differingBlocks" | "lackingPlants">;
 
+export interface CopyOptions extends Pick<ReadOptions, "warnOfLostWal"> {
+  readonly onStep?: OnStep;
+}
+
 export interface CopyCalls {
   copy(from: string, to: string): void;
   check(path: string): readonly string[];
-  checkRows(path: string): CheckedRows;
-  compare(path: string, against: string): Comparison;
+  checkRows(path: string, count: PlantCount): CheckedRows;
+  compare(path: string, against: string, count: PlantCount): Comparison;
 }
 
 /** What a copy is called until it is complete. */
@@ -41,7 +46,7 @@ const noLinks = ["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP", "EMLINK"];
 export async function copyDataFile(
   from: string,
   to: string,
-  options: Pick<ReadOptions, "warnOfLostWal"> = {},
+  { onStep = ignoreStep, ...options }: CopyOptions = {},
 ): Promise<Copy> {
   const lastBefore = lastSeqOf(from, options);
   const path = to + partialEnding;
@@ -49,8 +54,15 @@ export async function copyDataFile(
   removeDatabase(path);
   using unfinished = new DisposableStack();
   unfinished.defer(() => removeDatabase(path));
+  // SQLite says nothing while it copies, but the new file grows to about the size of the old one.
+  onStep({
+    doing: "copying",
+    unit: "bytes",
+    done: () => fileSize(path),
+    total: () => fileSize(from),
+  });
   await inThread(`${from} cannot be copied to ${path}`, (thread) => thread.ask("copy", from, path));
-  await refuseUnsound(path);
+  await refuseUnsound(path, onStep);
   const plants = countPlants(path);
   if (lastSeqOf(path) < lastBefore)
     throw new DataFileProblem(`The copy of ${from} lacks its last plants; check the disk, and try again.`);
@@ -60,19 +72,33 @@ export async function copyDataFile(
 }
 
 /** SQLite's integrity check on a thread: what is wrong in a data file, its indexes included. Empty for a sound one. */
-export function checkDatabase(path: string): Promise<readonly string[]> {
+export function checkDatabase(
+  path: string,
+  onStep: OnStep = ignoreStep,
+  doing = "checking",
+): Promise<readonly string[]> {
+  // How far SQLite is with this one statement is not known.
+  onStep({ doing, unit: "bytes", done: () => 0, total: () => 0 });
   return inThread(`${path} cannot be read`, (thread) => thread.ask("check", path));
 }
 
 /** Checks every row of a data file, and the summary and digest of every block, on a thread. */
-export function checkRowsOf(path: string): Promise<CheckedRows> {
-  return inThread(`${path} cannot be read`, (thread) => thread.ask("checkRows", path));
+export function checkRowsOf(path: string, onStep: OnStep = ignoreStep): Promise<CheckedRows> {
+  const count = newPlantCount();
+  onStep(plantStep("checking the rows of", count));
+  return inThread(`${path} cannot be read`, (thread) => thread.ask("checkRows", path, count));
 }
 
 /** Compares the plants of two data files on a thread. */
-export function compareDataFiles(path: string, against: string): Promise<Comparison> {
+export function compareDataFiles(
+  path: string,
+  against: string,
+  onStep: OnStep = ignoreStep,
+): Promise<Comparison> {
+  const count = newPlantCount();
+  onStep(plantStep("comparing the plants of", count));
   return inThread(`${path} and ${against} cannot be compared`, (thread) =>
-    thread.ask("compare", path, against),
+    thread.ask("compare", path, against, count),
   );
 }
 
@@ -80,9 +106,13 @@ export function compareDataFiles(path: string, against: string): Promise<Compari
  * Compares the plants of a copy with those of the store that it was made of, which may have had more since.
  * @throws DataFileProblem they differ.
  */
-export async function compareWithSource(copy: string, source: string): Promise<CopiedPlants> {
+export async function compareWithSource(
+  copy: string,
+  source: string,
+  onStep: OnStep = ignoreStep,
+): Promise<CopiedPlants> {
   const { coveredPlants, digest, matchedPlants, changedBlocks, differingBlocks, lackingPlants } =
-    await compareDataFiles(copy, source);
+    await compareDataFiles(copy, source, onStep);
   const [differing] = describeEachBlock(differingBlocks);
   if (differing !== undefined || lackingPlants > 0)
     throw new DataFileProblem(
@@ -92,8 +122,8 @@ export async function compareWithSource(copy: string, source: string): Promise<C
 }
 
 /** @throws DataFileProblem */
-export async function refuseUnsound(copy: string): Promise<void> {
-  const [problem] = await checkDatabase(copy);
+export async function refuseUnsound(copy: string, onStep: OnStep = ignoreStep): Promise<void> {
+  const [problem] = await checkDatabase(copy, onStep, "checking the copy of");
   if (problem !== undefined) throw new DataFileProblem(`The copy is damaged: ${problem}.`);
 }
 

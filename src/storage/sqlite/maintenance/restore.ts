@@ -29,6 +29,7 @@ import { type BackupFile, backupRecordFile, recordBackup } from "./backup.ts";
 import { timeInName } from "./backup-folder.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
 import { type CopiedPlants, compareWithSource, copyDataFile, countPlants, refuseUnsound } from "./copy.ts";
+import { ignoreStep, type OnStep } from "./step.ts";
 
 export interface Restored extends BackupFile {
   /** Whether there was a checksum file to compare it with: SQLite's integrity check does not notice a changed value. */
@@ -63,15 +64,16 @@ export async function restore(
   from: string,
   named: string,
   warnOfLostWal: (problem: LostWal) => void,
+  onStep: OnStep = ignoreStep,
 ): Promise<Restored> {
   const database = realDataFile(named);
   refuseMissingBackup(from);
   for (const ending of oldEndings)
     refuseExisting(database + ending, "With --replace, restore moves it into a folder beside it");
-  const checked = await compareChecksum(from);
+  const checked = await compareChecksum(from, onStep);
   refuseUnusable(from, warnOfLostWal);
   using target = lockTarget(database);
-  return restoreNew(from, database, checked, target.folders);
+  return restoreNew(from, database, checked, target.folders, onStep);
 }
 
 /**
@@ -84,21 +86,22 @@ export async function restoreInPlace(
   from: string,
   named: string,
   warnOfLostWal: (problem: LostWal) => void,
+  onStep: OnStep = ignoreStep,
 ): Promise<Restored> {
   const database = realDataFile(named);
   refuseMissingBackup(from);
   // It could not be moved away either.
   refuseMountPoint(database);
-  const checked = await compareChecksum(from);
-  if (isSameFile(from, database)) return acceptAsItIs(database, checked, warnOfLostWal);
+  const checked = await compareChecksum(from, onStep);
+  if (isSameFile(from, database)) return acceptAsItIs(database, checked, warnOfLostWal, onStep);
   refuseUnusable(from, warnOfLostWal);
   using target = lockTarget(database);
   const isPending = !tryFinishRebuild(database);
   const hasOld = isPending || oldEndings.some((ending) => existsSync(database + ending));
-  if (!hasOld) return restoreNew(from, database, checked, target.folders);
+  if (!hasOld) return restoreNew(from, database, checked, target.folders, onStep);
   refuseTooLittleSpace(from, database);
-  using copy = await copyDataFile(from, database, { warnOfLostWal: () => {} });
-  const copied = await makeNewStore(copy.path, from);
+  using copy = await copyDataFile(from, database, { warnOfLostWal: () => {}, onStep });
+  const copied = await makeNewStore(copy.path, from, onStep);
   const before = replaceOld(copy.path, database);
   recordBackup(database, timeInName(from) ?? Math.floor(statSync(from).mtimeMs), copied);
   return resultOf(database, copy.plants, checked, copied, before);
@@ -109,9 +112,10 @@ async function restoreNew(
   database: string,
   checked: Checksum,
   folders: readonly string[],
+  onStep: OnStep,
 ): Promise<Restored> {
-  using copy = await copyDataFile(from, database, { warnOfLostWal: () => {} });
-  const copied = await makeNewStore(copy.path, from);
+  using copy = await copyDataFile(from, database, { warnOfLostWal: () => {}, onStep });
+  const copied = await makeNewStore(copy.path, from, onStep);
   syncFile(copy.path);
   removeDatabase(database, ["-shm"]);
   copy.putInPlace();
@@ -178,6 +182,7 @@ async function acceptAsItIs(
   database: string,
   checked: Checksum,
   warnOfLostWal: (problem: LostWal) => void,
+  onStep: OnStep,
 ): Promise<Restored> {
   const isReplaced = readMarker(database) === "replaced";
   // Before the lock, which makes the file look like one that a service has open.
@@ -185,8 +190,8 @@ async function acceptAsItIs(
   using _lock = lockForWriting(database);
   const before = isReplaced ? moveWalAside(database) : null;
   if (isReplaced) refuseUnusable(database);
-  await refuseUnsound(database);
-  const plants = await compareWithSource(database, database);
+  await refuseUnsound(database, onStep);
+  const plants = await compareWithSource(database, database, onStep);
   closeAsNewStore(database);
   return resultOf(database, countPlants(database), checked, plants, before);
 }
@@ -226,7 +231,7 @@ function moveWalAside(database: string): string {
  * Migrates a store, gives it a new store id and the digests that it has not, and compares its plants with those of its source. Opening
  * also checks that it is a data file.
  */
-async function makeNewStore(path: string, source: string): Promise<CopiedPlants> {
+async function makeNewStore(path: string, source: string, onStep: OnStep): Promise<CopiedPlants> {
   try {
     using database = openDatabase(path, { create: false, migrate: true });
     giveNewStoreId(database);
@@ -237,8 +242,8 @@ async function makeNewStore(path: string, source: string): Promise<CopiedPlants>
   } catch (error) {
     throw error instanceof StoreUnavailable ? error : asDataFileProblem(error, path);
   }
-  await refuseUnsound(path);
-  return compareWithSource(path, source);
+  await refuseUnsound(path, onStep);
+  return compareWithSource(path, source, onStep);
 }
 
 /** By its store id, a cursor from before the restore is recognised. */
@@ -274,8 +279,8 @@ function refuseTooLittleSpace(from: string, database: string): void {
     );
 }
 
-async function compareChecksum(from: string): Promise<Checksum> {
-  const sha256 = await checksum(from);
+async function compareChecksum(from: string, onStep: OnStep): Promise<Checksum> {
+  const sha256 = await checksum(from, onStep);
   const expected = expectedChecksum(from);
   if (expected !== undefined && expected !== sha256)
     throw new DataFileProblem(

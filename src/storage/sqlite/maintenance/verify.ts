@@ -9,6 +9,7 @@ import { type BackupRecord, readLastBackup } from "./backup.ts";
 import { type CheckedRows, problemsMax } from "./check-rows.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
 import { checkDatabase, checkRowsOf, compareDataFiles } from "./copy.ts";
+import { ignoreStep, type OnStep } from "./step.ts";
 
 export interface Verified extends StoreDigest {
   readonly plants: number;
@@ -29,15 +30,15 @@ const unread: CheckedRows = { plants: 0, matchedPlants: 0, blocks: undefined, pr
  * block; and whether it still has what was in its last backup. Damage is reported, never thrown.
  * @throws DataFileProblem it is not a data file.
  */
-export async function verify(path: string): Promise<Verified> {
+export async function verify(path: string, onStep: OnStep = ignoreStep): Promise<Verified> {
   refuseMissingFile(path);
   const expected = expectedChecksum(path);
-  const problems = expected === undefined ? [] : await checksumProblems(path, expected);
+  const problems = expected === undefined ? [] : await checksumProblems(path, expected, onStep);
   let rows = unread;
   try {
     openReadOnly(path, { older: true }).close();
-    problems.push(...(await checkDatabase(path)));
-    rows = await checkRowsOf(path);
+    problems.push(...(await checkDatabase(path, onStep)));
+    rows = await checkRowsOf(path, onStep);
   } catch (error) {
     // With a wrong checksum, a file that is not recognised is a damaged one.
     const changed = problems.length > 0 && error instanceof DataFileProblem;
@@ -69,11 +70,15 @@ export interface ComparedWith {
  * of both. The other one may have more.
  * @throws DataFileProblem the other one is not a data file.
  */
-export async function compareWith(path: string, against: string): Promise<ComparedWith> {
+export async function compareWith(
+  path: string,
+  against: string,
+  onStep: OnStep = ignoreStep,
+): Promise<ComparedWith> {
   refuseMissingFile(against, "Check --against.");
   openReadOnly(against, { older: true }).close();
   try {
-    const { comparedPlants, differingBlocks, lackingPlants } = await compareDataFiles(path, against);
+    const { comparedPlants, differingBlocks, lackingPlants } = await compareDataFiles(path, against, onStep);
     const differences = describeEachBlock(differingBlocks).map((blocks) => `${blocks}: the plants differ`);
     if (lackingPlants > 0) differences.push(`${against} lacks the last ${lackingPlants} plants of ${path}`);
     return { comparedPlants, differences };
@@ -99,9 +104,9 @@ function backupProblems(
   return [`its first ${coveredPlants} plants are not those of the last backup, made at ${at}`];
 }
 
-async function checksumProblems(path: string, expected: string): Promise<string[]> {
+async function checksumProblems(path: string, expected: string, onStep: OnStep): Promise<string[]> {
   try {
-    if ((await checksum(path)) === expected) return [];
+    if ((await checksum(path, onStep)) === expected) return [];
     return [`its checksum is not the one in ${checksumFile(path)}: it was changed or truncated`];
   } catch (error) {
     return [`it cannot be read: ${messageOf(error)}`];

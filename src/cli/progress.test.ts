@@ -1,0 +1,62 @@
+import { expect, test } from "bun:test";
+import { type Progress, progressText, shareOf } from "./progress.ts";
+
+const importing: Progress = {
+  what: "Importing plants.csv (CSV)",
+  done: 82_012,
+  unit: "plants",
+  outcome: "82,000 created  12 refused",
+  share: 0.41,
+};
+
+test.each([
+  [
+    120,
+    "Importing plants.csv (CSV)  [######..........]  41 %  82,000 created  12 refused  5,126/s  0:23 left",
+  ],
+  [100, "Importing plants.csv (CSV)  [######..........]  41 %  82,000 created  12 refused  0:23 left"],
+  [90, "Importing plants.csv (CSV)  [###.....]  41 %  82,000 created  12 refused  0:23 left"],
+  [80, "Importing plants.cs…  [###.....]  41 %  82,000 created  12 refused  0:23 left"],
+  [60, "41 %  82,000 created  12 refused  0:23 left"],
+])("is narrower than a terminal of %i columns", (columns, text) => {
+  expect(progressText(importing, 16_000, columns)).toBe(text);
+});
+
+test.each([20, 40, 60, 80, 120])("never wraps at %i columns", (columns) => {
+  const what = `Importing ${"木".repeat(50)}`;
+  const text = progressText({ ...importing, what }, 16_000, columns);
+  expect(Bun.stringWidth(text)).toBeLessThan(columns);
+});
+
+test("says how long it has taken if nobody knows how much there is to do", () => {
+  const piped: Progress = {
+    what: "Importing standard input (NDJSON)",
+    done: 7,
+    unit: "plants",
+    share: undefined,
+  };
+  expect(progressText(piped, 3_700_000, 120)).toBe("Importing standard input (NDJSON)  7 plants  1:01:40");
+});
+
+test("says nothing of the time left in the first second", () => {
+  expect(progressText(importing, 900, 120)).not.toContain("left");
+});
+
+test("counts bytes", () => {
+  const copying: Progress = { what: "Backing up a.db: copying", done: 31e6, unit: "bytes", share: 0.5 };
+  expect(progressText(copying, 2000, 120)).toBe(
+    "Backing up a.db: copying  [########........]  50 %  31 MB  16 MB/s  0:02 left",
+  );
+});
+
+test("escapes what could control the terminal", () => {
+  expect(progressText({ ...importing, what: "Importing \u001b[2J" }, 16_000, 120)).not.toContain("\u001b");
+});
+
+test.each([
+  [0, 0, undefined],
+  [1, 4, 0.25],
+  [5, 4, 1],
+])("%i of %i is a share of %p", (done, total, share) => {
+  expect(shareOf(done, total)).toBe(share as number);
+});

@@ -1,0 +1,131 @@
+import {
+  columnsOf,
+  escapeInvisible,
+  formatBytes,
+  formatCount,
+  formatPlants,
+  type Terminal,
+} from "./terminal.ts";
+
+/** How far a long command is. */
+export interface Progress {
+  /** What it is doing, such as `Importing plants.csv (CSV)`. Another text begins another part, with its own rate and time. */
+  readonly what: string;
+  readonly done: number;
+  readonly unit: "plants" | "bytes";
+  /** What has been done as text, if its number is not enough, such as `82,000 created  12 refused`. */
+  readonly outcome?: string;
+  /** From 0 to 1; undefined if nobody knows how much there is to do. */
+  readonly share: number | undefined;
+}
+
+/** The line on the terminal. It is erased on disposal. */
+export interface ProgressLine extends Disposable {
+  /** Erases the line until it is drawn again, so that a message can be printed. */
+  clear(): void;
+}
+
+const redrawMs = 100;
+// A command that is faster draws nothing.
+const firstDrawnMs = 500;
+// Before that, a guess of the time left says little.
+const guessedAfterMs = 1000;
+const clearLine = "\r\u001b[2K";
+const barColumns = 16;
+const shortBarColumns = 8;
+const nameColumnsMin = 12;
+
+/** Shows how far a command is, on a terminal only. The command must let timers run: a loop that never waits draws nothing. */
+export function showProgress(terminal: Terminal, progress: () => Progress): ProgressLine {
+  if (!terminal.errCanRedraw) return { clear: () => {}, [Symbol.dispose]: () => {} };
+  const startMs = performance.now();
+  let isDrawn = false;
+  let part = { what: progress().what, startMs };
+  const clear = (): void => {
+    if (isDrawn) terminal.err(clearLine);
+    isDrawn = false;
+  };
+  const draw = (): void => {
+    const nowMs = performance.now();
+    const current = progress();
+    if (current.what !== part.what) part = { what: current.what, startMs: nowMs };
+    if (nowMs - startMs < firstDrawnMs) return;
+    terminal.err(clearLine + progressText(current, nowMs - part.startMs, terminal.errColumns));
+    isDrawn = true;
+  };
+  const timer = setInterval(draw, redrawMs);
+  return {
+    clear,
+    [Symbol.dispose]: () => {
+      clearInterval(timer);
+      clear();
+    },
+  };
+}
+
+/** How much of the total is done, from 0 to 1; undefined if nothing is known of it. A store that is in use may grow meanwhile. */
+export function shareOf(done: number, total: number): number | undefined {
+  return total > 0 ? Math.min(1, done / total) : undefined;
+}
+
+/**
+ * `Importing plants.csv (CSV)  [########........]  41 %  82,000 created  3,500/s  0:23 left`, narrower than the terminal, because a
+ * line that wraps cannot be redrawn. What matters least goes first: the rate, half of the bar, the end of the name.
+ */
+export function progressText(progress: Progress, elapsedMs: number, columns: number): string {
+  const { share } = progress;
+  const what = escapeInvisible(progress.what);
+  const percent = share === undefined ? "" : `${Math.floor(share * 100)} %`;
+  const done = progress.outcome ?? amountText(progress.done, progress.unit);
+  const time = timeText(share, elapsedMs);
+  const columnsMax = columns - 2;
+  const texts = [
+    joined(what, bar(share, barColumns), percent, done, rateText(progress, elapsedMs), time),
+    joined(what, bar(share, barColumns), percent, done, time),
+    joined(what, bar(share, shortBarColumns), percent, done, time),
+  ];
+  const fitting = texts.find((text) => columnsOf(text) <= columnsMax);
+  if (fitting !== undefined) return fitting;
+  const end = joined(bar(share, shortBarColumns), percent, done, time);
+  // Between the name and the rest are two columns, and a name that is cut may be one column wider.
+  const nameColumns = columnsMax - columnsOf(end) - 3;
+  if (nameColumns >= nameColumnsMin) return joined(escapeInvisible(what, nameColumns), end);
+  return escapeInvisible(joined(percent, done, time), columnsMax);
+}
+
+function joined(...parts: readonly string[]): string {
+  return parts.filter((part) => part !== "").join("  ");
+}
+
+function bar(share: number | undefined, columns: number): string {
+  if (share === undefined) return "";
+  const filled = Math.floor(share * columns);
+  return `[${"#".repeat(filled)}${".".repeat(columns - filled)}]`;
+}
+
+function amountText(amount: number, unit: Progress["unit"]): string {
+  if (amount === 0) return "";
+  return unit === "plants" ? formatPlants(amount) : formatBytes(amount);
+}
+
+function rateText({ done, unit }: Progress, elapsedMs: number): string {
+  const perSecond = Math.round((done * 1000) / Math.max(elapsedMs, 1));
+  if (perSecond === 0) return "";
+  return unit === "plants" ? `${formatCount(perSecond)}/s` : `${formatBytes(perSecond)}/s`;
+}
+
+/** The time that is left at the rate so far; if that is not known, the time that it has taken. */
+function timeText(share: number | undefined, elapsedMs: number): string {
+  if (share === undefined) return clockTime(elapsedMs);
+  if (share <= 0 || elapsedMs < guessedAfterMs) return "";
+  return `${clockTime((elapsedMs * (1 - share)) / share)} left`;
+}
+
+/** 83,000 ms as 1:23. */
+function clockTime(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  const two = (count: number) => String(count).padStart(2, "0");
+  const minutes = Math.floor(seconds / 60) % 60;
+  const hours = Math.floor(seconds / 3600);
+  return hours === 0 ? `${minutes}:${two(seconds % 60)}` : `${hours}:${two(minutes)}:${two(seconds % 60)}`;
+}

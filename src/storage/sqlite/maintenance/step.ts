@@ -1,0 +1,44 @@
+/** One part of a backup, a restore or a verification, for whoever waits for it. */
+export interface Step {
+  /** What is done to the file, before whose name it stands: `copying`, `checking the rows of`. */
+  readonly doing: string;
+  readonly unit: "bytes" | "plants";
+  readonly done: () => number;
+  /** How much there is to do; 0 if nobody knows, or not yet. */
+  readonly total: () => number;
+}
+
+/** Called when a part begins. */
+export type OnStep = (step: Step) => void;
+
+export const ignoreStep: OnStep = () => {};
+
+/**
+ * How many plants a thread has read, and of how many. It is memory that both threads see: a thread in the middle of a long call
+ * cannot answer.
+ */
+export type PlantCount = Uint32Array<SharedArrayBuffer>;
+
+export function newPlantCount(): PlantCount {
+  return new Uint32Array(new SharedArrayBuffer(2 * Uint32Array.BYTES_PER_ELEMENT));
+}
+
+/** By the thread that reads: how many plants there are. */
+export function setPlantTotal(count: PlantCount, plants: number): void {
+  Atomics.store(count, 1, plants);
+}
+
+/** By the thread that reads: how many it has read by now. */
+export function setPlantsDone(count: PlantCount, plants: number): void {
+  Atomics.store(count, 0, plants);
+}
+
+/** A part that reads plants on another thread. */
+export function plantStep(doing: string, count: PlantCount): Step {
+  return {
+    doing,
+    unit: "plants",
+    done: () => Atomics.load(count, 0),
+    total: () => Atomics.load(count, 1),
+  };
+}
