@@ -87,7 +87,7 @@ describe("verify", () => {
     expect(err).toContain(
       "no damage found. 2,500 plants checked: 2,048 against the digests stored with them, 452 for form only.\n",
     );
-    expect(err).toMatch(/\nDigest of the first 2,048 plants: [0-9a-f]{64}\n$/);
+    expect(err).toMatch(/\nDigest of the first 2,048 plants: [0-9a-f]{64}\n/);
   });
 
   test("finds a single flipped bit", async () => {
@@ -103,6 +103,18 @@ describe("verify", () => {
   }, 60_000);
 });
 
+describe("a file of this version", () => {
+  test("is opened by 1.1.0, and a start of this version leaves its schema", async () => {
+    expect(await verifyJson("--database", sound)).toMatchObject({
+      schema: 7,
+      openedSince: "1.1.0",
+      migratesTo: null,
+    });
+    const { err } = await runInProcess(["verify", "--database", sound]);
+    expect(err).toContain("\nSchema 7: plant-store 1.1.0 and later versions open it.\n");
+  });
+});
+
 describe("a file of 1.0.0", () => {
   test("has the same digest, computed from its rows, and is checked for form only", async () => {
     const { digest } = await verify(sound);
@@ -114,6 +126,19 @@ describe("a file of 1.0.0", () => {
       coveredPlants: covered,
       digest,
     });
+  });
+
+  test("is opened by 1.0.0, and a start of this version migrates it", async () => {
+    const file = copyOfStore(of100);
+    expect(await verifyJson("--database", file)).toMatchObject({
+      schema: 6,
+      openedSince: "1.0.0",
+      migratesTo: 7,
+    });
+    const { err } = await runInProcess(["verify", "--database", file]);
+    expect(err).toContain(
+      "\nSchema 6: plant-store 1.0.0 and later versions open it. A start of this version migrates it to schema 7, which versions before 1.1.0 refuse.\n",
+    );
   });
 
   test("gets digests from its next full block on", async () => {

@@ -16,7 +16,7 @@ const plants = [
   { id: 9007199254740993n, name: "", tag: "" },
   { id: 9223372036854775807n, name: "Moss", tag: null },
 ];
-const later = { number: 1000, sql: "ALTER TABLE plants ADD COLUMN colour TEXT" };
+const later = { number: 1000, since: "9.0.0", sql: "ALTER TABLE plants ADD COLUMN colour TEXT" };
 
 const folder = temporaryFolder();
 let server: Databases & AsyncDisposable;

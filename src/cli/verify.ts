@@ -4,6 +4,7 @@ import {
   type Verified,
   verify as verifyFile,
 } from "../storage/sqlite/maintenance/verify.ts";
+import { type FileSchema, sinceOf } from "../storage/sqlite/migrate.ts";
 import { isoTime } from "../text/time.ts";
 import type { Command } from "./command.ts";
 import { dataFile, dataFileFlags, digestText, withProgress } from "./data-file-command.ts";
@@ -36,9 +37,12 @@ export const verify: Command = {
     const differences = compared?.differences ?? [];
     const sound = verified.problems.length === 0 && differences.length === 0;
     if (args.has("json")) {
-      const { lastBackup, problems, ...figures } = verified;
+      const { schema, lastBackup, problems, ...figures } = verified;
       printJson(terminal, {
         path,
+        schema: schema?.schema ?? null,
+        openedSince: schema?.openedSince ?? null,
+        migratesTo: schema?.migratesTo ?? null,
         ...figures,
         formOnlyPlants: verified.plants - verified.matchedPlants,
         lastBackupAt: isoTime(lastBackup?.atMs) ?? null,
@@ -55,7 +59,7 @@ export const verify: Command = {
 };
 
 function printVerified(terminal: Terminal, path: string, verified: Verified): void {
-  const { problems, lastBackup } = verified;
+  const { schema, problems, lastBackup } = verified;
   if (problems.length > 0) {
     terminal.err(
       `${path} is damaged:\n${listed(problems)}Restore it from a backup, or check --database if it is not a data file.\n`,
@@ -63,12 +67,20 @@ function printVerified(terminal: Terminal, path: string, verified: Verified): vo
     return;
   }
   terminal.note(`${path}: no damage found. ${checkedText(verified)}\n${digestText(verified)}`);
+  if (schema !== undefined) terminal.note(schemaText(schema));
   if (lastBackup !== undefined) {
     const at = isoTime(lastBackup.atMs);
     terminal.note(
       `Its first ${formatPlants(lastBackup.coveredPlants)} are those of the last backup, made at ${at}.\n`,
     );
   }
+}
+
+/** Which versions open the file, and whether this one would change that. */
+function schemaText({ schema, openedSince, migratesTo }: FileSchema): string {
+  const opened = `Schema ${schema}: plant-store ${openedSince} and later versions open it.`;
+  if (migratesTo === null) return `${opened}\n`;
+  return `${opened} A start of this version migrates it to schema ${migratesTo}, which versions before ${sinceOf(migratesTo)} refuse.\n`;
 }
 
 /** Says no more than what was checked. */

@@ -22,7 +22,10 @@ const frozen: Readonly<Record<string, string>> = {
 };
 const storage = join(import.meta.dir, "..");
 const newest = allMigrations.at(-1)?.number ?? 0;
-const later = [...allMigrations, { number: newest + 1, sql: "ALTER TABLE plants ADD COLUMN colour TEXT" }];
+const later = [
+  ...allMigrations,
+  { number: newest + 1, since: "9.0.0", sql: "ALTER TABLE plants ADD COLUMN colour TEXT" },
+];
 
 const folder = temporaryFolder();
 const sound = join(folder.path, "sound.db");
@@ -147,7 +150,10 @@ test("migrations that fail in the middle leave the file as it was", async () => 
   const file = newFile();
   {
     using database = new Database(file, { readwrite: true, safeIntegers: true });
-    const failing = [...later, { number: newest + 2, sql: "CREATE TABLE filler (x); SELECT missing" }];
+    const failing = [
+      ...later,
+      { number: newest + 2, since: "9.0.0", sql: "CREATE TABLE filler (x); SELECT missing" },
+    ];
     expect(() => migrate(database, file, failing)).toThrow("no such column");
   }
   expect(await verify(file)).toMatchObject({ plants: 3, problems: [] });

@@ -6,6 +6,8 @@ import digestsAndMark from "./migrations/007-digests-and-mark.sql" with { type: 
 
 interface Migration {
   readonly number: number;
+  /** The version of plant-store that brought it: older ones refuse a file that has it. */
+  readonly since: string;
   readonly sql: string;
 }
 
@@ -14,8 +16,8 @@ interface Migration {
  * are not used again: no migration has the tables of such a file.
  */
 export const allMigrations: readonly Migration[] = [
-  { number: 6, sql: tables },
-  { number: 7, sql: digestsAndMark },
+  { number: 6, since: "1.0.0", sql: tables },
+  { number: 7, since: "1.1.0", sql: digestsAndMark },
 ];
 
 // "PLNT", in the file's header: distinguishes our files from other SQLite databases.
@@ -61,7 +63,9 @@ export function migrate(database: Database, path: string, migrations = allMigrat
 export function schemaVersion(database: Database, path: string, migrations = allMigrations): number {
   const version = Number(readPragma(database, "user_version"));
   if (version > newestOf(migrations))
-    throw new DataFileProblem(`${path} was written by a newer plant-store; use that version or a newer one.`);
+    throw new DataFileProblem(
+      `${path} was written by a newer plant-store (schema ${version}, this one has ${newestOf(migrations)}); use that version or a newer one.`,
+    );
   using model = new Database(":memory:");
   const run = (some: readonly Migration[]) => some.map(({ sql }) => model.run(sql));
   run(migrations.filter(({ number }) => number <= version));
@@ -88,6 +92,31 @@ export function schemaVersion(database: Database, path: string, migrations = all
       `${path} has the trigger ${JSON.stringify(trigger.name)}, which could change or delete what is stored: drop it first.`,
     );
   return version;
+}
+
+/** The schema of a data file, and which versions of plant-store can use it. */
+export interface FileSchema {
+  readonly schema: number;
+  /** The oldest version that opens it. Every later one does too. */
+  readonly openedSince: string;
+  /** The schema that a start of this version gives it, which older versions then refuse; null if it has that already. */
+  readonly migratesTo: number | null;
+}
+
+/** Of a file that was opened, so that its schema is one of ours. */
+export function fileSchema(database: Database): FileSchema {
+  const schema = Number(readPragma(database, "user_version"));
+  const newest = newestOf(allMigrations);
+  return {
+    schema,
+    openedSince: sinceOf(schema),
+    migratesTo: schema < newest ? newest : null,
+  };
+}
+
+/** The version of plant-store that brought this schema. */
+export function sinceOf(schema: number): string {
+  return allMigrations.find(({ number }) => number === schema)?.since ?? "";
 }
 
 /** @throws DataFileProblem the file is new, or older and `older` does not allow that. */

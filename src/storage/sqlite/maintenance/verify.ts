@@ -4,6 +4,7 @@ import { digestOfStore, type StoreDigest } from "../block-digests.ts";
 import { describeEachBlock, rangeOf } from "../blocks.ts";
 import { refuseMissingFile } from "../data-file-path.ts";
 import { DataFileProblem, isDamage } from "../data-file-problem.ts";
+import { type FileSchema, fileSchema } from "../migrate.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
 import { type BackupRecord, readLastBackup } from "./backup.ts";
 import { type CheckedRows, problemsMax } from "./check-rows.ts";
@@ -12,6 +13,8 @@ import { checkDatabase, checkRowsOf, compareDataFiles } from "./copy.ts";
 import { ignoreStep, type OnStep } from "./step.ts";
 
 export interface Verified extends StoreDigest {
+  /** Undefined if it is too damaged to be opened. */
+  readonly schema: FileSchema | undefined;
   readonly plants: number;
   /** How many of them are in blocks that have the digest which was stored with them. Of the others only the form was checked. */
   readonly matchedPlants: number;
@@ -35,8 +38,9 @@ export async function verify(path: string, onStep: OnStep = ignoreStep): Promise
   const expected = expectedChecksum(path);
   const problems = expected === undefined ? [] : await checksumProblems(path, expected, onStep);
   let rows = unread;
+  let schema: FileSchema | undefined;
   try {
-    openReadOnly(path, { older: true }).close();
+    schema = schemaOf(path);
     problems.push(...(await checkDatabase(path, onStep)));
     rows = await checkRowsOf(path, onStep);
   } catch (error) {
@@ -49,6 +53,7 @@ export async function verify(path: string, onStep: OnStep = ignoreStep): Promise
   if (rows.blocks !== undefined && lastBackup !== undefined)
     problems.push(...backupProblems(rows.blocks, lastBackup));
   return {
+    schema,
     plants: rows.plants,
     matchedPlants: rows.matchedPlants,
     checksummed: expected !== undefined,
@@ -86,6 +91,12 @@ export async function compareWith(
     if (!(error instanceof DataFileProblem)) throw error;
     return { comparedPlants: 0, differences: [error.message] };
   }
+}
+
+/** @throws DataFileProblem */
+function schemaOf(path: string): FileSchema {
+  using database = openReadOnly(path, { older: true });
+  return fileSchema(database);
 }
 
 async function lastBackupWithDigest(path: string): Promise<BackupRecord | undefined> {
