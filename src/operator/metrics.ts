@@ -4,7 +4,12 @@ import { type TokenStore, tokenState } from "../access/tokens.ts";
 import { catalogue, type ErrorKind, publicKinds } from "../http/error-catalogue.ts";
 import { type Route, route } from "../http/route.ts";
 import { descriptorLimit } from "../system/descriptor-limit.ts";
-import { type HistogramName, type Observed, requestOutcomes } from "../telemetry/counters.ts";
+import {
+  type CounterName,
+  type HistogramName,
+  type Observed,
+  requestOutcomes,
+} from "../telemetry/counters.ts";
 import type { OperatorDependencies } from "./operator-dependencies.ts";
 
 const counter = (help: string) => ({ type: "counter", help }) as const;
@@ -62,7 +67,7 @@ type MetricSources = Pick<
 const listeners = ["public", "operator"] as const;
 const kindsOf = { public: publicKinds, operator: Object.keys(catalogue) as ErrorKind[] };
 const errors = listeners.flatMap((listener) =>
-  kindsOf[listener].map((kind) => ({ listener, error: String(catalogue[kind].error) })),
+  kindsOf[listener].map((kind) => ({ listener, error: catalogue[kind].error })),
 );
 
 /** The metrics for Prometheus, in its text format. */
@@ -80,20 +85,20 @@ type Samples = Partial<Record<MetricName, readonly Sample[]>>;
 type Sample = readonly [suffix: string, labels: Readonly<Record<string, string>>, value: number];
 
 function counted({ counters, engine }: MetricSources): Samples {
-  const countOf = (name: string) => value(counters.value(name));
+  const countOf = (name: CounterName) => value(counters.value(name));
   const samplesOf = (name: HistogramName, labels?: Record<string, string>) =>
     histogramSamples(counters.histogram(name).observed(), labels);
   return {
     plant_store_plants_created_total: countOf("created"),
     plant_store_plants_replayed_total: countOf("replayed"),
     plant_store_batches_total: countOf("batches"),
-    plant_store_refusals_total: errors.map((labels) => [
+    plant_store_refusals_total: errors.map(({ listener, error }) => [
       "",
-      labels,
-      counters.value(`${labels.listener}:${labels.error}`),
+      { listener, error: String(error) },
+      counters.value(`${listener}:${error}`),
     ]),
     plant_store_idle_connections_closed_total: countOf("closed-at-limit:idle"),
-    plant_store_connections_closed_at_limit_total: ["stranger", "slow"].map((reason) => [
+    plant_store_connections_closed_at_limit_total: (["stranger", "slow"] as const).map((reason) => [
       "",
       { reason },
       counters.value(`closed-at-limit:${reason}`),

@@ -18,6 +18,17 @@ export type RequestOutcome = (typeof requestOutcomes)[number];
  * or an idle one. `idle` is also the new one itself, if no other may be closed.
  */
 export type ClosedAtLimit = "stranger" | "slow" | "idle";
+type ListenerName = "public" | "operator";
+/** Those with a number are the error responses of a listener. */
+export type CounterName =
+  | "created"
+  | "replayed"
+  | "batches"
+  | "checkpoints"
+  | "checkpoint-failures"
+  | `closed-at-limit:${ClosedAtLimit}`
+  | `connections:${ListenerName}`
+  | `${ListenerName}:${number}`;
 export type HistogramName =
   | `request:${RequestOutcome}`
   | "commit"
@@ -34,20 +45,20 @@ const plantsBounds = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
 /** The counters, gauges and histograms of a service, by name. */
 export class Counters {
-  readonly #values = new Map<string, number>();
+  readonly #values = new Map<CounterName, number>();
   readonly #histograms = new Map<HistogramName, Histogram>();
 
-  add(name: string, count = 1): void {
+  add(name: CounterName, count = 1): void {
     this.#values.set(name, this.value(name) + count);
   }
 
   /** Sets a gauge. */
-  set(name: string, value: number): void {
+  set(name: CounterName, value: number): void {
     this.#values.set(name, value);
   }
 
   /** 0 if nothing was counted under this name. */
-  value(name: string): number {
+  value(name: CounterName): number {
     return this.#values.get(name) ?? 0;
   }
 
