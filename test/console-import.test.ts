@@ -56,6 +56,12 @@ async function makeSlowToken(running: TestService, name: string): Promise<string
   return token;
 }
 
+/** Signs out during an import, which is asked about. */
+async function signOutAnyway(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Sign out" }).click();
+}
+
 /** As many rows as the burst, with ids from this one on. */
 function rowsFrom(firstId: number): string {
   const row = (_: unknown, index: number) => `{"id": ${firstId + index}, "name": "Row ${index}"}`;
@@ -132,7 +138,7 @@ describeInBrowser("importing a file", () => {
   });
 
   test.each<[how: string, end: (page: Page, tokenId: string) => Promise<unknown>]>([
-    ["the user signs out", (page) => page.getByRole("button", { name: "Sign out" }).click()],
+    ["the user signs out", signOutAnyway],
     ["the token is revoked", (_, id) => operatorPost(session.running, `/api/tokens/${id}/revoke`)],
   ])("ends when %s", async (how, end) => {
     const { token, secret } = await operatorPost(session.running, "/api/tokens", {
@@ -180,6 +186,37 @@ describeInBrowser("importing a file", () => {
     expect(created + replayed).toBe(rowsMax);
     expect(refused).toBe(0);
     expect((await download(page, "Download report")).trim().split("\r\n")).toHaveLength(rowsMax + 1);
+  });
+
+  test("goes on if the user, asked about it, does not sign out", async () => {
+    const page = await open("/import", { token: await makeSlowToken(session.running, "stays") });
+    await start(page, "stays.ndjson", rowsFrom(30_000));
+    await page.getByRole("heading", { name: "Importing: stays.ndjson" }).waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("button", { name: "Stay signed in" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(await page.getByRole("heading", { name: "Importing: stays.ndjson" }).count()).toBe(1);
+  });
+
+  test("is resumed after signing out and in again", async () => {
+    const page = await open("/import", { token: "" });
+    await signIn(page, await makeSlowToken(session.running, "leaves"));
+    await start(page, "left.ndjson", rowsFrom(40_000));
+    await page.getByRole("heading", { name: "Importing: left.ndjson" }).waitFor();
+    await signOutAnyway(page);
+    await signIn(page, await makeToken(session.running, "returns", ["operator", "plants:create"]));
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("heading", { name: "Done: left.ndjson" }).waitFor();
+  });
+
+  test("that has ended is forgotten when the user signs out, without a question", async () => {
+    const page = await open("/import", { token: "" });
+    await signIn(page, session.secret);
+    await importFile(page, "ended.ndjson", '{"id": 1491, "name": "Oak"}');
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await signIn(page, session.secret);
+    await page.locator(".drop").waitFor();
+    expect(await page.getByText("ended.ndjson").count()).toBe(0);
   });
 
   test("does not hold up a service that stops", async () => {

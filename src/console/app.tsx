@@ -10,6 +10,7 @@ import type { ImportRun } from "./import/import-run.ts";
 import { OverviewPage } from "./overview/overview-page.tsx";
 import { EmptyState } from "./parts/content-states.tsx";
 import { CrashBoundary } from "./parts/crash-boundary.tsx";
+import { FormDialog } from "./parts/dialog.tsx";
 import { PageHead } from "./parts/page-head.tsx";
 import { AddPlant } from "./plants/add-plant.tsx";
 import { PlantsPage, plantIdOf } from "./plants/plants-page.tsx";
@@ -39,9 +40,10 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
 
   const signOut = useCallback((message?: string) => {
     sessionStorage.removeItem(tokenKey);
+    // The next session can resume an import that this one interrupts. Without a message, the user has signed out.
+    const isInterrupted = importRef.current?.state === "running";
     importRef.current?.stop();
-    // Without a message, the user has signed out. Otherwise the next session can resume the import.
-    if (message === undefined) importRef.current = undefined;
+    if (message === undefined && !isInterrupted) importRef.current = undefined;
     setToken(undefined);
     setMe(undefined);
     setNotice(message);
@@ -89,6 +91,7 @@ interface SignedInProps {
 function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) {
   const { path } = useRouter();
   const [adding, setAdding] = useState(false);
+  const [leaving, setLeaving] = useState(false);
   const { api, connection } = useMemo(() => {
     const connection = new Connection();
     const onUnauthorized = (): void => onSignOut(token.includes(".") ? sessionEnded : tokenEnded);
@@ -117,12 +120,30 @@ function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) 
   );
   return (
     <SessionContext.Provider value={session}>
-      <Frame pages={pages} onSignOut={() => onSignOut()}>
+      <Frame
+        pages={pages}
+        onSignOut={() => {
+          if (importRef.current?.state === "running") setLeaving(true);
+          else onSignOut();
+        }}
+      >
         <CrashBoundary key={path.split("/")[1]}>
           <Page />
         </CrashBoundary>
       </Frame>
       {adding && <AddPlant onClose={() => setAdding(false)} />}
+      {leaving && (
+        <FormDialog
+          title="An import is running"
+          submit="Sign out"
+          cancel="Stay signed in"
+          busy={false}
+          onSubmit={async () => onSignOut()}
+          onClose={() => setLeaving(false)}
+        >
+          <p>Signing out stops it. Once you sign in again in this tab, you can resume it where it stopped.</p>
+        </FormDialog>
+      )}
     </SessionContext.Provider>
   );
 }
