@@ -65,6 +65,9 @@ const terminal: Terminal = {
   errIsTerminal: stderr.isTTY === true,
   errCanRedraw: stderr.isTTY === true && !isDumb,
   errIsJournal: isJournal(2, env["JOURNAL_STREAM"]),
+  get outColumns() {
+    return stdout.columns || columnsDefault;
+  },
   get errColumns() {
     return stderr.columns || columnsDefault;
   },

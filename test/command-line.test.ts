@@ -99,6 +99,18 @@ describe("help", () => {
     }
   });
 
+  test.each([80, 120])("of serve fits a terminal of %i columns", async (outColumns) => {
+    const { out } = await runInProcess(["serve", "--help"], { terminal: { outColumns } });
+    const afterExamples = out.slice(out.indexOf("\nFlags\n"));
+    const widths = afterExamples.split("\n").map((line) => line.length);
+    expect(Math.max(...widths)).toBeLessThanOrEqual(outColumns);
+  });
+
+  test("of a command ends with the exit codes", async () => {
+    const { out } = await runInProcess(["list", "--help"]);
+    expect(out).toEndWith("\nExit codes\n  0 done, 1 failed, 2 misused, 130 interrupted\n");
+  });
+
   test("of token explains all its commands", async () => {
     const { code, out } = await runInProcess(["help", "token"]);
     const verbs = [...out.matchAll(/^plant-store (\w+ \w+)/gm)].map(([, verb]) => verb);
@@ -302,6 +314,22 @@ describe("ready", () => {
     await running.service.close("test", 0);
     const gone = await runInProcess(["ready", "--url", publicUrl]);
     expect([gone.code, gone.err]).toEqual([1, `${publicUrl} is not ready: no response (ECONNREFUSED).\n`]);
+  });
+
+  test("prints whether it is ready as JSON", async () => {
+    await using running = await startTestService();
+    const url = running.url;
+    const { code, out, err } = await runInProcess(["ready", "--json", "--url", url]);
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toEqual({ url, ready: true, problem: null });
+    expect(err).toBe("");
+  });
+
+  test("prints why it is not ready as JSON", async () => {
+    const url = "http://127.0.0.1:1";
+    const { code, out } = await runInProcess(["ready", "--json", "--url", url]);
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toEqual({ url, ready: false, problem: "no response (ECONNREFUSED)." });
   });
 
   test.each([

@@ -301,6 +301,7 @@ describe("an import command is refused", () => {
   // FILE, HARD-LINK and LOOP stand for the paths of files that each test makes.
   test.each<[args: string, code: number, message: string, variables?: Record<string, string>]>([
     ["FILE", 2, "Set PLANT_STORE_ACCESS_TOKEN. To create a token:", {}],
+    ["MISSING", 1, "MISSING cannot be read: no such file or directory.", {}],
     ["FILE --format xml", 2, "--format must be ndjson, json or csv"],
     ["FILE --attempts 0", 2, "--attempts must be"],
     ["FILE --url http://me:secret@x", 2, "--url must be"],

@@ -49,6 +49,7 @@ export async function runInProcess(
     errIsTerminal: false,
     errCanRedraw: false,
     errIsJournal: false,
+    outColumns: 80,
     errColumns: 80,
     stopSignal,
     exitWithoutClosing: unused,

@@ -1,7 +1,7 @@
 import type { ConfigSources } from "../config/read-config.ts";
 import { type SecretName, type SettingName, secrets, settings } from "../config/settings.ts";
 import { eitherOf } from "../config/values.ts";
-import { bold, formatColumns, type Terminal } from "./terminal.ts";
+import { bold, formatColumns, formatTerms, type Terminal } from "./terminal.ts";
 
 export interface Flag {
   /** The name of its value in the help; a boolean flag has none. */
@@ -76,12 +76,13 @@ export function verbsOf(commands: Readonly<Record<string, Command>>, first: stri
   );
 }
 
-export function commandHelp(command: Command, colour: boolean): string {
+export function commandHelp(command: Command, colour: boolean, columns: number): string {
   const heading = (text: string) => bold(text, colour);
-  const flags = Array.from(flagsOf(command), ([name, { placeholder, help }]) => [
-    `--${name}${placeholder === undefined ? "" : ` ${placeholder}`}`,
-    help,
-  ]);
+  const flags = Array.from(
+    flagsOf(command),
+    ([name, { placeholder, help }]) =>
+      [`--${name}${placeholder === undefined ? "" : ` ${placeholder}`}`, help] as const,
+  );
   return [
     `${heading(`plant-store ${command.usage}`)}: ${command.summary}`,
     "",
@@ -89,8 +90,11 @@ export function commandHelp(command: Command, colour: boolean): string {
     ...command.examples.map((example) => `  ${example}`),
     "",
     heading("Flags"),
-    formatColumns(flags, "  "),
-    ...secretLines(command.secrets, heading),
+    formatTerms(flags, "  ", columns),
+    ...secretLines(command.secrets, heading, columns),
+    "",
+    heading("Exit codes"),
+    "  0 done, 1 failed, 2 misused, 130 interrupted",
     "",
   ].join("\n");
 }
@@ -107,12 +111,16 @@ function commandRows(commands: Readonly<Record<string, Command>>): string[][] {
   return [...new Map(rows)];
 }
 
-function secretLines(used: Command["secrets"] = {}, heading: (text: string) => string): string[] {
-  const rows = Object.entries(used).map(([name, help]) => [secrets[name as SecretName], help]);
+function secretLines(
+  used: Command["secrets"] = {},
+  heading: (text: string) => string,
+  columns: number,
+): string[] {
+  const rows = Object.entries(used).map(([name, help]) => [secrets[name as SecretName], help] as const);
   if (rows.length === 0) return [];
   return [
     "",
     `${heading("Environment")} (append _FILE to a name to read the value from a file)`,
-    formatColumns(rows, "  "),
+    formatTerms(rows, "  ", columns),
   ];
 }

@@ -1,4 +1,4 @@
-import { existsSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { platform } from "node:os";
 import { dirname, resolve } from "node:path";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
@@ -29,6 +29,15 @@ export class FileProblem extends Error {
 
 export function cannotBe(done: "read" | "written", path: string, error: unknown): FileProblem {
   return new FileProblem(`${path} cannot be ${done}: ${describeFileError(error)}.`);
+}
+
+/** Without opening it: a pipe that is opened and closed again would end its writer. @throws FileProblem */
+export function refuseUnreadable(path: string): void {
+  try {
+    accessSync(path, constants.R_OK);
+  } catch (error) {
+    throw cannotBe("read", path, error);
+  }
 }
 
 /** Does what writes to that file. @throws FileProblem if it cannot be written. */

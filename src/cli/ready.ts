@@ -3,8 +3,8 @@ import { parseBaseUrl } from "../config/values.ts";
 import { publicUrl } from "../http/listen-address.ts";
 import { codeOf, messageOf } from "../system/errors.ts";
 import { parseFlag } from "./arguments.ts";
-import type { Command } from "./command.ts";
-import { escapeInvisible } from "./terminal.ts";
+import { type Command, jsonFlag } from "./command.ts";
+import { escapeInvisible, printJson } from "./terminal.ts";
 
 const responseMsMax = 5000;
 
@@ -17,6 +17,7 @@ export const ready: Command = {
       placeholder: "URL",
       help: "the base URL of the service (from --operator-listen, or --listen if that is off)",
     },
+    json: jsonFlag,
   },
   settings: ["operatorListen", "listen"],
   async run(args, terminal) {
@@ -27,7 +28,9 @@ export const ready: Command = {
     const base = parseFlag(args, "url", parseBaseUrl)?.href ?? `${own}${path}`;
     const url = base.replace(/\/+$/, "");
     const problem = await whyUnready(`${url}/readyz`);
-    if (problem === undefined) terminal.note(`${url} is ready.\n`);
+    if (args.has("json"))
+      printJson(terminal, { url, ready: problem === undefined, problem: problem ?? null });
+    else if (problem === undefined) terminal.note(`${url} is ready.\n`);
     else terminal.err(`${url} is not ready: ${problem}\n`);
     return problem === undefined ? 0 : 1;
   },

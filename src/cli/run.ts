@@ -77,7 +77,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
       return exitCodes.usage;
     }
     if (args[0] === "help" || args.includes("--help") || args.includes("-h")) {
-      terminal.out(help(args[0] === "help" ? args.slice(1) : args, terminal.colourOut));
+      terminal.out(help(args[0] === "help" ? args.slice(1) : args, terminal));
       await terminal.outFlushed();
       return exitCodes.success;
     }
@@ -121,14 +121,14 @@ function unknownCommand([first = "", second = ""]: readonly string[]): UsageErro
   return new UsageError(`unknown command "${first}"`, nearestWord(first, names));
 }
 
-function help(args: readonly string[], colour: boolean): string {
+function help(args: readonly string[], { colourOut, outColumns }: Terminal): string {
   const found = findCommand(args);
   const [first] = args;
-  if (found !== undefined) return commandHelp(found[1], colour);
-  if (first === undefined || first.startsWith("-")) return generalHelp(commands, colour);
+  if (found !== undefined) return commandHelp(found[1], colourOut, outColumns);
+  if (first === undefined || first.startsWith("-")) return generalHelp(commands, colourOut);
   const group = verbsOf(commands, first).flatMap((verb) => commands[`${first} ${verb}`] ?? []);
   if (group.length === 0) throw unknownCommand(args);
-  return group.map((command) => commandHelp(command, colour)).join("\n");
+  return group.map((command) => commandHelp(command, colourOut, outColumns)).join("\n");
 }
 
 function tokenFileWarnings({ secrets }: Command, { environment }: Terminal): string[] {

@@ -1,6 +1,9 @@
 import { constants } from "node:os";
 import { jsonText } from "../text/json-text.ts";
 
+// On a very narrow terminal, lines that are too long are easier to read than many with a word each.
+const meaningColumnsMin = 20;
+
 /** Select Graphic Rendition, by its number, if colours are wanted. */
 const styled = (number: number) => (text: string, colour: boolean) =>
   colour ? `\u001b[${number}m${text}\u001b[0m` : text;
@@ -34,6 +37,8 @@ export interface Terminal {
   readonly errCanRedraw: boolean;
   /** Whether journald reads standard error. */
   readonly errIsJournal: boolean;
+  /** The current width of the terminal that `out` writes to; 80 if that is none. */
+  readonly outColumns: number;
   /** The current width of the terminal that `err` writes to. */
   readonly errColumns: number;
   /** Resolves with the first signal to stop, or with the reason if it was none. */
@@ -96,6 +101,36 @@ export function formatColumns(rows: readonly (readonly string[])[], indent = "")
   const pad = (cell: string, width = 0) => cell + " ".repeat(Math.max(0, width - columnsOf(cell)));
   const line = (row: readonly string[]) => row.map((cell, index) => pad(cell, widths[index])).join("  ");
   return rows.map((row) => `${indent}${line(row)}`.trimEnd()).join("\n");
+}
+
+/** Terms and what they mean, in two columns. A meaning that is too long for the width goes on in the next line. */
+export function formatTerms(
+  terms: readonly (readonly [term: string, meaning: string])[],
+  indent: string,
+  columns: number,
+): string {
+  const widest = Math.max(...terms.map(([term]) => columnsOf(term)));
+  const room = Math.max(meaningColumnsMin, columns - indent.length - widest - 2);
+  const rows = terms.flatMap(([term, meaning]) =>
+    wrapped(meaning, room).map((line, index) => [index === 0 ? term : "", line]),
+  );
+  return formatColumns(rows, indent);
+}
+
+/** The lines of a text that is broken between words; a word that is too long has a line of its own. */
+function wrapped(text: string, columns: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    const longer = line === "" ? word : `${line} ${word}`;
+    if (line !== "" && columnsOf(longer) > columns) {
+      lines.push(line);
+      line = word;
+    } else {
+      line = longer;
+    }
+  }
+  return [...lines, line];
 }
 
 /** 1234567 as 1,234,567. */
