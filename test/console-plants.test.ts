@@ -84,7 +84,7 @@ describe("the table", () => {
     expect((await page.locator(".facts dd").nth(1).textContent())?.length).toBe(60_000);
     expect((await page.locator("#detail-title").boundingBox())?.height).toBeLessThan(90);
     expect(await page.locator("img[src=x]").count()).toBe(0);
-    expect(await page.title()).toBe("Plants · Plant Store");
+    expect(await page.title()).toMatch(/^x{20,80}.* · Plant Store$/);
   });
 });
 
@@ -352,6 +352,81 @@ test("one plant has its exact id, is copied, and closed with Escape", async () =
   await page.waitForURL(/\/plants\?tag=exact$/);
   await page.goto(`${session.running.operatorUrl}/plants/424242`);
   await page.getByRole("heading", { name: "Plant not found" }).waitFor();
+  expect(await page.title()).toBe("Plant not found · Plant Store");
+});
+
+test("the title of the tab names the plant while its details are open", async () => {
+  await add(880_010, "In the\ntab", "titled");
+  const page = await openTable("/plants?tag=titled");
+  expect(await page.title()).toBe("Plants · Plant Store");
+  await rows(page).first().click();
+  await page.locator(".facts").waitFor();
+  await waitUntil(async () => (await page.title()) === "In the↵tab · Plant Store");
+  await page.keyboard.press("Escape");
+  await waitUntil(async () => (await page.title()) === "Plants · Plant Store");
+});
+
+describe("a key", () => {
+  test("of PageDown, PageUp, End and Home moves the focus by a page, or to an end", async () => {
+    const page = await openTable("/plants?order=oldest");
+    await rows(page).first().locator("a").focus();
+    await page.keyboard.press("PageDown");
+    await waitUntil(async () => Number(await focusedRow(page)) > 5);
+    expect(Number(await focusedRow(page))).toBeLessThan(20);
+    await page.keyboard.press("PageUp");
+    await waitUntil(async () => (await focusedRow(page)) === "2");
+    await page.keyboard.press("End");
+    await waitUntil(async () => Number(await focusedRow(page)) >= 200);
+    await page.keyboard.press("Home");
+    await waitUntil(async () => (await focusedRow(page)) === "2");
+    expect(await scrollPx(page)).toBe(0);
+  });
+
+  test("/ goes to the search, and is typed only there", async () => {
+    const page = await openTable();
+    await page.keyboard.press("/");
+    expect(await focused(page)).toBe("Search by name or id");
+    expect(await page.getByLabel("Search by name or id").inputValue()).toBe("");
+    await page.keyboard.press("/");
+    expect(await page.getByLabel("Search by name or id").inputValue()).toBe("/");
+  });
+
+  test("of an arrow opens the next plant while the details are open, and Back returns to its row", async () => {
+    const page = await openTable("/plants?order=oldest");
+    await rows(page).nth(3).click();
+    await page.locator(".facts").waitFor();
+    for (const [key, seq] of [
+      ["ArrowDown", 5],
+      ["ArrowDown", 6],
+      ["ArrowUp", 5],
+    ] as const) {
+      await page.keyboard.press(key);
+      await page.waitForURL(new RegExp(`/plants/${idOf(seq)}\\?`));
+      await page.locator(".facts .exact", { hasText: String(idOf(seq)) }).waitFor();
+    }
+    await waitUntil(() => page.evaluate<boolean>('document.activeElement.id === "detail-title"'));
+    await page.goBack();
+    await page.waitForURL(/\/plants\?order=oldest$/);
+    await waitUntil(async () => (await focusedRow(page)) === "6");
+  });
+});
+
+test("Back returns to the place in the list", async () => {
+  const page = await openTable("/plants?order=oldest");
+  await page.evaluate('document.querySelector(".table-body").scrollTo(0, 6000)');
+  const place = () => page.evaluate<number>("history.state?.place?.row ?? 0");
+  await waitUntil(async () => (await place()) > 100);
+  await page.evaluate('document.querySelector(".table-body").scrollTo(0, 12000)');
+  await waitUntil(async () => (await place()) > 300);
+  const row = await place();
+  await page.getByRole("link", { name: "Overview" }).click();
+  await page.locator(".latest a").first().waitFor();
+  await page.goBack();
+  const rowPx = 36;
+  await waitUntil(async () => Math.floor((await scrollPx(page)) / rowPx) === row);
+  await page.reload();
+  await rows(page).first().waitFor();
+  expect(await scrollPx(page)).toBe(0);
 });
 
 const focused = (page: Page) =>

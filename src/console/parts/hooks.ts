@@ -74,6 +74,23 @@ export function useConnection(): Pick<Connection, "isLost" | "since"> {
   return connection;
 }
 
+/** Whether a key was pressed together with one that makes it a shortcut of the browser. */
+export function hasModifier({ ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
+  return ctrlKey || metaKey || altKey;
+}
+
+/** Calls back for every key pressed on the page, unless it is typed into a field or a dialog is open. */
+export function usePageKeys(onKey: (event: KeyboardEvent) => void): void {
+  useEffect(() => {
+    const listener = (event: KeyboardEvent): void => {
+      const isTyped = event.target instanceof Element && event.target.matches("input, select, textarea");
+      if (!isTyped && !hasModifier(event) && document.querySelector("dialog[open]") === null) onKey(event);
+    };
+    addEventListener("keydown", listener);
+    return () => removeEventListener("keydown", listener);
+  });
+}
+
 /** Whether someone points at the element, or moves through it with the keyboard, so that nothing in it may move. */
 export function isRead(element: HTMLElement | null): boolean {
   return element?.matches(":hover, :has(:focus-visible)") ?? false;

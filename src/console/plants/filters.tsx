@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { formatShortTime } from "../format.ts";
 import { Button, Field } from "../parts/controls.tsx";
+import { usePageKeys } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
 import { Popover } from "../parts/popover.tsx";
@@ -28,6 +29,13 @@ export function Filters({ filter, onChange, onEnter, children }: FiltersProps) {
   useLayoutEffect(() => {
     if (search.current !== null && typing.current === undefined) search.current.value = filter.name;
   }, [filter.name]);
+  usePageKeys((event) => {
+    if (event.key !== "/") return;
+    // The key must not be typed into the search, nor open the search of Firefox.
+    event.preventDefault();
+    search.current?.select();
+    search.current?.focus();
+  });
   const stopTyping = (): void => {
     clearTimeout(typing.current);
     typing.current = undefined;
@@ -53,6 +61,7 @@ export function Filters({ filter, onChange, onEnter, children }: FiltersProps) {
           ref={search}
           type="search"
           aria-label="Search by name or id"
+          aria-keyshortcuts="/"
           placeholder="Search by name or id"
           spellcheck={false}
           onInput={({ currentTarget }) => {

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { PlantJson } from "../../files/plant-json.ts";
+import { visibleParts } from "../../files/visible-text.ts";
 import { ApiError } from "../api.ts";
 import { errorNumbers } from "../error-numbers.ts";
 import { formatTime } from "../format.ts";
@@ -7,6 +8,7 @@ import { ErrorNotice, Skeleton } from "../parts/content-states.tsx";
 import { Button, CopyButton } from "../parts/controls.tsx";
 import { useLoad } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
+import { nameTab } from "../parts/page-head.tsx";
 import { PlantText, Tag } from "../parts/plant-text.tsx";
 import { RelativeTime } from "../parts/time.tsx";
 import { Link } from "../router.tsx";
@@ -21,6 +23,7 @@ const scrollsFrom = 150;
 export function PlantDetail({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
   const heading = useRef<HTMLHeadingElement>(null);
   const { value: plant, error } = useLoad<PlantJson>(`/api/plants/${encodeURIComponent(id)}`);
+  const missing = error instanceof ApiError && error.error === errorNumbers["no-such-plant"];
   const loaded = plant !== undefined || error !== undefined;
   useEffect(() => {
     if (loaded) heading.current?.focus();
@@ -32,7 +35,10 @@ export function PlantDetail({ id, onClose }: { readonly id: string; readonly onC
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   });
-  const missing = error instanceof ApiError && error.error === errorNumbers["no-such-plant"];
+  useEffect(() => {
+    if (plant !== undefined) nameTab(tabTitle(plant));
+    if (missing) nameTab("Plant not found");
+  }, [plant, missing]);
   return (
     <aside class="card panel stack detail" aria-labelledby="detail-title">
       <header class="dialog-head">
@@ -50,6 +56,12 @@ export function PlantDetail({ id, onClose }: { readonly id: string; readonly onC
       {plant !== undefined && <Fields plant={plant} />}
     </aside>
   );
+}
+
+/** The name of the plant, on one line and not too long; its id if the name is empty. */
+function tabTitle({ id, name }: PlantJson): string {
+  const parts = visibleParts(name, { lines: false, charactersMax: titleCharactersMax });
+  return name === "" ? `Plant ${id}` : parts.map(({ text }) => text).join("");
 }
 
 function Fields({ plant }: { readonly plant: PlantJson }) {

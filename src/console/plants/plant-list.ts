@@ -4,6 +4,14 @@ import type { OperatorApi } from "../api.ts";
 
 export type ListState = "loading" | "idle" | "failed" | "ended" | "full";
 
+/** Where the table is scrolled to. */
+export interface ListPlace {
+  /** The plant in its first visible row. */
+  readonly id: string;
+  /** The index of that row. New plants move it down. */
+  readonly row: number;
+}
+
 /** The filter and the order, as parameters of the operator API. */
 type Query = Readonly<Record<string, string>>;
 
@@ -12,6 +20,9 @@ const pageRows = 200;
 const rowsMax = 200_000;
 // With more new plants than this, only a new list shows them.
 const waitingMax = 1000;
+
+// After more new plants than this, a place in the table is found by the number of its row.
+const newRowsMax = 1000;
 
 /** The plants that match a filter, loaded as far as the user has scrolled. */
 export class PlantList {
@@ -26,6 +37,8 @@ export class PlantList {
   isOutdated = false;
   /** The index of the row that the arrow keys start from. */
   active = 0;
+  /** The index of the row that the table starts at. */
+  startRow = 0;
   readonly #query: Query;
   readonly #api: OperatorApi;
   readonly #onChange: () => void;
@@ -79,6 +92,18 @@ export class PlantList {
       this.error = reason;
       this.#setState("failed");
     }
+  }
+
+  /** Loads as much as the table had when it was left at that place, and makes the table start there. */
+  async loadUntil(place: ListPlace): Promise<void> {
+    let row = -1;
+    while (row === -1 && this.state !== "ended" && this.rows.length <= place.row + newRowsMax) {
+      await this.loadMore();
+      if (this.state === "failed" || this.state === "full" || this.#closed.signal.aborted) break;
+      row = this.rows.findIndex(({ id }) => id === place.id);
+    }
+    this.startRow = row === -1 ? Math.min(place.row, this.rows.length - 1) : row;
+    this.#onChange();
   }
 
   close(): void {

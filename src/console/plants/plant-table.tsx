@@ -6,10 +6,11 @@ import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { PlantJson } from "../../files/plant-json.ts";
 import { Button } from "../parts/controls.tsx";
-import { useRedraw } from "../parts/hooks.ts";
+import { hasModifier, useRedraw } from "../parts/hooks.ts";
 import { PlantText, Tag } from "../parts/plant-text.tsx";
 import { ShortTime } from "../parts/time.tsx";
 import { Link, useRouter } from "../router.tsx";
+import { savePlace } from "./list-place.ts";
 import type { PlantList } from "./plant-list.ts";
 
 interface PlantTableProps {
@@ -26,6 +27,9 @@ interface PlantTableProps {
 const overscanRows = 12;
 // Rows this close to the visible ones are loaded.
 const prefetchRows = 120;
+
+// Browsers allow a page to change its history about three times per second.
+const saveMs = 300;
 
 /** A virtual table: only the rows near the visible ones exist, all of one height, which the style sheet decides. */
 export function PlantTable(props: PlantTableProps) {
@@ -45,8 +49,15 @@ export function PlantTable(props: PlantTableProps) {
     setView((before) => (before.first === first && before.last === last ? before : { first, last }));
   };
   useLayoutEffect(() => {
-    if (scroller.current !== null) scroller.current.scrollTop = 0;
-  }, [list]);
+    if (scroller.current !== null) scroller.current.scrollTop = list.startRow * rowPx();
+  }, [list, list.startRow]);
+  // Back returns to the first visible plant.
+  useEffect(() => {
+    const { id } = list.rows[view.first] ?? {};
+    if (busy || id === undefined) return;
+    const timer = setTimeout(() => savePlace({ id, row: view.first }), saveMs);
+    return () => clearTimeout(timer);
+  }, [list, busy, view.first, selectedId]);
   // After any change, since there may be more rows.
   useLayoutEffect(look);
   useEffect(() => {
@@ -67,20 +78,38 @@ export function PlantTable(props: PlantTableProps) {
     list.active = row;
     redraw();
   };
-  const moveTo = (row: number): void => {
+  const scrollIntoView = (row: number): void => {
     const body = scroller.current;
     if (body === null) return;
-    const index = Math.max(0, Math.min(row, length - 1));
-    const topPx = index * rowPx();
+    const topPx = row * rowPx();
     body.scrollTop = Math.min(topPx, Math.max(body.scrollTop, topPx + rowPx() - body.clientHeight));
+  };
+  const moveTo = (row: number): void => {
+    const index = Math.max(0, Math.min(row, length - 1));
+    scrollIntoView(index);
     mustFocus.current = true;
     activate(index);
   };
+  // The arrow keys may have opened a plant beyond the visible rows.
+  useLayoutEffect(() => {
+    if (selectedId !== undefined && list.rows[active]?.id === selectedId) scrollIntoView(active);
+  }, [selectedId]);
   const onKeyDown = (event: KeyboardEvent): void => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+    // With the details open, the page moves to the next plant.
+    if (selectedId !== undefined || hasModifier(event)) return;
+    const pageOfRows = Math.max(Math.floor((scroller.current?.clientHeight ?? 0) / rowPx()) - 1, 1);
+    const targets: Readonly<Record<string, number>> = {
+      ArrowDown: active + 1,
+      ArrowUp: active - 1,
+      PageDown: active + pageOfRows,
+      PageUp: active - pageOfRows,
+      Home: 0,
+      End: length - 1,
+    };
+    const target = targets[event.key];
+    if (target === undefined) return;
     event.preventDefault();
-    moveTo(active + step);
+    moveTo(target);
   };
 
   return (
@@ -119,7 +148,10 @@ export function PlantTable(props: PlantTableProps) {
                 tabIndex={index === active ? 0 : -1}
                 selected={plant.id === selectedId}
                 href={hrefOf(plant.id)}
-                onOpen={() => navigate(hrefOf(plant.id))}
+                onOpen={() => {
+                  list.active = index;
+                  navigate(hrefOf(plant.id));
+                }}
                 onFocus={() => activate(index)}
               />
             );

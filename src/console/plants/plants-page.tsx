@@ -5,9 +5,9 @@ import { formatCount, formatPlural } from "../format.ts";
 import { EmptyState, ErrorNotice, Skeleton } from "../parts/content-states.tsx";
 import { Button, download, FieldError } from "../parts/controls.tsx";
 import { AddPlantButton, FirstPlant } from "../parts/create-plant.tsx";
-import { useAttempt } from "../parts/hooks.ts";
+import { useAttempt, usePageKeys } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
-import { PageHead } from "../parts/page-head.tsx";
+import { nameTab, PageHead } from "../parts/page-head.tsx";
 import { Popover } from "../parts/popover.tsx";
 import { useRouter, withQuery } from "../router.tsx";
 import { useSession } from "../session.ts";
@@ -20,6 +20,7 @@ import { PlantTable } from "./plant-table.tsx";
 import { usePlantList } from "./use-plant-list.ts";
 
 const tablePath = "/plants";
+const title = "Plants";
 
 export function PlantsPage() {
   const { path, query, navigate } = useRouter();
@@ -27,8 +28,6 @@ export function PlantsPage() {
   const selectedId = plantIdOf(path);
   const scroller = useRef<HTMLDivElement>(null);
   const { list, reloading, error, showWaiting, reload } = usePlantList(filter, scroller);
-  /** The link to the plant whose details were just closed, which gets the focus. */
-  const focusNext = useRef<string>(undefined);
   const idInSearch = searchedId(filter);
   const [lookup, setLookup] = useState<IdLookup>();
   /** The id that Enter was pressed for before it was known whether a plant has it. */
@@ -52,16 +51,31 @@ export function PlantsPage() {
     if (found.isFound && found.id === idToOpen.current) navigate(hrefOf(found.id));
     idToOpen.current = undefined;
   };
-  const closeDetail = (): void => {
-    navigate(tablePath + search);
-    const isFoundById = selectedId === idInSearch && lookup?.isFound;
-    focusNext.current = isFoundById ? ".id-match a" : '.row a[tabindex="0"]';
-  };
-  useLayoutEffect(() => {
-    if (focusNext.current === undefined) return;
-    document.querySelector<HTMLElement>(focusNext.current)?.focus();
-    focusNext.current = undefined;
+  usePageKeys((event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    // A text that scrolls in its box keeps its arrow keys.
+    const isScrolled = event.target instanceof Element && event.target.matches(".clamped");
+    if (step === undefined || isScrolled || list === undefined || selectedId === undefined) return;
+    // After the plant with the searched id, which may not be in the table, comes the first row.
+    const next = list.rows.findIndex(({ id }) => id === selectedId) + step;
+    const plant = list.rows[next];
+    if (plant === undefined) return;
+    event.preventDefault();
+    list.active = next;
+    navigate(hrefOf(plant.id), { replace: true });
   });
+  // Once the details are closed, by Escape or by Back, the link that opens them gets the focus.
+  const before = useRef({ selectedId, search });
+  useLayoutEffect(() => {
+    const closedId = selectedId === undefined ? before.current.selectedId : undefined;
+    const isSameList = search === before.current.search;
+    before.current = { selectedId, search };
+    if (closedId === undefined) return;
+    nameTab(title);
+    const row = list?.rows.findIndex(({ id }) => id === closedId) ?? -1;
+    const link = closedId === idInSearch ? ".id-match a" : `.row[aria-rowindex="${row + 2}"] a`;
+    document.querySelector<HTMLElement>(isSameList ? link : "h1")?.focus();
+  }, [selectedId, search]);
 
   const filtered = isFiltered(filter);
   const isLookedUp = idInSearch === undefined || idInSearch === lookup?.id;
@@ -69,7 +83,7 @@ export function PlantsPage() {
   const empty = list?.rows.length === 0 && list.state !== "loading" && list.state !== "failed";
   return (
     <div class={selectedId === undefined ? "plants" : "plants with-detail"}>
-      <PageHead title="Plants">
+      <PageHead title={title}>
         <Export filter={filter} />
         <AddPlantButton />
       </PageHead>
@@ -123,7 +137,9 @@ export function PlantsPage() {
           </div>
         </div>
       )}
-      {selectedId !== undefined && <PlantDetail key={selectedId} id={selectedId} onClose={closeDetail} />}
+      {selectedId !== undefined && (
+        <PlantDetail key={selectedId} id={selectedId} onClose={() => navigate(tablePath + search)} />
+      )}
     </div>
   );
 }

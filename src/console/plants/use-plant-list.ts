@@ -3,9 +3,11 @@ import { ApiError, isNoResponse } from "../api.ts";
 import { pollMs, responseMsMax } from "../connection.ts";
 import { errorNumbers } from "../error-numbers.ts";
 import { isRead, useRedraw } from "../parts/hooks.ts";
+import { useRouter } from "../router.tsx";
 import { useSession } from "../session.ts";
+import { savedPlace } from "./list-place.ts";
 import { apiFilter, filterQuery, type PlantFilter } from "./plant-filter.ts";
-import { PlantList } from "./plant-list.ts";
+import { type ListPlace, PlantList } from "./plant-list.ts";
 
 // The table counts as not scrolled within this distance of its top.
 const atTopPx = 4;
@@ -13,6 +15,7 @@ const atTopPx = 4;
 /** The list for a filter. New plants are added on top unless someone reads what is there. */
 export function usePlantList(filter: PlantFilter, scroller: { readonly current: HTMLElement | null }) {
   const { api, connection } = useSession();
+  const { navigations } = useRouter();
   const redraw = useRedraw();
   /** Undefined until the first response; while a new list is being loaded, the current one is shown. */
   const [list, setList] = useState<PlantList>();
@@ -22,23 +25,27 @@ export function usePlantList(filter: PlantFilter, scroller: { readonly current: 
   const latest = useRef<PlantList>(undefined);
   const filterKey = filterQuery(filter).toString();
 
-  const reload = useCallback(() => {
-    const query = { ...apiFilter(filter), order: filter.order };
-    const started = new PlantList(api, query, () => {
-      // The previous list stays until the first response, to avoid a flicker.
-      if (started.state !== "loading" || started.searched > 0) {
-        setList(started);
-        setReloading(false);
-      }
-      redraw();
-    });
-    latest.current?.close();
-    latest.current = started;
-    setReloading(true);
-    void started.loadMore();
-  }, [api, filterKey]);
+  const load = useCallback(
+    (place?: ListPlace) => {
+      const query = { ...apiFilter(filter), order: filter.order };
+      const started = new PlantList(api, query, () => {
+        // The previous list stays until the first response, to avoid a flicker.
+        if (started.state !== "loading" || started.searched > 0) {
+          setList(started);
+          setReloading(false);
+        }
+        redraw();
+      });
+      latest.current?.close();
+      latest.current = started;
+      setReloading(true);
+      void (place === undefined ? started.loadMore() : started.loadUntil(place));
+    },
+    [api, filterKey],
+  );
+  const reload = useCallback(() => load(), [load]);
   // A layout effect does not wait for a frame, so the request starts earlier.
-  useLayoutEffect(reload, [reload]);
+  useLayoutEffect(() => load(savedPlace(navigations)), [load]);
   useEffect(() => () => latest.current?.close(), []);
 
   // The error of a past outage must not stay.
