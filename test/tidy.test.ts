@@ -19,19 +19,23 @@ const root = join(import.meta.dir, "..");
 
 function filesIn(folder: string) {
   const source = join(root, folder);
-  return readdirSync(source, { recursive: true, encoding: "utf8" })
-    .filter((name) => /\.(?:tsx?|js)$/.test(name) && !name.endsWith(".d.ts"))
-    .map((path) => {
-      const text = readFileSync(join(source, path), "utf8");
-      const imported = text.matchAll(/^(?:import|export)( type)?\b(?:[^;"]* from)? "(\.[^"]+)"/gm);
-      const found = Array.from(imported, ([, type, to = ""]) => ({
-        isType: type !== undefined,
-        target: relative(source, join(source, dirname(path), to)),
-      }));
-      const imports = found.map(({ target }) => target);
-      const values = found.filter(({ isType }) => !isType).map(({ target }) => target);
-      return { path, module: moduleOf(path), text, imports, values };
-    });
+  return (
+    readdirSync(source, { recursive: true, encoding: "utf8" })
+      // bench/ may have installed what it compares with.
+      .filter((name) => !name.includes("node_modules/"))
+      .filter((name) => /\.(?:tsx?|js)$/.test(name) && !name.endsWith(".d.ts"))
+      .map((path) => {
+        const text = readFileSync(join(source, path), "utf8");
+        const imported = text.matchAll(/^(?:import|export)( type)?\b(?:[^;"]* from)? "(\.[^"]+)"/gm);
+        const found = Array.from(imported, ([, type, to = ""]) => ({
+          isType: type !== undefined,
+          target: relative(source, join(source, dirname(path), to)),
+        }));
+        const imports = found.map(({ target }) => target);
+        const values = found.filter(({ isType }) => !isType).map(({ target }) => target);
+        return { path, module: moduleOf(path), text, imports, values };
+      })
+  );
 }
 
 function moduleOf(path: string): string {
