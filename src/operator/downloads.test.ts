@@ -13,7 +13,7 @@ function start() {
   const spy = spyOn(performance, "now").mockImplementation(() => clock.nowMs);
   const watch = () => () => gate.isAllowed;
   const downloads = new Downloads<string>({ watch } as unknown as Gate, "operator");
-  const request = { method: "GET", header: () => undefined, admit() {} } as unknown as Exchange;
+  const request = { method: "GET", header: () => undefined, acceptCaller() {} } as unknown as Exchange;
   return {
     clock,
     gate,
