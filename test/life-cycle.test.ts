@@ -12,7 +12,10 @@ const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
 let files = 0;
 /** A data file that does not exist yet. */
-const newFile = () => join(folder.path, `${++files}.db`);
+const newFile = () => {
+  files++;
+  return join(folder.path, `${files}.db`);
+};
 
 /** Starts the service in this process, and stops it once it listens. */
 function startAndStop(args: readonly string[], environment: Record<string, string> = {}): Promise<Finished> {
@@ -20,23 +23,60 @@ function startAndStop(args: readonly string[], environment: Record<string, strin
 }
 
 describe("the first run", () => {
-  test("prints the addresses, the data file, the token's file, and a curl line that works when pasted", async () => {
-    await using service = await serve(["--database", "data/plants.db"], { folder: folder.path });
-    const printed = service.out();
-    const file = join(folder.path, "data/plants.db.first-token");
-    for (const text of [`${service.url}/plants`, `${service.url}/docs`, `${service.operatorUrl}/`, file])
-      expect(printed).toContain(text);
-    expect(service.err()).toContain(file);
-    expect(service.err()).toContain(`"service.version":"${packageFile.version}"`);
-    const secret = readFileSync(file, "utf8");
-    expect(secret).toMatch(/^pst_\w{49}\n$/);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    for (const text of [printed, service.err()]) expect(text).not.toContain(secret.trim());
+  /** `serve` in a folder of its own, whose standard output is no terminal. */
+  async function firstRun() {
+    const data = temporaryFolder();
+    const service = await serve(["--database", "data/plants.db"], { folder: data.path });
+    return {
+      service,
+      database: join(data.path, "data/plants.db"),
+      tokenFile: join(data.path, "data/plants.db.first-token"),
+      async [Symbol.asyncDispose]() {
+        await service[Symbol.asyncDispose]();
+        data[Symbol.dispose]();
+      },
+    };
+  }
+
+  test("prints the addresses", async () => {
+    await using first = await firstRun();
+    const { url, operatorUrl, out } = first.service;
+    expect(out()).toContain(`${url}/plants`);
+    expect(out()).toContain(`${url}/docs`);
+    expect(out()).toContain(`${operatorUrl}/`);
+  });
+
+  test("prints and logs the name of the token's file", async () => {
+    await using first = await firstRun();
+    expect(first.service.out()).toContain(first.tokenFile);
+    expect(first.service.err()).toContain(first.tokenFile);
+  });
+
+  test("logs the version", async () => {
+    await using first = await firstRun();
+    expect(first.service.err()).toContain(`"service.version":"${packageFile.version}"`);
+  });
+
+  test("writes the token to a file that only its owner can read", async () => {
+    await using first = await firstRun();
+    expect(readFileSync(first.tokenFile, "utf8")).toMatch(/^pst_\w{49}\n$/);
+    expect(statSync(first.tokenFile).mode & 0o777).toBe(0o600);
+  });
+
+  test("prints the token nowhere else", async () => {
+    await using first = await firstRun();
+    const secret = readFileSync(first.tokenFile, "utf8").trim();
+    expect(first.service.out()).not.toContain(secret);
+    expect(first.service.err()).not.toContain(secret);
+  });
+
+  test("prints a curl line that creates a plant when it is pasted", async () => {
+    await using first = await firstRun();
+    const printed = first.service.out();
     const command = printed.slice(printed.indexOf("curl "));
     const ran = Bun.spawnSync(["sh", "-c", command.replace("curl ", "curl -s ")]);
     expect(ran.stdout.toString()).toBe('{"name":"Fern","tag":"indoor"}');
-    const [stored] = storedPlants(join(folder.path, "data/plants.db"));
-    expect(stored).toMatchObject({ id: 1n, created_by: "first" });
+    expect(storedPlants(first.database)).toMatchObject([{ id: 1n, created_by: "first" }]);
   });
 
   test("prints the token itself on a terminal, and writes no file", async () => {
@@ -70,33 +110,69 @@ describe("the first run", () => {
     expect(out).toContain(`the file ${file} cannot be created for one: it exists already`);
     expect(out).toContain("plant-store token create --name NAME");
     const tokens = (await runInProcess(["token", "list", "--json", "--database", database])).out;
-    expect([existsSync(`${file}.target`), JSON.parse(tokens)]).toEqual([false, []]);
+    expect(JSON.parse(tokens)).toEqual([]);
+    expect(existsSync(`${file}.target`)).toBe(false);
   });
 
-  test("that cannot listen creates no token, since nobody would see it, and says why", async () => {
-    const database = newFile();
-    await using other = await startTestService();
-    for (const flag of ["--listen", "--operator-listen"]) {
+  // Nobody would see the token.
+  describe.each(["--listen", "--operator-listen"])("that cannot listen on %s", (flag) => {
+    test("says why", async () => {
+      await using other = await startTestService();
       const address = `127.0.0.1:${other.port}`;
-      const { code, out, err } = await startAndStop([flag, address, "--database", database]);
-      expect([code, out, existsSync(`${database}.first-token`)]).toEqual([1, "", false]);
-      expect(existsSync(database)).toBe(false);
+      const { code, out, err } = await startAndStop([flag, address, "--database", newFile()]);
+      expect(code).toBe(1);
+      expect(out).toBe("");
       expect(err).toContain(`${address} is in use by another process`);
       oneSentence(err);
-    }
-    expect((await startAndStop(["--database", database])).out).toContain(`${database}.first-token`);
+    });
+
+    test("creates nothing", async () => {
+      await using other = await startTestService();
+      const database = newFile();
+      await startAndStop([flag, `127.0.0.1:${other.port}`, "--database", database]);
+      expect(existsSync(`${database}.first-token`)).toBe(false);
+      expect(existsSync(database)).toBe(false);
+    });
+
+    test("leaves the token to the next", async () => {
+      await using other = await startTestService();
+      const database = newFile();
+      await startAndStop([flag, `127.0.0.1:${other.port}`, "--database", database]);
+      const { out } = await startAndStop(["--database", database]);
+      expect(out).toContain(`${database}.first-token`);
+    });
   });
 
-  test("alone creates a token, in its own folder if there is one, and none if one is preset", async () => {
-    const args = ["--database", newFile(), "--token-folder", folder.path];
-    const file = join(folder.path, "first-token");
-    expect((await startAndStop(args, preset)).out).not.toContain("token");
-    for (const isFirst of [true, false]) {
-      expect((await startAndStop(args)).out.includes(file)).toBe(isFirst);
-      expect(existsSync(file)).toBe(isFirst);
-      rmSync(file, { force: true });
-    }
+  test("writes the token to the folder that is set for it", async () => {
+    using tokens = temporaryFolder();
+    const { out } = await startAndStop(["--database", newFile(), "--token-folder", tokens.path]);
+    const file = join(tokens.path, "first-token");
+    expect(out).toContain(file);
+    expect(existsSync(file)).toBe(true);
   });
+
+  test("creates no token if one is preset", async () => {
+    const database = newFile();
+    const { out } = await startAndStop(["--database", database], preset);
+    expect(out).not.toContain("token");
+    expect(existsSync(`${database}.first-token`)).toBe(false);
+  });
+
+  test("creates a token though one was preset in an earlier run", async () => {
+    const database = newFile();
+    await startAndStop(["--database", database], preset);
+    const { out } = await startAndStop(["--database", database]);
+    expect(out).toContain(`${database}.first-token`);
+  });
+});
+
+test("the second run creates no token", async () => {
+  const database = newFile();
+  await startAndStop(["--database", database]);
+  rmSync(`${database}.first-token`);
+  const { out } = await startAndStop(["--database", database]);
+  expect(out).not.toContain(`${database}.first-token`);
+  expect(existsSync(`${database}.first-token`)).toBe(false);
 });
 
 // npm-start.test.ts has those by a signal to npm, and by Ctrl-C.
@@ -115,14 +191,29 @@ describe("a graceful shutdown", () => {
     }
   });
 
-  test("is unready and keeps serving for the drain delay, and ends immediately on a second signal", async () => {
+  /** A service that has received a signal, and waits for its drain delay. */
+  async function startDelaying() {
     const args = ["--database", newFile(), "--drain-delay", "10m"];
     const service = await serve(args, { environment: preset });
     service.child.kill("SIGTERM");
     await eventually(() => service.err().includes("stopping"));
-    const unready = await fetch(`${service.url}/readyz`);
-    expect([unready.status, await unready.json()]).toMatchObject([503, { error: 50303 }]);
+    return service;
+  }
+
+  test("is unready for the drain delay", async () => {
+    await using service = await startDelaying();
+    const response = await fetch(`${service.url}/readyz`);
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({ error: 50303 });
+  });
+
+  test("keeps serving for the drain delay", async () => {
+    await using service = await startDelaying();
     expect((await post(service.url, '{"id":1,"name":"a"}')).status).toBe(200);
+  });
+
+  test("ends at once on a second signal", async () => {
+    await using service = await startDelaying();
     // For a second it counts as the same one.
     const signals = setInterval(() => service.child.kill("SIGINT"), 100);
     expect((await service.ended()).code).toBe(130);
@@ -160,16 +251,17 @@ describe("a start that cannot succeed says why in one sentence", () => {
   ])("%s", async (message, path, make) => {
     make(path);
     const { code, err } = await startAndStop(["--database", path]);
-    expect([code, err]).toEqual([1, expect.stringContaining(message)]);
+    expect(code).toBe(1);
+    expect(err).toContain(message);
     oneSentence(err);
   });
 });
 
 test("a stored token whose secret is preset is logged at the start", async () => {
-  const args = ["token", "create", "--name", "both", "--database", newFile()];
-  const secret = (await runInProcess(args)).out.trim();
-  const stored = { PLANT_STORE_OPERATOR_TOKEN: secret };
-  await using running = await startTestService({}, args.at(-1), stored);
+  const database = newFile();
+  const created = await runInProcess(["token", "create", "--name", "both", "--database", database]);
+  const environment = { PLANT_STORE_OPERATOR_TOKEN: created.out.trim() };
+  await using running = await startTestService({}, database, environment);
   const logged = '"plant_store.preset_token":"preset-operator","plant_store.token":"both"';
   expect(running.logged.join("")).toContain(logged);
 });
