@@ -1,6 +1,6 @@
 // What needs a server of its own: its TLS, its passwords, its settings.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
@@ -63,37 +63,70 @@ function impostor(hostname: string, answers: string[]) {
 }
 
 describe("connecting", () => {
-  test("by TLS, with anyone, with a known authority, and with the right name; in clear text on loopback and on a socket", async () => {
-    for (const [host, by, query, ssl] of [
-      ["127.0.0.1", login, "sslmode=require", "t"],
-      ["127.0.0.1", login, `sslmode=verify-ca&${authority}`, "t"],
-      ["localhost", login, `sslmode=verify-full&${authority}`, "t"],
-      ["127.0.0.1", "plain:right", "", "f"],
-      [encodeURIComponent(server.folder), "plain:right", "", "f"],
-    ] as const) {
-      const connection = await new Server(address(host, by, query), options).open();
-      const sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
-      expect(await connection.run({ text: sql })).toEqual([[ssl]]);
-      connection.destroy();
-    }
+  /** The address of the server's socket in the file system, which is known once the server runs. */
+  const socket = "SOCKET";
+  const addressOf = (host: string, by: string, query: string) =>
+    address(host === socket ? encodeURIComponent(server.folder) : host, by, query);
+
+  test.each([
+    ["by TLS to anyone", "127.0.0.1", login, "sslmode=require", "t"],
+    ["by TLS to a known authority", "127.0.0.1", login, `sslmode=verify-ca&${authority}`, "t"],
+    ["by TLS to the right name", "localhost", login, `sslmode=verify-full&${authority}`, "t"],
+    ["in clear text on loopback", "127.0.0.1", "plain:right", "", "f"],
+    ["in clear text on a socket", socket, "plain:right", "", "f"],
+  ])("%s", async (_, host, by, query, ssl) => {
+    const connection = await new Server(addressOf(host, by, query), options).open();
+    const sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+    expect(await connection.run({ text: sql })).toEqual([[ssl]]);
+    connection.destroy();
   });
 
-  test("is refused in one sentence, without the password", async () => {
-    const wrong: [host: string, login: string, query: string, says: string][] = [
-      ["127.0.0.1", "gardener:not-it-at-all", "sslmode=require", "password authentication failed"],
-      ["127.0.0.1", login, "", "rejects connection"],
-      ["127.0.0.1", "gardener", "sslmode=require", "password must be a non-empty string"],
-      ["localhost", login, "sslmode=verify-full", "set sslrootcert"],
-      ["127.0.0.1", login, `sslmode=verify-full&${authority}`, "name the host"],
-      ["127.0.0.1", login, "sslmode=require&options=-c%20no_such=1", "no_such"],
-      ["127.0.0.1", "postgres", "channel_binding=require", "channel_binding"],
-    ];
-    for (const [host, by, query, says] of wrong) {
-      const { code, err } = await runInProcess(["serve", "--database", address(host, by, query)]);
-      expect([code, err]).toEqual([2, expect.stringContaining(says)]);
-      expect(err.trim().split("\n")).toHaveLength(1);
-      expect(err).not.toMatch(/pass@word|pass%40|not-it-at-all/);
-    }
+  test.each([
+    {
+      what: "a wrong password",
+      by: "gardener:not-it-at-all",
+      query: "sslmode=require",
+      says: "password authentication failed",
+    },
+    {
+      what: "clear text to a server that rejects it",
+      query: "",
+      says: "rejects connection",
+    },
+    {
+      what: "no password",
+      by: "gardener",
+      query: "sslmode=require",
+      says: "password must be a non-empty string",
+    },
+    {
+      what: "an authority that is not known",
+      host: "localhost",
+      query: "sslmode=verify-full",
+      says: "set sslrootcert",
+    },
+    {
+      what: "another name than the certificate's",
+      query: `sslmode=verify-full&${authority}`,
+      says: "name the host",
+    },
+    {
+      what: "an unknown setting",
+      query: "sslmode=require&options=-c%20no_such=1",
+      says: "no_such",
+    },
+    {
+      what: "channel binding without a password",
+      by: "postgres",
+      query: "channel_binding=require",
+      says: "channel_binding",
+    },
+  ])("with $what is refused in one sentence", async ({ host = "127.0.0.1", by = login, query, says }) => {
+    const { code, err } = await runInProcess(["serve", "--database", address(host, by, query)]);
+    expect(code).toBe(2);
+    expect(err).toContain(says);
+    expect(err.trim().split("\n")).toHaveLength(1);
+    expect(err).not.toMatch(/pass@word|pass%40|not-it-at-all/);
   });
 
   test("without a password leaves no connection open", async () => {
@@ -134,17 +167,25 @@ describe("connecting", () => {
     expect(await server.run("SELECT id FROM garden.plants", database)).toEqual([{ id: "1" }]);
   });
 
-  test("with a password that is wrong in its file reads it again, but not one in the URL or the environment", async () => {
+  test("with a wrong password in the environment is refused", async () => {
+    const url = address("127.0.0.1", "gardener", "sslmode=require");
+    const environment = { PLANT_STORE_DATABASE_PASSWORD: "wrong" };
+    expect((await runInProcess(["serve", "--database", url], { environment })).code).toBe(2);
+  });
+
+  test("with the password in PGPASSWORD", async () => {
+    const url = address("127.0.0.1", "gardener", "sslmode=require");
+    const environment = { PGPASSWORD: password };
+    const { err } = await runInProcess(["token", "list", "--database", url], { environment });
+    // It is connected, and finds that no service has run on this database.
+    expect(err).toContain("no plant-store tables yet");
+  });
+
+  test("with a password that is wrong in its file reads it again", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "password");
     writeFileSync(file, "wrong");
     const url = address("127.0.0.1", "gardener", "sslmode=require");
-    const wrong = { environment: { PLANT_STORE_DATABASE_PASSWORD: "wrong" } };
-    expect((await runInProcess(["serve", "--database", url], wrong)).code).toBe(2);
-    const right = { environment: { PGPASSWORD: password } };
-    const { err } = await runInProcess(["token", "list", "--database", url], right);
-    // It is connected, and finds that no service has run on this database.
-    expect(err).toContain("no plant-store tables yet");
     await using service = await serveInProcess(["--database", url], {
       PLANT_STORE_ACCESS_TOKEN: accessToken,
       PLANT_STORE_DATABASE_PASSWORD_FILE: file,
@@ -189,14 +230,20 @@ async function configure(name: string, value?: string): Promise<void> {
 }
 
 describe("a server that can lose acknowledged writes", () => {
-  test("is refused at the start, unless the operator allows it", async () => {
-    for (const setting of ["synchronous_commit", "fsync"]) {
-      await configure(setting, "off");
-      const refused = await runInProcess(["serve", "--database", database]);
-      expect([refused.code, refused.err]).toEqual([2, expect.stringContaining(`has ${setting}=off`)]);
-      await (await openStore({ ...options, allowUnsafeDatabase: true, database }))[Symbol.asyncDispose]();
-      await configure(setting);
-    }
+  describe.each(["synchronous_commit", "fsync"])("by %s=off", (setting) => {
+    beforeEach(() => configure(setting, "off"));
+    afterEach(() => configure(setting));
+
+    test("is refused at the start", async () => {
+      const { code, err } = await runInProcess(["serve", "--database", database]);
+      expect(code).toBe(2);
+      expect(err).toContain(`has ${setting}=off`);
+    });
+
+    test("is opened if the operator allows it", async () => {
+      const store = await openStore({ ...options, allowUnsafeDatabase: true, database });
+      await store[Symbol.asyncDispose]();
+    });
   });
 
   test("is refused on each new connection, while open connections keep the setting that was checked", async () => {
@@ -252,7 +299,8 @@ describe("a standby that does not confirm", () => {
       const refusing = create(running, 2);
       await cancelWait();
       const refused = await refusing;
-      expect([refused.status, await refused.json()]).toMatchObject([503, { error: 50302 }]);
+      expect(refused.status).toBe(503);
+      expect(await refused.json()).toMatchObject({ error: 50302 });
       expect(running.logged.join("")).toContain("canceling wait for synchronous replication");
       // It is visible on the primary now, but the standby may not have it.
       expect((await server.stored(database)).map(({ id }) => id)).toEqual([1n, 2n]);
