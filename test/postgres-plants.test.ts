@@ -26,7 +26,7 @@ const open = (url = database) => openStore({ ...options, database: url });
 const likeCitus = "?options=-c%20citus.shard_count%3D8";
 const close = (stores: readonly Store[]) => Promise.all(stores.map((store) => store[Symbol.asyncDispose]()));
 const upTo = (count: number) => Array.from({ length: count }, (_, id) => id);
-const arrivals = (ids: readonly number[], name = "fern") =>
+const plantsToStore = (ids: readonly number[], name = "fern") =>
   ids.map((id) => ({ plant: { id: BigInt(id), name, tag: undefined }, createdBy: "t" }));
 const createTables = async () => close([await open()]);
 
@@ -39,35 +39,60 @@ async function openTransaction(sql: string): Promise<pg.Client> {
 }
 
 // How the row is found, and what happens if there is no time for it, is in postgres-plants.test.ts beside its subject.
-test("a plant that the database rejects gets 50001, the others in its batch are stored, and the log has the reason", async () => {
-  // An import needs the scopes of both preset tokens.
-  await using running = await startTestService({}, database, { PLANT_STORE_OPERATOR_TOKEN: accessToken });
-  await server.run("ALTER TABLE plants ADD CONSTRAINT no_weeds CHECK (name <> 'weed')", database);
-  const bodies = upTo(60).map((id) => ({ id, name: id % 20 === 7 ? "weed" : `plant ${id}` }));
-  const responses = await Promise.all(bodies.map((body) => post(running.url, JSON.stringify(body))));
-  const statuses = responses.map(({ status }) => status);
-  expect(statuses).toEqual(bodies.map(({ name }) => (name === "weed" ? 500 : 200)));
-  const refused = await responses[7]?.text();
-  expect(refused).toContain('"error":50001');
-  expect(refused).not.toMatch(/weed|constraint|plants/i);
-  const requestId = responses[7]?.headers.get("x-request-id") ?? "none";
-  const line = running.logged.find((one) => one.includes(requestId) && one.includes("no_weeds"));
-  expect(line).toContain("23514");
-  expect(await server.stored(database)).toHaveLength(57);
-  const imported = await fetch(`${running.operatorUrl}/api/imports`, {
-    method: "POST",
-    headers: { Authorization: `Bearer ${accessToken}` },
-    body: '{"id":1000,"name":"weed"}\n',
+describe("a plant that the database rejects", () => {
+  async function startWithoutWeeds() {
+    // An import needs the scopes of both preset tokens.
+    const running = await startTestService({}, database, { PLANT_STORE_OPERATOR_TOKEN: accessToken });
+    await server.run("ALTER TABLE plants ADD CONSTRAINT no_weeds CHECK (name <> 'weed')", database);
+    return running;
+  }
+
+  test("gets 50001 and no reason", async () => {
+    await using running = await startWithoutWeeds();
+    const response = await post(running.url, '{"id":1,"name":"weed"}');
+    expect(response.status).toBe(500);
+    const text = await response.text();
+    expect(text).toContain('"error":50001');
+    expect(text).not.toMatch(/weed|constraint|plants/i);
   });
-  expect(imported.status).toBe(200);
-  // Of three plants, and of the one in the import.
-  expect(running.logged.filter((one) => one.includes('"internal error"'))).toHaveLength(4);
+
+  test("is logged once, under its request id, with the reason", async () => {
+    await using running = await startWithoutWeeds();
+    const response = await post(running.url, '{"id":1,"name":"weed"}');
+    const lines = running.logged.filter((line) => line.includes('"internal error"'));
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain(response.headers.get("x-request-id") ?? "none");
+    expect(lines[0]).toContain("no_weeds");
+    expect(lines[0]).toContain("23514");
+  });
+
+  test("leaves the others in its batch to be stored", async () => {
+    await using running = await startWithoutWeeds();
+    const bodies = upTo(60).map((id) => ({ id, name: id % 20 === 7 ? "weed" : `plant ${id}` }));
+    const responses = await Promise.all(bodies.map((body) => post(running.url, JSON.stringify(body))));
+    const statuses = responses.map(({ status }) => status);
+    expect(statuses).toEqual(bodies.map(({ name }) => (name === "weed" ? 500 : 200)));
+    expect(await server.stored(database)).toHaveLength(57);
+  });
+
+  test("is logged if it is in an import", async () => {
+    await using running = await startWithoutWeeds();
+    const imported = await fetch(`${running.operatorUrl}/api/imports`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${accessToken}` },
+      body: '{"id":1000,"name":"weed"}\n',
+    });
+    expect(imported.status).toBe(200);
+    expect(running.logged.filter((line) => line.includes('"internal error"'))).toHaveLength(1);
+  });
 });
 
 test("the statements for Citus create, replay and refuse as those for PostgreSQL do", async () => {
   await using store = await open(database + likeCitus);
-  expect(kindsOf(await store.plants.create(arrivals(upTo(1000)), 1))).toEqual(Array(1000).fill("created"));
-  const batch = [...arrivals([6]), ...arrivals([7], "rose"), ...arrivals([1000])];
+  expect(kindsOf(await store.plants.create(plantsToStore(upTo(1000)), 1))).toEqual(
+    Array(1000).fill("created"),
+  );
+  const batch = [...plantsToStore([6]), ...plantsToStore([7], "rose"), ...plantsToStore([1000])];
   expect(await store.plants.create(batch, 2)).toEqual([
     { kind: "replayed" },
     { kind: "conflict", differing: ["name"] },
@@ -84,33 +109,51 @@ describe("several nodes on one database", () => {
     expect(rows).toEqual([{ one: 1, version: 6 }]);
   });
 
-  test("store one of the plants racing for an id, and replay one that was sent to both", async () => {
-    await using one = await startTestService({}, database);
-    await using other = await startTestService({}, database);
-    const send = (url: string, name: string, ids: readonly number[]) =>
-      Promise.all(ids.map((id) => post(url, JSON.stringify({ id, name: id % 2 === 0 ? "same" : name }))));
-    // In opposite orders, so that batches conflict from both ends.
-    const [ours, theirs] = await Promise.all([
-      send(one.url, "one", upTo(60)),
-      send(other.url, "other", upTo(60).toReversed()),
-    ]);
-    const stored = await server.stored(database);
-    for (const id of upTo(60)) {
-      const both = [ours[id], theirs[59 - id]];
-      const statuses = both.map((response) => response?.status);
-      const replays = both.filter((response) => response?.headers.has("idempotent-replayed")).length;
-      const winner = stored[id]?.name;
-      if (winner === "same") expect([id, statuses, replays]).toEqual([id, [200, 200], 1]);
-      else expect([id, statuses, replays]).toEqual([id, winner === "one" ? [200, 400] : [400, 200], 0]);
+  describe("that are sent plants at the same time", () => {
+    /** Sends each node 60 plants with the same ids, and returns both responses to each id. */
+    async function race(nameOnOne: string, nameOnOther: string) {
+      await using one = await startTestService({}, database);
+      await using other = await startTestService({}, database);
+      const send = (url: string, name: string, ids: readonly number[]) =>
+        Promise.all(ids.map((id) => post(url, JSON.stringify({ id, name }))));
+      // In opposite orders, so that batches conflict from both ends.
+      const [ofOne, ofOther] = await Promise.all([
+        send(one.url, nameOnOne, upTo(60)),
+        send(other.url, nameOnOther, upTo(60).toReversed()),
+      ]);
+      return { ofOne, ofOther: ofOther.toReversed() };
     }
+
+    test("store one of two that differ", async () => {
+      const { ofOne, ofOther } = await race("one", "other");
+      const statuses = upTo(60).map((id) => ({ one: ofOne[id]?.status, other: ofOther[id]?.status }));
+      const expected = (await server.stored(database)).map(({ name }) =>
+        name === "one" ? { one: 200, other: 400 } : { one: 400, other: 200 },
+      );
+      expect(expected).toHaveLength(60);
+      expect(statuses).toEqual(expected);
+    });
+
+    test("replay one of two that are the same", async () => {
+      const { ofOne, ofOther } = await race("same", "same");
+      const isReplayed = (response?: Response) => response?.headers.has("idempotent-replayed");
+      expect([...ofOne, ...ofOther].map(({ status }) => status)).toEqual(Array(120).fill(200));
+      const replays = upTo(60).map((id) => [ofOne[id], ofOther[id]].filter(isReplayed).length);
+      expect(replays).toEqual(Array(60).fill(1));
+    });
   });
 
-  test("are ready though another's probe hangs, and remove the rows of those that no longer exist", async () => {
-    await using one = await open();
+  test("remove the rows of those that no longer exist", async () => {
+    await using store = await open();
     await server.run("INSERT INTO plant_store_nodes VALUES ('gone', 1)", database);
-    await one.plants.probe();
+    await store.plants.probe();
     const rows = await server.run<{ node: string }>("SELECT node FROM plant_store_nodes", database);
     expect(rows).toEqual([{ node: expect.stringMatching(/^[0-9a-f-]{36}$/) }]);
+  });
+
+  test("are ready though another's probe hangs", async () => {
+    await using one = await open();
+    await one.plants.probe();
     const locking = await openTransaction("UPDATE plant_store_nodes SET seen_at_ms = 1");
     await using other = await open();
     await other.plants.probe();
@@ -120,7 +163,7 @@ describe("several nodes on one database", () => {
 
 const passOn = "CREATE FUNCTION pass_on() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'";
 
-test.each([
+describe.each([
   [
     "a BEFORE INSERT row trigger",
     "CREATE TRIGGER own BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION pass_on()",
@@ -132,20 +175,28 @@ test.each([
     'trigger "own"',
   ],
   ["a rule", "CREATE RULE own AS ON INSERT TO plants DO ALSO NOTHING", 'rule "own"'],
-])("%s on plants is a warning at the start, and in doctor", async (_, sql, name) => {
-  await createTables();
-  await server.run(`${passOn}; ${sql}`, database);
-  await using running = await startTestService({}, database);
-  const warnings = running.logged.filter((line) => line.includes("may change or drop a plant"));
-  expect(warnings).toHaveLength(1);
-  expect(JSON.parse(warnings[0] ?? "")).toMatchObject({ level: "warn", "plant_store.triggers": name });
-  const { code, out } = await runInProcess(["doctor", "--json", "--database", database]);
-  expect(code).toBe(0);
-  expect(JSON.parse(out).findings).toContainEqual({
-    check: "database",
-    outcome: "warn",
-    message: expect.stringContaining("accepts writes and has the tables"),
-    advice: expect.stringContaining(`The table plants has the ${name}, which may change or drop a plant`),
+])("%s on plants", (_, sql, name) => {
+  beforeEach(async () => {
+    await createTables();
+    await server.run(`${passOn}; ${sql}`, database);
+  });
+
+  test("is a warning at the start", async () => {
+    await using running = await startTestService({}, database);
+    const warnings = running.logged.filter((line) => line.includes("may change or drop a plant"));
+    expect(warnings).toHaveLength(1);
+    expect(JSON.parse(warnings[0] ?? "")).toMatchObject({ level: "warn", "plant_store.triggers": name });
+  });
+
+  test("is a warning of doctor", async () => {
+    const { code, out } = await runInProcess(["doctor", "--json", "--database", database]);
+    expect(code).toBe(0);
+    expect(JSON.parse(out).findings).toContainEqual({
+      check: "database",
+      outcome: "warn",
+      message: expect.stringContaining("accepts writes and has the tables"),
+      advice: expect.stringContaining(`The table plants has the ${name}, which may change or drop a plant`),
+    });
   });
 });
 
@@ -186,8 +237,8 @@ test("a trigger that changes a name makes the retry of its plant a conflict", as
     database,
   );
   await using store = await open();
-  expect(kindsOf(await store.plants.create(arrivals([1]), 1))).toEqual(["created"]);
-  expect(kindsOf(await store.plants.create(arrivals([1]), 1))).toEqual(["conflict"]);
+  expect(kindsOf(await store.plants.create(plantsToStore([1]), 1))).toEqual(["created"]);
+  expect(kindsOf(await store.plants.create(plantsToStore([1]), 1))).toEqual(["conflict"]);
 });
 
 test("a trigger that drops a row fails its whole batch", async () => {
@@ -198,12 +249,12 @@ test("a trigger that drops a row fails its whole batch", async () => {
     database,
   );
   await using store = await open();
-  await expect(store.plants.create(arrivals([1, 2, 3]), 1)).rejects.toThrow(StoreUnavailable);
+  await expect(store.plants.create(plantsToStore([1, 2, 3]), 1)).rejects.toThrow(StoreUnavailable);
 });
 
 test("a search that has no time left returns after one plant", async () => {
   await using store = await open();
-  await store.plants.create(arrivals([1, 2, 3], "fern"), Date.now());
+  await store.plants.create(plantsToStore([1, 2, 3], "fern"), Date.now());
   const request = { order: "oldest-first", cursor: undefined, limit: 10, searchMsMax: 0 } as const;
   const page = await store.archive.page({ ...request, filter: { namePart: "oak" } });
   expect(page.searched).toBe(1);
@@ -219,41 +270,56 @@ describe("a client that follows the store", () => {
     return { ids: plants.map(({ id }) => Number(id)), next, newest };
   };
 
-  test("does not miss what another node commits late", async () => {
+  test.each<[what: string, filter: PlantFilter]>([
+    ["without a filter", {}],
+    ["with a tag", { tag: "tree" }],
+    ["with a part of the name", { namePart: "late" }],
+  ])("does not miss what another node commits late, %s", async (_, filter) => {
     await using store = await open();
-    const { next: start } = await after(store, beginning);
+    const start = await after(store, beginning);
     const other = await openTransaction(insert(1, "late", Date.now()));
-    await store.plants.create(arrivals([2, 3, 4], "later"), Date.now());
-    const filters = [{}, { tag: "tree" }, { namePart: "late" }];
-    const cursors = await Promise.all(
-      filters.map(async (filter) => {
-        const { ids, next } = await after(store, start, filter);
-        expect(ids).not.toContain(1);
-        return next;
-      }),
-    );
+    await store.plants.create(plantsToStore([2, 3, 4], "later"), Date.now());
+    const before = await after(store, start.next, filter);
+    expect(before.ids).not.toContain(1);
     await other.query("COMMIT");
     await other.end();
-    for (const [index, cursor] of cursors.entries())
-      expect((await after(store, cursor, filters[index])).ids).toContain(1);
+    expect((await after(store, before.next, filter)).ids).toContain(1);
   });
 
-  test("gets plants again until they are seven seconds old, and none of those twice", async () => {
+  test("gets plants again until they are seven seconds old", async () => {
     await using store = await open();
     const nowMs = Date.now();
     await server.run(insert(1, "settled", nowMs - 60_000), database);
-    await server.run(insert(2, "settled, at the same time", nowMs - 60_000), database);
-    await server.run(insert(3, "newer", nowMs + 600_000), database);
+    await server.run(insert(2, "newer", nowMs + 600_000), database);
+    const first = await after(store, beginning);
+    expect(first.ids).toEqual([1, 2]);
+    expect(first.next).toBe(first.newest);
+    expect((await after(store, first.next)).ids).toEqual([2]);
+  });
+
+  test("gets each of two plants of the same time once", async () => {
+    await using store = await open();
+    const settledMs = Date.now() - 60_000;
+    await server.run(insert(1, "settled", settledMs), database);
+    await server.run(insert(2, "settled, at the same time", settledMs), database);
+    await server.run(insert(3, "newer", settledMs + 600_000), database);
     const first = await after(store, beginning, {}, 1);
     const second = await after(store, first.next, {}, 1);
     const third = await after(store, second.next);
-    expect([first.ids, second.ids, third.ids]).toEqual([[1], [2], [3]]);
-    expect(third.next).toBe(third.newest);
-    expect((await after(store, third.next)).ids).toEqual([3]);
-    // A cursor from a later time, as of a server whose clock was ahead, brings nothing, and the next one is in the past again.
+    expect(first.ids).toEqual([1]);
+    expect(second.ids).toEqual([2]);
+    expect(third.ids).toEqual([3]);
+  });
+
+  // Such as that of a server whose clock was ahead.
+  test("with a cursor of a later time gets one of the past", async () => {
+    await using store = await open();
+    const nowMs = Date.now();
+    await server.run(insert(1, "newer", nowMs + 600_000), database);
     const ahead = await after(store, `${nowMs + 900_000}.0`);
-    expect([ahead.ids, ahead.next]).toEqual([[], ahead.newest]);
-    expect((await after(store, ahead.next)).ids).toEqual([3]);
+    expect(ahead.ids).toEqual([]);
+    expect(ahead.next).toBe(ahead.newest);
+    expect((await after(store, ahead.next)).ids).toEqual([1]);
   });
 });
 
@@ -268,12 +334,15 @@ describe("the tables", () => {
     err: "plant-store: The database was set up before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new database.\n",
   };
 
-  test("of a database from before 1.0.0 are refused in one sentence, unchanged", async () => {
-    await server.run("CREATE TABLE plant_store_schema AS SELECT 1 AS one, 5 AS version", database);
-    for (const command of [["list"], ["token", "create", "--name", "x"], ["serve"]])
-      expect(await run(...command)).toEqual(early);
-    expect([await tables(), await version()]).toEqual([[{ tablename: "plant_store_schema" }], 5]);
-  });
+  test.each(["list", "token create --name x", "serve"])(
+    "of a database from before 1.0.0 are refused by %s, unchanged",
+    async (line) => {
+      await server.run("CREATE TABLE plant_store_schema AS SELECT 1 AS one, 5 AS version", database);
+      expect(await run(...line.split(" "))).toEqual(early);
+      expect(await tables()).toEqual([{ tablename: "plant_store_schema" }]);
+      expect(await version()).toBe(5);
+    },
+  );
 
   test.each([
     ["without a column", "ALTER TABLE tokens DROP COLUMN last_used_at_ms"],
@@ -285,42 +354,55 @@ describe("the tables", () => {
     expect(await run("list")).toEqual(early);
   });
 
-  test("of another application or a newer version are refused", async () => {
+  test("of another application are refused", async () => {
     await server.run("CREATE TABLE plants (leaf text)", database);
-    const exists = expect.stringContaining('relation "plants" already exists');
-    expect(await run("serve")).toMatchObject({ code: 1, err: exists });
-    database = await server.newDatabase();
+    const { code, err } = await run("serve");
+    expect(code).toBe(1);
+    expect(err).toContain('relation "plants" already exists');
+  });
+
+  test("of a newer version are refused", async () => {
     await createTables();
     await server.run("UPDATE plant_store_schema SET version = 999", database);
-    expect(await run("serve")).toMatchObject({ code: 1, err: expect.stringContaining("newer plant-store") });
+    const { code, err } = await run("serve");
+    expect(code).toBe(1);
+    expect(err).toContain("newer plant-store");
   });
 
   test("may have a column of the operator's own", async () => {
     await createTables();
     await server.run("ALTER TABLE plants ADD COLUMN colour TEXT", database);
     await using store = await open();
-    expect(kindsOf(await store.plants.create(arrivals([1]), 1))).toEqual(["created"]);
+    expect(kindsOf(await store.plants.create(plantsToStore([1]), 1))).toEqual(["created"]);
   });
 
-  test("are created by no command that only reads", async () => {
-    for (const command of [["list"], ["export"], ["token", "list"], ["token", "revoke", "x"], ["audit"]])
-      expect(await run(...command)).toMatchObject({
-        code: 1,
-        err: "plant-store: The database has no plant-store tables yet: start the service on it once.\n",
-      });
-    expect(await tables()).toEqual([]);
+  test.each(["list", "export", "token list", "token revoke x", "audit"])(
+    "are not created by %s",
+    async (line) => {
+      const { code, err } = await run(...line.split(" "));
+      expect(code).toBe(1);
+      expect(err).toBe(
+        "plant-store: The database has no plant-store tables yet: start the service on it once.\n",
+      );
+      expect(await tables()).toEqual([]);
+    },
+  );
+
+  test("are created by token create", async () => {
     expect((await run("token", "create", "--name", "x")).code).toBe(0);
     expect(await version()).toBe(6);
   });
 
-  test("are upgraded by no command that reads or creates tables", async () => {
+  test.each([
+    ["only reads", "none"],
+    ["creates tables", "create"],
+  ] as const)("are not upgraded by a command that %s", async (_, changes) => {
     await createTables();
     const later = [...migrations, { number: 7, sql: "", columns: {} }];
     const connection = await new Server(database, options).open();
-    for (const changes of ["none", "create"] as const)
-      await expect(migrate(connection, changes, later)).rejects.toThrow(
-        "was set up by an older plant-store: start the service on it once",
-      );
+    await expect(migrate(connection, changes, later)).rejects.toThrow(
+      "was set up by an older plant-store: start the service on it once",
+    );
     connection.destroy();
   });
 });
