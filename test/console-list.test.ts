@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { OperatorApi } from "../src/console/api.ts";
 import { PlantList } from "../src/console/plants/plant-list.ts";
 import type { PlantJson } from "../src/files/plant-json.ts";
@@ -14,7 +14,8 @@ async function openList(engine: Engine) {
   const get = async (path: string) => (await fetch(running.operatorUrl + path, { headers })).json();
   let stored = 0;
   const add = async (plants: number): Promise<void> => {
-    const bodies = Array.from({ length: plants }, () => ({ id: ++stored, name: "Fern" }));
+    const bodies = Array.from({ length: plants }, (_, index) => ({ id: stored + index + 1, name: "Fern" }));
+    stored += plants;
     await Promise.all(bodies.map((body) => post(running.url, JSON.stringify(body))));
   };
   const load = async (): Promise<PlantList> => {
@@ -28,34 +29,92 @@ async function openList(engine: Engine) {
 const idsOf = (plants: readonly PlantJson[]) => plants.map(({ id }) => Number(id));
 
 onEveryEngine((engine) => {
-  test("new plants for the table come once each, also where the service sends some again", async () => {
+  test("no plant is new to a list that was just loaded", async () => {
     await using store = await openList(engine);
     await store.add(2);
     const list = await store.load();
     await list.readNew(signal);
-    expect([list.waiting, list.isOutdated]).toEqual([[], false]);
-    for (const ids of [[3], [4], [5, 6]]) {
-      for (const _ of ids) await store.add(1);
-      await list.readNew(signal);
-      expect([idsOf(list.waiting), list.isOutdated, list.showWaiting()]).toEqual([ids, false, true]);
-    }
-    expect(idsOf(list.rows)).toEqual([6, 5, 4, 3, 2, 1]);
+    expect(list.waiting).toEqual([]);
+    expect(list.isOutdated).toBe(false);
   });
 
-  test("new plants that are more than a page are not added: the next list has them, in order", async () => {
+  test.each([
+    ["a new plant waits", [3], [3, 2, 1]],
+    ["two new plants wait", [3, 4], [4, 3, 2, 1]],
+  ])("%s to be shown", async (_, added, shown) => {
     await using store = await openList(engine);
-    await store.add(3);
+    await store.add(2);
     const list = await store.load();
-    await store.add(pageRows + 50);
+    for (const _ of added) await store.add(1);
     await list.readNew(signal);
-    expect([list.waiting, list.isOutdated, list.showWaiting()]).toEqual([[], true, false]);
-    const next = await store.load();
-    for (const _ of [1, 2]) await next.readNew(signal);
-    expect([next.waiting, next.isOutdated]).toEqual([[], false]);
+    expect(idsOf(list.waiting)).toEqual(added);
+    expect(list.isOutdated).toBe(false);
+    expect(list.showWaiting()).toBe(true);
+    expect(idsOf(list.rows)).toEqual(shown);
+  });
+
+  // On PostgreSQL the service sends the plants of the last seconds again.
+  test("a new plant comes once, also where the service sends it again", async () => {
+    await using store = await openList(engine);
+    await store.add(2);
+    const list = await store.load();
     await store.add(1);
-    await next.readNew(signal);
-    if (engine.name === "sqlite") expect(idsOf(next.waiting)).toEqual([pageRows + 54]);
+    await list.readNew(signal);
+    expect(idsOf(list.waiting)).toEqual([3]);
+    list.showWaiting();
+    await store.add(1);
+    await list.readNew(signal);
+    expect(idsOf(list.waiting)).toEqual([4]);
+    list.showWaiting();
+    expect(idsOf(list.rows)).toEqual([4, 3, 2, 1]);
+  });
+
+  describe("new plants that are more than a page", () => {
+    async function addTooMany(store: Awaited<ReturnType<typeof openList>>): Promise<PlantList> {
+      await store.add(3);
+      const list = await store.load();
+      await store.add(pageRows + 50);
+      await list.readNew(signal);
+      return list;
+    }
+
+    test("are not added to the list", async () => {
+      await using store = await openList(engine);
+      const list = await addTooMany(store);
+      expect(list.waiting).toEqual([]);
+      expect(list.isOutdated).toBe(true);
+      expect(list.showWaiting()).toBe(false);
+    });
+
+    test("are in the next list", async () => {
+      await using store = await openList(engine);
+      await addTooMany(store);
+      const next = await store.load();
+      await next.readNew(signal);
+      await next.readNew(signal);
+      expect(next.waiting).toEqual([]);
+      expect(next.isOutdated).toBe(false);
+    });
+
+    if (engine.name === "sqlite")
+      test("do not come again with the one after them", async () => {
+        await using store = await openList(engine);
+        await addTooMany(store);
+        const next = await store.load();
+        await store.add(1);
+        await next.readNew(signal);
+        expect(idsOf(next.waiting)).toEqual([pageRows + 54]);
+      });
     // The plants of the last seconds come again, and are still more than a page.
-    else expect([next.waiting, next.isOutdated]).toEqual([[], true]);
+    else
+      test("come again with the one after them", async () => {
+        await using store = await openList(engine);
+        await addTooMany(store);
+        const next = await store.load();
+        await store.add(1);
+        await next.readNew(signal);
+        expect(next.waiting).toEqual([]);
+        expect(next.isOutdated).toBe(true);
+      });
   });
 });

@@ -52,7 +52,7 @@ function setUp(pendingMax = 100, batchesInFlightMax = 1) {
 }
 
 describe("the intake", () => {
-  test("starts to write a full batch before the turn ends, or all that there is room for", async () => {
+  test("starts to write a full batch before the turn ends", async () => {
     const { store, create } = setUp(5000);
     const writing = Promise.withResolvers<void>();
     store.next = () => writing.promise;
@@ -63,19 +63,29 @@ describe("the intake", () => {
     writing.resolve();
     await Promise.all(all);
     expect(store.batches).toEqual([1000, 1000, 500]);
-
-    // Shorter than the limit, since another batch is in flight.
-    const limited = setUp(3, 2);
-    limited.store.next = () => new Promise(() => {});
-    void limited.create(1);
-    await turn();
-    void limited.create(2);
-    expect(limited.store.batches).toEqual([1]);
-    void limited.create(3);
-    expect(limited.store.batches).toEqual([1, 2]);
   });
 
-  test("writes all plants of one turn as one batch, at its end or where it is told to", async () => {
+  test("starts to write a batch before the turn ends if there is no room for more", async () => {
+    // For three plants, of which one is in flight.
+    const { store, create } = setUp(3, 2);
+    store.next = () => new Promise(() => {});
+    void create(1);
+    await turn();
+    void create(2);
+    expect(store.batches).toEqual([1]);
+    void create(3);
+    expect(store.batches).toEqual([1, 2]);
+  });
+
+  test("writes all plants of one turn as one batch", async () => {
+    const { store, create } = setUp();
+    const all = [create(1), create(2)];
+    expect(store.batches).toEqual([]);
+    expect(await Promise.all(all)).toEqual([created, created]);
+    expect(store.batches).toEqual([2]);
+  });
+
+  test("writes a batch at once where it is told to", async () => {
     const { store, intake, create } = setUp();
     const all = [create(1), create(2)];
     expect(store.batches).toEqual([]);
@@ -84,10 +94,17 @@ describe("the intake", () => {
     expect(await Promise.all(all)).toEqual([created, created]);
   });
 
-  test("rejects a plant that it has no room for, and has room as soon as another one is answered", async () => {
-    const { intake, create } = setUp(1);
-    const next = new Promise((settle) => intake.create(pending(1, () => intake.create(pending(1, settle)))));
+  test("rejects a plant that it has no room for", async () => {
+    const { create } = setUp(1);
+    const first = create(1);
     expect(await create(2)).toBe("too-busy");
+    expect(await first).toEqual(created);
+  });
+
+  test("has room as soon as another plant is answered", async () => {
+    const { intake } = setUp(1);
+    const createNext = (settle: (outcome: Outcome | Rejected) => void) => intake.create(pending(2, settle));
+    const next = new Promise((settle) => intake.create(pending(1, () => createNext(settle))));
     expect(await next).toEqual(created);
   });
 
