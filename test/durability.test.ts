@@ -62,7 +62,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
   const create = (name: string) => async (service: Serving) => {
     const { acknowledged, refusals } = createUntilRefused(service.url, name);
     // Its connections may also end with the process.
-    for (const error of await refusals) expect([0, 50302]).toContain(error);
+    for (const error of await refusals) expect(error).toBeOneOf([0, 50302]);
     return acknowledged;
   };
   const createNone = async (service: Serving) => {
@@ -71,20 +71,36 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
     expect(acknowledged).toEqual([]);
     return acknowledged;
   };
-  test.each([
-    // Linux reports a failed write-back once; the next sync succeeds.
-    ["of the data file, by the checkpoint thread", ".db", "once", create(largeName)],
-    ["of the WAL, at a commit", "-wal", undefined, createNone],
-    ["of the data file, by the last checkpoint of a stop", ".db", undefined, stop],
-  ] as const)("%s ends the service and loses nothing", async (_, suffix, how, cause) => {
+  test.each<{
+    what: string;
+    suffix: string;
+    how?: "once";
+    drainDelay: string;
+    cause: (service: Serving) => Promise<number[]>;
+  }>([
+    {
+      what: "of the data file, by the checkpoint thread",
+      suffix: ".db",
+      // Linux reports a failed write-back once; the next sync succeeds.
+      how: "once",
+      // It ends at once: a test that waited for the delay would exceed its time.
+      drainDelay: "60s",
+      cause: create(largeName),
+    },
+    { what: "of the WAL, at a commit", suffix: "-wal", drainDelay: "60s", cause: createNone },
+    {
+      what: "of the data file, by the last checkpoint of a stop",
+      suffix: ".db",
+      drainDelay: "0s",
+      cause: stop,
+    },
+  ])("$what ends the service and loses nothing", async ({ suffix, how, drainDelay, cause }) => {
     const syncs = recordSyncs(folder, suffix, how);
-    // At once, without the drain delay, unless it was told to stop before.
-    const delay = cause === stop ? "0s" : "60s";
-    const service = await serve(["--database", file, "--drain-delay", delay], {
+    const service = await serve(["--database", file, "--drain-delay", drainDelay], {
       environment: { ...withToken, ...syncs.environment },
     });
     expect((await post(service.url, '{"id":0,"name":"before"}')).status).toBe(200);
-    syncs.failFromNowOn();
+    syncs.injectFault();
     const acknowledged = await cause(service);
     const { code, err } = await service.ended();
     expect(code).toBe(1);
@@ -94,7 +110,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
 
     // Every sync fails now: the next start must not trust the page cache either.
     const failing = recordSyncs(folder, "");
-    failing.failFromNowOn();
+    failing.injectFault();
     const again = await plantStore(["serve", "--database", file], { environment: failing.environment });
     expect(again.code).toBe(1);
     expect(again.err).not.toContain("    at ");
@@ -111,7 +127,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
   ] as const)("in a start after a crash, %s", async (_, errno, reason, rebuilt) => {
     await crashedStore(file, 3);
     const syncs = recordSyncs(folder, "-wal", "once");
-    syncs.failFromNowOn();
+    syncs.injectFault();
     const environment = { ...syncs.environment, FAIL_ERRNO: String(constants.errno[errno]) };
     const { code, err } = await plantStore(["serve", "--database", file], { environment });
     expect(code).toBe(1);
@@ -124,7 +140,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
 
   test("in a start that creates the tables keeps the WAL for a rebuild", async () => {
     const syncs = recordSyncs(folder, "-wal", "once");
-    syncs.failFromNowOn();
+    syncs.injectFault();
     const { code, err } = await plantStore(["serve", "--database", file], syncs);
     expect(code).toBe(1);
     expect(err).toContain("SQLITE_IOERR");
@@ -137,7 +153,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
   test("in a command keeps the WAL", async () => {
     expect((await runInProcess(createToken("first"))).code).toBe(0);
     const syncs = recordSyncs(folder, "-wal", "once");
-    syncs.failFromNowOn();
+    syncs.injectFault();
     expect((await plantStore(createToken("second"), syncs)).code).toBe(1);
     expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
   });
@@ -150,7 +166,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
     );
     const walBytes = statSync(`${file}-wal`).size;
     const syncs = recordSyncs(folder, "-wal", "once");
-    syncs.failFromNowOn();
+    syncs.injectFault();
     expect((await plantStore(createToken("second"), syncs)).code).toBe(1);
     expect(statSync(`${file}-wal`).size).toBe(walBytes);
   });
@@ -161,14 +177,14 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
     const syncs = recordSyncs(folder, folder);
     const command = ["token", "create", "--name", "a", "--database", file];
     const run = async () => (await plantStore(command, { environment: syncs.environment })).code;
-    syncs.failFromNowOn();
+    syncs.injectFault();
     expect(await run()).toBe(1);
     expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
     // The copy once by SQLite, and once with its mode and owner.
     const copy = `${file}.rebuilt`;
     expect(syncs.paths().slice(-4)).toEqual([copy, copy, `${file}.failure.json.new`, folder]);
     const failed = syncs.paths().length;
-    syncs.failNoMore();
+    syncs.removeFault();
     expect(await run()).toBe(0);
     expect(syncs.paths().slice(failed, failed + 2)).toEqual([folder, folder]);
     expect(storedPlants(file)).toHaveLength(3);
@@ -193,7 +209,7 @@ describe.skipIf(lacksShim)("what is synced", () => {
     file = join(folder, "new", "nested", "plants.db");
     // A file system that cannot sync folders says so, which is no failure.
     const syncs = recordSyncs(folder, "/nested");
-    syncs.failFromNowOn();
+    syncs.injectFault();
     const environment = { ...withToken, ...syncs.environment, FAIL_ERRNO: String(constants.errno.EINVAL) };
     await using service = await serve(["--database", file], { environment });
     const folders = [dirname(file), dirname(dirname(file)), folder];
@@ -294,12 +310,12 @@ test.skipIf(lacksShim)(
       environment: { ...withToken, ...syncs.environment },
     });
     const before = syncs.paths().length;
-    syncs.failFromNowOn();
+    syncs.injectFault();
     const response = post(service.url, '{"id":1,"name":"fern"}');
     await eventually(() => syncs.paths().length > before);
     // Another process could open a new one now, and write over what is not synced yet.
     rmSync(`${file}-shm`);
-    syncs.failNoMore();
+    syncs.removeFault();
     expect((await response).status).toBe(503);
     expect((await service.ended()).code).toBe(1);
   },
@@ -312,11 +328,11 @@ test.skipIf(lacksShim)("a copy that is damaged while it becomes a new store is n
   expect((await runInProcess(["backup", backup, "--database", file])).code).toBe(0);
   // The copy has been checked once, when its new store id is written.
   const syncs = recordSyncs(folder, ".partial-wal", "hang");
-  syncs.failFromNowOn();
+  syncs.injectFault();
   const restoring = plantStore(["restore", backup, "--database", restored], syncs);
   await eventually(() => syncs.paths().includes(`${restored}.partial-wal`));
   damageIdIndex(`${restored}.partial`);
-  syncs.failNoMore();
+  syncs.removeFault();
   const { code, err } = await restoring;
   expect(code).toBe(1);
   expect(err).toContain("The copy is damaged");
@@ -358,13 +374,13 @@ test.skipIf(lacksShim)(
     expect(await read("plants")).toMatchObject({ plants: [{ id: "7" }] });
     // A first stall is in place. After it, fsyncs are in the background for ten seconds.
     const synced = syncs.paths().length;
-    syncs.failFromNowOn();
+    syncs.injectFault();
     const stalled = post(service.url, '{"id":0,"name":"moss"}');
     await eventually(() => syncs.paths().length > synced);
     await Bun.sleep(1100);
-    syncs.failNoMore();
+    syncs.removeFault();
     expect((await stalled).status).toBe(200);
-    syncs.failFromNowOn();
+    syncs.injectFault();
     const hanging = syncs.paths().length;
     const ended: string[] = [];
     const ends = (what: string, work: Promise<unknown>) => work.then(() => ended.push(what));
@@ -382,7 +398,7 @@ test.skipIf(lacksShim)(
     expect((await fetch(`${service.url}/livez`)).status).toBe(200);
     expect((await fetch(`${service.url}/readyz`)).status).toBe(503);
     expect(ended).toEqual([]);
-    syncs.failNoMore();
+    syncs.removeFault();
     await Promise.all(all);
     expect(await read("plants")).toMatchObject({ plants: [{ id: "1" }, { id: "0" }, { id: "7" }] });
     expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
@@ -462,7 +478,7 @@ test("a limit of the file size, which SQLite reports like an I/O error, ends the
     start("sh", ["-c", script, "sh", ...command], { environment: withToken }),
   );
   const { acknowledged, refusals } = createUntilRefused(service.url, largeName);
-  for (const error of await refusals) expect([0, 50302]).toContain(error);
+  for (const error of await refusals) expect(error).toBeOneOf([0, 50302]);
   const { code, err } = await service.ended();
   expect(code).toBe(1);
   expect(err).toContain("Writing failed: SQLITE_IOERR_WRITE.");

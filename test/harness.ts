@@ -77,9 +77,10 @@ export async function startTestService(
   };
 }
 
-/** The secrets in a text: those of every test service, and any that was minted. No log of any test may contain one. */
+/** The secrets in a text: those of every test service, any that was minted, and JWTs. No log of any test may contain one. */
 export function findSecrets(text: string): string[] {
-  return text.match(/test-(?:access|operator)-token-0123456789|pst_[0-9A-Za-z]{49}/g) ?? [];
+  const secret = /test-(?:access|operator)-token-0123456789|pst_[0-9A-Za-z]{49}|\beyJ[\w-]{20,}/g;
+  return text.match(secret) ?? [];
 }
 
 export function temporaryFolder(): { readonly path: string } & Disposable {

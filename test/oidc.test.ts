@@ -29,8 +29,6 @@ afterAll(async () => {
   await browser?.close();
   await running[Symbol.asyncDispose]();
   await provider[Symbol.asyncDispose]();
-  // No JWT was ever logged.
-  expect(running.logged.join("")).not.toContain("eyJ");
 });
 
 const bearer = (jwt: string) => ({ Authorization: `Bearer ${jwt}` });

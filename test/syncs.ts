@@ -24,8 +24,9 @@ export function recordSyncs(folder: string, failSuffix: string, how?: "once" | "
     environment: { LD_PRELOAD: library, SYNC_LOG: log, FAIL_SUFFIX: failSuffix, FAIL_WHEN: when, ...limit },
     seen,
     paths: () => seen().map(({ path }) => path),
-    failFromNowOn: () => writeFileSync(when, ""),
-    failNoMore: () => rmSync(when, { force: true }),
+    /** From now on the syncs fail, or hang, as `how` says. */
+    injectFault: () => writeFileSync(when, ""),
+    removeFault: () => rmSync(when, { force: true }),
   };
 }
 
