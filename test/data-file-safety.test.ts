@@ -22,7 +22,7 @@ import { dirname, join } from "node:path";
 import { readMarker } from "../src/storage/sqlite/failure-marker.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { DataFileReplaced, WalIndexLost } from "../src/storage/store.ts";
-import { main, serve, start, untilListening } from "./command.ts";
+import { main, plantStore, serve, start, untilListening } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
 import {
   accessToken,
@@ -253,7 +253,8 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     harm(`${file}-wal`);
     const dataBytes = statSync(file).size;
     expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
-    expect(running.logged.join("")).toContain("The WAL was overwritten while it was open.");
+    // SQLite itself may have read a page there first.
+    expect(running.logged.join("")).toMatch(/The WAL was overwritten while it was open\.|SQLITE_CORRUPT/);
     // No checkpoint has written what the WAL lacks to it.
     expect(statSync(file).size).toBe(dataBytes);
   });
@@ -325,7 +326,8 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
 });
 
 describe("a -shm file that is deleted while the service runs", () => {
-  const tokenCreate = (name: string) => runInProcess(["token", "create", "--name", name, "--database", file]);
+  // A process of its own: the service relies on the time that one needs to start.
+  const tokenCreate = (name: string) => plantStore(["token", "create", "--name", name, "--database", file]);
   const tokens = async () => (await runInProcess(["token", "list", "--database", file])).out;
 
   async function expectStored(acknowledged: readonly number[]): Promise<void> {

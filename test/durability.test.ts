@@ -315,6 +315,8 @@ test.skipIf(lacksShim)(
     await eventually(() => syncs.paths().length > before);
     // Another process could open a new one now, and write over what is not synced yet.
     rmSync(`${file}-shm`);
+    // The service looks at it every 5 ms at most, which is less than another process needs to start.
+    await Bun.sleep(10);
     syncs.removeFault();
     expect((await response).status).toBe(503);
     expect((await service.ended()).code).toBe(1);
