@@ -40,7 +40,7 @@ export const nameSummary: Summary = {
   of: "names",
   table: "block_names",
   columns: "names",
-  computed: `CASE WHEN sum(length(name)) <= ${namesCharactersMax} THEN group_concat(lower(name), char(10)) END`,
+  computed: `CASE WHEN sum(length(name)) <= ${namesCharactersMax} THEN lower(group_concat(name, char(10))) END`,
 };
 
 const summaries = [tagSummary, timeSummary, nameSummary];

@@ -49,13 +49,15 @@ export class SqlitePlants implements PlantStore {
 
   create(batch: readonly PlantToStore[], nowMs: number): Promise<readonly Outcome[]> {
     return this.#writer.transaction(() => {
-      const outcomes = batch.map((toStore) => this.#createOne(toStore, nowMs));
+      const outcomes: Outcome[] = [];
       let plants = 0;
       let textLength = 0;
-      for (let index = 0; index < batch.length; index++) {
-        if (outcomes[index] !== created) continue;
+      for (const toStore of batch) {
+        const outcome = this.#createOne(toStore, nowMs);
+        outcomes.push(outcome);
+        if (outcome !== created) continue;
         plants++;
-        textLength += textLengthOf(batch[index] as PlantToStore);
+        textLength += textLengthOf(toStore);
       }
       this.#summaries.stored(plants, textLength);
       return outcomes;
