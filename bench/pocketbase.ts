@@ -11,8 +11,8 @@ export function hasPocketBase(): boolean {
 }
 
 /**
- * Its own record API, with a signed-in user as any client would be. A record's id there is a text of 15 characters, so the plant's
- * id is a separate field with a unique index.
+ * Its own record API, with a signed-in user as any client would be. A record's id there is a text of 15 characters, so the
+ * plant's id is a separate field with a unique index.
  */
 export async function startPocketBase(): Promise<Server> {
   const server = await start("PocketBase", {

@@ -1,4 +1,5 @@
-// Where npm put the Bun binary: in the package for this platform. The package `bun` would only add an install script that moves it.
+// Where npm put the Bun binary: in the package for this platform. The package `bun` would only add an install script
+// that moves it.
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";

@@ -1,5 +1,5 @@
-// npm run release [-- --skip-checks] [--untagged]: clones the commit, checks it, and puts into dist/ both executables, both packages,
-// bills of materials, checksums and release notes. --untagged tries it before the version is tagged.
+// npm run release [-- --skip-checks] [--untagged]: clones the commit, checks it, and puts into dist/ both executables, both
+// packages, bills of materials, checksums and release notes. --untagged tries it before the version is tagged.
 import { spawnSync } from "node:child_process";
 import {
   cpSync,

@@ -16,8 +16,8 @@ const timings = ownFile("../test/timings.json");
 
 /**
  * Runs the tests in those files or folders and returns the result. `together` runs several files at a time, which share a
- * PostgreSQL and a Chromium, and prints only failures. The tests of a file, and its `describe` blocks, run in the random order that
- * the seed gives: it is the same each time, whichever other files run.
+ * PostgreSQL and a Chromium, and prints only failures. The tests of a file, and its `describe` blocks, run in the random order
+ * that the seed gives: it is the same each time, whichever other files run.
  */
 export async function runTests(paths, { together = false, flags = [], environment = {}, seed }) {
   console.log(`Random order, seed ${seed}`);

@@ -86,8 +86,9 @@ process.on("uncaughtException", (error) => {
 process.exitCode = await runCommand(process.argv.slice(2), terminal);
 
 /**
- * Ends the process as a crash would, with the system's _exit: whatever is open stays as it is, for recovery at the next start. Bun's
- * exit closes every database: that syncs, checkpoints and deletes the WAL, which after a failed sync is the only sound copy.
+ * Ends the process as a crash would, with the system's _exit: whatever is open stays as it is, for recovery at the
+ * next start. Bun's exit closes every database: that syncs, checkpoints and deletes the WAL, which after a failed
+ * sync is the only sound copy.
  */
 function end(code: number): never {
   callLibc("_exit", [FFIType.i32], code);
@@ -96,8 +97,8 @@ function end(code: number): never {
 }
 
 /**
- * Whether journald reads what is written to that descriptor. systemd sets JOURNAL_STREAM to the device and the inode of its stream;
- * a shell hands the variable on to commands whose output goes elsewhere: systemd.exec(5).
+ * Whether journald reads what is written to that descriptor. systemd sets JOURNAL_STREAM to the device and the inode of its
+ * stream; a shell hands the variable on to commands whose output goes elsewhere: systemd.exec(5).
  */
 function isJournal(descriptor: number, journalStream: string | undefined): boolean {
   if (journalStream === undefined) return false;

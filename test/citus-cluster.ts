@@ -7,8 +7,9 @@ import { startPostgres } from "./postgres.ts";
 export type CitusCluster = Awaited<ReturnType<typeof startCitus>>;
 
 /**
- * Whether the PostgreSQL that pg_config names has it. Citus 13.2.2 builds on Debian's postgresql-15 and postgresql-server-dev-15: remove
- * have_createdb_privilege from pg_version_compat.h, since 15.20 has its own; then ./configure --with-security-flags=no && make install.
+ * Whether the PostgreSQL that pg_config names has it. Citus 13.2.2 builds on Debian's postgresql-15 and
+ * postgresql-server-dev-15: remove have_createdb_privilege from pg_version_compat.h, since 15.20 has its own; then
+ * ./configure --with-security-flags=no && make install.
  */
 export function citusIsInstalled(): boolean {
   const { stdout } = spawnSync("pg_config", ["--sharedir"], { encoding: "utf8" });

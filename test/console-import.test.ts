@@ -241,8 +241,8 @@ describeInBrowser("importing a file", () => {
 });
 
 /**
- * Imports a file with a service that does this with the lines of each request, and that at the end. Returns the run, the requests, and
- * what it reported at the end.
+ * Imports a file with a service that does this with the lines of each request, and that at the end. Returns the run, the
+ * requests, and what it reported at the end.
  */
 async function importWith(
   name: string,

@@ -39,8 +39,8 @@ export interface Swept {
 
 const shortLife = fileURLToPath(new URL("./fixtures/short-life.ts", import.meta.url));
 const name = "plants.db";
-// So many that the next ones, and their entries in the index, go to pages that are there already, after the page with the mark. Then a
-// data file that lacks the last pages of a checkpoint looks sound.
+// So many that the next ones, and their entries in the index, go to pages that are there already, after the page with the mark.
+// Then a data file that lacks the last pages of a checkpoint looks sound.
 const prepared = Array.from({ length: 1000 }, (_, index) => BigInt(index + 1));
 const checkpointed = prepared.slice(0, -5);
 // Of another store, whose backup is restored.
@@ -49,8 +49,8 @@ const restored = [5001n, 5002n, 5003n];
 const processesMax = 2;
 
 /**
- * Runs the process once for every `stride`-th change of a file that it makes, each time with fresh files, and kills it right before
- * that change.
+ * Runs the process once for every `stride`-th change of a file that it makes, each time with fresh files, and kills
+ * it right before that change.
  */
 export async function sweep(scenario: Scenario, stride: number): Promise<Swept> {
   using root = temporaryFolder();

@@ -3,15 +3,15 @@ import { copyFileSync, rmSync } from "node:fs";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 
 /**
- * A rollback journal with the header that SQLite writes: the file had no pages when the transaction began, so undoing that empties
- * the file.
+ * A rollback journal with the header that SQLite writes: the file had no pages when the transaction began, so undoing
+ * that empties the file.
  */
 export const emptyingJournal = Buffer.alloc(1024);
 emptyingJournal.write("d9d505f920a163d700000000c753ac28000000000000020000001000", "hex");
 
 /**
- * Creates a data file and its WAL as kill -9 leaves them, with one transaction for each plant. Those that are not checkpointed are
- * only in the WAL.
+ * Creates a data file and its WAL as kill -9 leaves them, with one transaction for each plant. Those that are not
+ * checkpointed are only in the WAL.
  */
 export async function crashedStore(
   file: string,

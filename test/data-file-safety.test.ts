@@ -292,8 +292,8 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
       const other = join(folder, "other");
       mkdirSync(disk);
       mkdirSync(other);
-      // Each tmpfs numbers its inodes from 1 on, so another one soon has a file with the same number. It is mounted over the first only
-      // once it has: until then the file would be missing, which is noticed too.
+      // Each tmpfs numbers its inodes from 1 on, so another one soon has a file with the same number. It is mounted over the
+      // first only once it has: until then the file would be missing, which is noticed too.
       const script = `
         mount -t tmpfs none ${disk}
         mount -t tmpfs none ${other}

@@ -33,7 +33,9 @@ async function createReader(running: TestService, name: string): Promise<Reader>
   return { name, tokenId: token.id, secret };
 }
 
-/** Asks for as many exports as the service runs, and reads none of them until it is disposed of. Resolves once half are running. */
+/**
+ * Asks for as many exports as the service runs, and reads none of them until it is disposed of. Resolves once half are running.
+ */
 async function startIdle(running: TestService, { name, secret }: Reader): Promise<AsyncDisposable> {
   const clients = Array.from({ length: exportsMax }, () => {
     const socket = connect({ port: Number(new URL(running.operatorUrl).port), host: "127.0.0.1" });

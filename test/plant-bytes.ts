@@ -12,8 +12,8 @@ const interiorPage = 5;
 const leafPage = 13;
 
 /**
- * Finds the bytes of plants in a closed data file, by the file format of SQLite (https://sqlite.org/fileformat2.html), so that a test
- * can change one bit of a column as a failing disk does, where SQL would also change the index.
+ * Finds the bytes of plants in a closed data file, by the file format of SQLite (https://sqlite.org/fileformat2.html), so that a
+ * test can change one bit of a column as a failing disk does, where SQL would also change the index.
  */
 export class DataFileBytes {
   readonly #bytes: Buffer;

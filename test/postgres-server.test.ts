@@ -44,7 +44,9 @@ const address = (host: string, login: string, query: string) =>
 const login = `gardener:${encodeURIComponent(password)}`;
 const authority = `sslrootcert=${join(import.meta.dir, "certificates/ca.pem")}`;
 
-/** A server that answers each message of a client with the next of these. `received` is everything, once the client has closed. */
+/**
+ * A server that answers each message of a client with the next of these. `received` is everything, once the client has closed.
+ */
 function impostor(hostname: string, answers: string[]) {
   const received = Promise.withResolvers<string>();
   let text = "";

@@ -31,8 +31,8 @@ export function recordSyncs(folder: string, failSuffix: string, how?: "once" | "
 }
 
 /**
- * The library of a shim in test/shims/. Built once for a run of the tests, in the folder that scripts/run-tests.js creates, otherwise in
- * the given one; several files may do it at the same time.
+ * The library of a shim in test/shims/. Built once for a run of the tests, in the folder that scripts/run-tests.js creates,
+ * otherwise in the given one; several files may do it at the same time.
  */
 export function buildShim(name: "syncs" | "kill-at", folder: string): string {
   const source = fileURLToPath(new URL(`./shims/${name}.c`, import.meta.url));

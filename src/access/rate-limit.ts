@@ -12,7 +12,9 @@ const callersMax = 100_000;
 export class RateLimit {
   readonly #intervalUs: number;
   readonly #burstUs: number;
-  /** When the next request of each caller is due, in whole microseconds, which add up exactly. The caller idle longest is first. */
+  /**
+   * When the next request of each caller is due, in whole microseconds, which add up exactly. The caller idle longest is first.
+   */
   readonly #dueUs = new Map<string, number>();
 
   constructor({ count, perMs }: Rate) {
@@ -20,7 +22,9 @@ export class RateLimit {
     this.#burstUs = this.#intervalUs * count;
   }
 
-  /** Counts one request of the caller; returns 0 if it is allowed, else how many milliseconds to wait. Takes a monotonic clock. */
+  /**
+   * Counts one request of the caller; returns 0 if it is allowed, else how many milliseconds to wait. Takes a monotonic clock.
+   */
   take(caller: string, nowMs: number): number {
     const nowUs = Math.round(nowMs * 1000);
     const dueUs = Math.max(this.#dueUs.get(caller) ?? nowUs, nowUs);

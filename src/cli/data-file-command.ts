@@ -45,8 +45,8 @@ interface Task<Result> {
 }
 
 /**
- * Shows how far the task is until it is done. On a signal the process ends at once, as a kill would end it: the thread that does the
- * work cannot be stopped in the middle of a statement. Whatever it leaves, the next run removes.
+ * Shows how far the task is until it is done. On a signal the process ends at once, as a kill would end it: the thread that does
+ * the work cannot be stopped in the middle of a statement. Whatever it leaves, the next run removes.
  */
 export async function withProgress<Result>(
   terminal: Terminal,

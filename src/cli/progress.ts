@@ -69,8 +69,8 @@ export function shareOf(done: number, total: number): number | undefined {
 }
 
 /**
- * `Importing plants.csv (CSV)  [########........]  41 %  82,000 created  3,500/s  0:23 left`, narrower than the terminal, because a
- * line that wraps cannot be redrawn. What matters least goes first: the rate, half of the bar, the end of the name.
+ * `Importing plants.csv (CSV)  [########........]  41 %  82,000 created  3,500/s  0:23 left`, narrower than the terminal, because
+ * a line that wraps cannot be redrawn. What matters least goes first: the rate, half of the bar, the end of the name.
  */
 export function progressText(progress: Progress, elapsedMs: number, columns: number): string {
   const { share } = progress;

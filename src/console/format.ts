@@ -70,8 +70,8 @@ export function formatShortTime(iso: string, now = new Date()): string {
 }
 
 /**
- * "in 3 days", "2 hours ago", or the date from 14 days on. What is past is rounded down, as with an age. What is to come is rounded to
- * the nearest, so that a token that was just created for 7 days expires in 7 and not in 6.
+ * "in 3 days", "2 hours ago", or the date from 14 days on. What is past is rounded down, as with an age. What is to come is
+ * rounded to the nearest, so that a token that was just created for 7 days expires in 7 and not in 6.
  */
 export function formatRelativeTime(iso: string, nowMs = Date.now()): string {
   const then = new Date(iso);

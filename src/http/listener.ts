@@ -161,8 +161,8 @@ export class Listener implements RequestHandler, AsyncDisposable {
 }
 
 /**
- * Whether a Host header is an IP address, localhost, or one of these names. A page that a browser loaded from elsewhere could have
- * its own name point here (DNS rebinding), but never one of these.
+ * Whether a Host header is an IP address, localhost, or one of these names. A page that a browser loaded from elsewhere could
+ * have its own name point here (DNS rebinding), but never one of these.
  */
 function isOneOf(names: readonly string[], header: string | undefined): boolean {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/.exec(header ?? "");

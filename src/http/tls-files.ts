@@ -21,7 +21,9 @@ export class TlsProblem extends Error {
 }
 
 const dayMs = 86_400_000;
-/** How many days before its expiry a certificate should be renewed; the alert PlantStoreCertificateExpires has the same number. */
+/**
+ * How many days before its expiry a certificate should be renewed; the alert PlantStoreCertificateExpires has the same number.
+ */
 export const renewalDays = 30;
 
 /** Whether clients accept the certificate, as far as its expiry is concerned. */

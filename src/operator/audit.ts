@@ -40,8 +40,8 @@ function presentAuditEntry({ atMs, actor, address, action, subject, detail }: Au
 }
 
 /**
- * Records what callers do on the operator listener. The audit trail has the newest 100,000 such entries, so one caller may do only
- * so much per minute: otherwise it could export the store, and then sign in until the entry of the export is gone.
+ * Records what callers do on the operator listener. The audit trail has the newest 100,000 such entries, so one caller may do
+ * only so much per minute: otherwise it could export the store, and then sign in until the entry of the export is gone.
  */
 export class ActionRecorder {
   readonly #trail: AuditTrail;

@@ -42,9 +42,9 @@ export function importRoutes(
   const bodyBytesMax = Math.max(bodyBytesMin, bodyRowsMin * lineBytesMax);
   const running = new ConcurrencyLimit("imports", importsMax);
   return [
-    // Stores plants, one on each line, as POST /plants would. The response has the outcomes of the first lines, of one at least; the
-    // caller sends the others again, which is always safe. No line is longer than `lineBytesMax`, the limit of POST /plants. With
-    // `file`, the name of a file that starts with these lines or the next, the audit trail has an entry first.
+    // Stores plants, one on each line, as POST /plants would. The response has the outcomes of the first lines, of one at least;
+    // the caller sends the others again, which is always safe. No line is longer than `lineBytesMax`, the limit of POST /plants.
+    // With `file`, the name of a file that starts with these lines or the next, the audit trail has an entry first.
     importRoute("/api/imports", async (exchange, caller) => {
       const file = readText(readQuery(exchange.query, ["file"]), "file");
       const isAllowed = target.gate.watch(exchange.header("authorization"), "plants:create");

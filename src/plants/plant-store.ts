@@ -33,7 +33,8 @@ export interface PlantStore {
    *
    * `nowMs` is the time of the call. A plant without a time of its own gets this one or, on PostgreSQL, the time at which its
    * statement begins.
-   * @throws StoreUnavailable nothing of the batch is acknowledged, even if some of it is stored; a retry is safe, and may succeed.
+   * @throws StoreUnavailable nothing of the batch is acknowledged, even if some of it is stored; a retry is safe, and
+   * may succeed.
    * @throws OutcomeUnknown the batch may or may not be stored; only a restart finds out.
    */
   create(batch: readonly PlantToStore[], nowMs: number): Promise<readonly Outcome[]>;

@@ -46,7 +46,9 @@ export function notLiveProblem({ name }: Token): TokenProblem {
 export const auditColumns = "at_ms, actor, action, subject, address, detail";
 
 const keptOfEachKind = 100_000;
-/** The oldest are removed at the first entry of a process and every so many after it, since finding them reads the whole trail. */
+/**
+ * The oldest are removed at the first entry of a process and every so many after it, since finding them reads the whole trail.
+ */
 export const entriesPerRemoval = 1000;
 
 /** Changes of tokens have a limit of their own, so that no flood of sign-ins or exports removes one. `key` orders the entries. */

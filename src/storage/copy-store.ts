@@ -22,8 +22,8 @@ const rowsPerRead = 1000;
 const problemsMax = 20;
 
 /**
- * Copies tokens and plants, with their times and creators, until the end or a stop. Existing rows of the target are unchanged, so a
- * rerun resumes.
+ * Copies tokens and plants, with their times and creators, until the end or a stop. Existing rows of the target are
+ * unchanged, so a rerun resumes.
  */
 export async function copyStore(
   from: Pick<Store, "archive" | "tokens">,
@@ -72,7 +72,9 @@ function earliest(one: number | undefined, other: number | undefined): number | 
   return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
 }
 
-/** Compares every plant of the source, except those that failed, with the target's plant of the same id, until the end or a stop. */
+/**
+ * Compares every plant of the source, except those that failed, with the target's plant of the same id, until the end or a stop.
+ */
 export async function compareStores(
   from: Pick<Store, "archive">,
   to: PlantArchive,

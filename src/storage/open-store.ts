@@ -56,8 +56,8 @@ export async function openServiceStore(
 }
 
 /**
- * Opens a store for reading, even while a service uses it, or on read-only media. A data file whose WAL was lost is refused, unless
- * there is a function that warns of it.
+ * Opens a store for reading, even while a service uses it, or on read-only media. A data file whose WAL was lost is refused,
+ * unless there is a function that warns of it.
  */
 export async function openArchive(
   setting: StoreSetting,

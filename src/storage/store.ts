@@ -11,8 +11,8 @@ export interface Store extends AsyncDisposable {
   readonly audit: AuditTrail;
   readonly archive: PlantArchive;
   /**
-   * When the last good backup was started, if there is one: it has every plant acknowledged before. Absent if the database has its
-   * own backups.
+   * When the last good backup was started, if there is one: it has every plant acknowledged before. Absent if the
+   * database has its own backups.
    */
   readonly lastBackup?: () => Promise<{ readonly atMs: number } | undefined>;
   /** Resolves if the store no longer knows what is durable: the process must end without closing it. */
@@ -42,7 +42,7 @@ export interface StoreEvents {
 export class DataFileReplaced extends OutcomeUnknown {}
 
 /**
- * The -shm file was deleted or replaced. The locks of this process are on a file without a name, so that another process sees none of
- * them and writes to the same part of the WAL. Everything acknowledged is in the files; the next start recovers it.
+ * The -shm file was deleted or replaced. The locks of this process are on a file without a name, so that another process sees
+ * none of them and writes to the same part of the WAL. Everything acknowledged is in the files; the next start recovers it.
  */
 export class WalIndexLost extends OutcomeUnknown {}

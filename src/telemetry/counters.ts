@@ -14,8 +14,8 @@ export const requestOutcomes = [
 ] as const;
 export type RequestOutcome = (typeof requestOutcomes)[number];
 /**
- * Which connection was closed for a new one at the connection limit: one without valid credentials, one whose request arrived slowly,
- * or an idle one. `idle` is also the new one itself, if no other may be closed.
+ * Which connection was closed for a new one at the connection limit: one without valid credentials, one whose request arrived
+ * slowly, or an idle one. `idle` is also the new one itself, if no other may be closed.
  */
 export type ClosedAtLimit = "stranger" | "slow" | "idle";
 type ListenerName = "public" | "operator";

@@ -33,9 +33,9 @@ const messageCharactersMax = 1000;
 
 /**
  * For each error, the senders that got it last, since the start. Each error has senders of its own, and each sender has one place
- * among them: neither another error nor one sender removes the rest. What it holds is bounded: by the number of errors, and by the
- * lengths of a sender (64 characters), a message and a request id (64). A refusal pays for little more than a look-up; what is
- * shown is masked when it is read.
+ * among them: neither another error nor one sender removes the rest. What it holds is bounded: by the number of errors, and by
+ * the lengths of a sender (64 characters), a message and a request id (64). A refusal pays for little more than a look-up; what
+ * is shown is masked when it is read.
  */
 export class RefusedSenders {
   /** By error, and then by sender: the one that got it last is the last one. */

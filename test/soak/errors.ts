@@ -5,8 +5,8 @@ import { judged, notRun, type Soak, serveOn } from "./rounds.ts";
 const errorsMs = 1200;
 
 /**
- * The kernel's write-back fails for a second under a loaded service. The service then starts again, first on the remaining page cache,
- * and then on what is really on the disk.
+ * The kernel's write-back fails for a second under a loaded service. The service then starts again, first on the remaining page
+ * cache, and then on what is really on the disk.
  */
 export const errors: Soak = {
   summary: "makes the writes of a real ext4 fail under a loaded service; needs root on Linux",

@@ -11,7 +11,8 @@ const clients = 32;
 const loadedMsMax = 400;
 const zram = "/sys/class/zram-control";
 const diskBytes = 600 * 1024 * 1024;
-// What the disk may still grow: a write of a block that it has takes the space of the new one before it frees that of the old one.
+// What the disk may still grow: a write of a block that it has takes the space of the new one before it frees that of
+// the old one.
 const spareBytes = 128 * 1024;
 // _IOR('X', 125, __u32), and the flag that leaves the journal unwritten.
 const ext4Shutdown = 0x8004587d;
@@ -39,8 +40,8 @@ export interface Loaded {
   /** From 1 on. */
   readonly round: number;
   /**
-   * Kills the service, and starts it again with that environment; then the clients send again what had no response. `listening` is called
-   * before they do.
+   * Kills the service, and starts it again with that environment; then the clients send again what had no response. `listening`
+   * is called before they do.
    */
   readonly restart: (environment: Readonly<Record<string, string>>, listening?: () => void) => Promise<void>;
 }
@@ -53,8 +54,8 @@ export interface OnExt4 {
 }
 
 /**
- * Loads a service on such a disk, lets `harm` do it harm and count what is lost already, and compares again with what is really on the
- * disk. Ends with the first loss, of which it keeps a copy for a look, unless it is a control.
+ * Loads a service on such a disk, lets `harm` do it harm and count what is lost already, and compares again with what is really
+ * on the disk. Ends with the first loss, of which it keeps a copy for a look, unless it is a control.
  */
 export async function runOnExt4(
   { rounds, random, tell }: SoakRun,
@@ -110,8 +111,8 @@ async function lostOn(database: string, load: Clients): Promise<number> {
 }
 
 /**
- * A real ext4 on a disk in memory, whose size has a limit. Not a loop device on a full tmpfs: Linux 6.18 reports a write as done that
- * ran out of space in the middle.
+ * A real ext4 on a disk in memory, whose size has a limit. Not a loop device on a full tmpfs: Linux 6.18 reports a write as done
+ * that ran out of space in the middle.
  */
 export class Ext4 implements AsyncDisposable {
   readonly #folder = temporaryFolder();
@@ -169,7 +170,10 @@ export class Ext4 implements AsyncDisposable {
     this.#mount();
   }
 
-  /** False while the kernel still uses the disk: a process that started meanwhile in a mount namespace of its own has a copy of the mount. */
+  /**
+   * False while the kernel still uses the disk: a process that started meanwhile in a mount namespace of its own has
+   * a copy of the mount.
+   */
   #isRepaired(): boolean {
     const { status, stdout, stderr } = spawnSync("e2fsck", ["-fy", this.#device], { encoding: "utf8" });
     // Exit code 1 means that errors were corrected.

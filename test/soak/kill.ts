@@ -15,8 +15,8 @@ export const kill: Soak = {
 };
 
 /**
- * Loads a service, kills it and starts it again. Each start must checkpoint the WAL of the killed service before its first response,
- * so the comparison reads the data file without its WAL.
+ * Loads a service, kills it and starts it again. Each start must checkpoint the WAL of the killed service before its first
+ * response, so the comparison reads the data file without its WAL.
  */
 export async function runKillRounds({ rounds, random, tell }: SoakRun): Promise<Figures> {
   using folder = temporaryFolder();

@@ -29,7 +29,9 @@ export const postgres: Soak = {
   },
 };
 
-/** After each round every acknowledged plant must be stored; in the standby rounds, on the standby, started without its primary. */
+/**
+ * After each round every acknowledged plant must be stored; in the standby rounds, on the standby, started without its primary.
+ */
 async function runPair(kind: keyof typeof pairs, { rounds, random, tell }: SoakRun): Promise<Figures> {
   await using pair = await startPair();
   const { primary, standby, link, database, onStandby } = pair;

@@ -35,8 +35,8 @@ const sectorBytes = 512;
 const traced = "trace=pwrite64,ftruncate,fsync,fdatasync,sendto";
 
 /**
- * What is broken in a control: fsyncs of the WAL, all or those in the background, are reported before they are done; or a start after a
- * crash skips its fsyncs, up to its first response.
+ * What is broken in a control: fsyncs of the WAL, all or those in the background, are reported before they are done; or a start
+ * after a crash skips its fsyncs, up to its first response.
  */
 export type Breakage = "early fsyncs" | "early background fsyncs" | "no fsync at the start";
 
@@ -47,8 +47,8 @@ export interface PowerLosses {
 }
 
 /**
- * For points in time that are spread over the recording, writes to that path what a power loss could have left: everything that was
- * fsynced, alternately without all other sectors and with a random half of them. Says what had been acknowledged by then.
+ * For points in time that are spread over the recording, writes to that path what a power loss could have left: everything that
+ * was fsynced, alternately without all other sectors and with a random half of them. Says what had been acknowledged by then.
  */
 export function* disksAfter(
   calls: readonly Call[],
@@ -159,8 +159,8 @@ export interface Recording {
 }
 
 /**
- * Every write, fsync and response of two services, one after the other: the first is killed under load; the second starts, and gets
- * every plant again that had no response.
+ * Every write, fsync and response of two services, one after the other: the first is killed under load; the second starts, and
+ * gets every plant again that had no response.
  */
 export async function recordCalls(
   database: string,

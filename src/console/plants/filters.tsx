@@ -21,7 +21,9 @@ interface FiltersProps {
 const debounceMs = 220;
 const minuteMs = 60_000;
 
-/** The search by name or id, a panel with the other filters, and a chip for each that is set. Their values are in the address bar. */
+/**
+ * The search by name or id, a panel with the other filters, and a chip for each that is set. Their values are in the address bar.
+ */
 export function Filters({ filter, onChange, onEnter, children }: FiltersProps) {
   const search = useRef<HTMLInputElement>(null);
   const typing = useRef<ReturnType<typeof setTimeout>>(undefined);

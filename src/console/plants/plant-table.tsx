@@ -162,7 +162,9 @@ export function PlantTable(props: PlantTableProps) {
   );
 }
 
-/** The rows to render: those near the visible ones, and the active one, because a row with the focus must stay in the document. */
+/**
+ * The rows to render: those near the visible ones, and the active one, because a row with the focus must stay in the document.
+ */
 function rowsAround(first: number, last: number, active: number, count: number): readonly number[] {
   const from = Math.max(first - overscanRows, 0);
   const until = Math.min(last + overscanRows, count);

@@ -18,7 +18,8 @@ interface Victim {
 const strangersOneIn = 4;
 // A client may need this part of that share for a moment, such as for the connections of a pool that it opens.
 const fewOneIn = 16;
-// A head or a body that has been arriving for longer yields to a new connection, and so does a connection that is idle for longer.
+// A head or a body that has been arriving for longer yields to a new connection, and so does a connection that is
+// idle for longer.
 const patienceMs = 1000;
 
 /**
@@ -26,9 +27,9 @@ const patienceMs = 1000;
  * `connectionBudget`.)
  *
  * A connection is *admitted* once the gate has accepted the newest of its requests that it could decide, whatever the response
- * was; any other is a *stranger*'s. What strangers have beyond a quarter of the connections, from however many addresses, they have
- * only until others need it; a request that arrives slowly yields, with whatever token. A complete request of an admitted caller is
- * never closed for another.
+ * was; any other is a *stranger*'s. What strangers have beyond a quarter of the connections, from however many addresses, they
+ * have only until others need it; a request that arrives slowly yields, with whatever token. A complete request of an admitted
+ * caller is never closed for another.
  */
 export class ConnectionLimit {
   readonly #connectionsMax: number;

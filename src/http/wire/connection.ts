@@ -58,8 +58,8 @@ const bytesReadMin = 256 * 1024;
 type ClosesAfter = "nothing" | "arrived-requests" | "current-response";
 
 /**
- * One client's connection: HTTP/1.1 read strictly, one request after another, pipelined ones included. `connection-state.ts` draws
- * its states. Each has its deadline, and the server's sweep ends what has outlived it.
+ * One client's connection: HTTP/1.1 read strictly, one request after another, pipelined ones included. `connection-state.ts`
+ * draws its states. Each has its deadline, and the server's sweep ends what has outlived it.
  */
 export class Connection implements LimitedConnection, TakesTurns {
   readonly #socket: Socket<Connection>;

@@ -77,9 +77,9 @@ export class Strangers<Candidate extends PossibleStranger> {
   }
 
   /**
-   * The stranger to close; it stays in the count until `closed` is called. It is the oldest of the network that has most of them. If
-   * that has only a few, as when they come from everywhere, it is the oldest of a network that has no admitted connection, or else
-   * the oldest of all.
+   * The stranger to close; it stays in the count until `closed` is called. It is the oldest of the network that has most of them.
+   * If that has only a few, as when they come from everywhere, it is the oldest of a network that has no admitted connection, or
+   * else the oldest of all.
    */
   choose(): Candidate | undefined {
     if (this.#most > this.#fewMax) {
@@ -99,8 +99,8 @@ export class Strangers<Candidate extends PossibleStranger> {
     return network;
   }
 
-  // Networks are not forgotten one by one: in JavaScriptCore, a key that is deleted and added a thousand times takes a thousand times
-  // as long to find.
+  // Networks are not forgotten one by one: in JavaScriptCore, a key that is deleted and added a thousand times takes a thousand
+  // times as long to find.
   #forgetUnusedNetworks(): void {
     const usedNetworks = this.#networks.size - this.#unusedNetworks;
     if (this.#unusedNetworks <= usedNetworks / removedOneIn + removedMin) return;
@@ -149,8 +149,8 @@ export class Strangers<Candidate extends PossibleStranger> {
 }
 
 /**
- * Entries in the order in which they were added. Not a Set: to find the first of one whose first entries were deleted, JavaScriptCore
- * looks at all of those again.
+ * Entries in the order in which they were added. Not a Set: to find the first of one whose first entries were deleted,
+ * JavaScriptCore looks at all of those again.
  */
 class ByAge<Candidate> {
   #entries: Entry<Candidate>[] = [];

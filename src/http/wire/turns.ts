@@ -4,8 +4,8 @@ export interface TakesTurns {
   takeTurn(): void;
 }
 
-// Bun returns to its timers, and to what other threads have finished, only when fewer than 1,024 sockets are readable. So after as
-// many arrivals in one turn of the event loop, connections are not read again before the next.
+// Bun returns to its timers, and to what other threads have finished, only when fewer than 1,024 sockets are readable. So after
+// as many arrivals in one turn of the event loop, connections are not read again before the next.
 const arrivalsPerTurn = 1024;
 // A turn may go on for this long unnoticed, so that an idle service schedules nothing.
 const arrivalsUnnoticed = 256;
@@ -13,8 +13,8 @@ const arrivalsUnnoticed = 256;
 const requestsPerTurn = 256;
 
 /**
- * Divides the time of the event loop among connections: each request that is pipelined after another waits for its turn, and so does
- * whatever arrives once a turn of the event loop has had enough.
+ * Divides the time of the event loop among connections: each request that is pipelined after another waits for its turn, and so
+ * does whatever arrives once a turn of the event loop has had enough.
  */
 export class Turns {
   #arrivals = 0;

@@ -13,8 +13,8 @@ const selectMissingPrivileges = {
           WHERE NOT has_table_privilege(name, privilege)`,
 };
 
-// A trigger that sees a plant before it is stored may change or drop it: tgtype has the bits ROW, BEFORE and INSERT. A rule may do
-// something else instead. Those that are disabled, or run only on a replica, do not matter.
+// A trigger that sees a plant before it is stored may change or drop it: tgtype has the bits ROW, BEFORE and INSERT. A rule may
+// do something else instead. Those that are disabled, or run only on a replica, do not matter.
 const selectRewriting = {
   text: `SELECT 'trigger', tgname FROM pg_trigger
           WHERE tgrelid = to_regclass('plants') AND NOT tgisinternal AND (tgtype & 7) = 7 AND tgenabled IN ('O', 'A')

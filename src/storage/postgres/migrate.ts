@@ -15,8 +15,8 @@ interface Migration {
 }
 
 /**
- * The migrations in order; the table plant_store_schema has the number of the last one. The numbers 1 to 5 were used before 1.0.0,
- * and are not used again: a database with one of them is recognised.
+ * The migrations in order; the table plant_store_schema has the number of the last one. The numbers 1 to 5 were used before
+ * 1.0.0, and are not used again: a database with one of them is recognised.
  */
 export const migrations: readonly Migration[] = [
   {

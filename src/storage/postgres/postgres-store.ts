@@ -12,7 +12,9 @@ export interface OpeningEvents {
   /** Called with the reason for each failed attempt: unreachable, or another process is migrating. */
   readonly databaseUnavailable: (reason: string) => void;
   readonly databaseOpened: () => void;
-  /** The table of plants has triggers or rules, such as `trigger "shout"`, that may change or drop a plant before it is stored. */
+  /**
+   * The table of plants has triggers or rules, such as `trigger "shout"`, that may change or drop a plant before it is stored.
+   */
   readonly plantsRewritten: (by: readonly string[]) => void;
 }
 

@@ -18,9 +18,9 @@ const selectSums = {
 // Each change is one statement with its entry in the audit trail, so that it is one transaction. A retry finds the token and the
 // entry that the first attempt stored.
 
-// $1 to $3 are the tokens that end, $4 to $12 the new token, $13 to $19 the entry. FOR UPDATE waits for a node that is changing one
-// of the tokens, then sees what it stored. What another node has ended since the tokens were read stays ended, and `least` ignores
-// NULL.
+// $1 to $3 are the tokens that end, $4 to $12 the new token, $13 to $19 the entry. FOR UPDATE waits for a node that
+// is changing one of the tokens, then sees what it stored. What another node has ended since the tokens were read
+// stays ended, and `least` ignores NULL.
 const addToken = {
   text: `
     WITH live AS (

@@ -23,8 +23,8 @@ const wrongPassword = "28P01";
 const mustBeFixed = /^(?:28...|3D000|42(?:501|704|P05)|22023|26000)$/;
 
 /**
- * Prepares the database, and waits for its server while it is unreachable. With `upgrade`, returns the triggers and rules that may
- * change or drop a plant before it is stored, such as `trigger "shout"`.
+ * Prepares the database, and waits for its server while it is unreachable. With `upgrade`, returns the triggers and rules that
+ * may change or drop a plant before it is stored, such as `trigger "shout"`.
  * @throws DatabaseMisuse a setting must change first.
  * @throws DatabaseProblem it failed, or was unreachable for too long.
  */

@@ -1,7 +1,7 @@
 // What shows that a store holds what it stored. Whoever fills a block of plants also writes its digest, in the same transaction,
-// beside its summary: the SHA-256 of its rows, each as a line of JSON. The digest of the store is the SHA-256 of the digests of its
-// blocks, each as a line of hex. docs/backup.md has the commands that compute both with sqlite3 and sha256sum. Everything is read
-// as bytes: a JavaScript string would replace bytes that are not UTF-8, and hide that they changed.
+// beside its summary: the SHA-256 of its rows, each as a line of JSON. The digest of the store is the SHA-256 of the digests of
+// its blocks, each as a line of hex. docs/backup.md has the commands that compute both with sqlite3 and sha256sum. Everything is
+// read as bytes: a JavaScript string would replace bytes that are not UTF-8, and hide that they changed.
 import type { Database, Statement } from "bun:sqlite";
 import { createHash } from "node:crypto";
 import { blockOf, rangeOf, type SeqRange } from "./blocks.ts";
@@ -46,8 +46,8 @@ export class BlockDigests {
   }
 
   /**
-   * A block without any plant, or with too much text, gets no digest. `textLengthMax` is the most text that its plants have, in UTF-16
-   * units; infinite if it is not known.
+   * A block without any plant, or with too much text, gets no digest. `textLengthMax` is the most text that its plants have, in
+   * UTF-16 units; infinite if it is not known.
    */
   write(block: number, textLengthMax = Number.POSITIVE_INFINITY): void {
     const found = this.#read(block, textLengthMax);
@@ -70,8 +70,8 @@ export class BlockDigests {
 }
 
 /**
- * Gives a copy of a store the digests that it has not: those of blocks that 1.0.0 filled. A file that is not migrated yet gets none.
- * Only for the one writer of the file.
+ * Gives a copy of a store the digests that it has not: those of blocks that 1.0.0 filled. A file that is not migrated yet gets
+ * none. Only for the one writer of the file.
  */
 export function addMissingDigests(database: Database): void {
   if (!hasDigests(database)) return;

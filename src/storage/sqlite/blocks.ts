@@ -1,5 +1,5 @@
-// Plants are divided into blocks, in the order in which they were stored: block 0 is seq 1 to 1024, and so on. Whoever fills a block
-// also writes its summary (block-summaries.ts) and its digest (block-digests.ts).
+// Plants are divided into blocks, in the order in which they were stored: block 0 is seq 1 to 1024, and so on. Whoever fills a
+// block also writes its summary (block-summaries.ts) and its digest (block-digests.ts).
 import type { Database } from "bun:sqlite";
 
 /** How many plants a block has. */

@@ -51,8 +51,8 @@ export function readPragma(database: Database, name: string): bigint {
 }
 
 /**
- * Whether the WAL stays when this connection is closed. SQLite deletes it with the last one, however the process ends; a data file in
- * use that has no WAL lacks plants.
+ * Whether the WAL stays when this connection is closed. SQLite deletes it with the last one, however the process ends; a data
+ * file in use that has no WAL lacks plants.
  */
 export function keepWal(database: Database, keep: boolean): void {
   database.fileControl(sqlite.SQLITE_FCNTL_PERSIST_WAL, keep ? 1 : 0);

@@ -22,7 +22,9 @@ export function realDataFile(path: string): string {
   return existsSync(dirname(at)) ? join(realpathSync(dirname(at)), basename(at)) : at;
 }
 
-/** @throws DataFileProblem it does not exist, is a folder, or this user may not read it. `advice` is for one that does not exist. */
+/**
+ * @throws DataFileProblem it does not exist, is a folder, or this user may not read it. `advice` is for one that does not exist.
+ */
 export function refuseMissingFile(path: string, advice = whereItMayBe): void {
   refuseUnreadable(path);
   refuseFolder(path);

@@ -10,8 +10,8 @@ export class DataFileProblem extends Error {
 }
 
 /**
- * A data file that says "in use" and has no WAL: it lacks what the WAL held. Only the operator knows what became of that, so there is
- * a line for each case, the likeliest first.
+ * A data file that says "in use" and has no WAL: it lacks what the WAL held. Only the operator knows what became of that, so
+ * there is a line for each case, the likeliest first.
  */
 export class LostWal extends DataFileProblem {
   readonly sentence: string;

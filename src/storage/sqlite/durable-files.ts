@@ -92,7 +92,9 @@ export function giveTo({ uid, gid }: { readonly uid: number; readonly gid: numbe
   }
 }
 
-/** Opens a file for as long as the work takes. Not a database that this process has open: closing it would drop SQLite's locks. */
+/**
+ * Opens a file for as long as the work takes. Not a database that this process has open: closing it would drop SQLite's locks.
+ */
 export function withFile<Result>(
   path: string,
   flags: string | number,
@@ -166,8 +168,8 @@ export function writeNew(path: string, text: string): void {
 }
 
 /**
- * Removes a database with its WAL, shared memory and rollback journal, or some of these alone. SQLite would apply a journal that is
- * left to the next file with this name.
+ * Removes a database with its WAL, shared memory and rollback journal, or some of these alone. SQLite would apply a journal that
+ * is left to the next file with this name.
  */
 export function removeDatabase(path: string, endings = ["", "-wal", "-shm", "-journal"]): void {
   for (const ending of endings) rmSync(path + ending, { force: true });

@@ -47,7 +47,9 @@ export interface RebuiltCopy {
   readonly plants: number;
   /** The digest of all its plants; null if it has none. */
   readonly digest: string | null;
-  /** The name of the folder, beside the data file, that gets the old files. Without one, the old files are not needed any more. */
+  /**
+   * The name of the folder, beside the data file, that gets the old files. Without one, the old files are not needed any more.
+   */
   readonly folder: string | undefined;
 }
 

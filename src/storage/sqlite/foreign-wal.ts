@@ -1,5 +1,5 @@
-// A WAL only adds to its data file. That of another file, or of an earlier copy of this one, has frames that SQLite accepts, and would
-// replace plants. So what the data file holds without its WAL is read first, and compared with what it holds with it.
+// A WAL only adds to its data file. That of another file, or of an earlier copy of this one, has frames that SQLite accepts, and
+// would replace plants. So what the data file holds without its WAL is read first, and compared with what it holds with it.
 import type { Database } from "bun:sqlite";
 import { lastSeq } from "./blocks.ts";
 import { connectImmutable, sqliteCodeOf } from "./connect.ts";
@@ -12,7 +12,10 @@ export interface StoreContents {
   readonly lastSeq: number;
 }
 
-/** To be called before a connection opens the data file with its WAL. Undefined if there is none, or the file cannot be read alone. */
+/**
+ * To be called before a connection opens the data file with its WAL. Undefined if there is none, or the file cannot
+ * be read alone.
+ */
 export function contentsWithoutWal(path: string): StoreContents | undefined {
   if (fileSize(`${path}-wal`) === 0) return undefined;
   try {

@@ -37,8 +37,8 @@ export function inspectFiles(path: string): WalState {
 }
 
 /**
- * SQLite would undo with it what the data file holds, and so empty it, if the journal is another file's. A data file has none of its
- * own: its transactions are in the WAL. Only its first one, the switch to that, has a journal, while the file is still empty.
+ * SQLite would undo with it what the data file holds, and so empty it, if the journal is another file's. A data file has none of
+ * its own: its transactions are in the WAL. Only its first one, the switch to that, has a journal, while the file is still empty.
  * @throws DataFileProblem there is a rollback journal beside it.
  */
 export function refuseJournal(path: string): void {

@@ -13,8 +13,9 @@ interface NewestPlant {
 }
 
 /**
- * What is quick to read at every start: the newest plants with their entries in the index of ids, both ends of that index, the newest
- * row of each table of blocks, the tokens, and both ends of the audit trail. All of it is at the end of the file, or is needed at once.
+ * What is quick to read at every start: the newest plants with their entries in the index of ids, both ends of that
+ * index, the newest row of each table of blocks, the tokens, and both ends of the audit trail. All of it is at the
+ * end of the file, or is needed at once.
  * @throws Damage, SQLiteError
  */
 export function readNewestRows(database: Database): void {

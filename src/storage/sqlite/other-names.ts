@@ -11,8 +11,8 @@ const mountTable = "/proc/self/mountinfo";
 const waitMs = 500;
 
 /**
- * A file that is mounted by itself, such as a bind mount or the `subPath` of a file in Kubernetes, is on another file system than what
- * SQLite puts beside it.
+ * A file that is mounted by itself, such as a bind mount or the `subPath` of a file in Kubernetes, is on another file system than
+ * what SQLite puts beside it.
  * @throws DataFileProblem
  */
 export function refuseMountPoint(path: string): void {
@@ -36,7 +36,10 @@ export function refuseOpenElsewhere(path: string): void {
   );
 }
 
-/** How many names the file has. A restore that was interrupted leaves two, and this removes the first of them. Under the writer lock. */
+/**
+ * How many names the file has. A restore that was interrupted leaves two, and this removes the first of them. Under
+ * the writer lock.
+ */
 export function countNames(path: string): number {
   const file = statSync(path, { bigint: true, throwIfNoEntry: false });
   if (file === undefined) return 0;

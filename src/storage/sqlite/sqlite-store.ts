@@ -13,7 +13,10 @@ import { SqlitePlants } from "./writing/sqlite-plants.ts";
 import { takeOverSync } from "./writing/wal-sync.ts";
 import { Writer, type WriterOwner } from "./writing/writer.ts";
 
-/** The embedded store as the service runs it: one connection writes plants, tokens and the audit trail; the others read or checkpoint. */
+/**
+ * The embedded store as the service runs it: one connection writes plants, tokens and the audit trail; the others
+ * read or checkpoint.
+ */
 export class SqliteStore implements Store {
   readonly engine = "sqlite";
   readonly plants: SqlitePlants;

@@ -6,8 +6,8 @@ import { fileSize, syncDirectory } from "./durable-files.ts";
 import { lockAgainstWriters } from "./writer-lock.ts";
 
 /**
- * What a data file says about itself, as PostgreSQL's control file does. "In use": a process writes plants to it, or ended without
- * closing it, so it is complete only with its WAL. "Closed": it is complete without one.
+ * What a data file says about itself, as PostgreSQL's control file does. "In use": a process writes plants to it, or ended
+ * without closing it, so it is complete only with its WAL. "Closed": it is complete without one.
  */
 export type StoreUse = "closed" | "in use";
 
@@ -59,8 +59,8 @@ export function closeRecovered(database: Database): void {
 }
 
 /**
- * Marks the data file as closed, and closes it. In two steps: a checkpoint writes the page of the mark before those of the plants. The
- * first one leaves the WAL as long as it is, so that the mark needs no space on a full disk.
+ * Marks the data file as closed, and closes it. In two steps: a checkpoint writes the page of the mark before those of the
+ * plants. The first one leaves the WAL as long as it is, so that the mark needs no space on a full disk.
  * @throws StoreUnavailable it cannot be marked. The process must end without closing the database, so that the WAL stays.
  * @throws SQLiteError any other failure; the same holds.
  */
@@ -76,8 +76,8 @@ export function closeStore(database: Database): void {
 }
 
 /**
- * Closes a connection beside which a service may run, or may have been killed. The last connection to close deletes the WAL, which
- * a data file in use needs. The lock keeps a service from starting in between.
+ * Closes a connection beside which a service may run, or may have been killed. The last connection to close deletes the WAL,
+ * which a data file in use needs. The lock keeps a service from starting in between.
  */
 export function closeBeside(database: Database, path: string, close = () => database.close()): void {
   using lock = lockAgainstWriters(path);

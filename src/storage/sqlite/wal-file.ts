@@ -19,9 +19,9 @@ const readBytes = 1_048_576;
 /**
  * Reads the WAL before SQLite opens it: SQLite treats the first bad frame as the end, and deletes the rest on close.
  *
- * A transaction is written only after the fsync of the one before it. So a crash
- * leaves bad frames only in the last transaction. If a later commit frame is followed by a frame that continues its checksum, another
- * transaction came after: the bad frame was durable once, and is damaged.
+ * A transaction is written only after the fsync of the one before it. So a crash leaves bad frames only in the last transaction.
+ * If a later commit frame is followed by a frame that continues its checksum, another transaction came after: the bad frame was
+ * durable once, and is damaged.
  */
 export function inspectWal(path: string): WalState {
   if (fileSize(path) === 0) return { kind: "empty" };
@@ -33,8 +33,8 @@ export function inspectWal(path: string): WalState {
 const inspectionsMax = 10;
 
 /**
- * Reads a WAL that another process may be writing, which looks damaged for a moment. So it is damaged only if a second look finds the
- * same damage.
+ * Reads a WAL that another process may be writing, which looks damaged for a moment. So it is damaged only if a
+ * second look finds the same damage.
  */
 export function inspectWalAtRest(path: string, look: (path: string) => WalState = inspectWal): WalState {
   let wal = look(path);

@@ -41,8 +41,8 @@ export interface VerifiedBackup extends StoreDigest {
 }
 
 /**
- * A folder with dated backups of one data file, for the service and for `plant-store backup DIR`. Files with other names are never
- * touched.
+ * A folder with dated backups of one data file, for the service and for `plant-store backup DIR`. Files with other
+ * names are never touched.
  */
 export class BackupFolder {
   readonly folder: string;

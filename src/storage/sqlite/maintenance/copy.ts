@@ -39,8 +39,8 @@ export const partialEnding = ".partial";
 const noLinks = ["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP", "EMLINK"];
 
 /**
- * The one way to copy a store: SQLite reads a snapshot, with what is in the WAL, and writes all of it to a new file, which is then
- * checked and synced. A read transaction holds the snapshot: writers go on, and only the WAL grows meanwhile.
+ * The one way to copy a store: SQLite reads a snapshot, with what is in the WAL, and writes all of it to a new file, which is
+ * then checked and synced. A read transaction holds the snapshot: writers go on, and only the WAL grows meanwhile.
  * @throws DataFileProblem
  */
 export async function copyDataFile(

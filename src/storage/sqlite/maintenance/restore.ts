@@ -49,15 +49,18 @@ interface Target extends Disposable {
   readonly folders: readonly string[];
 }
 
-/** The files of a store that a restored one cannot have: SQLite would apply the WAL or the journal to it, and they may hold plants. */
+/**
+ * The files of a store that a restored one cannot have: SQLite would apply the WAL or the journal to it, and they may
+ * hold plants.
+ */
 const oldEndings = ["", "-wal", "-journal"];
 
 // The copy has a WAL while it is migrated, and there are small files beside it.
 const spareBytes = 1_000_000;
 
 /**
- * Restores a backup as a data file that does not exist yet, with the WAL beside it, if there is one: a data file that was moved away,
- * or copied from a running process, may have one.
+ * Restores a backup as a data file that does not exist yet, with the WAL beside it, if there is one: a data file that was moved
+ * away, or copied from a running process, may have one.
  * @throws DataFileProblem
  */
 export async function restore(
@@ -77,9 +80,9 @@ export async function restore(
 }
 
 /**
- * Restores a backup in the place of a data file that no service has open. The old files go into a dated folder beside it; a failure
- * marker says where, so that the next start finishes what an interrupted restore has begun. If the backup is the data file itself, it is
- * accepted as it is.
+ * Restores a backup in the place of a data file that no service has open. The old files go into a dated folder beside it; a
+ * failure marker says where, so that the next start finishes what an interrupted restore has begun. If the backup is the data
+ * file itself, it is accepted as it is.
  * @throws DataFileProblem
  */
 export async function restoreInPlace(
@@ -175,8 +178,8 @@ function tryFinishRebuild(database: string): boolean {
 }
 
 /**
- * Only the operator knows that a data file without its WAL is complete, or that a file which replaced the store's own is the one to
- * use. It is checked, gets a new store id, and is marked as closed.
+ * Only the operator knows that a data file without its WAL is complete, or that a file which replaced the store's own is the one
+ * to use. It is checked, gets a new store id, and is marked as closed.
  */
 async function acceptAsItIs(
   database: string,
@@ -197,8 +200,8 @@ async function acceptAsItIs(
 }
 
 /**
- * Not through the WAL: one with another store id than its data file is refused as that of another store. Each page is written in place;
- * after a crash in between, the file still says that it is in use, or is complete.
+ * Not through the WAL: one with another store id than its data file is refused as that of another store. Each page is written in
+ * place; after a crash in between, the file still says that it is in use, or is complete.
  */
 function closeAsNewStore(path: string): void {
   try {
@@ -228,8 +231,8 @@ function moveWalAside(database: string): string {
 }
 
 /**
- * Migrates a store, gives it a new store id and the digests that it has not, and compares its plants with those of its source. Opening
- * also checks that it is a data file.
+ * Migrates a store, gives it a new store id and the digests that it has not, and compares its plants with those of its source.
+ * Opening also checks that it is a data file.
  */
 async function makeNewStore(path: string, source: string, onStep: OnStep): Promise<CopiedPlants> {
   try {

@@ -29,8 +29,8 @@ export interface Verified extends StoreDigest {
 const unread: CheckedRows = { plants: 0, matchedPlants: 0, blocks: undefined, problems: [] };
 
 /**
- * Checks the data file against its checksum, with SQLite's integrity check, then every row, and the summary and the digest of every
- * block; and whether it still has what was in its last backup. Damage is reported, never thrown.
+ * Checks the data file against its checksum, with SQLite's integrity check, then every row, and the summary and the digest of
+ * every block; and whether it still has what was in its last backup. Damage is reported, never thrown.
  * @throws DataFileProblem it is not a data file.
  */
 export async function verify(path: string, onStep: OnStep = ignoreStep): Promise<Verified> {
@@ -71,8 +71,8 @@ export interface ComparedWith {
 }
 
 /**
- * Whether another data file has every plant that this one has, with the same content and in the same order, computed from the rows
- * of both. The other one may have more.
+ * Whether another data file has every plant that this one has, with the same content and in the same order, computed from the
+ * rows of both. The other one may have more.
  * @throws DataFileProblem the other one is not a data file.
  */
 export async function compareWith(

@@ -3,8 +3,8 @@ import { lastSummarised } from "../block-summaries.ts";
 import { blockPlants, lastSeq, rangeOf, type SeqRange } from "../blocks.ts";
 
 /**
- * How many plants were created in each of that many buckets of time. A block whose summary says that its plants are all in one bucket
- * is not read.
+ * How many plants were created in each of that many buckets of time. A block whose summary says that its plants are
+ * all in one bucket is not read.
  */
 export function createdPerBucket(
   database: Database,

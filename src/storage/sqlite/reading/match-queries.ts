@@ -1,5 +1,5 @@
-// The SQL of a search. A filter asks the block summaries first, so that only the blocks that may hold a match are read; the newest
-// plants, which are in no full block yet, are all read, by a query of their own.
+// The SQL of a search. A filter asks the block summaries first, so that only the blocks that may hold a match are read; the
+// newest plants, which are in no full block yet, are all read, by a query of their own.
 import type { Database } from "bun:sqlite";
 import type { PageRequest, PlantFilter } from "../../../plants/plant-archive.ts";
 import { lastSummarised } from "../block-summaries.ts";
@@ -70,8 +70,8 @@ function plainSource({ low, high }: SeqRange, onPlants: readonly Condition[]): S
 }
 
 /**
- * The plants of the range in blocks that may hold a match. All tables are joined with CROSS JOIN, which SQLite never reorders: so the
- * blocks are chosen first, and plants are read only in the chosen ones.
+ * The plants of the range in blocks that may hold a match. All tables are joined with CROSS JOIN, which SQLite never reorders: so
+ * the blocks are chosen first, and plants are read only in the chosen ones.
  */
 function blockSource(
   { low, high }: SeqRange,

@@ -7,7 +7,8 @@ import { blockPlants, type SeqRange } from "../blocks.ts";
 import { SqliteStore } from "../sqlite-store.ts";
 import { searchablePart } from "./name-search.ts";
 
-// Three blocks of short names, one whose names are too long for its summary, one of short names, and twenty plants in no full block.
+// Three blocks of short names, one whose names are too long for its summary, one of short names, and twenty plants in
+// no full block.
 const longBlock = { low: 3 * blockPlants + 1, high: 4 * blockPlants };
 const last = 5 * blockPlants + 20;
 const nameOf = (seq: number) => {

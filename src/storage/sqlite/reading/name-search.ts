@@ -4,8 +4,9 @@ import { firstBlockWithoutNames, lastSummarised, namesCharactersMax } from "../b
 import { blockOf, rangeOf, type SeqRange } from "../blocks.ts";
 
 const ascii = /^[\x20-\x7e]*$/;
-// What a search costs at worst for each byte of a name and each character of the part. Measured with names of one repeated letter and
-// a part of 98 of these letters and another, which nearly matches everywhere. A short part costs as much as three characters more.
+// What a search costs at worst for each byte of a name and each character of the part. Measured with names of one
+// repeated letter and a part of 98 of these letters and another, which nearly matches everywhere. A short part costs
+// as much as three characters more.
 const likeNsMax = 3;
 const globNsMax = 25;
 const extraCharacters = 3;

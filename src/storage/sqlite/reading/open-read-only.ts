@@ -66,8 +66,9 @@ export function connectReadOnly(named: string): Database {
 }
 
 /**
- * For a user who may write to the folder and not to the file: SQLite would create a -wal and a -shm file with the mode of the data
- * file, which nobody may write to, and could not remove them. The lock keeps a service from starting meanwhile. Undefined if one runs.
+ * For a user who may write to the folder and not to the file: SQLite would create a -wal and a -shm file with the
+ * mode of the data file, which nobody may write to, and could not remove them. The lock keeps a service from starting
+ * meanwhile. Undefined if one runs.
  */
 function connectUnshared(path: string): Database | undefined {
   if (!mayWrite(dirname(path)) || existsSync(`${path}-shm`)) return undefined;
@@ -82,7 +83,10 @@ function connectUnshared(path: string): Database | undefined {
   return startReading(database);
 }
 
-/** A connection that only reads, but may write, so that SQLite removes the files that it creates. A service may be killed beside it. */
+/**
+ * A connection that only reads, but may write, so that SQLite removes the files that it creates. A service may be
+ * killed beside it.
+ */
 class DatabaseBesideService extends Database {
   readonly #path: string;
 

@@ -16,15 +16,15 @@ export type WatchedFile = "data file" | "WAL";
 const attemptsMax = 10;
 
 /**
- * Finds out, around a checkpoint, whether another program has shortened or zeroed one of the files: the checkpoint would write what it
- * finds in the WAL into the data file, and the WAL would restart.
+ * Finds out, around a checkpoint, whether another program has shortened or zeroed one of the files: the checkpoint would write
+ * what it finds in the WAL into the data file, and the WAL would restart.
  *
- * Every frame that is about to be written, the last one of each page, must have the WAL's salts and the page's number. One in a hole
- * has neither: a hole of a page or more hits the header of a frame, and a writer that appends after a truncation leaves a hole. (The
- * checksums of all frames would find every change, but at 319 MB/s; this takes 2 µs for each page.)
+ * Every frame that is about to be written, the last one of each page, must have the WAL's salts and the page's number. One in a
+ * hole has neither: a hole of a page or more hits the header of a frame, and a writer that appends after a truncation leaves a
+ * hole. (The checksums of all frames would find every change, but at 319 MB/s; this takes 2 µs for each page.)
  *
- * A data file that is truncated just before the checkpoint is as long as it should be afterwards. What was cut off and not written
- * again then reads as zeros. So one page is compared: the last one of those that the checkpoint does not write.
+ * A data file that is truncated just before the checkpoint is as long as it should be afterwards. What was cut off and not
+ * written again then reads as zeros. So one page is compared: the last one of those that the checkpoint does not write.
  */
 export class CheckpointCheck {
   readonly #files: OpenFiles;

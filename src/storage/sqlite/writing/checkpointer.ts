@@ -142,7 +142,9 @@ export class Checkpointer {
     this.#finish();
   }
 
-  /** Whether the thread checkpointed. A failure is dealt with before it settles: no transaction may begin after a failed fsync. */
+  /**
+   * Whether the thread checkpointed. A failure is dealt with before it settles: no transaction may begin after a failed fsync.
+   */
   async #askThread(): Promise<boolean> {
     if (!this.#watch.checkAndReport()) return false;
     try {

@@ -1,5 +1,5 @@
-// How a store is copied, and how SQLite checks a copy, on the thread that calls it. maintenance/copy.ts does both on a thread of its
-// own; a start that rebuilds the data file does them in place, because it holds that file against every other process.
+// How a store is copied, and how SQLite checks a copy, on the thread that calls it. maintenance/copy.ts does both on a thread of
+// its own; a start that rebuilds the data file does them in place, because it holds that file against every other process.
 import type { Database } from "bun:sqlite";
 import { connect } from "../connect.ts";
 import { isDamage } from "../data-file-problem.ts";
@@ -10,7 +10,10 @@ import { readUse, writeUse } from "../store-use.ts";
 
 const checkCacheKib = 131_072;
 
-/** Copies what the connection reads, WAL included, into a new file, which is complete without a WAL. The caller checks and syncs it. */
+/**
+ * Copies what the connection reads, WAL included, into a new file, which is complete without a WAL. The caller checks
+ * and syncs it.
+ */
 export function copyInto(database: Database, to: string): void {
   createEmpty(to);
   database.query("VACUUM INTO ?").run(to);

@@ -32,12 +32,12 @@ interface DataFile {
 
 /**
  * Notices when the data file or its WAL is deleted, replaced or overwritten while SQLite has them open: what is acknowledged
- * would be lost. Also when the -shm file is, which has the locks. Its handles stay open: closing one would drop SQLite's POSIX locks in
- * this process.
+ * would be lost. Also when the -shm file is, which has the locks. Its handles stay open: closing one would drop SQLite's POSIX
+ * locks in this process.
  *
- * Overwritten means that something other than SQLite wrote, such as `cp` or a truncation. Only a checkpoint changes the data file,
- * and every connection's checkpoint is in the WAL index. The last frame of the WAL continues the checksum of all before it, and the
- * index has that checksum.
+ * Overwritten means that something other than SQLite wrote, such as `cp` or a truncation. Only a checkpoint changes the data
+ * file, and every connection's checkpoint is in the WAL index. The last frame of the WAL continues the checksum of all before it,
+ * and the index has that checksum.
  */
 export class DataFileWatch {
   readonly path: string;
@@ -65,8 +65,8 @@ export class DataFileWatch {
   }
 
   /**
-   * Whether the files are at their paths, and only SQLite has written to them; reports the first that is not so. On the thread that
-   * writes, so that none of its own writes is in progress.
+   * Whether the files are at their paths, and only SQLite has written to them; reports the first that is not so. On the thread
+   * that writes, so that none of its own writes is in progress.
    */
   checkAndReport(): boolean {
     if (this.#secondLook !== undefined) return false;
@@ -93,8 +93,9 @@ export class DataFileWatch {
   }
 
   /**
-   * To be called after BEGIN, before anything is written, and again before a transaction is acknowledged. Another process that opens a
-   * new -shm finds the end of the WAL by itself: what this one writes from then on would overwrite what that one wrote, or the reverse.
+   * To be called after BEGIN, before anything is written, and again before a transaction is acknowledged. Another
+   * process that opens a new -shm finds the end of the WAL by itself: what this one writes from then on would
+   * overwrite what that one wrote, or the reverse.
    * @throws StoreUnavailable
    */
   refuseLostIndex(): void {
@@ -108,7 +109,9 @@ export class DataFileWatch {
     throw new StoreUnavailable(indexLost);
   }
 
-  /** Checks the files before the last checkpoint, and the header of every frame that it writes. Waits until a loss is reported. */
+  /**
+   * Checks the files before the last checkpoint, and the header of every frame that it writes. Waits until a loss is reported.
+   */
   async checkBeforeClose(): Promise<void> {
     if (this.checkAndReport()) {
       const overwritten = new CheckpointCheck(this.files).before(this.dataBytes);

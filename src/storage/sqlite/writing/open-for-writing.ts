@@ -30,8 +30,8 @@ import { lockForWriting, tryLock, type WriterLock } from "../writer-lock.ts";
 import { recover } from "./recovery.ts";
 
 /**
- * A data file that is open for writing. To dispose of it is to mark the data file as closed, to close the database and to release the
- * lock.
+ * A data file that is open for writing. To dispose of it is to mark the data file as closed, to close the database
+ * and to release the lock.
  * @throws OutcomeUnknown from disposal: the process must end without closing the database.
  */
 export interface OpenDataFile extends Disposable {

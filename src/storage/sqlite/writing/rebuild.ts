@@ -43,8 +43,8 @@ export function rebuild(database: Database, path: string): void {
 }
 
 /**
- * Lets the complete copy take the data file's place. The WAL belongs to the old file, and SQLite would apply it to the new one: so it
- * goes first, and the marker tells the next start to continue here, whenever this one ends.
+ * Lets the complete copy take the data file's place. The WAL belongs to the old file, and SQLite would apply it to the new one:
+ * so it goes first, and the marker tells the next start to continue here, whenever this one ends.
  * @throws DataFileProblem the copy is not the one that was made; no file was changed.
  */
 export function finishRebuild(path: string): void {
@@ -59,9 +59,9 @@ export function finishRebuild(path: string): void {
 }
 
 /**
- * Lets the copy take the data file's place, once it is known to be the right one. The old files go into the folder. Without a folder,
- * the WAL is removed, and the copy has all that it had. By renames, not by links: killed in between, the old store would have two
- * names.
+ * Lets the copy take the data file's place, once it is known to be the right one. The old files go into the folder.
+ * Without a folder, the WAL is removed, and the copy has all that it had. By renames, not by links: killed in
+ * between, the old store would have two names.
  */
 export function replaceByRebuilt(path: string, folder: string | undefined): void {
   if (folder === undefined) removeDatabase(path, ["-wal"]);

@@ -1,5 +1,5 @@
-// What a start does with the files that the last process left, before any of it is acknowledged: after a crash it may be only in the
-// page cache, and a power failure would lose it. docs/adr/0010-unknown-outcomes-and-recovery.md has the reasons.
+// What a start does with the files that the last process left, before any of it is acknowledged: after a crash it may be only in
+// the page cache, and a power failure would lose it. docs/adr/0010-unknown-outcomes-and-recovery.md has the reasons.
 import type { Database } from "bun:sqlite";
 import { fstatSync, fsyncSync, ftruncateSync } from "node:fs";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
@@ -48,8 +48,8 @@ export function recover(path: string, events: StoreEvents): void {
   // This also removes the marker: nothing else has failed.
   if (wasRebuilt) finishRebuild(path);
   const syncFailed = marker !== undefined && !wasRebuilt;
-  // 3. The files, before SQLite opens them: opening recovers the WAL, and closing deletes it. The journal comes first: with one that
-  // is not its own, SQLite would empty the data file as soon as refuseOpenElsewhere opens it.
+  // 3. The files, before SQLite opens them: opening recovers the WAL, and closing deletes it. The journal comes first: with one
+  // that is not its own, SQLite would empty the data file as soon as refuseOpenElsewhere opens it.
   refuseJournal(path);
   refuseOpenElsewhere(path);
   const names = countNames(path);
@@ -107,8 +107,8 @@ function syncWalBesideReaders(path: string): void {
 }
 
 /**
- * Syncs the transactions in a WAL that a crash left, and truncates an incomplete one at its end. Under SQLite's write lock, so that
- * no process appends to the WAL or restarts it meanwhile. This fsync reports a write that failed after the crash.
+ * Syncs the transactions in a WAL that a crash left, and truncates an incomplete one at its end. Under SQLite's write lock, so
+ * that no process appends to the WAL or restarts it meanwhile. This fsync reports a write that failed after the crash.
  */
 function syncCommitted(walPath: string): void {
   const wal = inspectWal(walPath);
@@ -176,7 +176,9 @@ function tryBegin(database: Database, lockingMode: LockingMode): boolean {
   }
 }
 
-/** Why the recovery failed. Only a failed sync leaves a marker; in every case the connection stays open, so that the WAL stays. */
+/**
+ * Why the recovery failed. Only a failed sync leaves a marker; in every case the connection stays open, so that the WAL stays.
+ */
 function unclosedFailure(error: unknown, path: string, database: Database): UnclosedFailure {
   const code = codeOf(error);
   const full = reasonsOfNoSpace[code];

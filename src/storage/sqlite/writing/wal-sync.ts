@@ -2,7 +2,8 @@ import type { Database } from "bun:sqlite";
 import { fdatasync, fdatasyncSync } from "node:fs";
 import { platform } from "node:os";
 
-// In the background, an fsync covers about half as many plants, and twice as many fsyncs cost more than waiting for one this fast.
+// In the background, an fsync covers about half as many plants, and twice as many fsyncs cost more than waiting for
+// one this fast.
 const slowMs = 1;
 const slowInARowMax = 8;
 // One this slow is enough. Not less: a hypervisor that takes the processor away makes a single fsync look slow.

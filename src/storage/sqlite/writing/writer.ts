@@ -52,8 +52,8 @@ export class Writer {
   /**
    * Runs the work in a transaction of its own, once it has the write lock and the previous fsync is done; that is why it is
    * passed as a function. `rolledBack` is called if none of it was stored.
-   * @throws StoreUnavailable it must not be acknowledged. None of it was stored, because the disk is full, another process holds the
-   * write lock, or `begun` refused it; or `committed` refused it afterwards.
+   * @throws StoreUnavailable it must not be acknowledged. None of it was stored, because the disk is full, another process holds
+   * the write lock, or `begun` refused it; or `committed` refused it afterwards.
    * @throws OutcomeUnknown it may or may not be stored.
    */
   async transaction<Result>(work: () => Result, rolledBack?: () => void): Promise<Result> {
