@@ -8,6 +8,7 @@ import { realDataFile } from "./sqlite/data-file-path.ts";
 import type { LostWal } from "./sqlite/data-file-problem.ts";
 import { syncWal } from "./sqlite/durable-files.ts";
 import { BackupFolder } from "./sqlite/maintenance/backup-folder.ts";
+import { syncedAuditPages } from "./sqlite/reading/audit-page.ts";
 import { openReadOnly } from "./sqlite/reading/open-read-only.ts";
 import { SqliteArchive } from "./sqlite/reading/sqlite-archive.ts";
 import { syncedArchive, syncedReads } from "./sqlite/reading/synced-reads.ts";
@@ -72,7 +73,7 @@ export async function openArchive(
   return {
     archive: syncedArchive(new SqliteArchive(file, database), synced),
     tokens: new SqliteTokens(file, synced),
-    audit: new SqliteAudit(file, synced),
+    audit: new SqliteAudit(file, syncedAuditPages(file, synced)),
     [Symbol.asyncDispose]: async () => file.close(),
   };
 }

@@ -41,3 +41,14 @@ test("a store that is not opened leaves its data file marked as closed", async (
   expect(() => new SqliteStore(path)).toThrow();
   expect(readUseWithoutWal(path)).toBe("closed");
 });
+
+test("the event loop turns while the audit trail is read, which may take long with a filter", async () => {
+  using folder = temporaryFolder();
+  await using store = new SqliteStore(join(folder.path, "plants.db"));
+  let turned = false;
+  setImmediate(() => {
+    turned = true;
+  });
+  await store.audit.page(100, undefined, { actor: "nobody" });
+  expect(turned).toBe(true);
+});

@@ -69,10 +69,10 @@ export class SqliteStore implements Store {
     this.plants = new SqlitePlants(database, this.#writer);
     const synced = () => this.#writer.synced();
     const syncedRead = syncedReads(real, synced);
-    this.audit = new SqliteAudit(database, syncedRead, this.#writer);
-    this.tokens = new SqliteTokens(database, syncedRead, { writer: this.#writer, audit: this.audit });
     this.#reader = new ReaderThread(real, synced);
     this.archive = this.#reader.archive;
+    this.audit = new SqliteAudit(database, this.#reader.auditPage, this.#writer);
+    this.tokens = new SqliteTokens(database, syncedRead, { writer: this.#writer, audit: this.audit });
     started.move();
   }
 

@@ -7,6 +7,7 @@ import { readPragma } from "./connect.ts";
 import { realDataFile, refuseMissingFile } from "./data-file-path.ts";
 import { syncWal } from "./durable-files.ts";
 import { syncFailure, UnclosedFailure } from "./failure-marker.ts";
+import { syncedAuditPages } from "./reading/audit-page.ts";
 import { type SyncedRead, syncedReads } from "./reading/synced-reads.ts";
 import { SqliteAudit } from "./sqlite-audit.ts";
 import { openBeside } from "./writing/open-for-writing.ts";
@@ -130,8 +131,9 @@ export function openTokenFile(
     },
   });
   const synced = syncedReads(path, syncOthers);
+  const audit = new SqliteAudit(database, syncedAuditPages(database, synced), writer);
   return {
-    tokens: new SqliteTokens(database, synced, { writer, audit: new SqliteAudit(database, synced, writer) }),
+    tokens: new SqliteTokens(database, synced, { writer, audit }),
     async [Symbol.asyncDispose]() {
       // After a failed sync the process ends without closing, so that the WAL stays.
       if (failed) return;

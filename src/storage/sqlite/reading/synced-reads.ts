@@ -1,4 +1,5 @@
 import { SQLiteError } from "bun:sqlite";
+import type { AuditTrail } from "../../../access/audit.ts";
 import { CursorProblem, type PlantArchive, StaleCursor } from "../../../plants/plant-archive.ts";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import { asDataFileProblem, Damage } from "../data-file-problem.ts";
@@ -6,6 +7,11 @@ import { Thread } from "../thread.ts";
 
 /** Reads from an open data file, and returns what was read once it is durable. */
 export type SyncedRead = <Result>(read: () => Result | Promise<Result>) => Promise<Result>;
+
+/** What the reader thread serves. */
+export interface ReaderCalls extends PlantArchive {
+  auditPage: AuditTrail["page"];
+}
 
 /** Calls a method of the archive, on this thread or another. */
 type Ask = Thread<PlantArchive>["ask"];
@@ -39,9 +45,10 @@ export function syncedArchive(archive: PlantArchive, synced: SyncedRead): PlantA
  */
 export class ReaderThread {
   readonly archive: PlantArchive = forwarding((method, ...values) => this.#ask(method, ...values));
+  readonly auditPage: AuditTrail["page"] = (...request) => this.#ask("auditPage", ...request);
   readonly #path: string;
   readonly #synced: () => Promise<void>;
-  #thread: Thread<PlantArchive> | undefined;
+  #thread: Thread<ReaderCalls> | undefined;
   #closed = false;
 
   /** `synced`: resolves once everything is durable that could be read when it was called. */
@@ -55,10 +62,10 @@ export class ReaderThread {
     await this.#thread?.stop();
   }
 
-  readonly #ask: Ask = async (method, ...values) => {
+  readonly #ask: Thread<ReaderCalls>["ask"] = async (method, ...values) => {
     if (this.#closed) throw closedProblem();
     try {
-      this.#thread ??= new Thread<PlantArchive>("storage/sqlite/reading/archive-thread", {
+      this.#thread ??= new Thread<ReaderCalls>("storage/sqlite/reading/archive-thread", {
         setting: this.#path,
         errors: { CursorProblem, StaleCursor },
         onLost: () => {
