@@ -31,6 +31,11 @@ const textOf = async (page: Page, selector: string) => (await page.locator(selec
 const focusedText = (page: Page) => page.evaluate<string>("document.activeElement.textContent.trim()");
 const secretOf = (page: Page) => textOf(page, "pre.secret");
 
+/** A script for a browser that refuses to keep anything there, as Chromium does where all cookies are blocked. */
+const noStorage = (area: "localStorage" | "sessionStorage") => `Object.defineProperty(window, "${area}", {
+  get() { throw new DOMException("Access is denied for this document.", "SecurityError"); },
+})`;
+
 async function statusWith(secret: string): Promise<number> {
   const headers = { Authorization: `Bearer ${secret}` };
   return (await post(session.running.url, '{"id":91,"name":"By robot"}', headers)).status;
@@ -92,6 +97,19 @@ describe("signing in", () => {
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Token").waitFor();
     expect(await page.evaluate("sessionStorage.length")).toBe(0);
+  });
+
+  test("lasts until the next load in a browser that keeps nothing", async () => {
+    const page = await open("/", { alone: true, token: "" });
+    await page.addInitScript(noStorage("sessionStorage"));
+    await page.reload();
+    await signIn(page, session.secret);
+    await heading(page, "Overview");
+    await page.getByRole("link", { name: "Tokens" }).click();
+    await heading(page, "Tokens");
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Token").waitFor();
+    await page.context().close();
   });
 
   test("with a token that only reads offers nothing that creates plants, and says what it may not do", async () => {
@@ -387,9 +405,7 @@ describe("the theme", () => {
   test("can be chosen until the next load in a browser that keeps nothing", async () => {
     const page = await open("/import", { alone: true });
     await page.emulateMedia({ colorScheme: "light" });
-    await page.addInitScript(`Object.defineProperty(window, "localStorage", {
-      get() { throw new DOMException("Access is denied for this document.", "SecurityError"); },
-    })`);
+    await page.addInitScript(noStorage("localStorage"));
     await page.reload();
     await page.getByRole("button", { name: "Theme: system" }).click();
     await page.getByRole("button", { name: "Theme: light" }).click();

@@ -303,6 +303,17 @@ describeInBrowser("signing in to the console with an identity provider", () => {
     });
   });
 
+  test("is not started in a browser that would not remember it", async () => {
+    const { page } = await open("/");
+    await page.addInitScript(`Object.defineProperty(window, "sessionStorage", {
+      get() { throw new DOMException("Access is denied for this document.", "SecurityError"); },
+    })`);
+    await page.reload();
+    await page.getByRole("button", { name: /^Sign in with/ }).click();
+    await page.getByText("The browser stores nothing for this page").waitFor();
+    await page.context().close();
+  });
+
   test("does not accept tokens that were issued for another sign-in", async () => {
     const { page } = await open("/");
     await page.getByRole("button", { name: /^Sign in with/ }).click();

@@ -3,6 +3,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks"
 import type { CallerJson, MintedTokenJson } from "../operator/responses.ts";
 import { OperatorApi } from "./api.ts";
 import { AuditPage } from "./audit/audit-page.tsx";
+import { readStored, removeStored, store } from "./browser-storage.ts";
 import { Connection } from "./connection.ts";
 import { Frame, type PageLink } from "./frame.tsx";
 import { ImportPage } from "./import/import-page.tsx";
@@ -24,7 +25,8 @@ import { SecretOnce } from "./tokens/token-dialogs.tsx";
 import { TokensPage } from "./tokens/tokens-page.tsx";
 
 const pathCharactersMax = 60;
-// Session storage is cleared when the tab closes. The token is sent only in the Authorization header.
+// Session storage is cleared when the tab closes; without it, the token is forgotten at the next load. It is sent only in the
+// Authorization header.
 const tokenKey = "plant-store-token";
 const tokenEnded = "This token has expired or was revoked. Sign in with another one.";
 const sessionEnded = "Your session has ended. Sign in again.";
@@ -32,14 +34,14 @@ const sessionEnded = "Your session has ended. Sign in again.";
 export function App({ signInResponse }: { readonly signInResponse: SignInResponse | undefined }) {
   const router = useBrowserLocation();
   const [me, setMe] = useState<CallerJson>();
-  const [token, setToken] = useState(() => sessionStorage.getItem(tokenKey) ?? undefined);
+  const [token, setToken] = useState(() => readStored("sessionStorage", tokenKey));
   const [notice, setNotice] = useState<string>();
   const [minted, setMinted] = useState<MintedTokenJson>();
   const responseRef = useRef(signInResponse);
   const importRef = useRef<ImportRun>(undefined);
 
   const signOut = useCallback((message?: string) => {
-    sessionStorage.removeItem(tokenKey);
+    removeStored("sessionStorage", tokenKey);
     // The next session can resume an import that this one interrupts. Without a message, the user has signed out.
     const isInterrupted = importRef.current?.state === "running";
     importRef.current?.stop();
@@ -49,7 +51,7 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
     setNotice(message);
   }, []);
   const signIn = useCallback((token: string, me: CallerJson) => {
-    sessionStorage.setItem(tokenKey, token);
+    store("sessionStorage", tokenKey, token);
     setToken(token);
     setMe(me);
     setNotice(undefined);

@@ -1,4 +1,5 @@
 import type { ProviderSignInJson } from "../../operator/responses.ts";
+import { readStored, removeStored, store } from "../browser-storage.ts";
 
 /** What GET /api/identity-provider says; empty if the console signs in with tokens only. */
 export type IdentityProvider = Partial<ProviderSignInJson>;
@@ -46,7 +47,8 @@ export async function startSignIn(provider: IdentityProvider): Promise<void> {
     ...audienceParameters(provider),
   };
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
-  sessionStorage.setItem(pendingKey, JSON.stringify(pending));
+  if (!store("sessionStorage", pendingKey, JSON.stringify(pending)))
+    throw new Error("The browser stores nothing for this page, which this needs. Sign in with a token.");
   location.assign(url);
 }
 
@@ -54,9 +56,9 @@ export async function startSignIn(provider: IdentityProvider): Promise<void> {
 export function takeSignInResponse(): SignInResponse | undefined {
   const query = new URLSearchParams(location.search);
   if (!query.has("state") || !(query.has("code") || query.has("error"))) return undefined;
-  const stored = sessionStorage.getItem(pendingKey);
-  sessionStorage.removeItem(pendingKey);
-  const pending = stored === null ? undefined : (JSON.parse(stored) as PendingSignIn);
+  const stored = readStored("sessionStorage", pendingKey);
+  removeStored("sessionStorage", pendingKey);
+  const pending = stored === undefined ? undefined : (JSON.parse(stored) as PendingSignIn);
   history.replaceState(null, "", pending?.returnTo ?? "/");
   return { query, pending };
 }
