@@ -427,6 +427,34 @@ describe("the theme", () => {
   });
 });
 
+describe("a phone of 360 px", () => {
+  /** The boxes that can be scrolled sideways, and the page itself if it can. */
+  const scrolledSideways = `[...document.querySelectorAll("html, body *")]
+    .filter((box) => box === document.documentElement || /auto|scroll/.test(getComputedStyle(box).overflowX))
+    .filter((box) => box.scrollWidth > box.clientWidth)
+    .map((box) => box.outerHTML.slice(0, 80))`;
+
+  test.each([
+    ["/", "Overview"],
+    ["/plants", "Plants"],
+    ["/import", "Import"],
+    ["/tokens", "Tokens"],
+    ["/refused", "Refused"],
+    ["/audit", "Audit"],
+    ["/system", "System"],
+  ])("shows all of %s without scrolling sideways", async (path, title) => {
+    const page = await open(path);
+    await page.setViewportSize({ width: 360, height: 740 });
+    try {
+      await heading(page, title);
+      await page.locator('[aria-busy="true"]').waitFor({ state: "detached" });
+      expect(await page.evaluate(scrolledSideways)).toEqual([]);
+    } finally {
+      await page.setViewportSize({ width: 1280, height: 600 });
+    }
+  });
+});
+
 describe("a dialog", () => {
   const sizeOf = (page: Page, selector: string) =>
     page.evaluate<{ width: number; height: number }>(
