@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { JWTPayload } from "jose";
+import { timeMsMax } from "../text/time.ts";
 import type { JwtCaller, KeySet, ProviderKeys } from "./provider-keys.ts";
 import { isScope } from "./scopes.ts";
 import { isPlainName } from "./token-name.ts";
@@ -43,8 +44,6 @@ const userPrefix = "oidc:user:";
 // A name with its prefix has at most as many characters as a token's name.
 const holderCharactersMax = 52;
 const digestCharacters = 32;
-// The last time that a Date can hold.
-const timeMsMax = 8.64e15;
 
 /** Verifies JWT access tokens with the identity provider's keys, and remembers those that passed until the keys change. */
 export class JwtVerifier {

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { isLoopbackHttp } from "../access/provider-keys.ts";
 import type { Rate } from "../access/rate-limit.ts";
+import { portMax } from "../system/ip-address.ts";
 import { durationExpected, parseDurationMs } from "../text/duration.ts";
 
 /** An invalid value; the message says what is valid, with an example. */
@@ -21,7 +22,7 @@ export interface Address {
 export function parseAddress(text: string): Address {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text);
   const port = Number(match?.[3]);
-  if (match === null || port > 65_535)
+  if (match === null || port > portMax)
     throw new InvalidValue("must be HOST:PORT, such as 127.0.0.1:3000 or [::1]:3000");
   return { host: match[1] ?? (match[2] || "0.0.0.0"), port };
 }

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import type { Gate } from "../access/gate.ts";
 import type { Intake } from "../plants/intake.ts";
-import { isLoopback } from "../system/ip-address.ts";
+import { isLoopback, portMax } from "../system/ip-address.ts";
 import type { Events } from "../telemetry/events.ts";
 import { ClientAddresses } from "./client-address.ts";
 import { Cors } from "./cors.ts";
@@ -54,7 +54,6 @@ export interface ListenerDependencies {
 
 // While clients send faster than they are refused, a turn of the event loop does not end, and the queue would never be written.
 const requestsPerFlush = 500;
-const portMax = 65_535;
 const quotedHostCharactersMax = 100;
 // These names always mean this machine (RFC 6761, 6.3). Other characters are not allowed in them, although a Host header may have
 // some: whoever reads a name up to a NUL would take `evil.example%00.localhost` for evil.example.

@@ -7,6 +7,9 @@ const linkLocal = /^fe[89ab][0-9a-f]:/;
 const groupsOfAddress = 8;
 const groupsOfNetwork = 4;
 
+/** The largest number of a TCP port. */
+export const portMax = 65_535;
+
 /** The address without a zone, and an IPv4-mapped IPv6 address as IPv4. */
 export function canonicalAddress(address: string): string {
   const zoneAt = address.indexOf("%");

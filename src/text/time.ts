@@ -1,5 +1,8 @@
 // Every time that is printed or sent is ISO 8601 in UTC.
 
+/** The latest time that a Date can have; the earliest is as far on the other side of 1970. */
+export const timeMsMax = 8.64e15;
+
 /** The time to the millisecond, as JSON has it. */
 export function isoTime(timeMs: number): string;
 export function isoTime(timeMs: number | undefined): string | undefined;

@@ -1,7 +1,7 @@
 import type { ConnectionOptions } from "node:tls";
 import { parse } from "pg-connection-string";
 import { messageOf, pathOf } from "../../system/errors.ts";
-import { isLoopback } from "../../system/ip-address.ts";
+import { isLoopback, portMax } from "../../system/ip-address.ts";
 
 export interface Host {
   readonly host: string;
@@ -35,7 +35,6 @@ export class DatabaseMisuse extends DatabaseProblem {
 }
 
 const portDefault = 5432;
-const portMax = 65_535;
 const supported = [
   "sslmode",
   "sslrootcert",

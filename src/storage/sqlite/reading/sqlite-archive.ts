@@ -15,6 +15,7 @@ import {
   StaleCursor,
   type StoredPlant,
 } from "../../../plants/plant-archive.ts";
+import { timeMsMax } from "../../../text/time.ts";
 import { countTag } from "../block-summaries.ts";
 import { lastSeq, type SeqRange } from "../blocks.ts";
 import { Damage } from "../data-file-problem.ts";
@@ -40,8 +41,6 @@ const rowsPerRead = 250;
 const pageCharactersMax = 4 * 1024 * 1024;
 // The store id, and the seq and the time of a plant.
 const followCursor = /^([0-9a-f]{16})\.(\d{1,15})\.(-?[0-9a-z]{1,13})$/;
-// The last time that a Date can hold.
-const timeMsMax = 8.64e15;
 
 /** Reads SQLite, and blocks its thread while it does: the service runs it on a thread of its own. */
 export class SqliteArchive implements PlantArchive {
