@@ -11,6 +11,7 @@ import { Readiness } from "./http/health.ts";
 import { refuseAddressInUse } from "./http/listen-address.ts";
 import type { Listener, ListenerSettings } from "./http/listener.ts";
 import { certificateState, renewalDays } from "./http/tls-files.ts";
+import type { IdentityProvider } from "./operator/console.ts";
 import type { OperatorDependencies } from "./operator/operator-dependencies.ts";
 import { startOperatorListener } from "./operator/operator-listener.ts";
 import { Intake } from "./plants/intake.ts";
@@ -73,11 +74,14 @@ export async function startService(
   const store = started.use(await openServiceStore(config, events));
 
   // Who may call: the store's tokens, those of the configuration, and the JWTs of an identity provider.
-  const { oidc } = config;
-  const providerKeys = oidc && started.use(new ProviderKeys(oidc.issuer, events));
-  const jwts = oidc && providerKeys && new JwtVerifier(oidc, providerKeys);
+  let identityProvider: IdentityProvider | undefined;
+  if (config.oidc !== undefined) {
+    const keys = started.use(new ProviderKeys(config.oidc.issuer, events));
+    identityProvider = { settings: config.oidc, keys };
+  }
+  const jwts = identityProvider && new JwtVerifier(identityProvider.settings, identityProvider.keys);
   const gate = new Gate(config.presetTokens, jwts);
-  providerKeys?.onChange(() => gate.forgetJwts());
+  identityProvider?.keys.onChange(() => gate.forgetJwts());
   const delivery = firstTokenDelivery(config, store, options);
   const tokenUpkeep = started.use(new TokenUpkeep({ tokens: store.tokens, gate, delivery, events }));
   await loadTokens(tokenUpkeep, store);
@@ -105,28 +109,21 @@ export async function startService(
   );
 
   // Both listeners have the same certificate: this is said once.
-  const { certificateExpiresAtMs } = publicListener;
-  warnOfExpiry(certificateExpiresAtMs, events);
+  warnOfExpiry(publicListener.certificateExpiresAtMs, events);
 
   // The operator listener, unless it is off: the console, its API, and metrics.
   let operatorListener: Listener | undefined;
   if (config.operatorListen !== undefined) {
     const operatorDependencies: OperatorDependencies = {
-      ...listenerDependencies,
-      rateLimit,
-      archive: store.archive,
-      tokens: store.tokens,
+      listener: listenerDependencies,
+      store,
       tokenUpkeep,
-      audit: store.audit,
+      backups: openBackups(config.database, config.backupFolder),
       counters,
-      engine: store.engine,
-      lastBackup: store.lastBackup?.bind(store),
-      backupStore: openBackups(config.database, config.backupFolder),
-      oidc,
-      providerKeys,
+      identityProvider,
       settings: config.effective,
-      publicUrl: publicListener.url,
-      certificateExpiresAtMs,
+      publicListener,
+      rateLimit,
       createPlant: (exchange, caller) => createPlant.handle(exchange, caller),
     };
     const settings = operatorSettings(config, config.operatorListen, budget.operatorMax);
@@ -134,7 +131,7 @@ export async function startService(
   }
 
   // The identity provider is asked from now on: a start that cannot listen asks nobody.
-  providerKeys?.start();
+  identityProvider?.keys.start();
 
   // The first token last, when nothing else can fail: one that is stored must also be delivered.
   const closing = new AbortController();

@@ -4,5 +4,5 @@ import type { OperatorDependencies } from "../src/operator/operator-dependencies
 import { operatorRoutes as routesFor } from "../src/operator/operator-listener.ts";
 
 /** Method, path and scope of every route of the operator listener. None can be called: nothing is behind them. */
-const dependencies = {} as OperatorDependencies;
-export const operatorRoutes: readonly Route[] = routesFor(dependencies, new Console(dependencies), 0);
+const dependencies = { listener: {}, store: {}, publicListener: {} } as OperatorDependencies;
+export const operatorRoutes: readonly Route[] = routesFor(dependencies, new Console(undefined), 0);

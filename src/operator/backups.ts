@@ -51,14 +51,18 @@ export interface BackupStore {
   read(name: string): AsyncIterable<Uint8Array>;
 }
 
-/** `backupStore` is why backups are unavailable, if they are. */
+/** Where backups are made; without a folder for them, why not. */
+export type ConfiguredBackups =
+  | { readonly store: BackupStore; readonly unavailable: undefined }
+  | { readonly store: undefined; readonly unavailable: string };
+
 export function backupRoutes(
-  backupStore: BackupStore | string,
+  configured: ConfiguredBackups,
   gate: Gate,
   events: Events,
   actions: ActionRecorder,
 ): readonly Route[] {
-  const backups = new Backups(backupStore, events, actions);
+  const backups = new Backups(configured, events, actions);
   const downloads = new Downloads<string>(gate, "operator");
   return [
     route("GET", "/api/backups", "operator", (exchange) => exchange.json(backups.present())),
@@ -104,22 +108,22 @@ export function backupRoutes(
 
 /** Makes and verifies backups in the background, one at a time. */
 class Backups {
-  readonly #store: BackupStore | string;
+  readonly #configured: ConfiguredBackups;
   readonly #events: Events;
   readonly #actions: ActionRecorder;
   #task: BackupTaskJson | undefined;
   #last: BackupResultJson | undefined;
 
-  constructor(store: BackupStore | string, events: Events, actions: ActionRecorder) {
-    this.#store = store;
+  constructor(configured: ConfiguredBackups, events: Events, actions: ActionRecorder) {
+    this.#configured = configured;
     this.#events = events;
     this.#actions = actions;
   }
 
   present(): BackupsJson {
-    const store = this.#store;
-    if (typeof store === "string")
-      return { unavailable: store, folder: undefined, backups: [], task: undefined, last: undefined };
+    const { store, unavailable } = this.#configured;
+    if (store === undefined)
+      return { unavailable, folder: undefined, backups: [], task: undefined, last: undefined };
     const state = { folder: store.folder, task: this.#task, last: this.#last };
     try {
       const backups = store.list().map((backup) => presentBackup(store, backup));
@@ -132,8 +136,8 @@ class Backups {
 
   /** @throws HttpError there are no backups here. */
   store(): BackupStore {
-    const store = this.#store;
-    if (typeof store === "string") throw wrong(store);
+    const { store, unavailable } = this.#configured;
+    if (store === undefined) throw wrong(unavailable);
     return store;
   }
 

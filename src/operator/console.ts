@@ -1,4 +1,6 @@
 import type { Caller } from "../access/gate.ts";
+import type { OidcSettings } from "../access/jwt-verifier.ts";
+import type { ProviderKeys } from "../access/provider-keys.ts";
 import { scopes } from "../access/scopes.ts";
 import { acceptPattern } from "../http/accept-pattern.ts";
 import type { Exchange } from "../http/exchange.ts";
@@ -7,13 +9,15 @@ import { quotedPathCharactersMax, type Route, route } from "../http/route.ts";
 import { isoTime } from "../text/time.ts";
 import type { ActionRecorder } from "./audit.ts";
 import { bundleConsole, type ConsoleFile } from "./console-bundle.ts";
-import type { OperatorDependencies } from "./operator-dependencies.ts";
 import { readFields } from "./parameters.ts";
 import type { CallerJson, ProviderSignInJson } from "./responses.ts";
 import { latestExpiryMs } from "./tokens.ts";
 
-/** The identity provider: its settings, and what it publishes. Both are undefined if there is none. */
-type IdentityProvider = Pick<OperatorDependencies, "oidc" | "providerKeys">;
+/** The identity provider: how it is configured, and what it publishes. */
+export interface IdentityProvider {
+  readonly settings: OidcSettings;
+  readonly keys: ProviderKeys;
+}
 
 // Nothing from elsewhere, nothing inline, and no framing: a token typed here can be sent nowhere else.
 const policy = (connectTo: string): string =>
@@ -33,7 +37,7 @@ const pagePaths = ["/", "/plants", "/plants/{id}", "/import", "/tokens", "/refus
 
 /** Who the caller is, and how a browser signs in. */
 export function signInRoutes(
-  provider: IdentityProvider,
+  provider: IdentityProvider | undefined,
   publicUrl: string,
   actions: ActionRecorder,
   bodyBytesMax: number,
@@ -62,10 +66,10 @@ export function signInRoutes(
 
 /** One page for all of the console's paths, and the files that it loads. Built on the first request. */
 export class Console {
-  readonly #provider: IdentityProvider;
+  readonly #provider: IdentityProvider | undefined;
   #bundle: Promise<ReadonlyMap<string, ConsoleFile>> | undefined;
 
-  constructor(provider: IdentityProvider) {
+  constructor(provider: IdentityProvider | undefined) {
     this.#provider = provider;
   }
 
@@ -124,16 +128,18 @@ export class Console {
 }
 
 /** Undefined if the console has no client at an identity provider. */
-function presentProvider({ oidc, providerKeys }: IdentityProvider): ProviderSignInJson | undefined {
-  if (oidc?.clientId === undefined) return undefined;
-  const provider = providerKeys?.current?.provider;
+function presentProvider(provider: IdentityProvider | undefined): ProviderSignInJson | undefined {
+  if (provider?.settings.clientId === undefined) return undefined;
+  const { issuer, audience, clientId } = provider.settings;
+  // Undefined until the provider has been reached.
+  const published = provider.keys.current?.provider;
   return {
-    issuer: oidc.issuer,
-    audience: oidc.audience,
-    clientId: oidc.clientId,
+    issuer,
+    audience,
+    clientId,
     scope: scopes.join(" "),
-    authorizationEndpoint: provider?.authorizationEndpoint,
-    tokenEndpoint: provider?.tokenEndpoint,
+    authorizationEndpoint: published?.authorizationEndpoint,
+    tokenEndpoint: published?.tokenEndpoint,
   };
 }
 

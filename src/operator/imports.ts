@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Caller } from "../access/gate.ts";
+import type { Caller, Gate } from "../access/gate.ts";
+import type { RateLimit } from "../access/rate-limit.ts";
 import { allows } from "../access/scopes.ts";
 import { newline } from "../files/bytes.ts";
 import { createResult } from "../http/create-result.ts";
@@ -8,18 +9,23 @@ import type { Exchange } from "../http/exchange.ts";
 import { bearerChallenge, HttpError, overRate } from "../http/http-error.ts";
 import { requestIdFields } from "../http/request-log.ts";
 import { type Route, route } from "../http/route.ts";
-import type { Rejected } from "../plants/intake.ts";
+import type { Intake, Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { Outcome } from "../plants/plant-store.ts";
 import { Refusal } from "../plants/refusals.ts";
+import type { Events } from "../telemetry/events.ts";
 import type { ActionRecorder } from "./audit.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
-import type { OperatorDependencies } from "./operator-dependencies.ts";
 import { readFields, readQuery, readRequiredText, readText, type Values, wrong } from "./parameters.ts";
 import type { ImportedJson, LineOutcome } from "./responses.ts";
 
 /** Where the plants of an import go, and what limits and watches it. */
-type ImportTarget = Pick<OperatorDependencies, "intake" | "rateLimit" | "gate" | "events">;
+interface ImportTarget {
+  readonly intake: Intake;
+  readonly rateLimit: RateLimit | undefined;
+  readonly gate: Gate;
+  readonly events: Events;
+}
 
 const bodyBytesMin = 1024 * 1024;
 const bodyRowsMin = 8;

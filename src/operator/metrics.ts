@@ -3,14 +3,16 @@ import packageFile from "../../package.json" with { type: "json" };
 import { type TokenStore, tokenState } from "../access/tokens.ts";
 import { catalogue, type ErrorKind, publicKinds } from "../http/error-catalogue.ts";
 import { type Route, route } from "../http/route.ts";
+import type { Intake } from "../plants/intake.ts";
 import { descriptorLimit } from "../system/descriptor-limit.ts";
 import {
   type CounterName,
+  type Counters,
   type HistogramName,
   type Observed,
   requestOutcomes,
 } from "../telemetry/counters.ts";
-import type { OperatorDependencies } from "./operator-dependencies.ts";
+import type { OperatedStore } from "./operator-dependencies.ts";
 
 const counter = (help: string) => ({ type: "counter", help }) as const;
 const gauge = (help: string) => ({ type: "gauge", help }) as const;
@@ -59,10 +61,13 @@ export const metricFamilies = {
 } as const;
 
 /** What the samples are read from. */
-type MetricSources = Pick<
-  OperatorDependencies,
-  "counters" | "archive" | "intake" | "tokens" | "engine" | "lastBackup" | "certificateExpiresAtMs"
->;
+interface MetricSources {
+  readonly store: OperatedStore;
+  readonly intake: Intake;
+  readonly counters: Counters;
+  /** When the TLS certificate expires; undefined without TLS. */
+  readonly certificateExpiresAtMs: number | undefined;
+}
 
 const listeners = ["public", "operator"] as const;
 const kindsOf = { public: publicKinds, operator: Object.keys(catalogue) as ErrorKind[] };
@@ -84,7 +89,7 @@ type Samples = Partial<Record<MetricName, readonly Sample[]>>;
 /** A line of a metric: the suffix of its name if it is a histogram's, its labels, its value. */
 type Sample = readonly [suffix: string, labels: Readonly<Record<string, string>>, value: number];
 
-function counted({ counters, engine }: MetricSources): Samples {
+function counted({ counters, store }: MetricSources): Samples {
   const countOf = (name: CounterName) => value(counters.value(name));
   const samplesOf = (name: HistogramName, labels?: Record<string, string>) =>
     histogramSamples(counters.histogram(name).observed(), labels);
@@ -113,7 +118,7 @@ function counted({ counters, engine }: MetricSources): Samples {
     ),
     plant_store_commit_duration_seconds: samplesOf("commit"),
     plant_store_batch_plants: samplesOf("batch-plants"),
-    ...(engine === "sqlite" && {
+    ...(store.engine === "sqlite" && {
       plant_store_fsync_duration_seconds: (["wal", "data"] as const).flatMap((file) =>
         samplesOf(`fsync:${file}`, { file }),
       ),
@@ -125,18 +130,18 @@ function counted({ counters, engine }: MetricSources): Samples {
 
 /** What is read on each scrape. A value that cannot be read is omitted. */
 async function measured(sources: MetricSources, startedAtMs: number): Promise<Samples> {
-  const { archive, intake, tokens, engine, lastBackup, certificateExpiresAtMs } = sources;
+  const { store, intake, certificateExpiresAtMs } = sources;
   const ready = await intake.ready();
   const [disk, byState, last, openDescriptors] = await Promise.all([
-    orUndefined(archive.diskUsage()),
+    orUndefined(store.archive.diskUsage()),
     // A scrape does not wait for a database that is known to be unreachable.
-    ready ? orUndefined(tokensByState(tokens)) : undefined,
-    orUndefined(lastBackup?.()),
+    ready ? orUndefined(tokensByState(store.tokens)) : undefined,
+    orUndefined(store.lastBackup?.()),
     orUndefined(countDescriptors()),
   ]);
   const descriptorsMax = descriptorLimit();
   const cpu = process.cpuUsage();
-  const build = { version: packageFile.version, runtime: navigator.userAgent, engine };
+  const build = { version: packageFile.version, runtime: navigator.userAgent, engine: store.engine };
   return {
     plant_store_build_info: [["", build, 1]],
     plant_store_ready: value(ready ? 1 : 0),

@@ -1,37 +1,39 @@
 import type { AuditTrail } from "../access/audit.ts";
-import type { OidcSettings } from "../access/jwt-verifier.ts";
-import type { ProviderKeys } from "../access/provider-keys.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
 import type { TokenUpkeep } from "../access/token-upkeep.ts";
 import type { TokenStore } from "../access/tokens.ts";
-import type { ListenerDependencies } from "../http/listener.ts";
+import type { Listener, ListenerDependencies } from "../http/listener.ts";
 import type { Handler } from "../http/route.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { Counters } from "../telemetry/counters.ts";
-import type { BackupStore } from "./backups.ts";
+import type { ConfiguredBackups } from "./backups.ts";
+import type { IdentityProvider } from "./console.ts";
 import type { SettingJson } from "./responses.ts";
 
-/** What the operator listener shows and manages. The routes of a subject get those of them that they use. */
-export interface OperatorDependencies extends ListenerDependencies {
-  readonly rateLimit: RateLimit | undefined;
-  readonly archive: PlantArchive;
-  readonly tokens: TokenStore;
+/** What the operator listener shows and manages. `operatorRoutes` passes the routes of each subject only what they use. */
+export interface OperatorDependencies {
+  readonly listener: ListenerDependencies;
+  readonly store: OperatedStore;
   readonly tokenUpkeep: TokenUpkeep;
-  readonly audit: AuditTrail;
+  readonly backups: ConfiguredBackups;
   readonly counters: Counters;
-  readonly engine: string;
-  /** Undefined if the database has backups of its own. */
-  readonly lastBackup: (() => Promise<{ readonly atMs: number } | undefined>) | undefined;
-  /** Why backups are unavailable, if they are. */
-  readonly backupStore: BackupStore | string;
-  /** Undefined if there is no identity provider. */
-  readonly oidc: OidcSettings | undefined;
-  readonly providerKeys: ProviderKeys | undefined;
+  /** Undefined if there is none. */
+  readonly identityProvider: IdentityProvider | undefined;
   readonly settings: readonly SettingJson[];
-  /** Where clients reach the public listener, without a trailing slash. */
-  readonly publicUrl: string;
-  /** When the TLS certificate expires; undefined without TLS. */
-  readonly certificateExpiresAtMs: number | undefined;
+  /** Where clients send plants. Both listeners have the same certificate. */
+  readonly publicListener: Pick<Listener, "url" | "certificateExpiresAtMs">;
+  /** The limit of POST /plants, which imports share. */
+  readonly rateLimit: RateLimit | undefined;
   /** What POST /plants does on the public listener. */
   readonly createPlant: Handler;
+}
+
+/** The parts of the store that an operator sees. */
+export interface OperatedStore {
+  readonly engine: string;
+  readonly archive: PlantArchive;
+  readonly tokens: TokenStore;
+  readonly audit: AuditTrail;
+  /** Absent if the database has backups of its own. */
+  readonly lastBackup?: () => Promise<{ readonly atMs: number } | undefined>;
 }

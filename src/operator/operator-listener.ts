@@ -18,7 +18,7 @@ export function startOperatorListener(
   dependencies: OperatorDependencies,
   settings: ListenerSettings,
 ): Listener {
-  const consolePages = new Console(dependencies);
+  const consolePages = new Console(dependencies.identityProvider);
   const kind = {
     name: "operator",
     basePath: "",
@@ -26,7 +26,7 @@ export function startOperatorListener(
     pageNotFound: (exchange: Exchange) => consolePages.sendNotFound(exchange),
   } as const;
   const routes = operatorRoutes(dependencies, consolePages, settings.bodyBytesMax);
-  return new Listener(routes, dependencies, kind, settings);
+  return new Listener(routes, dependencies.listener, kind, settings);
 }
 
 /** Everything that the operator listener serves, besides the health checks. */
@@ -35,25 +35,27 @@ export function operatorRoutes(
   consolePages: Console,
   bodyBytesMax: number,
 ): readonly Route[] {
-  const { archive, audit, backupStore, events, gate, publicUrl, settings, tokens, tokenUpkeep } =
+  const { store, tokenUpkeep, backups, counters, identityProvider, settings, rateLimit, createPlant } =
     dependencies;
-  const actions = new ActionRecorder(audit);
+  const { gate, intake, events } = dependencies.listener;
+  const { url: publicUrl, certificateExpiresAtMs } = dependencies.publicListener;
+  const actions = new ActionRecorder(store.audit);
   return [
-    ...signInRoutes(dependencies, publicUrl, actions, bodyBytesMax),
-    overviewRoute(dependencies),
-    refusalsRoute(dependencies),
-    ...plantRoutes(archive, actions),
-    ...exportRoutes(archive, actions, gate),
-    ...importRoutes(dependencies, actions, bodyBytesMax),
-    ...tokenRoutes(tokens, tokenUpkeep),
-    auditRoute(audit),
+    ...signInRoutes(identityProvider, publicUrl, actions, bodyBytesMax),
+    overviewRoute({ store, intake, counters, events }),
+    refusalsRoute(events, publicUrl),
+    ...plantRoutes(store.archive, actions),
+    ...exportRoutes(store.archive, actions, gate),
+    ...importRoutes({ intake, rateLimit, gate, events }, actions, bodyBytesMax),
+    ...tokenRoutes(store.tokens, tokenUpkeep),
+    auditRoute(store.audit),
     route("GET", "/api/settings", "operator", (exchange) =>
       exchange.json({ settings } satisfies SettingsJson),
     ),
-    ...backupRoutes(backupStore, gate, events, actions),
+    ...backupRoutes(backups, gate, events, actions),
     ...consolePages.routes(),
     // The public contract itself, under the console's own origin.
-    route("POST", "/plants", "plants:create", dependencies.createPlant),
-    metricsRoute(dependencies),
+    route("POST", "/plants", "plants:create", createPlant),
+    metricsRoute({ store, intake, counters, certificateExpiresAtMs }),
   ];
 }

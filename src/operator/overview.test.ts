@@ -5,6 +5,7 @@ import { StoreUnavailable } from "../plants/plant-store.ts";
 import { Counters } from "../telemetry/counters.ts";
 import type { Events } from "../telemetry/events.ts";
 import { RecentRefusals } from "../telemetry/recent-refusals.ts";
+import type { OperatedStore } from "./operator-dependencies.ts";
 import { Overview } from "./overview.ts";
 
 const minuteMs = 60_000;
@@ -14,17 +15,16 @@ const broken = () => Promise.reject(new StoreUnavailable("canceling statement du
 /** An overview of a store with one new plant, with some methods of its archive replaced. */
 function overviewOf(methods: Partial<PlantArchive>) {
   const failures: string[] = [];
+  const archive = {
+    total: async () => 1,
+    diskUsage: async () => undefined,
+    createdPerBucket: async (_from: number, buckets: number) => [...Array(buckets - 1).fill(0), 1],
+    ...methods,
+  } as PlantArchive;
   const overview = new Overview({
-    archive: {
-      total: async () => 1,
-      diskUsage: async () => undefined,
-      createdPerBucket: async (_from: number, buckets: number) => [...Array(buckets - 1).fill(0), 1],
-      ...methods,
-    } as PlantArchive,
+    store: { engine: "sqlite", archive } as OperatedStore,
     counters: new Counters(),
     intake: { ready: async () => true } as Intake,
-    engine: "sqlite",
-    lastBackup: undefined,
     events: {
       figureFailed: (figure: string) => void failures.push(figure),
       refusals: new RecentRefusals(),

@@ -3,17 +3,21 @@ import packageFile from "../../package.json" with { type: "json" };
 import { catalogue, publicKinds } from "../http/error-catalogue.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
+import type { Intake } from "../plants/intake.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { Counters } from "../telemetry/counters.ts";
+import type { Events } from "../telemetry/events.ts";
 import { isoTime } from "../text/time.ts";
-import type { OperatorDependencies } from "./operator-dependencies.ts";
+import type { OperatedStore } from "./operator-dependencies.ts";
 import type { CountsOverTimeJson, OverviewJson, RefusalCountJson } from "./responses.ts";
 
 /** What the figures are read from. */
-type OverviewSources = Pick<
-  OperatorDependencies,
-  "archive" | "intake" | "engine" | "lastBackup" | "counters" | "events"
->;
+interface OverviewSources {
+  readonly store: OperatedStore;
+  readonly intake: Intake;
+  readonly counters: Counters;
+  readonly events: Events;
+}
 
 const minutes = { stepMs: 60_000, steps: 180, recountAfterMs: 0 };
 const hours = { stepMs: 3_600_000, steps: 168, recountAfterMs: 20_000 };
@@ -44,12 +48,12 @@ export class Overview {
   }
 
   async read(nowMs: number): Promise<OverviewJson> {
-    const { archive, intake, engine, lastBackup, counters } = this.#sources;
+    const { store, intake, counters } = this.#sources;
     const [total, ratePerSecond, diskUsage, lastBackupAt, ready, perMinute, perHour] = await Promise.all([
-      this.#figure("total", archive.total().then(String)),
-      this.#figure("ratePerSecond", recentRate(archive, nowMs)),
-      this.#figure("diskUsage", archive.diskUsage()),
-      this.#figure("lastBackupAt", timeOfLast(lastBackup)),
+      this.#figure("total", store.archive.total().then(String)),
+      this.#figure("ratePerSecond", recentRate(store.archive, nowMs)),
+      this.#figure("diskUsage", store.archive.diskUsage()),
+      this.#figure("lastBackupAt", timeOfLastBackup(store)),
       intake.ready(),
       this.#minutes.at(nowMs),
       this.#hours.at(nowMs),
@@ -63,7 +67,7 @@ export class Overview {
       ratePerSecond,
       refusals: refusalsByError(counters),
       store: {
-        engine,
+        engine: store.engine,
         ready,
         bytes: diskUsage?.bytes,
         walBytes: diskUsage?.walBytes,
@@ -90,9 +94,9 @@ export class Overview {
 }
 
 /** When the last backup was made; null before the first, and undefined if the database has backups of its own. */
-async function timeOfLast(lastBackup: OverviewSources["lastBackup"]): Promise<string | null | undefined> {
-  if (lastBackup === undefined) return undefined;
-  const last = await lastBackup();
+async function timeOfLastBackup(store: OperatedStore): Promise<string | null | undefined> {
+  if (store.lastBackup === undefined) return undefined;
+  const last = await store.lastBackup();
   return last === undefined ? null : isoTime(last.atMs);
 }
 
@@ -140,7 +144,7 @@ class RecentCounts {
     // The current minute or hour is the last.
     const fromMs = (Math.floor(nowMs / stepMs) - steps + 1) * stepMs;
     try {
-      const creates = await this.#sources.archive.createdPerBucket(fromMs, steps, stepMs);
+      const creates = await this.#sources.store.archive.createdPerBucket(fromMs, steps, stepMs);
       this.#counted = { fromMs, creates };
     } catch {
       // The figures beside it come from the same store, and report that it cannot be read.

@@ -1,9 +1,9 @@
 import { catalogue, type ErrorKind, publicKinds, quotesTarget } from "../http/error-catalogue.ts";
 import { type Route, route } from "../http/route.ts";
+import type { Events } from "../telemetry/events.ts";
 import type { RefusedSender } from "../telemetry/refused-senders.ts";
 import { maskTokens } from "../text/mask-tokens.ts";
 import { isoTime } from "../text/time.ts";
-import type { OperatorDependencies } from "./operator-dependencies.ts";
 import type { RefusalJson, RefusalsJson } from "./responses.ts";
 
 const messageCharactersMax = 300;
@@ -12,10 +12,7 @@ const kindsByError = new Map(
 );
 
 /** Who got which error last, and with which message. */
-export function refusalsRoute({
-  events,
-  publicUrl,
-}: Pick<OperatorDependencies, "events" | "publicUrl">): Route {
+export function refusalsRoute(events: Events, publicUrl: string): Route {
   const startedAt = new Date().toISOString();
   return route("GET", "/api/refusals", "operator", (exchange) => {
     const refusals = events.refusedSenders.list().map((sender) => presentRefusal(sender, publicUrl));

@@ -78,12 +78,21 @@ export async function openArchive(
   };
 }
 
-/** The backups of a store in a folder, or why there are none. */
-export function openBackups(database: string, folder: string | undefined): BackupFolder | string {
+/** A folder with the backups of a store; or why there is none. */
+export type OpenedBackups =
+  | { readonly store: BackupFolder; readonly unavailable: undefined }
+  | { readonly store: undefined; readonly unavailable: string };
+
+export function openBackups(database: string, folder: string | undefined): OpenedBackups {
   if (isDatabaseUrl(database))
-    return "Back up PostgreSQL with its own tools, such as pg_dump or pg_basebackup.";
-  if (folder === undefined) return "Set --backup-folder to an existing folder to make backups here.";
-  return new BackupFolder(database, resolve(folder));
+    return unavailable("Back up PostgreSQL with its own tools, such as pg_dump or pg_basebackup.");
+  if (folder === undefined)
+    return unavailable("Set --backup-folder to an existing folder to make backups here.");
+  return { store: new BackupFolder(database, resolve(folder)), unavailable: undefined };
+}
+
+function unavailable(reason: string): OpenedBackups {
+  return { store: undefined, unavailable: reason };
 }
 
 /** Opens only the tokens of a store, even while a service uses it; it notices the changes. */
