@@ -30,7 +30,7 @@ export const bunFlags = [
 ];
 
 export const bunMissing =
-  `plant-store: npm brought no Bun binary for ${process.platform}-${process.arch}; ` +
+  `plant-store: Found no Bun binary for ${process.platform}-${process.arch}; ` +
   "run `npm ci` again without --omit=optional, on Linux, macOS or Windows with an x64 or arm64 processor.";
 
 export const processorTooOld =

@@ -21,7 +21,7 @@ const child = spawn(bun, [...bunFlags, main, ...process.argv.slice(2)], { stdio 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
 
 child.on("error", (error) => {
-  console.error(`plant-store: could not start ${bun}: ${error.message}`);
+  console.error(`plant-store: Could not start ${bun}: ${error.message}`);
   process.exit(1);
 });
 child.on("exit", (code, signal) => {

@@ -38,7 +38,7 @@ class StandardOutput {
   /** Whether someone reads it. A reader that has seen enough (`plant-store list | head -1`) is not an error. */
   async flush(): Promise<boolean> {
     const error = await this.#firstError;
-    if (error && error.code !== "EPIPE") throw cannotBe("written", "standard output", error);
+    if (error && error.code !== "EPIPE") throw cannotBe("written", "Standard output", error);
     return !error;
   }
 }

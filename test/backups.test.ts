@@ -127,7 +127,7 @@ describe("backup -", () => {
   test.skipIf(lacks("script", !hasScript))("is refused on a terminal", () => {
     const line = [process.execPath, main, "backup", "-", "--database", database].join(" ");
     const { status, stdout } = spawnSync("script", ["-qec", line, "/dev/null"], { encoding: "utf8" });
-    expect(stdout).toContain("standard output is a terminal");
+    expect(stdout).toContain("Standard output is a terminal");
     expect(status).toBe(2);
   });
 });
@@ -303,7 +303,7 @@ describe("a backup without its checksum", () => {
       `plant-store: ${backup}.sha256 is missing, so the content of ${backup} was checked only by its digests: 1,024 of 3,000 plants match one. To check all of it, put that file beside the backup and restore again.\n`,
     );
     expect(err).toContain(
-      `plant-store: plants in ${backup} were changed after they were stored, in block 0 (plants 1 to 1024).`,
+      `plant-store: Plants in ${backup} were changed after they were stored, in block 0 (plants 1 to 1024).`,
     );
     expect(code).toBe(0);
   });

@@ -235,28 +235,28 @@ describe("help", () => {
 describe("a command that is misused", () => {
   // FILE stands for a data file that does not exist.
   test.each<[line: string, said: string, code?: number]>([
-    ["constructor", 'unknown command "constructor". See plant-store --help.'],
-    ["--listen :0", "put a command before --listen, such as serve."],
-    ["--database=postgres://me:secret@x list", "put a command before --database,"],
+    ["constructor", 'Unknown command "constructor". See plant-store --help.'],
+    ["--listen :0", "Put a command before --listen, such as serve."],
+    ["--database=postgres://me:secret@x list", "Put a command before --database,"],
     ["serve --listen 3000", "--listen must be HOST:PORT"],
     ["token", "token needs create, list, rotate or revoke. See plant-store token --help."],
-    ["list --photosynthesis=secret", "unknown flag --photosynthesis. See plant-store list --help."],
-    ["serve --quiet", "unknown flag --quiet. See plant-store serve --help."],
-    ["import a.csv --token secret", "unknown flag --token; set the environment variable PLANT_STORE_"],
-    ["list -x", "unknown flag -x. See plant-store list --help."],
+    ["list --photosynthesis=secret", "Unknown flag --photosynthesis. See plant-store list --help."],
+    ["serve --quiet", "Unknown flag --quiet. See plant-store serve --help."],
+    ["import a.csv --token secret", "Unknown flag --token; set the environment variable PLANT_STORE_"],
+    ["list -x", "Unknown flag -x. See plant-store list --help."],
     ["list --limit", "--limit needs a value. See plant-store list --help."],
     ["list --limit --json", "--limit needs a value. See plant-store list --help."],
     ["list --limit -5", '--limit must be an integer from 1 to 100000; it is "-5". See plant-store list'],
     ["list --json=yes", "--json takes no value. See plant-store list --help."],
     ["list --since soon", "--since must be a time"],
-    ["list x", 'unexpected argument "x"'],
-    ["show", "usage: plant-store show ID. See plant-store show --help."],
-    ["show 1.5", "the id must be an integer"],
+    ["list x", 'Unexpected argument "x"'],
+    ["show", "Usage: plant-store show ID. See plant-store show --help."],
+    ["show 1.5", "The id must be an integer"],
     ["export --format xml", "--format must be ndjson, json, csv or csv-safe"],
-    ["token create", "usage: plant-store token create --name NAME"],
+    ["token create", "Usage: plant-store token create --name NAME"],
     ["token create --name x --scope all", '"all"'],
     ["token create --name x --expires -1d", "--expires must be"],
-    ["token revoke", "usage: plant-store token revoke NAME|ID"],
+    ["token revoke", "Usage: plant-store token revoke NAME|ID"],
     ["token revoke nobody --database FILE", "Run this where the service runs, or name it with --database", 1],
     ["token list --database FILE", "There is no data file at", 1],
     ["audit --limit 0", "--limit must be"],
@@ -357,7 +357,7 @@ describe("--quiet", () => {
     const database = newDatabase();
     await run("token create --name a", database);
     const missing = await run("show 5 --quiet", database);
-    expect(missing).toEqual({ code: 1, out: "", err: "plant-store: no plant has the id 5.\n" });
+    expect(missing).toEqual({ code: 1, out: "", err: "plant-store: No plant has the id 5.\n" });
   });
 });
 
@@ -380,14 +380,14 @@ describe("config", () => {
   test("names a variable that it does not know", async () => {
     const environment = { PLANT_STORE_DATABSE: "x" };
     const { err } = await runInProcess(["config", "--json"], { environment });
-    expect(err).toBe("plant-store: unknown variable PLANT_STORE_DATABSE.\n");
+    expect(err).toBe("plant-store: Unknown variable PLANT_STORE_DATABSE.\n");
   });
 
   const withPassword = "postgres://me:hidden@127.0.0.1:1/plants";
 
   test("warns of a password in a flag", async () => {
     const { out, err } = await runInProcess(["config", "--database", withPassword]);
-    expect(err).toContain("every user of this machine can read the password in --database; use");
+    expect(err).toContain("Every user of this machine can read the password in --database; use");
     expect(out).not.toContain("hidden");
   });
 
@@ -420,7 +420,7 @@ describe("control characters of the environment", () => {
     const { code, err } = await runInProcess(["config"], { environment });
     expect(code).toBe(2);
     expect(err).not.toMatch(control);
-    expect(err).toContain("unknown variable PLANT_STORE_\\u{9b}31m.\n");
+    expect(err).toContain("Unknown variable PLANT_STORE_\\u{9b}31m.\n");
   });
 
   test("are escaped by config --json", async () => {
@@ -440,7 +440,7 @@ test("import warns of a token file that other users can read", async () => {
   writeFileSync(token, "a-token-of-twenty-characters\n", { mode: 0o644 });
   const environment = { PLANT_STORE_ACCESS_TOKEN_FILE: token };
   const { err } = await runInProcess(["import", "nowhere"], { environment });
-  expect(err).toStartWith(`plant-store: other users can read or write ${token}, which has mode 644; `);
+  expect(err).toStartWith(`plant-store: Other users can read or write ${token}, which has mode 644; `);
 });
 
 describe("ready", () => {

@@ -62,7 +62,7 @@ describe.skipIf(lacks("/dev/full", process.platform !== "linux"))(
       ["help serve", []],
     ])("%s says so in one sentence, and exits with 1", async (name, args) => {
       const { code, err } = await startFull([...name.split(" "), ...args]).ended;
-      expect(err).toEndWith("plant-store: standard output cannot be written: the disk is full.\n");
+      expect(err).toEndWith("plant-store: Standard output cannot be written: the disk is full.\n");
       expect([code, err.match(/plant-store: /g)?.length, err.includes(" at ")]).toEqual([1, 1, false]);
     });
 
@@ -74,13 +74,13 @@ describe.skipIf(lacks("/dev/full", process.platform !== "linux"))(
       ).ended;
       expect(code).toBe(1);
       expect(err).toEndWith(
-        "plant-store: standard output cannot be written: the file would be larger than the system allows (ulimit -f).\n",
+        "plant-store: Standard output cannot be written: the file would be larger than the system allows (ulimit -f).\n",
       );
     });
 
     test("serve logs it, goes on, and stops as usual", async () => {
       const { child, err, ended } = startFull(["serve", "--database", join(folder.path, "other.db")]);
-      const warning = '"level":"warn","message":"standard output cannot be written: the disk is full."';
+      const warning = '"level":"warn","message":"Standard output cannot be written: the disk is full."';
       await eventually(() => err().includes('"listening"') && err().includes(warning), "the warning");
       child.kill("SIGTERM");
       expect((await ended).code).toBe(0);

@@ -137,6 +137,17 @@ test.each([
   expect(offenders).toEqual([]);
 });
 
+// A message may begin with a name as it is: a path, a flag, a command.
+test("every message after plant-store: begins with a capital letter", () => {
+  const printed = /`plant-store: [a-z]|"plant-store: [a-z]/;
+  const thrown =
+    /new (?:\w+Problem|UsageError|FormatError|DatabaseMisuse|StoreUnavailable|OutcomeUnknown)\(\s*["`][a-z]/;
+  const offenders = [...code, ...filesIn("bin")]
+    .filter(({ text }) => printed.test(text) || thrown.test(text))
+    .map(({ path }) => path);
+  expect(offenders).toEqual([]);
+});
+
 test("every file is used", () => {
   // Started as threads, bundled for the browser, or imported by other packages.
   const threads = threadEntries.map((entry) => `${entry}.ts`);

@@ -72,7 +72,7 @@ export function passwordWarnings({ value }: Arguments): string[] {
 }
 
 export function wrongUsage({ usage }: Pick<Command, "usage">): UsageError {
-  return new UsageError(`usage: plant-store ${usage}`);
+  return new UsageError(`Usage: plant-store ${usage}`);
 }
 
 /** @throws UsageError if the value is invalid */
@@ -101,8 +101,8 @@ function unknownFlag(flag: string, value: string | undefined, command: Command):
   const name = flag.replace(/^-+/, "");
   const [secret] = Object.keys(command.secrets ?? {}) as SecretName[];
   if (name === "token" && secret !== undefined)
-    return new UsageError(`unknown flag ${flag}; set the environment variable ${secrets[secret]}`);
-  return new UsageError(`unknown flag ${flag}`, flagMeantBy(name, value, command));
+    return new UsageError(`Unknown flag ${flag}; set the environment variable ${secrets[secret]}`);
+  return new UsageError(`Unknown flag ${flag}`, flagMeantBy(name, value, command));
 }
 
 /** The flag that was probably meant. A value is quoted only if it is a port: any other may be a secret. */
@@ -126,5 +126,5 @@ function unexpectedArgument(
   const required = [...usage.matchAll(/--([\w-]+) [A-Z]+/g)].map(([, flag = ""]) => flag);
   const missing = required.find((flag) => !given.has(flag));
   const meant = missing === undefined ? undefined : `--${missing} ${shellQuoted(shown)}`;
-  return new UsageError(`unexpected argument "${shown}"`, meant);
+  return new UsageError(`Unexpected argument "${shown}"`, meant);
 }

@@ -60,7 +60,7 @@ export const backup: Command = {
 async function backUpToOutput(from: string, args: Arguments, terminal: Terminal): Promise<number> {
   if (args.has("json")) throw new UsageError("--json cannot be combined with a backup to standard output");
   if (terminal.outIsTerminal)
-    throw new UsageError("standard output is a terminal; redirect it to a file or a pipe");
+    throw new UsageError("Standard output is a terminal; redirect it to a file or a pipe");
   const atMs = Date.now();
   const done = await withProgress(terminal, {
     file: from,
@@ -79,6 +79,6 @@ function record(from: string, atMs: number, digest: StoreDigest, { err }: Termin
   try {
     recordBackup(from, atMs, digest);
   } catch (error) {
-    err(`plant-store: the time of this backup could not be recorded: ${messageOf(error)}\n`);
+    err(`plant-store: The time of this backup could not be recorded: ${messageOf(error)}\n`);
   }
 }

@@ -23,7 +23,7 @@ export const config: Command = {
       terminal.out(`${formatColumns([["SETTING", "VALUE", "FROM"], ...rows])}\n`);
     }
     for (const name of unknownVariables(terminal.environment))
-      terminal.err(`plant-store: unknown variable ${escapeInvisible(name)}.\n`);
+      terminal.err(`plant-store: Unknown variable ${escapeInvisible(name)}.\n`);
     // Validated after the listing, so that an invalid value is listed with its source before the error.
     readConfig(args.sources);
     return 0;

@@ -32,7 +32,7 @@ export const dataFileFlags = {
 export function dataFile(args: Arguments, postgresTool: string): string {
   const { database } = readConfig(args.sources);
   if (isDatabaseUrl(database))
-    throw new UsageError(`this command is for data files; for PostgreSQL use ${postgresTool}`);
+    throw new UsageError(`This command is for data files; for PostgreSQL use ${postgresTool}`);
   return database;
 }
 
@@ -101,5 +101,5 @@ export function digestText({ coveredPlants, digest }: StoreDigest): string {
 /** A warning: the copy is complete and the same as its source, but the source is not as it was stored. */
 export function changedText(from: string, { changedBlocks }: Pick<BackupFile, "changedBlocks">): string {
   const blocks = describeEachBlock(changedBlocks).join(", ");
-  return `plant-store: plants in ${from} were changed after they were stored, in ${blocks}. The copy has them as they are now; an older backup may have them as they were: compare them with verify --against.\n`;
+  return `plant-store: Plants in ${from} were changed after they were stored, in ${blocks}. The copy has them as they are now; an older backup may have them as they were: compare them with verify --against.\n`;
 }

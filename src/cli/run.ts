@@ -39,7 +39,6 @@ const expectedErrors = [
   ListenProblem,
   DataFileProblem,
   DatabaseProblem,
-  StoreUnavailable,
   OutcomeUnknown,
   FileProblem,
   FormatError,
@@ -90,7 +89,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     const parsed = parseArguments(rest, command, terminal);
     if (!command.isService) {
       for (const warning of [...passwordWarnings(parsed), ...tokenFileWarnings(command, terminal)])
-        terminal.err(`plant-store: ${escapeInvisible(warning)}.\n`);
+        terminal.err(`plant-store: ${capitalized(escapeInvisible(warning))}.\n`);
     }
     const code = await command.run(parsed, parsed.has("quiet") ? withoutNotes(terminal) : terminal);
     if (!command.isService) await terminal.outFlushed();
@@ -116,9 +115,9 @@ function unknownCommand([first = "", second = ""]: readonly string[]): UsageErro
   }
   // The value of the flag is left out, since it may contain a password.
   if (first.startsWith("-"))
-    return new UsageError(`put a command before ${first.split("=")[0]}, such as serve`);
+    return new UsageError(`Put a command before ${first.split("=")[0]}, such as serve`);
   const names = Object.keys(commands).map((name) => name.split(" ")[0] ?? "");
-  return new UsageError(`unknown command "${first}"`, nearestWord(first, names));
+  return new UsageError(`Unknown command "${first}"`, nearestWord(first, names));
 }
 
 function help(args: readonly string[], { colourOut, outColumns }: Terminal): string {
@@ -157,11 +156,19 @@ export function errorReport(
     return { text: `plant-store: ${message}${help}\n`, code: exitCodes.usage };
   }
   if (error instanceof LostWal) return { text: formatLostWal(error), code: exitCodes.failure };
+  // What a database server says begins with a small letter.
+  if (error instanceof StoreUnavailable)
+    return { text: `plant-store: ${capitalized(message)}\n`, code: exitCodes.failure };
   if (expectedErrors.some((type) => error instanceof type))
     return { text: `plant-store: ${message}\n`, code: exitCodes.failure };
   // The stack is for the operator's terminal; no client sees it.
   const details = error instanceof Error ? error.stack : message;
-  return { text: `plant-store: internal error, please report it: ${details}\n`, code: exitCodes.failure };
+  return { text: `plant-store: Internal error, please report it: ${details}\n`, code: exitCodes.failure };
+}
+
+/** The text as the start of a sentence, as every message after `plant-store:` is one. For text that begins with no name or path. */
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** What was probably meant, and where the help is. */

@@ -20,7 +20,7 @@ export const show: Command = {
     await using opened = await openArchive(readConfig(args.sources), lostWalWarning(terminal));
     const plant = await opened.archive.find(id);
     if (plant === undefined) {
-      terminal.err(`plant-store: no plant has the id ${id}.\n`);
+      terminal.err(`plant-store: No plant has the id ${id}.\n`);
       return 1;
     }
     if (args.has("json")) printJson(terminal, presentPlant(plant));
@@ -32,7 +32,7 @@ export const show: Command = {
 function parseId(text: string): bigint {
   const id = parseInt64(text);
   if (id !== undefined) return id;
-  throw new UsageError(`the id must be an integer from ${int64Range}; it is "${text}"`);
+  throw new UsageError(`The id must be an integer from ${int64Range}; it is "${text}"`);
 }
 
 function details({ id, name, tag, createdAtMs, createdBy }: StoredPlant): string[][] {

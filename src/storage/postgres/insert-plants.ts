@@ -29,7 +29,7 @@ export async function insertPlants(
   const inserted = new Set<PlantToStore>();
   const stored = new Map<bigint, Plant>();
   for (let tries = 0; missing.length > 0; tries++) {
-    if (tries === readTriesMax) throw new StoreUnavailable("a plant was neither stored nor found");
+    if (tries === readTriesMax) throw new StoreUnavailable("A plant was neither stored nor found.");
     for (const [id] of await statements.insert(run, missing, createdAtMs)) {
       const toStore = firstOfId.get(BigInt(id ?? "")) as PlantToStore;
       inserted.add(toStore);

@@ -97,5 +97,5 @@ function forwarding(ask: Ask): PlantArchive {
 }
 
 function closedProblem(): StoreUnavailable {
-  return new StoreUnavailable("the store is being closed");
+  return new StoreUnavailable("The store is being closed.");
 }

@@ -77,7 +77,7 @@ export class SqlitePlants implements PlantStore {
     if (inserted === "inserted") return created;
     const stored = this.#select.get(plant.id);
     if (stored === null && inserted !== "exists") return { kind: "failed", reason: inserted.reason };
-    if (stored === null) throw new OutcomeUnknown("a plant was neither stored nor found");
+    if (stored === null) throw new OutcomeUnknown("A plant was neither stored nor found.");
     const differing = differingFields(plant, { name: stored.name, tag: stored.tag ?? undefined });
     return differing.length === 0 ? replayed : { kind: "conflict", differing };
   }
