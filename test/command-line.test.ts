@@ -132,7 +132,7 @@ describe("a list of tokens", () => {
   test("is a table", async () => {
     const { out } = await run("token list", await storeWithToken());
     expect(out).toMatch(
-      /^ID +NAME +SCOPES +CREATED +CREATED BY +LAST USED +STATE\n[0-9a-f]{8} +ops +operator +\S+ +os:\S+ +- +live until/,
+      /^id +name +scopes +createdAt +createdBy +lastUsedAt +state\n[0-9a-f]{8} +ops +operator +\S+ +os:\S+ +- +live until/,
     );
   });
 
@@ -147,7 +147,7 @@ test("audit prints a table", async () => {
   const database = newDatabase();
   await run("token create --name ops", database);
   const { out } = await run("audit", database);
-  expect(out).toMatch(/^AT +ACTOR +ACTION +SUBJECT +ADDRESS +DETAIL\n/);
+  expect(out).toMatch(/^at +actor +action +subject +address +detail\n/);
 });
 
 describe("help", () => {

@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { columnsOf } from "../src/cli/terminal.ts";
 import { main, plantStore } from "./command.ts";
 import { post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
@@ -34,9 +35,22 @@ describe("list", () => {
     const { code, out } = await run(["list"]);
     const [heading, ...rows] = out.trimEnd().split("\n");
     expect(code).toBe(0);
-    expect(heading).toMatch(/^ID +NAME +TAG +STORED +BY$/);
+    expect(heading).toMatch(/^id +name +tag +createdAt +createdBy$/);
     expect(rows.map((row) => row.split(/ +/)[0])).toEqual(["7", "-5", "9007199254740993"]);
     expect(rows[2]).toMatch(/ indoor +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ +preset-access$/);
+  });
+
+  test("has an empty tag as quotation marks, and none as nothing", async () => {
+    const { out } = await run(["list"]);
+    expect(out).toMatch(/^7 +Moss, "soft" +"" +\d{4}-/m);
+    expect(out).toMatch(/^-5 +Oak\S+ red\S+ +\d{4}-/m);
+  });
+
+  test("fits the width of a terminal", async () => {
+    const narrow = { outIsTerminal: true, outColumns: 80 };
+    const { out } = await runInProcess(["list", "--database", service.database], { terminal: narrow });
+    expect(out).toContain("…");
+    for (const line of out.split("\n")) expect(columnsOf(line)).toBeLessThanOrEqual(80);
   });
 
   test("escapes the control characters of a name", async () => {
@@ -78,6 +92,16 @@ describe("show", () => {
   test("prints the fields of a plant", async () => {
     const { out } = await run(["show", "9007199254740993"]);
     expect(out).toMatch(/^id +9007199254740993\nname +Fern\ntag +indoor\n/);
+  });
+
+  test("prints an empty tag as quotation marks", async () => {
+    const { out } = await run(["show", "7"]);
+    expect(out).toMatch(/^tag +""$/m);
+  });
+
+  test("prints no tag of a plant that has none", async () => {
+    const { out } = await run(["show", "-5"]);
+    expect(out).not.toMatch(/^tag\b/m);
   });
 
   test("prints JSON of a plant with a negative id", async () => {

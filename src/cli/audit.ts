@@ -6,11 +6,19 @@ import { isoTime } from "../text/time.ts";
 import { parseFlag } from "./arguments.ts";
 import { type Command, jsonFlag } from "./command.ts";
 import { lostWalWarning } from "./local-files.ts";
-import { escapeInvisible, formatColumns, formatCount, printJson } from "./terminal.ts";
+import { type Column, formatTable } from "./table.ts";
+import { escapeInvisible, formatCount, printJson } from "./terminal.ts";
 
 const limitDefault = 50;
 const limitMax = 100_000;
-const header = ["AT", "ACTOR", "ACTION", "SUBJECT", "ADDRESS", "DETAIL"];
+const columns: readonly Column<ReturnType<typeof presentEntry>>[] = [
+  { heading: "at", text: ({ at }, time) => time(at) },
+  { heading: "actor", text: ({ actor }) => escapeInvisible(actor), canBeCut: true },
+  { heading: "action", text: ({ action }) => escapeInvisible(action) },
+  { heading: "subject", text: ({ subject }) => escapeInvisible(subject), canBeCut: true },
+  { heading: "address", text: ({ address }) => escapeInvisible(address ?? "-"), canBeCut: true },
+  { heading: "detail", text: ({ detail }) => escapeInvisible(detail), canBeCut: true },
+];
 
 export const audit: Command = {
   usage: "audit",
@@ -30,7 +38,7 @@ export const audit: Command = {
       return 0;
     }
     if (entries.length === 0) terminal.note("The audit trail is empty.\n");
-    else terminal.out(`${formatColumns([header, ...entries.map(cells)])}\n`);
+    else terminal.out(`${formatTable(columns, entries.map(presentEntry), terminal)}\n`);
     if (next !== undefined)
       terminal.note(`Showing the newest ${formatCount(entries.length)}. Use --limit for more.\n`);
     return 0;
@@ -39,9 +47,4 @@ export const audit: Command = {
 
 function presentEntry({ atMs, address, ...entry }: AuditEntry) {
   return { at: isoTime(atMs), ...entry, address: address ?? null };
-}
-
-function cells(entry: AuditEntry): string[] {
-  const { at, actor, action, subject, address, detail } = presentEntry(entry);
-  return [at, actor, action, subject, address ?? "-", detail].map((text) => escapeInvisible(text));
 }

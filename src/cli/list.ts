@@ -16,14 +16,19 @@ import type { Command } from "./command.ts";
 import { lostWalWarning } from "./local-files.ts";
 import { filterFlags, parseFilter } from "./plant-filter.ts";
 import { showProgress } from "./progress.ts";
-import { escapeInvisible, formatColumns, formatCount, printJson } from "./terminal.ts";
+import { type Column, formatTable } from "./table.ts";
+import { escapeInvisible, formatCount, printJson, visibleText } from "./terminal.ts";
 
 const limitDefault = 20;
 const limitMax = 100_000;
 const pageMax = 1000;
-const nameColumnsMax = 60;
-const tagColumnsMax = 30;
-const header = ["ID", "NAME", "TAG", "STORED", "BY"];
+const columns: readonly Column<StoredPlant>[] = [
+  { heading: "id", text: ({ id }) => String(id) },
+  { heading: "name", text: ({ name }) => visibleText(name), canBeCut: true },
+  { heading: "tag", text: ({ tag }) => (tag === undefined ? "" : visibleText(tag)), canBeCut: true },
+  { heading: "createdAt", text: ({ createdAtMs }, time) => time(isoSeconds(createdAtMs)) },
+  { heading: "createdBy", text: ({ createdBy }) => escapeInvisible(createdBy), canBeCut: true },
+];
 
 export const list: Command = {
   usage: "list",
@@ -62,7 +67,7 @@ export const list: Command = {
       return 0;
     }
     if (plants.length === 0) terminal.note("No plants match.\n");
-    else terminal.out(`${formatColumns([header, ...plants.map(cells)])}\n`);
+    else terminal.out(`${formatTable(columns, plants, terminal)}\n`);
     if (isCut)
       terminal.note(
         `Showing the first ${formatCount(plants.length)}. Use --limit for more, or export for all.\n`,
@@ -89,14 +94,4 @@ async function firstPlants(
     await nextTurn();
   }
   return { plants: plants.slice(0, limit), isCut };
-}
-
-function cells({ id, name, tag, createdAtMs, createdBy }: StoredPlant): string[] {
-  return [
-    String(id),
-    escapeInvisible(name, nameColumnsMax),
-    escapeInvisible(tag ?? "", tagColumnsMax),
-    isoSeconds(createdAtMs),
-    escapeInvisible(createdBy),
-  ];
 }

@@ -1,5 +1,6 @@
 import {
   columnsOf,
+  cutToColumns,
   escapeInvisible,
   formatBytes,
   formatCount,
@@ -89,8 +90,8 @@ export function progressText(progress: Progress, elapsedMs: number, columns: num
   const end = joined(bar(share, shortBarColumns), percent, done, time);
   // Between the name and the rest are two columns, and a name that is cut may be one column wider.
   const nameColumns = columnsMax - columnsOf(end) - 3;
-  if (nameColumns >= nameColumnsMin) return joined(escapeInvisible(what, nameColumns), end);
-  return escapeInvisible(joined(percent, done, time), columnsMax);
+  if (nameColumns >= nameColumnsMin) return joined(cutToColumns(escapeInvisible(what), nameColumns), end);
+  return cutToColumns(joined(percent, done, time), columnsMax);
 }
 
 function joined(...parts: readonly string[]): string {

@@ -6,7 +6,7 @@ import { openArchive } from "../storage/open-store.ts";
 import { isoTime } from "../text/time.ts";
 import type { Command } from "./command.ts";
 import { lostWalWarning } from "./local-files.ts";
-import { escapeInvisible, formatColumns, printJson, UsageError } from "./terminal.ts";
+import { escapeInvisible, formatColumns, printJson, UsageError, visibleText } from "./terminal.ts";
 
 export const show: Command = {
   usage: "show ID",
@@ -38,9 +38,9 @@ function parseId(text: string): bigint {
 function details({ id, name, tag, createdAtMs, createdBy }: StoredPlant): string[][] {
   return [
     ["id", String(id)],
-    ["name", escapeInvisible(name)],
-    ...(tag === undefined ? [] : [["tag", escapeInvisible(tag)]]),
-    ["stored", isoTime(createdAtMs)],
-    ["by", escapeInvisible(createdBy)],
+    ["name", visibleText(name)],
+    ...(tag === undefined ? [] : [["tag", visibleText(tag)]]),
+    ["createdAt", isoTime(createdAtMs)],
+    ["createdBy", escapeInvisible(createdBy)],
   ];
 }

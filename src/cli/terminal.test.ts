@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { escapeInvisible, formatColumns } from "./terminal.ts";
+import { columnsOf, cutToColumns, escapeInvisible, formatColumns } from "./terminal.ts";
 
 test("columns are aligned by what a terminal shows", () => {
   const twoColumns = ["木", "ab", "🌲", "e\u0301e\u0301", "❤️", "ﾊﾝ", "𠮷"];
@@ -13,15 +13,17 @@ test("columns are aligned by what a terminal shows", () => {
   ).toBe("日本の木  |\nFern      |");
 });
 
-test("a text that is too wide is truncated between characters", () => {
-  expect(escapeInvisible("日本の木", 8)).toBe("日本の木");
-  expect(escapeInvisible("日本の木", 7)).toBe("日本の…");
-  expect(escapeInvisible("🌲".repeat(40), 9)).toBe("🌲🌲🌲🌲…");
-  expect(escapeInvisible("a\u202e".repeat(9), 12)).toBe("a\\u{202e}a\\…");
+test.each([
+  ["日本の木", 8, "日本の木"],
+  ["日本の木", 7, "日本の…"],
+  ["日本の木", 6, "日本…"],
+  ["🌲".repeat(40), 9, "🌲🌲🌲🌲…"],
+  [escapeInvisible("a\u202e".repeat(9)), 12, "a\\u{202e}a\\…"],
+])("%s is cut to %i columns between characters", (text, columns, cut) => {
+  expect(cutToColumns(text, columns)).toBe(cut);
+  expect(columnsOf(cut)).toBeLessThanOrEqual(columns);
 });
 
-test("a text that may be of any width is complete", () => {
-  const long = "日本の木 ".repeat(1000);
-  expect(escapeInvisible(long)).toBe(long);
+test("a text that could control the terminal is escaped", () => {
   expect(escapeInvisible("\u001b[31mred\n")).toBe("\\u{1b}[31mred\\u{a}");
 });

@@ -76,16 +76,24 @@ export function printJson(terminal: Terminal, value: unknown): void {
   terminal.out(`${jsonText(value, 2)}\n`);
 }
 
-/**
- * The text on one line, with control and invisible characters escaped, so that it cannot control the terminal. No character is
- * split, so a truncated text may be one column wider than `columnsMax`.
- */
-export function escapeInvisible(text: string, columnsMax?: number): string {
-  const escaped = text.replaceAll(
+/** The text on one line, with control and invisible characters escaped, so that it cannot control the terminal. */
+export function escapeInvisible(text: string): string {
+  return text.replaceAll(
     /[\p{C}\p{Zl}\p{Zp}]/gu,
     (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
   );
-  return Bun.sliceAnsi(escaped, 0, columnsMax, "…");
+}
+
+/** A text that someone sent, on one line. An empty one is given as quotation marks, so that it differs from none. */
+export function visibleText(text: string): string {
+  return text === "" ? '""' : escapeInvisible(text);
+}
+
+/** The text in at most so many columns. If it is longer, it ends with an ellipsis; no character is split. */
+export function cutToColumns(text: string, columnsMax: number): string {
+  const cut = Bun.sliceAnsi(text, 0, columnsMax, "…");
+  // Where a character of two columns would be split, Bun keeps it whole.
+  return columnsOf(cut) <= columnsMax ? cut : Bun.sliceAnsi(text, 0, columnsMax - 1, "…");
 }
 
 /** How many columns of a terminal the text fills: a Chinese character fills two, an accent none. */

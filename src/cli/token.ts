@@ -16,9 +16,21 @@ import { isoSeconds } from "../text/time.ts";
 import { parseFlag, parseFlags, wrongUsage } from "./arguments.ts";
 import { type Arguments, type Command, jsonFlag } from "./command.ts";
 import { noteOfNewFile } from "./local-files.ts";
-import { escapeInvisible, formatColumns, printJson, type Terminal } from "./terminal.ts";
+import { type Column, formatTable } from "./table.ts";
+import { escapeInvisible, printJson, type Terminal } from "./terminal.ts";
 
-const listHeader = ["ID", "NAME", "SCOPES", "CREATED", "CREATED BY", "LAST USED", "STATE"];
+const columns: readonly Column<ReturnType<typeof tokenAsJson>>[] = [
+  { heading: "id", text: ({ id }) => id },
+  { heading: "name", text: ({ name }) => name, canBeCut: true },
+  { heading: "scopes", text: ({ scopes }) => scopes.join(" "), canBeCut: true },
+  { heading: "createdAt", text: ({ createdAt }, time) => time(createdAt) },
+  { heading: "createdBy", text: ({ createdBy }) => escapeInvisible(createdBy), canBeCut: true },
+  {
+    heading: "lastUsedAt",
+    text: ({ lastUsedAt }, time) => (lastUsedAt === null ? "-" : time(lastUsedAt)),
+  },
+  { heading: "state", text: stateText },
+];
 
 export const tokenCreate: Command = {
   usage: "token create --name NAME",
@@ -68,7 +80,7 @@ export const tokenList: Command = {
     if (args.has("json")) printJson(terminal, all.map(tokenAsJson));
     else if (all.length === 0)
       terminal.note("No tokens yet. To create one: plant-store token create --name NAME\n");
-    else terminal.out(`${formatColumns([listHeader, ...all.map(cells)])}\n`);
+    else terminal.out(`${formatTable(columns, all.map(tokenAsJson), terminal)}\n`);
     return 0;
   },
 };
@@ -137,16 +149,12 @@ function tokenAsJson(token: Token) {
   };
 }
 
-function cells(token: Token): string[] {
-  const shown = tokenAsJson(token);
-  const state = shown.state === "live" && shown.expiresAt !== null ? "live until" : shown.state;
-  return [
-    shown.id,
-    shown.name,
-    shown.scopes.join(" "),
-    shown.createdAt,
-    escapeInvisible(shown.createdBy),
-    shown.lastUsedAt ?? "-",
-    `${state} ${shown.revokedAt ?? shown.expiresAt ?? ""}`.trim(),
-  ];
+/** The state, and since or until when. */
+function stateText(
+  { state, revokedAt, expiresAt }: ReturnType<typeof tokenAsJson>,
+  time: (iso: string) => string,
+): string {
+  const at = revokedAt ?? expiresAt;
+  if (at === null) return state;
+  return state === "live" ? `live until ${time(at)}` : `${state} ${time(at)}`;
 }

@@ -1,0 +1,62 @@
+import { expect, test } from "bun:test";
+import { type Column, formatTable } from "./table.ts";
+import { columnsOf } from "./terminal.ts";
+
+const columns: readonly Column<{ id: string; name: string; tag: string; at: string }>[] = [
+  { heading: "id", text: ({ id }) => id },
+  { heading: "name", text: ({ name }) => name, canBeCut: true },
+  { heading: "tag", text: ({ tag }) => tag, canBeCut: true },
+  { heading: "at", text: ({ at }, time) => time(at) },
+];
+const plant = { id: "9007199254740993", name: "n".repeat(90), tag: "indoor", at: "2026-11-17T15:04:05Z" };
+
+const lines = (outColumns: number, outIsTerminal = true, row = plant) =>
+  formatTable(columns, [row], { outIsTerminal, outColumns, colourOut: false }).split("\n");
+
+test("off a terminal nothing is cut", () => {
+  const [, row] = lines(80, false);
+  expect(row).toBe(`${plant.id}  ${plant.name}  indoor  ${plant.at}`);
+});
+
+test("on a wide terminal nothing is cut", () => {
+  const [, row] = lines(200);
+  expect(row).toBe(`${plant.id}  ${plant.name}  indoor  ${plant.at}`);
+});
+
+test("the longest column is cut, and no other", () => {
+  const [heading, row] = lines(80);
+  expect(heading).toBe(`id${" ".repeat(16)}name${" ".repeat(30)}tag     at`);
+  expect(row).toBe(`${plant.id}  ${"n".repeat(31)}…  indoor  ${plant.at}`);
+});
+
+test("of two long columns neither is cut to less than the other", () => {
+  const [, row = ""] = lines(80, true, { ...plant, tag: "t".repeat(90) });
+  expect(row).toBe(`${plant.id}  ${"n".repeat(18)}…  ${"t".repeat(18)}…  ${plant.at}`);
+});
+
+test.each([
+  [66, "2026-11-17T15:04:05Z"],
+  [65, "2026-11-17T15:04Z"],
+  [62, "2026-11-17"],
+])("in %i columns the time is %s", (width, time) => {
+  const [, row = ""] = lines(width, true, { ...plant, tag: "t".repeat(90) });
+  expect(row).toEndWith(`  ${time}`);
+});
+
+test.each([40, 46, 50, 58, 79, 80, 120])("the table fits %i columns", (width) => {
+  for (const name of ["n".repeat(90), "木".repeat(90), "木n🌲".repeat(30)])
+    for (const line of lines(width, true, { ...plant, name, tag: "木".repeat(20) }))
+      expect(columnsOf(line)).toBeLessThanOrEqual(width);
+});
+
+test("an id is never cut", () => {
+  const [, row] = lines(20);
+  expect(row).toStartWith(`${plant.id}  `);
+});
+
+test("headings are bold where colours are wanted, and aligned nevertheless", () => {
+  const terminal = { outIsTerminal: true, outColumns: 80, colourOut: true };
+  const [heading = "", row = ""] = formatTable(columns, [plant], terminal).split("\n");
+  expect(heading).toContain("\u001b[1mname\u001b[0m");
+  expect(columnsOf(heading.slice(0, heading.indexOf("at\u001b")))).toBe(row.indexOf(plant.at));
+});
