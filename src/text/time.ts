@@ -25,11 +25,18 @@ export function timeInFileName(timeMs: number): string {
  * in UTC, as everything that is printed is.
  */
 export function parseTimeMs(text: string): number | undefined {
-  const match = /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2})?)?$/.exec(text);
+  const match = /^(\d{4}-\d{2}-\d{2})(T[\d:.]+(Z|[+-]\d{2}:\d{2})?)?$/.exec(text);
   if (match === null) return undefined;
-  const [, timeOfDay, offset] = match;
+  const [, date = "", timeOfDay, offset] = match;
+  if (!isDate(date)) return undefined;
   // ECMAScript reads a time of day without an offset as local time, and a date alone as UTC.
   const isLocal = timeOfDay !== undefined && offset === undefined;
   const timeMs = Date.parse(isLocal ? `${text}Z` : text);
   return Number.isNaN(timeMs) ? undefined : timeMs;
+}
+
+/** Whether a month has such a day: ECMAScript reads February 31 as March 2. */
+function isDate(date: string): boolean {
+  const timeMs = Date.parse(date);
+  return !Number.isNaN(timeMs) && isoTime(timeMs).startsWith(date);
 }
