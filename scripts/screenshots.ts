@@ -91,6 +91,7 @@ async function importFile(page: Page): Promise<void> {
   await page.locator("input[type=file]").setInputFiles(file);
   await page.getByRole("button", { name: "Start import" }).click();
   await page.getByRole("heading", { name: "Done: spring.ndjson" }).waitFor();
+  await page.locator(".refusal-group summary").click();
 }
 
 /** Requests that the public listener refuses, for several reasons. */

@@ -3,7 +3,10 @@ import { gzipSync } from "node:zlib";
 import type { Page } from "playwright-core";
 import { ApiError, OperatorApi } from "../src/console/api.ts";
 import { ImportRun } from "../src/console/import/import-run.ts";
+import { catalogue } from "../src/http/error-catalogue.ts";
 import type { LineOutcome } from "../src/operator/responses.ts";
+import { parseNewPlant } from "../src/plants/parse-new-plant.ts";
+import { idConflict, Refusal } from "../src/plants/refusals.ts";
 import { contentOf, describe as describeInBrowser } from "./browser.ts";
 import { makeToken, see, signIn, useConsole } from "./console-session.ts";
 import {
@@ -73,12 +76,20 @@ describeInBrowser("importing a file", () => {
     const good = '{"id": 9007199254740995, "name": "From a file"}';
     const lines = [good, '{"name": "Rosa \u202eevil"}', good, "{not json", '{"id": 61, "name": "Last"}'];
 
-    test("lists the refused rows with their reasons", async () => {
+    test("groups the refused rows by their reason, and lists those of one when it is opened", async () => {
       const page = await open("/import");
-      await importFile(page, "listed.ndjson", lines.join("\n"));
-      expect(await page.locator(".scroll-box tbody tr").allTextContents()).toEqual([
+      await importFile(page, "listed.ndjson", [...lines, '{"name": "Nor here"}'].join("\n"));
+      const groups = page.locator(".refusal-group");
+      expect(await groups.locator("summary").allTextContents()).toEqual([
+        '2 rows Field "id" is missing; expected an integer. error 40010',
+        "1 row The row is not valid JSON: expected a name or }. error 40002",
+      ]);
+      expect(await groups.locator("tbody tr").count()).toBe(0);
+      await groups.first().locator("summary").click();
+      await groups.first().locator("tbody tr").nth(1).waitFor();
+      expect(await groups.locator("tbody tr").allTextContents()).toEqual([
         expect.stringMatching(/^2Field "id" is missing.*\{"name": "Rosa U\+202Eevil"\}$/),
-        expect.stringContaining("4The row is not valid JSON"),
+        expect.stringMatching(/^6Field "id" is missing.*\{"name": "Nor here"\}$/),
       ]);
       expect(find(9007199254740995n)).toMatchObject({ name: "From a file" });
     });
@@ -303,9 +314,102 @@ test("a row that is no plant is not sent, but reported with its line", async () 
   const { run, sent } = await importWith("rows.csv", 'id,name\n1,"two\nlines"\nno name\n', createAll);
   expect(sent.flatMap(({ lines }) => lines)).toHaveLength(1);
   expect(run.report.refused).toBe(1);
-  expect(run.report.listed).toMatchObject([
-    { position: 4, reason: "The row has 1 field, but the header has 2." },
+  expect(run.report.groups).toMatchObject([
+    { error: undefined, listed: [{ position: 4, message: "The row has 1 field, but the header has 2." }] },
   ]);
+});
+
+describe("refused rows", () => {
+  const refuseAll = (lines: string[]) => lines.map((line) => refusalOf(Buffer.from(line)));
+
+  /** What the service responds to a line that is no plant. */
+  function refusalOf(line: Uint8Array): LineOutcome {
+    const refusal = parseNewPlant(line);
+    if (!(refusal instanceof Refusal)) throw new Error(`${line} is a plant`);
+    return { error: catalogue[refusal.kind].error, message: refusal.message };
+  }
+
+  const long = "x".repeat(60);
+  const emoji = "\u{1f33f}".repeat(60);
+  test.each([
+    ['Field "id" is missing; expected an integer.', ['{"name":"a"}', '{"name":"b"}']],
+    [
+      'Field "id" must be an integer, but is a string.',
+      ['{"id":"a","name":"a"}', '{"id":"1. Field \\"x\\".","name":"a"}', `{"id":"${long}","name":"a"}`],
+    ],
+    [
+      'Field "id" must be an integer, but is a string. Field "name" must be a string, but is a number.',
+      [
+        '{"id":"a","name":1}',
+        '{"id":"a \\\\","name":2.5e-9}',
+        `{"id":"${long}","name":${"7".repeat(60)}}`,
+        `{"id":"${emoji}","name":3}`,
+      ],
+    ],
+    ['Field "name" must be a string, but is a boolean.', ['{"id":1,"name":true}', '{"id":2,"name":false}']],
+    [
+      'Field "id" must be a whole number from -9223372036854775808 to 9223372036854775807. Field "name" is missing; expected a string.',
+      ['{"id":1.5}', `{"id":${"9".repeat(60)}}`],
+    ],
+    ["The row must be a JSON object, but is a string.", ['"a"', '"b"']],
+    ["The row must be a JSON object, but is null.", ["null", " null"]],
+    [
+      "A name appears more than once in the object.",
+      ['{"id":1,"name":"a","x":1,"x":1}', '{"id":1,"name":"a","y":1,"y":1,"z":1,"z":1}'],
+    ],
+    ["The row is not valid JSON: expected a name or }.", ["{n", "{  é"]],
+    [
+      "The string contains an unpaired surrogate, which is not valid Unicode.",
+      ['{"id":1,"name":"\\ud800"}', '{"id":12,"name":"\\udfff"}'],
+    ],
+  ])("whose values alone differ are one group: %s", async (reason, rows) => {
+    const { run } = await importWith("rows.ndjson", rows.join("\n"), refuseAll);
+    expect(run.report.groups).toMatchObject([{ reason, count: rows.length }]);
+  });
+
+  test("whose ids belong to other plants are one group for each difference", async () => {
+    const messages = [
+      idConflict(1n, ["name"]).message,
+      idConflict(-2n, ["name", "tag"]).message,
+      idConflict(3n, ["name"]).message,
+    ];
+    const { run } = await importWith("rows.csv", "id,name\n1,a\n-2,b\n3,c\n", (lines) =>
+      messages.slice(0, lines.length).map((message) => ({ error: 40020, message })),
+    );
+    expect(run.report.groups).toMatchObject([
+      { reason: "The id already belongs to a plant with a different name.", count: 2 },
+      { reason: "The id already belongs to a plant with a different name and a different tag.", count: 1 },
+    ]);
+  });
+
+  test.each([
+    ["The row does not have as many fields as the header.", "1\n1,a,b\n"],
+    [
+      "The id is in exponent form, as spreadsheets save long numbers, and may have lost digits: format the column as text and export it again.",
+      '1E+15,a\n"9,007E+15",b\n',
+    ],
+  ])("of CSV that cannot be sent are one group: %s", async (reason, rows) => {
+    const { run } = await importWith("rows.csv", `id,name\n${rows}`, createAll);
+    expect(run.report.groups).toMatchObject([{ error: undefined, reason, count: 2 }]);
+  });
+
+  test("with different errors are different groups", async () => {
+    const { run } = await importWith("rows.ndjson", '{"name":"a"}\n{"id":1}\n[]', refuseAll);
+    expect(run.report.groups.map(({ error, count }) => [error, count])).toEqual([
+      [40010, 1],
+      [40010, 1],
+      [40004, 1],
+    ]);
+  });
+
+  test("are all counted, but only the first of a group listed", async () => {
+    const rows = Array.from({ length: 1200 }, (_, row) => `{"name":"${row}"}`);
+    const { run } = await importWith("rows.ndjson", rows.join("\n"), refuseAll);
+    const [group] = run.report.groups;
+    expect(group?.count).toBe(1200);
+    expect(group?.listed).toHaveLength(100);
+    expect(group?.listed[99]?.position).toBe(100);
+  });
 });
 
 test("an import that has ended reports what it counted", async () => {

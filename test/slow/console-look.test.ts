@@ -143,6 +143,8 @@ describe("axe-core finds no violations, and everything fits from a phone to a wi
     await press(page, "Start import");
     await page.getByRole("heading", { name: "Done: two.ndjson" }).waitFor();
     await check(page, ".tally");
+    await page.locator(".refusal-group summary").click();
+    await check(page, ".refusal-group table");
     const json = { error: 50302, message: "The store cannot be read right now." };
     await page.route("**/api/overview", (route) => route.fulfill({ status: 503, json }));
     await follow(page, "Overview");

@@ -8,16 +8,14 @@ import { Icon } from "../parts/icons.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Panel } from "../parts/panel.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
-import { TableHead } from "../parts/table-head.tsx";
 import { Link, useRouter } from "../router.tsx";
 import { useSession } from "../session.ts";
-import { type ImportReport, refusedListedMax } from "./import-report.ts";
 import { ImportRun } from "./import-run.ts";
+import { RefusedRows } from "./refused-rows.tsx";
 
 const redrawMs = 200;
 // The browser needs the URL until it starts to save the file.
 const urlLifetimeMs = 60_000;
-const reasonCharactersMax = 1000;
 const titles = { running: "Importing", done: "Done", stopped: "Stopped", failed: "Failed" } as const;
 const examples = {
   "NDJSON: one plant per line":
@@ -194,7 +192,7 @@ function ImportProgress({ run }: { readonly run: ImportRun }) {
           <Button onClick={() => save(report.reportFile())}>Download report</Button>
         </div>
       )}
-      {report.refused > 0 && <Refused report={report} />}
+      {report.refused > 0 && <RefusedRows report={report} isFinal={!running} />}
     </section>
   );
 }
@@ -204,36 +202,6 @@ function problemOf({ state, waiting, error, report }: ImportRun): string | undef
   if (state !== "failed") return undefined;
   const safe = report.rows === 0 ? "" : " Rows that are already stored are not stored twice.";
   return errorMessage(error) + safe;
-}
-
-function Refused({ report }: { readonly report: ImportReport }) {
-  return (
-    <>
-      <h3>{formatPlural(report.refused, "refused row")}</h3>
-      {report.refused > refusedListedMax && <p class="note">The first {refusedListedMax} are listed here.</p>}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard */}
-      <section class="scroll-box" tabIndex={0} aria-label="Refused rows">
-        <table>
-          <TableHead columns={[report.positionUnit === "line" ? "Line" : "Element", "Reason", "Row"]} />
-          <tbody>
-            {report.listed.map(({ position, reason, excerpt }) => (
-              <tr key={position}>
-                <th scope="row">{formatCount(position)}</th>
-                <td>
-                  <PlantText text={reason} charactersMax={reasonCharactersMax} />
-                </td>
-                <td>
-                  <code>
-                    <PlantText text={excerpt} empty="" />
-                  </code>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </section>
-    </>
-  );
 }
 
 function save({ name, blob }: { readonly name: string; readonly blob: Blob }): void {

@@ -2,17 +2,29 @@ import type { Bytes } from "../../files/bytes.ts";
 import { type InputRow, withRowPosition } from "../../files/input-row.ts";
 import type { FileFormat } from "../../files/read-rows.ts";
 import type { LineOutcome } from "../../operator/responses.ts";
+import { reasonOf } from "./refusal-reason.ts";
+
+/** The rows that were refused with the same error for the same reason. */
+export interface RefusalGroup {
+  /** Undefined if the rows could not be sent. */
+  readonly error: number | undefined;
+  /** The message without what differs from row to row. */
+  readonly reason: string;
+  count: number;
+  /** The first of them. */
+  readonly listed: RefusedRow[];
+}
 
 export interface RefusedRow {
   /** The number of its line, or of its element in a JSON array. */
   readonly position: number;
-  readonly reason: string;
+  readonly message: string;
   readonly excerpt: string;
 }
 
 const excerptBytesMax = 160;
-// The page lists this many; the downloads have all.
-export const refusedListedMax = 500;
+// The page lists this many of each group; the downloads have all.
+export const refusedListedMax = 100;
 // What stands between two elements of a JSON array.
 const rowSeparator = ",\n";
 
@@ -21,13 +33,13 @@ export class ImportReport {
   created = 0;
   replayed = 0;
   refused = 0;
-  readonly listed: RefusedRow[] = [];
   /** The format is known once the file has been opened. */
   format: FileFormat = "ndjson";
   readonly #name: string;
   // Blobs, which the browser may keep on disk.
   readonly #lines: Blob[] = [];
   readonly #refusedRows: Blob[] = [];
+  readonly #groups = new Map<string, RefusalGroup>();
 
   constructor(fileName: string) {
     this.#name = fileName.replace(/\.gz$/i, "").replace(/\.\w+$/, "");
@@ -35,6 +47,11 @@ export class ImportReport {
 
   get rows(): number {
     return this.created + this.replayed + this.refused;
+  }
+
+  /** The refused rows by their reason, in the order of each group's first row. */
+  get groups(): readonly RefusalGroup[] {
+    return [...this.#groups.values()];
   }
 
   /** How the position of a row is counted: a JSON array may be on one line. */
@@ -52,21 +69,25 @@ export class ImportReport {
     const refusedRows: (Bytes | string)[] = [];
     for (const row of rows) {
       const position = row.element ?? row.line;
-      const outcome = row.error === undefined ? nextOutcome.next().value : { error: "", message: row.error };
+      const outcome =
+        row.error === undefined ? nextOutcome.next().value : { error: undefined, message: row.error };
       if (outcome === undefined) break;
       if (typeof outcome === "string") {
         this[outcome]++;
         lines.push(`${position},${outcome},,\r\n`);
         continue;
       }
-      const reason = withRowPosition(outcome.message, row);
+      const { error } = outcome;
+      const message = withRowPosition(outcome.message, row);
       this.refused++;
-      lines.push(`${position},refused,${outcome.error},"${reason.replaceAll('"', '""')}"\r\n`);
+      lines.push(`${position},refused,${error ?? ""},"${message.replaceAll('"', '""')}"\r\n`);
       if (row.source !== undefined)
         refusedRows.push(row.source, this.format === "json" ? rowSeparator : "\n");
-      if (this.listed.length < refusedListedMax) {
+      const group = this.#groupOf(error, reasonOf(message));
+      group.count++;
+      if (group.listed.length < refusedListedMax) {
         const excerpt = new TextDecoder().decode(row.source?.subarray(0, excerptBytesMax));
-        this.listed.push({ position, reason, excerpt });
+        group.listed.push({ position, message, excerpt });
       }
     }
     this.#lines.push(new Blob(lines));
@@ -89,5 +110,14 @@ export class ImportReport {
   reportFile() {
     const head = `${this.positionUnit},result,error,message\r\n`;
     return { name: `${this.#name}-report.csv`, blob: new Blob([head, ...this.#lines]) };
+  }
+
+  #groupOf(error: number | undefined, reason: string): RefusalGroup {
+    const key = `${error} ${reason}`;
+    const known = this.#groups.get(key);
+    if (known !== undefined) return known;
+    const group: RefusalGroup = { error, reason, count: 0, listed: [] };
+    this.#groups.set(key, group);
+    return group;
   }
 }
