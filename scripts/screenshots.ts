@@ -2,7 +2,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { recordBackup } from "../src/storage/sqlite/maintenance/backup.ts";
+import { recordLastBackup } from "../src/storage/sqlite/maintenance/backup-records.ts";
 import { openBrowser } from "../test/browser.ts";
 import { operatorToken, post, startTestService, type TestService, temporaryFolder } from "../test/harness.ts";
 import { idOf, seedStore } from "../test/seeded-store.ts";
@@ -21,7 +21,7 @@ const database = join(temporary.path, "plants.db");
 const nowMs = Date.now();
 console.log(`Writing ${plants} plants into a temporary store.`);
 await seedStore(database, { plants, fromMs: nowMs - hoursShown * hourMs, untilMs: nowMs });
-recordBackup(database, nowMs - 3 * hourMs);
+recordLastBackup(database, nowMs - 3 * hourMs);
 await using running = await startTestService({}, database);
 const secret = await makeTokens(running);
 await refuse(running);

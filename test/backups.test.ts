@@ -14,8 +14,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, join } from "node:path";
-import { backupRecordFile, readLastBackup } from "../src/storage/sqlite/maintenance/backup.ts";
 import { BackupFolder } from "../src/storage/sqlite/maintenance/backup-folder.ts";
+import { lastBackupFile, readLastBackup } from "../src/storage/sqlite/maintenance/backup-records.ts";
 import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
 import { type Finished, main } from "./command.ts";
 import {
@@ -120,7 +120,7 @@ describe("backup -", () => {
     const { code, err } = backUpToOutput("| true", store);
     expect(err).toContain("Standard output was closed before");
     expect(code).toBe(1);
-    expect(existsSync(backupRecordFile(store))).toBe(false);
+    expect(existsSync(lastBackupFile(store))).toBe(false);
   });
 
   const hasScript = spawnSync("script", ["--version"]).status === 0;
@@ -345,7 +345,7 @@ describe("the record of the last backup", () => {
     const fromMs = Date.now();
     expect((await make(store)).code).toBe(0);
     expect((await readLastBackup(store))?.atMs).toBeGreaterThanOrEqual(fromMs);
-    expect(statSync(backupRecordFile(store)).mode & 0o777).toBe(0o600);
+    expect(statSync(lastBackupFile(store)).mode & 0o777).toBe(0o600);
   });
 
   test("is removed by a restore", async () => {
@@ -353,7 +353,7 @@ describe("the record of the last backup", () => {
     const backup = newName();
     const restored = newName();
     expect((await backUpStore(store, backup)).code).toBe(0);
-    copyFileSync(backupRecordFile(store), backupRecordFile(restored));
+    copyFileSync(lastBackupFile(store), lastBackupFile(restored));
     expect(await readLastBackup(restored)).toBeDefined();
     expect((await restore(backup, restored)).code).toBe(0);
     expect(await readLastBackup(restored)).toBeUndefined();
@@ -361,7 +361,7 @@ describe("the record of the last backup", () => {
 
   test("that cannot be written does not fail the backup", async () => {
     const store = newStore();
-    mkdirSync(join(backupRecordFile(store), "in the way"), { recursive: true });
+    mkdirSync(join(lastBackupFile(store), "in the way"), { recursive: true });
     const { code, err } = await backUpStore(store, newFolder());
     expect(err).toContain("could not be recorded");
     expect(code).toBe(0);
@@ -369,7 +369,7 @@ describe("the record of the last backup", () => {
 
   test("that cannot be read counts as none", async () => {
     const store = newStore();
-    writeFileSync(backupRecordFile(store), "half of it");
+    writeFileSync(lastBackupFile(store), "half of it");
     expect(await readLastBackup(store)).toBeUndefined();
   });
 });

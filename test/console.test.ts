@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { chromium, type Page } from "playwright-core";
 import packageFile from "../package.json" with { type: "json" };
-import { recordBackup } from "../src/storage/sqlite/maintenance/backup.ts";
+import { recordLastBackup } from "../src/storage/sqlite/maintenance/backup-records.ts";
 import { chromiumOptions, contentOf, describe, newPage, secretField, test } from "./browser.ts";
 import { makeToken, see, signIn, useConsole, waitUntil } from "./console-session.ts";
 import {
@@ -146,7 +146,7 @@ describe("the overview", () => {
     await see(page, "Disk space free");
     await see(page, / left at this rate$/);
     await see(page, `Version ${packageFile.version}`);
-    recordBackup(session.running.database, Date.now() - 3 * 3_600_000);
+    recordLastBackup(session.running.database, Date.now() - 3 * 3_600_000);
     await see(page, "Last backup 3 hours ago");
     await post(session.running.url, '{"id":500001,"name":"Counted live"}');
     await waitUntil(async () => (await count()) === before + 1);

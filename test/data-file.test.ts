@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { backupRecordFile } from "../src/storage/sqlite/maintenance/backup.ts";
+import { lastBackupFile } from "../src/storage/sqlite/maintenance/backup-records.ts";
 import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { openForWriting } from "../src/storage/sqlite/writing/open-for-writing.ts";
@@ -261,7 +261,7 @@ describe("backup and restore", () => {
         err: `plant-store: ${unsound}.\n`,
       });
     expect(readdirSync(backups).filter((name) => !name.endsWith(".lock"))).toEqual([]);
-    expect(existsSync(backupRecordFile(file))).toBe(false);
+    expect(existsSync(lastBackupFile(file))).toBe(false);
     const restored = join(folder.path, "unsound-restored.db");
     expect((await runInProcess(["restore", file, "--database", restored])).err).toContain(
       "The copy is damaged",

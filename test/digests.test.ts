@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { writeMarker } from "../src/storage/sqlite/failure-marker.ts";
-import { readLastBackup } from "../src/storage/sqlite/maintenance/backup.ts";
+import { readLastBackup } from "../src/storage/sqlite/maintenance/backup-records.ts";
 import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { openForWriting } from "../src/storage/sqlite/writing/open-for-writing.ts";

@@ -15,7 +15,11 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { markerFile, readMarker, writeMarker } from "../src/storage/sqlite/failure-marker.ts";
-import { backupRecordFile, readLastBackup, recordBackup } from "../src/storage/sqlite/maintenance/backup.ts";
+import {
+  lastBackupFile,
+  readLastBackup,
+  recordLastBackup,
+} from "../src/storage/sqlite/maintenance/backup-records.ts";
 import { connectReadOnly } from "../src/storage/sqlite/reading/open-read-only.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { readUseWithoutWal } from "../src/storage/sqlite/store-use.ts";
@@ -114,7 +118,7 @@ describe("restore --replace", () => {
 
   test("also moves the record of the last backup, the first token and a journal, and copies the failure marker", async () => {
     await storeOf(file, ["old"]);
-    recordBackup(file, 1000);
+    recordLastBackup(file, 1000);
     writeFileSync(`${file}.first-token`, "secret");
     writeFileSync(`${file}-journal`, emptyingJournal);
     writeMarker(file, "replaced");
@@ -147,7 +151,7 @@ describe("restore --replace", () => {
     expect(code).toBe(0);
     expect(err).not.toContain("before");
     expect(readdirSync(dirname(file)).sort()).toEqual(["plants.db", "plants.db.lock"]);
-    expect(existsSync(backupRecordFile(file))).toBe(false);
+    expect(existsSync(lastBackupFile(file))).toBe(false);
   });
 
   test("has the folder in its JSON", async () => {

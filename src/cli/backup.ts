@@ -1,9 +1,9 @@
 import { statSync } from "node:fs";
 import { parseCount } from "../config/values.ts";
-import type { StoreDigest } from "../storage/sqlite/block-digests.ts";
-import { backUp, recordBackup, streamBackup } from "../storage/sqlite/maintenance/backup.ts";
-import { BackupFolder, recordDigest } from "../storage/sqlite/maintenance/backup-folder.ts";
-import { messageOf } from "../system/errors.ts";
+import { type BackupFile, backUp, streamBackup } from "../storage/sqlite/maintenance/backup.ts";
+import { BackupFolder, type CompletedBackup } from "../storage/sqlite/maintenance/backup-folder.ts";
+import { recordLastBackup, tryToRecord } from "../storage/sqlite/maintenance/backup-records.ts";
+import type { OnStep } from "../storage/sqlite/maintenance/step.ts";
 import { parseFlag } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
 import { changedText, dataFile, dataFileFlags, summaryOf, withProgress } from "./data-file-command.ts";
@@ -32,30 +32,31 @@ export const backup: Command = {
     const isFolder = existing?.isDirectory() ?? keep !== undefined;
     if (keep !== undefined && (to === "-" || !isFolder)) throw new UsageError("--keep needs a folder");
     if (to === "-") return backUpToOutput(from, args, terminal);
-    const folder = isFolder ? new BackupFolder(from, to) : undefined;
-    using _lock = folder?.lock();
-    const atMs = Date.now();
-    const file = folder?.prepareFile(atMs) ?? to;
-    const done = await withProgress(terminal, {
+    const { made, removed, unrecorded } = await withProgress(terminal, {
       file: from,
       ifInterrupted: "There is no backup.",
-      run: (onStep) => backUp(from, file, onStep),
+      run: (onStep) =>
+        isFolder
+          ? new BackupFolder(from, to).backUp(Date.now(), { keep, onStep })
+          : backUpToFile(from, to, onStep),
     });
-    record(from, atMs, done, terminal);
-    if (folder !== undefined) recordDigest(done);
-    const isSound = done.changedBlocks.length === 0;
-    // If plants were changed, the older backups may still have them as they were stored.
-    const removed = keep === undefined || !isSound ? [] : (folder?.removeOldest(keep, file) ?? []);
+    warnIfUnrecorded(unrecorded, terminal);
     if (args.has("json")) {
-      printJson(terminal, { ...done, removed });
+      printJson(terminal, { ...made, removed });
     } else {
-      terminal.note(summaryOf("Backed up and checked", done));
+      terminal.note(summaryOf("Backed up and checked", made));
       for (const path of removed) terminal.note(`Removed ${path}.\n`);
     }
-    if (!isSound) terminal.err(changedText(from, done));
-    return isSound ? 0 : 1;
+    return exitCodeOf(from, made, terminal);
   },
 };
+
+async function backUpToFile(from: string, to: string, onStep: OnStep): Promise<CompletedBackup> {
+  const atMs = Date.now();
+  const made = await backUp(from, to, onStep);
+  const unrecorded = tryToRecord(() => recordLastBackup(from, atMs, made));
+  return { made, removed: [], unrecorded };
+}
 
 async function backUpToOutput(from: string, args: Arguments, terminal: Terminal): Promise<number> {
   if (args.has("json")) throw new UsageError("--json cannot be combined with a backup to standard output");
@@ -67,18 +68,19 @@ async function backUpToOutput(from: string, args: Arguments, terminal: Terminal)
     ifInterrupted: "What was written is no complete backup.",
     run: (onStep) => streamBackup(from, terminal.outWithBackpressure, onStep),
   });
-  record(from, atMs, done, terminal);
+  const unrecorded = tryToRecord(() => recordLastBackup(from, atMs, done));
+  warnIfUnrecorded(unrecorded, terminal);
   terminal.note(summaryOf("Backed up and checked", { ...done, path: "standard output" }));
-  if (done.changedBlocks.length === 0) return 0;
-  terminal.err(changedText(from, done));
-  return 1;
+  return exitCodeOf(from, done, terminal);
 }
 
-/** A backup is good even if its time cannot be recorded, such as on read-only media. */
-function record(from: string, atMs: number, digest: StoreDigest, { err }: Terminal): void {
-  try {
-    recordBackup(from, atMs, digest);
-  } catch (error) {
-    err(`plant-store: The time of this backup could not be recorded: ${messageOf(error)}\n`);
-  }
+function warnIfUnrecorded(reason: string | undefined, { err }: Terminal): void {
+  if (reason === undefined) return;
+  err(`plant-store: The time of this backup could not be recorded: ${reason}\n`);
+}
+
+function exitCodeOf(from: string, made: Pick<BackupFile, "changedBlocks">, { err }: Terminal): number {
+  if (made.changedBlocks.length === 0) return 0;
+  err(changedText(from, made));
+  return 1;
 }

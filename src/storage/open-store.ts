@@ -88,7 +88,7 @@ export function openBackups(database: string, folder: string | undefined): Opene
     return unavailable("Back up PostgreSQL with its own tools, such as pg_dump or pg_basebackup.");
   if (folder === undefined)
     return unavailable("Set --backup-folder to an existing folder to make backups here.");
-  return { store: new BackupFolder(database, resolve(folder)), unavailable: undefined };
+  return { store: new BackupFolder(resolve(database), resolve(folder)), unavailable: undefined };
 }
 
 function unavailable(reason: string): OpenedBackups {

@@ -3,6 +3,15 @@ export function jsonText(value: unknown, indent?: number): string {
   return JSON.stringify(value, null, indent).replace(/[\x7f-\x9f]/g, escapeCharacter);
 }
 
+/** The members of a JSON object; none if the text is anything else, such as half of one. */
+export function parseJsonObject(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}
+
 // They occur only inside strings, so the text stays valid.
 function escapeCharacter(character: string): string {
   return `\\u00${character.charCodeAt(0).toString(16)}`;

@@ -165,12 +165,6 @@ export function digestOfStore(blocks: readonly BlockDigest[]): StoreDigest {
   return { coveredPlants: rangeOf(last.block).high, digest: hash.digest("hex") };
 }
 
-/** Reads the JSON of a file that has the digest of a store. */
-export function parseDigest(json: string): StoreDigest {
-  const [, coveredPlants, digest] = /"coveredPlants":(\d+),"digest":"([0-9a-f]{64})"/.exec(json) ?? [];
-  return digest === undefined ? noDigest : { coveredPlants: Number(coveredPlants), digest };
-}
-
 /** The digests that were stored when the blocks were filled, in hex, by block and in order. A file of 1.0.0 has none. */
 export function storedDigests(database: Database): ReadonlyMap<number, string> {
   if (!hasDigests(database)) return new Map();

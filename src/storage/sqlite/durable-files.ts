@@ -8,6 +8,7 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -165,6 +166,15 @@ export function writeNew(path: string, text: string): void {
   } finally {
     closeSync(file);
   }
+}
+
+/** Replaces a small file, or creates it. It gets its name once it is complete and synced, so that nobody reads half of it. */
+export function replaceFile(path: string, text: string): void {
+  const unfinished = `${path}.new`;
+  rmSync(unfinished, { force: true });
+  writeNew(unfinished, text);
+  renameSync(unfinished, path);
+  syncDirectory(dirname(path));
 }
 
 /**

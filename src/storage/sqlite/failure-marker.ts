@@ -3,6 +3,7 @@ import { closeSync, readFileSync, renameSync, rmSync, writeFileSync } from "node
 import { dirname } from "node:path";
 import { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { codeOf, messageOf } from "../../system/errors.ts";
+import { parseJsonObject } from "../../text/json-text.ts";
 import { asDataFileProblem, DataFileProblem, isDenied } from "./data-file-problem.ts";
 import { makeDirectory, openNew, syncDirectory, syncFile } from "./durable-files.ts";
 
@@ -96,12 +97,8 @@ function readFields(path: string): (Partial<RebuiltCopy> & { readonly reason: Fa
       `${markerFile(path)} records a failure and cannot be read: ${messageOf(error)}.`,
     );
   }
-  try {
-    return { reason: "sync-failed", ...JSON.parse(text) };
-  } catch {
-    // Truncated by the failure that it records: the others are written by a disk that works.
-    return { reason: "sync-failed" };
-  }
+  // It may have been truncated by the failure that it records: the others are written by a disk that works.
+  return { reason: "sync-failed", ...parseJsonObject(text) };
 }
 
 export function removeMarker(path: string): void {

@@ -2,7 +2,7 @@ import type { PlantArchive } from "../../plants/plant-archive.ts";
 import type { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { DataFileReplaced, type Store, type StoreEvents } from "../store.ts";
 import { type FailureReason, UnclosedFailure, writeMarker } from "./failure-marker.ts";
-import { readLastBackup } from "./maintenance/backup.ts";
+import { readLastBackup } from "./maintenance/backup-records.ts";
 import { ReaderThread, syncedReads } from "./reading/synced-reads.ts";
 import { SqliteAudit } from "./sqlite-audit.ts";
 import { SqliteTokens } from "./sqlite-tokens.ts";

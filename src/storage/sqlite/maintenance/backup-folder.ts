@@ -1,25 +1,25 @@
-import {
-  createReadStream,
-  lstatSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  type Stats,
-  statSync,
-} from "node:fs";
-import { basename, dirname, join, parse, resolve } from "node:path";
+import { createReadStream, lstatSync, readdirSync, rmSync, statSync } from "node:fs";
+import { basename, join, parse } from "node:path";
 import { messageOf } from "../../../system/errors.ts";
 import { timeInFileName } from "../../../text/time.ts";
-import { noDigest, parseDigest, type StoreDigest } from "../block-digests.ts";
+import { noDigest, type StoreDigest } from "../block-digests.ts";
 import { describeEachBlock } from "../blocks.ts";
 import { realDataFile } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
-import { removeDatabase, syncDirectory, writeNew } from "../durable-files.ts";
+import { removeDatabase, syncDirectory } from "../durable-files.ts";
 import { tryLock } from "../writer-lock.ts";
-import { type BackupFile, backUp, recordBackup } from "./backup.ts";
+import { type BackupFile, backUp } from "./backup.ts";
+import {
+  type DigestRecord,
+  digestRecordFile,
+  readDigestRecord,
+  recordDigest,
+  recordLastBackup,
+  tryToRecord,
+} from "./backup-records.ts";
 import { checksumFile, expectedChecksum, readChecksumFile } from "./checksum.ts";
 import { isLeftover, partialEnding } from "./copy.ts";
+import { ignoreStep, type OnStep } from "./step.ts";
 import { verify } from "./verify.ts";
 
 const backupEnding = ".db";
@@ -27,12 +27,19 @@ const pieceBytes = 262_144;
 const timestamp = /^(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d)-(\d{3}Z)$/;
 const timestampLength = "2026-11-15T02-00-00-000Z".length;
 
-interface BackupEntry extends StoreDigest {
+interface BackupEntry extends DigestRecord {
   readonly name: string;
   readonly atMs: number;
   readonly bytes: number;
-  /** When `verify` last found nothing wrong with it; undefined if never, or if the file has changed since. */
-  readonly verifiedAtMs: number | undefined;
+}
+
+/** A backup that is complete, and what followed. */
+export interface CompletedBackup {
+  readonly made: BackupFile;
+  /** The paths of the older backups that were removed for it. */
+  readonly removed: readonly string[];
+  /** Why its time and digest could not be recorded; undefined if they were. The backup is good without. */
+  readonly unrecorded: string | undefined;
 }
 
 export interface VerifiedBackup extends StoreDigest {
@@ -46,14 +53,14 @@ export interface VerifiedBackup extends StoreDigest {
  */
 export class BackupFolder {
   readonly folder: string;
-  /** The absolute path of the data file. */
+  /** The path of the data file. */
   readonly database: string;
   /** The data file's name without its extension; each backup's name begins with it. */
   readonly #stem: string;
 
   constructor(database: string, folder: string) {
     this.folder = folder;
-    this.database = resolve(database);
+    this.database = database;
     this.#stem = parse(realDataFile(database)).name;
   }
 
@@ -66,11 +73,9 @@ export class BackupFolder {
     const entries = this.#dated(backupEnding).flatMap((name) => {
       const file = lstatSync(join(this.folder, name), { throwIfNoEntry: false });
       if (!file?.isFile()) return [];
-      const record = readRecord(join(this.folder, name));
-      const { coveredPlants, digest } = parseDigest(record);
       const atMs = this.#timeOf(name, backupEnding);
-      const verifiedAtMs = parseVerified(record, file);
-      return [{ name, atMs, bytes: file.size, coveredPlants, digest, verifiedAtMs }];
+      const record = readDigestRecord(join(this.folder, name), file);
+      return [{ name, atMs, bytes: file.size, ...record }];
     });
     return entries.reverse();
   }
@@ -89,17 +94,34 @@ export class BackupFolder {
     return lock;
   }
 
-  /** @throws DataFileProblem */
-  async create(atMs: number): Promise<BackupFile> {
+  /**
+   * Makes a backup, and records it. With `keep`, then removes the oldest until that many are left, unless plants were changed in
+   * the data file: the older backups may still have them as they were stored.
+   * @throws DataFileProblem
+   */
+  async backUp(
+    atMs: number,
+    { keep, onStep = ignoreStep }: { readonly keep?: number | undefined; readonly onStep?: OnStep } = {},
+  ): Promise<CompletedBackup> {
     using _lock = this.lock();
-    const made = await backUp(this.database, this.prepareFile(atMs));
-    try {
-      recordBackup(this.database, atMs, made);
-      recordDigest(made);
-    } catch (error) {
-      const reason = messageOf(error);
-      throw new DataFileProblem(`The backup is complete, but its time could not be recorded: ${reason}.`);
-    }
+    const made = await backUp(this.database, this.#prepareFile(atMs), onStep);
+    const unrecorded = tryToRecord(() => {
+      recordDigest(made.path, made);
+      recordLastBackup(this.database, atMs, made);
+    });
+    const isSound = made.changedBlocks.length === 0;
+    const removed = keep === undefined || !isSound ? [] : this.#removeOldest(keep, made.path);
+    return { made, removed, unrecorded };
+  }
+
+  /**
+   * Makes a backup for the console, which shows the first thing that is wrong.
+   * @throws DataFileProblem also if the backup is complete, and something else is wrong.
+   */
+  async create(atMs: number): Promise<BackupFile> {
+    const { made, unrecorded } = await this.backUp(atMs);
+    if (unrecorded !== undefined)
+      throw new DataFileProblem(`The backup is complete, but its time could not be recorded: ${unrecorded}.`);
     const [changed] = describeEachBlock(made.changedBlocks);
     if (changed !== undefined)
       throw new DataFileProblem(
@@ -109,7 +131,7 @@ export class BackupFolder {
   }
 
   /** The file for a backup of this time. Also removes what interrupted backups left, which would use up the disk. */
-  prepareFile(atMs: number): string {
+  #prepareFile(atMs: number): string {
     for (const name of this.#dated(backupEnding + partialEnding)) {
       const path = join(this.folder, name);
       if (isLeftover(path)) removeDatabase(path);
@@ -119,7 +141,7 @@ export class BackupFolder {
   }
 
   /** Removes the oldest complete backups until that many are left, never the one just made. Returns their paths. */
-  removeOldest(keep: number, made: string): readonly string[] {
+  #removeOldest(keep: number, made: string): readonly string[] {
     const others = this.list()
       .map(({ name }) => join(this.folder, name))
       .filter((path) => path !== made && isChecksumOf(path));
@@ -129,7 +151,7 @@ export class BackupFolder {
         // In this order: a checksum that is left alone is small, but a backup without one would never be removed.
         rmSync(path);
         rmSync(checksumFile(path));
-        rmSync(recordFile(path), { force: true });
+        rmSync(digestRecordFile(path), { force: true });
       } catch (error) {
         throw new DataFileProblem(
           `The backup ${made} is complete, but an old one cannot be removed: ${messageOf(error)}.`,
@@ -148,10 +170,10 @@ export class BackupFolder {
     const path = join(this.folder, name);
     // As it is before the check: a change during the check counts as one after it.
     const file = statSync(path);
-    const recorded = parseDigest(readRecord(path));
+    const recorded = readDigestRecord(path, file);
     const verified = await this.#check(path, recorded);
-    if (verified.problems.length === 0) replaceRecord(path, verified, file);
-    else replaceRecord(path, recorded);
+    if (verified.problems.length === 0) recordDigest(path, verified, file);
+    else recordDigest(path, recorded);
     return verified;
   }
 
@@ -159,7 +181,7 @@ export class BackupFolder {
     if (expectedChecksum(path) === undefined) return { problems: ["it has no checksum file"], ...noDigest };
     const { coveredPlants, digest, problems } = await verify(path);
     const differs = recorded.digest !== null && recorded.digest !== digest;
-    const difference = differs ? [`its digest is not the one in ${recordFile(path)}`] : [];
+    const difference = differs ? [`its digest is not the one in ${digestRecordFile(path)}`] : [];
     return { problems: [...problems, ...difference], coveredPlants, digest };
   }
 
@@ -203,53 +225,4 @@ function parseTimestamp(text: string): number {
 function isChecksumOf(path: string): boolean {
   const text = readChecksumFile(path) ?? "";
   return /^[0-9a-f]{64} {2}/.test(text) && text.slice(66) === `${basename(path)}\n`;
-}
-
-/**
- * The record beside a backup in a folder: its digest, because to compute it again takes as long as to read all of the backup, and
- * when it was verified.
- */
-function recordFile(path: string): string {
-  return `${path}.digest.json`;
-}
-
-/** Writes the record of a new backup in a folder beside it. */
-export function recordDigest({ path, coveredPlants, digest }: BackupFile): void {
-  writeNew(recordFile(path), `${JSON.stringify({ coveredPlants, digest })}\n`);
-}
-
-/** The size and the time of modification, by which a change of a file is noticed. */
-type FileState = Pick<Stats, "size" | "mtimeMs">;
-
-/** Writes the record of a backup again, with the file as it was verified now, if it was. */
-function replaceRecord(path: string, { coveredPlants, digest }: StoreDigest, verified?: FileState): void {
-  const file = recordFile(path);
-  const mark = verified && {
-    verifiedAtMs: Date.now(),
-    bytes: verified.size,
-    modifiedAtMs: Math.floor(verified.mtimeMs),
-  };
-  // Renamed once it is complete, so that nobody reads half of it.
-  const unfinished = `${file}.new`;
-  rmSync(unfinished, { force: true });
-  writeNew(unfinished, `${JSON.stringify({ coveredPlants, digest, ...mark })}\n`);
-  renameSync(unfinished, file);
-  syncDirectory(dirname(file));
-}
-
-/** When the backup was verified, by its record; undefined if the file is no longer the one that was. */
-function parseVerified(record: string, { size, mtimeMs }: FileState): number | undefined {
-  const shape = /"verifiedAtMs":(\d+),"bytes":(\d+),"modifiedAtMs":(\d+)/;
-  const [, verifiedAtMs, bytes, modifiedAtMs] = shape.exec(record) ?? [];
-  const isSame = Number(bytes) === size && Number(modifiedAtMs) === Math.floor(mtimeMs);
-  return verifiedAtMs !== undefined && isSame ? Number(verifiedAtMs) : undefined;
-}
-
-/** The record of a backup as text; empty if there is none, as beside one that 1.0.0 made. */
-function readRecord(path: string): string {
-  try {
-    return readFileSync(recordFile(path), "utf8");
-  } catch {
-    return "";
-  }
 }

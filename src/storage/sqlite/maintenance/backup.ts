@@ -1,10 +1,6 @@
-import { createReadStream, existsSync, renameSync, rmSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { createReadStream, existsSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
-import { codeOf } from "../../../system/errors.ts";
-import { isoTime } from "../../../text/time.ts";
-import { noDigest, parseDigest, type StoreDigest } from "../block-digests.ts";
 import { mayWrite, realDataFile, refuseExisting } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
 import { fileSize, syncDirectory, writeNew } from "../durable-files.ts";
@@ -75,44 +71,4 @@ export async function streamBackup(
     writtenBytes += chunk.length;
   }
   return { bytes, plants: copy.plants, sha256, ...copied };
-}
-
-/** The path of the record of the last backup: beside the data file, where the service finds it. No backup contains it. */
-export function backupRecordFile(path: string): string {
-  return `${realDataFile(path)}.last-backup.json`;
-}
-
-/** When the last backup was started, and the digest of what it holds: not known of one that 1.0.0 made. */
-export interface BackupRecord extends StoreDigest {
-  readonly atMs: number;
-}
-
-/** Records a backup that is complete. */
-export function recordBackup(
-  database: string,
-  atMs: number,
-  { coveredPlants, digest }: StoreDigest = noDigest,
-): void {
-  const file = backupRecordFile(database);
-  const text = JSON.stringify({ at: isoTime(atMs), coveredPlants, digest });
-  // Renamed once it is complete, so that the service never reads half of it.
-  const unfinished = `${file}.new`;
-  rmSync(unfinished, { force: true });
-  writeNew(unfinished, `${text}\n`);
-  renameSync(unfinished, file);
-  syncDirectory(dirname(file));
-}
-
-/** The last backup of a data file; undefined if there was none, or its record is malformed. */
-export async function readLastBackup(path: string): Promise<BackupRecord | undefined> {
-  let text: string;
-  try {
-    text = await readFile(backupRecordFile(path), "utf8");
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
-    throw error;
-  }
-  const atMs = Date.parse(/"at":"([^"]+)"/.exec(text)?.[1] ?? "");
-  if (Number.isNaN(atMs)) return undefined;
-  return { atMs, ...parseDigest(text) };
 }

@@ -25,8 +25,9 @@ import { closeRecovered, readUse, writeUse } from "../store-use.ts";
 import { lockForWriting } from "../writer-lock.ts";
 import { openDatabase } from "../writing/open-for-writing.ts";
 import { contentsOf, finishRebuild, rebuiltFile, replaceByRebuilt } from "../writing/rebuild.ts";
-import { type BackupFile, backupRecordFile, recordBackup } from "./backup.ts";
+import type { BackupFile } from "./backup.ts";
 import { timeInName } from "./backup-folder.ts";
+import { lastBackupFile, recordLastBackup } from "./backup-records.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
 import { type CopiedPlants, compareWithSource, copyDataFile, countPlants, refuseUnsound } from "./copy.ts";
 import { ignoreStep, type OnStep } from "./step.ts";
@@ -106,7 +107,7 @@ export async function restoreInPlace(
   using copy = await copyDataFile(from, database, { warnOfLostWal: () => {}, onStep });
   const copied = await makeNewStore(copy.path, from, onStep);
   const before = replaceOld(copy.path, database);
-  recordBackup(database, timeInName(from) ?? Math.floor(statSync(from).mtimeMs), copied);
+  recordLastBackup(database, timeInName(from) ?? Math.floor(statSync(from).mtimeMs), copied);
   return resultOf(database, copy.plants, checked, copied, before);
 }
 
@@ -123,7 +124,7 @@ async function restoreNew(
   removeDatabase(database, ["-shm"]);
   copy.putInPlace();
   removeMarker(database);
-  rmSync(backupRecordFile(database), { force: true });
+  rmSync(lastBackupFile(database), { force: true });
   for (const folder of folders) syncDirectory(folder);
   return resultOf(database, copy.plants, checked, copied, null);
 }
@@ -136,7 +137,7 @@ function replaceOld(partial: string, database: string): string {
   if (existsSync(rebuiltFile(database))) keepCopyIn(folder, rebuiltFile(database));
   renameSync(partial, rebuiltFile(database));
   if (readMarker(database) !== "rebuilt") keepCopyIn(folder, markerFile(database));
-  for (const file of [backupRecordFile(database), `${database}.first-token`]) moveInto(folder, file);
+  for (const file of [lastBackupFile(database), `${database}.first-token`]) moveInto(folder, file);
   syncDirectory(folder);
   syncDirectory(dirname(database));
   writeMarker(database, "rebuilt", { ...contentsOf(rebuiltFile(database)), folder: basename(folder) });

@@ -6,7 +6,7 @@ import { refuseMissingFile } from "../data-file-path.ts";
 import { DataFileProblem, isDamage } from "../data-file-problem.ts";
 import { type FileSchema, fileSchema } from "../migrate.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
-import { type BackupRecord, readLastBackup } from "./backup.ts";
+import { type LastBackup, readLastBackup } from "./backup-records.ts";
 import { type CheckedRows, problemsMax } from "./check-rows.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
 import { checkDatabase, checkRowsOf, compareDataFiles } from "./copy.ts";
@@ -21,7 +21,7 @@ export interface Verified extends StoreDigest {
   /** Whether there was a checksum file to compare it with. */
   readonly checksummed: boolean;
   /** The last backup, if the plants in it were compared with those in the data file. */
-  readonly lastBackup: BackupRecord | undefined;
+  readonly lastBackup: LastBackup | undefined;
   /** The first few problems, and every block that differs from its digest. */
   readonly problems: readonly string[];
 }
@@ -99,7 +99,7 @@ function schemaOf(path: string): FileSchema {
   return fileSchema(database);
 }
 
-async function lastBackupWithDigest(path: string): Promise<BackupRecord | undefined> {
+async function lastBackupWithDigest(path: string): Promise<LastBackup | undefined> {
   const record = await readLastBackup(path);
   return record === undefined || record.digest === null ? undefined : record;
 }
@@ -107,7 +107,7 @@ async function lastBackupWithDigest(path: string): Promise<BackupRecord | undefi
 /** The digest of the plants that the last backup covers is computed again, from the rows. */
 function backupProblems(
   blocks: NonNullable<CheckedRows["blocks"]>,
-  { atMs, coveredPlants, digest }: BackupRecord,
+  { atMs, coveredPlants, digest }: LastBackup,
 ): string[] {
   const covered = digestOfStore(blocks.filter(({ block }) => rangeOf(block).high <= coveredPlants));
   if (covered.digest === digest) return [];

@@ -1,0 +1,104 @@
+// What is known about backups, in small JSON files: when the last one of a data file was made, beside the data file; and the
+// digest of each one in a folder, beside the backup.
+import { readFileSync, type Stats } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { codeOf, messageOf } from "../../../system/errors.ts";
+import { parseJsonObject } from "../../../text/json-text.ts";
+import { isoTime } from "../../../text/time.ts";
+import { noDigest, type StoreDigest } from "../block-digests.ts";
+import { realDataFile } from "../data-file-path.ts";
+import { replaceFile } from "../durable-files.ts";
+
+/** A backup is good even if it cannot be recorded, such as on read-only media. Returns why it could not; undefined if it was. */
+export function tryToRecord(record: () => void): string | undefined {
+  try {
+    record();
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+/** When the last backup was started, and the digest of what it holds: not known of one that 1.0.0 made. */
+export interface LastBackup extends StoreDigest {
+  readonly atMs: number;
+}
+
+/** The path of the record of the last backup: beside the data file, where the service finds it. No backup contains it. */
+export function lastBackupFile(database: string): string {
+  return `${realDataFile(database)}.last-backup.json`;
+}
+
+/** Records a backup that is complete as the last one of its data file. */
+export function recordLastBackup(
+  database: string,
+  atMs: number,
+  { coveredPlants, digest }: StoreDigest = noDigest,
+): void {
+  replaceFile(lastBackupFile(database), `${JSON.stringify({ at: isoTime(atMs), coveredPlants, digest })}\n`);
+}
+
+/** The last backup of a data file; undefined if there was none, or its record is malformed. */
+export async function readLastBackup(database: string): Promise<LastBackup | undefined> {
+  let text: string;
+  try {
+    text = await readFile(lastBackupFile(database), "utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+  const record = parseJsonObject(text);
+  const atMs = typeof record["at"] === "string" ? Date.parse(record["at"]) : Number.NaN;
+  return Number.isNaN(atMs) ? undefined : { atMs, ...digestIn(record) };
+}
+
+/** The size and the time of modification, by which a change of a file is noticed. */
+type FileState = Pick<Stats, "size" | "mtimeMs">;
+
+/** What is known about a backup in a folder. */
+export interface DigestRecord extends StoreDigest {
+  /** When `verify` last found nothing wrong with it; undefined if never, or if the file has changed since. */
+  readonly verifiedAtMs: number | undefined;
+}
+
+/**
+ * The path of the record beside a backup in a folder: its digest, because to compute it again takes as long as to read all of the
+ * backup, and when it was verified.
+ */
+export function digestRecordFile(backup: string): string {
+  return `${backup}.digest.json`;
+}
+
+/** Records the digest of a backup and, if it was verified now, the file as it was before that. */
+export function recordDigest(
+  backup: string,
+  { coveredPlants, digest }: StoreDigest,
+  verified?: FileState,
+): void {
+  const verification = verified && {
+    verifiedAtMs: Date.now(),
+    bytes: verified.size,
+    modifiedAtMs: Math.floor(verified.mtimeMs),
+  };
+  replaceFile(digestRecordFile(backup), `${JSON.stringify({ coveredPlants, digest, ...verification })}\n`);
+}
+
+/** The record of a backup that is in this state now. Beside one that 1.0.0 made there is none. */
+export function readDigestRecord(backup: string, { size, mtimeMs }: FileState): DigestRecord {
+  let text: string;
+  try {
+    text = readFileSync(digestRecordFile(backup), "utf8");
+  } catch {
+    return { ...noDigest, verifiedAtMs: undefined };
+  }
+  const record = parseJsonObject(text);
+  const { verifiedAtMs, bytes, modifiedAtMs } = record;
+  const isUnchanged = bytes === size && modifiedAtMs === Math.floor(mtimeMs);
+  const isVerified = typeof verifiedAtMs === "number" && isUnchanged;
+  return { ...digestIn(record), verifiedAtMs: isVerified ? verifiedAtMs : undefined };
+}
+
+function digestIn({ coveredPlants, digest }: Readonly<Record<string, unknown>>): StoreDigest {
+  const isDigest = typeof digest === "string" && /^[0-9a-f]{64}$/.test(digest);
+  return typeof coveredPlants === "number" && isDigest ? { coveredPlants, digest } : noDigest;
+}
