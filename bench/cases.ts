@@ -74,8 +74,8 @@ export interface PairRatios {
   readonly costs: number[];
 }
 
-// A service runs for weeks, so its first seconds do not count. After 1.5 s the JIT compiler still used 5.8 µs of CPU time per create, after
-// 12 s 1.2 µs.
+// A service runs for weeks, so its first seconds do not count. After 1.5 s the JIT compiler still used 5.8 µs of CPU time per
+// create, after 12 s 1.2 µs.
 const warmUpSeconds = 8;
 
 /**

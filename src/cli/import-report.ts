@@ -23,7 +23,7 @@ export class Tally {
     return (performance.now() - this.#startedMs) / 1000;
   }
 
-  add(outcome: Exclude<RowOutcome, { readonly kind: "failed" }>): void {
+  add(outcome: RowOutcome): void {
     const { line, element } = outcome.row;
     this[outcome.kind]++;
     this.lastLine = line;

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
+import { RequestAborted } from "../client/plant-store-client.ts";
 import { BrokenFile, type InputRow } from "../files/input-row.ts";
-import { createRows, type RowOutcome } from "./import-rows.ts";
+import { type CreateRow, createRows, type RowOutcome } from "./import-rows.ts";
 
 const never = new AbortController().signal;
 
@@ -9,22 +10,40 @@ async function* rows(count: number): AsyncGenerator<InputRow> {
   throw new BrokenFile("broken");
 }
 
-test("outcomes come in the order of the file, those before a broken row included, from 64 rows at a time", async () => {
+/** Creates rows, the last of every 64 first. */
+function createBackwards(): CreateRow {
   const finish: (() => void)[] = [];
-  const create = (row: InputRow) => {
+  return (row) => {
     const { promise, resolve } = Promise.withResolvers<RowOutcome>();
     finish.push(() => resolve({ row, kind: "created" }));
-    // The last response of a window comes first.
-    if (finish.length === 64 || row.line === 100) for (const one of finish.splice(0).reverse()) one();
+    if (finish.length === 64 || row.line === 100) for (const settle of finish.splice(0).reverse()) settle();
     expect(finish.length).toBeLessThan(64);
     return promise;
   };
-  const outcomes = await Array.fromAsync(createRows(rows(100), create, never));
-  const lines = outcomes.map((outcome) => (outcome.kind === "failed" ? outcome.kind : outcome.row.line));
-  expect(lines).toEqual([...Array.from({ length: 100 }, (_, index) => index + 1), "failed"]);
+}
+
+test("outcomes come in the order of the file, from 64 rows at a time, and then the reason why it cannot be read on", async () => {
+  const lines: number[] = [];
+  const run = async () => {
+    for await (const { row } of createRows(rows(100), createBackwards(), never)) lines.push(row.line);
+  };
+  await expect(run()).rejects.toThrow(BrokenFile);
+  expect(lines).toEqual(Array.from({ length: 100 }, (_, index) => index + 1));
 });
 
-test("after a stop, no row is created: it may be truncated", async () => {
-  const create = () => Promise.reject(new Error("a row was created"));
-  expect(await Array.fromAsync(createRows(rows(2), create, AbortSignal.abort("SIGINT")))).toEqual([]);
+test("a row that a stop has ended is not created: it may be truncated", async () => {
+  const stopping = new AbortController();
+  async function* truncated(): AsyncGenerator<InputRow> {
+    stopping.abort("SIGINT");
+    yield { line: 1 } as InputRow;
+  }
+  let created = 0;
+  const create: CreateRow = async (row) => {
+    created++;
+    return { row, kind: "created" };
+  };
+  await expect(Array.fromAsync(createRows(truncated(), create, stopping.signal))).rejects.toThrow(
+    RequestAborted,
+  );
+  expect(created).toBe(0);
 });

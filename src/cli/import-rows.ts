@@ -1,3 +1,4 @@
+import { inOrder } from "../client/in-order.ts";
 import { PlantStoreClient, ServiceRefused } from "../client/plant-store-client.ts";
 import { type InputRow, withRowPosition } from "../files/input-row.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
@@ -12,14 +13,13 @@ export interface Refused {
   readonly message: string;
 }
 
-/** What became of one row; `failed` is what concerns more than this row, and ends the import. */
+/** What became of one row. */
 export type RowOutcome =
   | { readonly kind: "created" | "replayed" | "valid"; readonly row: InputRow }
-  | Refused
-  | { readonly kind: "failed"; readonly error: unknown };
+  | Refused;
 
-/** What becomes of a row. It never rejects: a failure is an outcome. */
-export type CreateRow = (row: InputRow) => Promise<RowOutcome>;
+/** What becomes of a row. It rejects with what concerns more than this row, and ends the import. */
+export type CreateRow = (row: InputRow, signal: AbortSignal) => Promise<RowOutcome>;
 
 export interface Target {
   readonly url: string;
@@ -32,16 +32,16 @@ const inFlightMax = 64;
 const retries = { timeoutMs: 30_000, backoffMs: 250, backoffMsMax: 4000, patienceMs: 3_600_000 };
 
 /** Creates rows by requests to the service. */
-export function sendTo({ url, token, attemptsMax }: Target, signal: AbortSignal): CreateRow {
+export function sendTo({ url, token, attemptsMax }: Target): CreateRow {
   const client = new PlantStoreClient({ baseUrl: url, token, attemptsMax, ...retries });
-  return async (row) => {
+  return async (row, signal) => {
     if (row.error !== undefined) return refused(row, undefined, row.error);
     try {
       const { replayed } = await client.createPlantFromJson(row.json, { signal });
       return { row, kind: replayed ? "replayed" : "created" };
     } catch (error) {
-      const concernsRow = error instanceof ServiceRefused && error.concernsPlant;
-      return concernsRow ? refused(row, error.error, error.message) : { kind: "failed", error };
+      if (!(error instanceof ServiceRefused && error.concernsPlant)) throw error;
+      return refused(row, error.error, error.message);
     }
   };
 }
@@ -53,36 +53,17 @@ export const checkRow: CreateRow = async (row) => {
   return plant instanceof Refusal ? refused(row, undefined, plant.message) : { row, kind: "valid" };
 };
 
-/** The outcome of every row, in the order of the file. Rows are read only as fast as they are created. */
-export async function* createRows(
+/**
+ * The outcome of every row, in the order of the file. Not by `createPlants`: a file also has rows that cannot be
+ * sent, and a dry run sends none.
+ * @throws what ends the import, after the outcomes of the rows before it.
+ */
+export function createRows(
   rows: AsyncIterable<InputRow>,
   create: CreateRow,
   stop: AbortSignal,
 ): AsyncGenerator<RowOutcome, void, void> {
-  const inFlight: Promise<RowOutcome>[] = [];
-  const source = rows[Symbol.asyncIterator]();
-  const read = () =>
-    source.next().catch((error: unknown) => {
-      // The file cannot be read on. The rows before that are stored.
-      inFlight.push(Promise.resolve({ kind: "failed", error }));
-      return { done: true } as const;
-    });
-  let next = read();
-  for (;;) {
-    const awaited = [inFlight[0], inFlight.length < inFlightMax ? next : undefined];
-    // Whichever is first is used: a pipe may be open for long after its last row.
-    const first = await Promise.race(awaited.filter((promise) => promise !== undefined));
-    if ("kind" in first) {
-      yield first;
-      inFlight.shift();
-      continue;
-    }
-    // If a stop has ended the input, this row may be truncated.
-    if (first.done || stop.aborted) break;
-    inFlight.push(create(first.value));
-    next = read();
-  }
-  yield* inFlight;
+  return inOrder(rows, (row, _, signal) => create(row, signal), { concurrency: inFlightMax, signal: stop });
 }
 
 function refused(row: InputRow, error: number | undefined, message: string): Refused {

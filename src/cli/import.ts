@@ -136,7 +136,7 @@ async function importFile(
     terminal.note(`Read ${escapeInvisible(name)} as ${source()}.\n`);
   };
 
-  const create = target === undefined ? checkRow : sendTo(target, stop);
+  const create = target === undefined ? checkRow : sendTo(target);
   const rows = announced(readRows(input.chunks, reader), announce);
   const outcomes = createRows(rows, create, stop);
   const error = await addAll(outcomes, tally, refusedFile);
@@ -169,7 +169,6 @@ async function addAll(
   try {
     try {
       for await (const outcome of outcomes) {
-        if (outcome.kind === "failed") return outcome.error;
         tally.add(outcome);
         if (outcome.kind === "refused") refusedFile?.add(outcome.row);
       }

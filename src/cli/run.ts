@@ -166,7 +166,9 @@ export function errorReport(
   return { text: `plant-store: Internal error, please report it: ${details}\n`, code: exitCodes.failure };
 }
 
-/** The text as the start of a sentence, as every message after `plant-store:` is one. For text that begins with no name or path. */
+/**
+ * The text as the start of a sentence, as every message after `plant-store:` is one. For text that begins with no name or path.
+ */
 function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

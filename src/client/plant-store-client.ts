@@ -1,4 +1,5 @@
 import { RequestAborted, ServiceRefused, ServiceUnreachable } from "./errors.ts";
+import { inOrder } from "./in-order.ts";
 
 // biome-ignore lint/performance/noBarrelFile: a library has one entry, and its callers need the error classes.
 export { RequestAborted, ServiceRefused, ServiceUnreachable } from "./errors.ts";
@@ -60,8 +61,6 @@ type Result =
   | { readonly status: number; readonly headers: Pick<Headers, "get">; readonly text: string }
   | { readonly status: undefined; readonly reason: string; readonly cause: unknown };
 type CompleteResponse = Extract<Result, { readonly status: number }>;
-/** What the source of many plants returned next, or why it ended early. */
-type NextItem<Item> = IteratorResult<Item, void> | { readonly done: true; readonly error: unknown };
 
 const defaults: {
   /** The time limit for one attempt. */
@@ -148,55 +147,8 @@ export class PlantStoreClient {
   ): AsyncGenerator<PlantOutcome<Item>, void, void> {
     if (!Number.isInteger(concurrency) || concurrency < 1)
       throw new TypeError("concurrency must be an integer of at least 1.");
-    throwIfAborted(signal);
-    const inFlight: { readonly outcome: Promise<PlantOutcome<Item>>; readonly abort: () => void }[] = [];
-    let stopReading = () => {};
-    const abort = () => {
-      for (const request of inFlight) request.abort();
-      stopReading();
-    };
-    signal?.addEventListener("abort", abort);
-    const source = iterate(plants);
-    // The promise never rejects: nobody awaits it while as many requests are in flight as may be.
-    const read = () =>
-      new Promise<NextItem<Item>>((resolve) => {
-        const end = (error: unknown) => resolve({ done: true, error });
-        stopReading = () => end(new RequestAborted(signal));
-        source.next().then(resolve, end);
-      });
-    let next = read();
-    let index = 0;
-    try {
-      for (;;) {
-        const [oldest] = inFlight;
-        const awaited = [oldest?.outcome, inFlight.length < concurrency ? next : undefined];
-        // Whichever is first: the source may wait for an outcome before it goes on.
-        const first = await Promise.race(awaited.filter((promise) => promise !== undefined));
-        if ("kind" in first) {
-          yield first;
-          inFlight.shift();
-          continue;
-        }
-        if (first.done) break;
-        // Each plant has a controller of its own: Node warns when a signal has many listeners.
-        const controller = new AbortController();
-        if (signal?.aborted) controller.abort(signal.reason);
-        const outcome = this.#outcomeOf(first.value, index, controller.signal);
-        index++;
-        // Its error is thrown where it is awaited, if it ever is.
-        outcome.catch(() => {});
-        inFlight.push({ outcome, abort: () => controller.abort(signal?.reason) });
-        next = read();
-      }
-      for (const { outcome } of inFlight) yield await outcome;
-      const last = await next;
-      if ("error" in last) throw last.error;
-    } finally {
-      signal?.removeEventListener("abort", abort);
-      abort();
-      // Not awaited, because the source may never go on. What it throws from now on concerns nobody.
-      source.return().catch(() => {});
-    }
+    const create = (item: Item, index: number, own: AbortSignal) => this.#outcomeOf(item, index, own);
+    yield* inOrder(plants, create, { concurrency, signal });
   }
 
   async #outcomeOf<Item extends NewPlant | PlantJson>(
@@ -299,10 +251,6 @@ function exactId(id: PlantId): string {
   if (isExact) return BigInt(id).toString();
   const shown = typeof id === "string" ? JSON.stringify(id) : String(id);
   throw new TypeError(`The id must be a bigint, a safe integer or a decimal string, not ${shown}.`);
-}
-
-async function* iterate<Item>(items: Iterable<Item> | AsyncIterable<Item>): AsyncGenerator<Item, void, void> {
-  yield* items;
 }
 
 function isRetryable(status: number | undefined): boolean {

@@ -1,5 +1,5 @@
-// A program that was written for the client of 1.0.0 still compiles: `npm run check` says so. Each line fails if what it names is gone,
-// takes less than it took, or gives something else.
+// A program that was written for the client of 1.0.0 still compiles: `npm run check` says so. Each line fails if what it names is
+// gone, takes less than it took, or gives something else.
 import * as present from "../../src/client/plant-store-client.ts";
 import type * as recorded from "../fixtures/1.0.0/client/plant-store-client.d.ts";
 

@@ -1,4 +1,5 @@
-// Records what a version promises: node scripts/with-bun.js test/compatibility/record.ts CHECKOUT > test/fixtures/VERSION/surface.json
+// Records what a version promises: node scripts/with-bun.js test/compatibility/record.ts CHECKOUT >
+// test/fixtures/VERSION/surface.json
 import { recordSurface } from "./surface.ts";
 
 const [, , checkout] = process.argv;

@@ -1,5 +1,5 @@
-// What a message says about one row alone, and what stands in its place. A value that a message quotes is JSON, which is cut after 40
-// characters.
+// What a message says about one row alone, and what stands in its place. A value that a message quotes is JSON, which
+// is cut after 40 characters.
 const number = String.raw`[-\d][-+.\deE]*?…?(?=\.(?: |$))`;
 const quoted = String.raw`(?:".{39}…|"(?:[^"\\]|\\.)*"|true|false|${number})`;
 const ownToRow: readonly (readonly [RegExp, string])[] = [

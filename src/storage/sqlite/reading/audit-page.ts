@@ -16,8 +16,8 @@ const selectPage = `
   ORDER BY seq DESC LIMIT ?2`;
 
 /**
- * A page of the audit trail. A filter that few entries match reads all of them, up to 200,000, and blocks its thread meanwhile: the
- * service calls it on the reader thread.
+ * A page of the audit trail. A filter that few entries match reads all of them, up to 200,000, and blocks its thread meanwhile:
+ * the service calls it on the reader thread.
  * @throws CursorProblem
  */
 export function readAuditPage(
