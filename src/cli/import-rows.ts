@@ -1,8 +1,7 @@
 import { inOrder } from "../client/in-order.ts";
 import { PlantStoreClient, ServiceRefused } from "../client/plant-store-client.ts";
+import { checkRow } from "../files/check-row.ts";
 import { type InputRow, withRowPosition } from "../files/input-row.ts";
-import { parseNewPlant } from "../plants/parse-new-plant.ts";
-import { Refusal } from "../plants/refusals.ts";
 
 /** A row that is not stored. */
 export interface Refused {
@@ -46,11 +45,10 @@ export function sendTo({ url, token, attemptsMax }: Target): CreateRow {
   };
 }
 
-/** Validates a row as the service would, without sending it. Only an id conflict cannot be detected here. */
-export const checkRow: CreateRow = async (row) => {
-  if (row.error !== undefined) return refused(row, undefined, row.error);
-  const plant = parseNewPlant(row.json);
-  return plant instanceof Refusal ? refused(row, undefined, plant.message) : { row, kind: "valid" };
+/** Only checks rows, and creates none. */
+export const createNone: CreateRow = async (row) => {
+  const checked = checkRow(row);
+  return checked.plant === undefined ? refused(row, undefined, checked.message) : { row, kind: "valid" };
 };
 
 /**

@@ -11,7 +11,7 @@ import { parseFlag } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
 import { openInput } from "./import-input.ts";
 import { RefusedFile, reportText, Tally } from "./import-report.ts";
-import { checkRow, createRows, type RowOutcome, sendTo, type Target } from "./import-rows.ts";
+import { createNone, createRows, type RowOutcome, sendTo, type Target } from "./import-rows.ts";
 import { FileProblem, refuseUnreadable } from "./local-files.ts";
 import { showProgress } from "./progress.ts";
 import { escapeInvisible, interruptedCode, printJson, type Terminal, UsageError } from "./terminal.ts";
@@ -136,7 +136,7 @@ async function importFile(
     terminal.note(`Read ${escapeInvisible(name)} as ${source()}.\n`);
   };
 
-  const create = target === undefined ? checkRow : sendTo(target);
+  const create = target === undefined ? createNone : sendTo(target);
   const rows = announced(readRows(input.chunks, reader), announce);
   const outcomes = createRows(rows, create, stop);
   const error = await addAll(outcomes, tally, refusedFile);
