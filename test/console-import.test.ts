@@ -2,13 +2,14 @@ import { describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import type { Page } from "playwright-core";
 import { ApiError, OperatorApi } from "../src/console/api.ts";
+import { type FilePreview, readPreview } from "../src/console/import/file-preview.ts";
 import { ImportRun } from "../src/console/import/import-run.ts";
 import { catalogue } from "../src/http/error-catalogue.ts";
 import type { LineOutcome } from "../src/operator/responses.ts";
 import { parseNewPlant } from "../src/plants/parse-new-plant.ts";
-import { idConflict, Refusal } from "../src/plants/refusals.ts";
+import { idConflict, Refusal, type RefusalKind } from "../src/plants/refusals.ts";
 import { contentOf, describe as describeInBrowser } from "./browser.ts";
-import { makeToken, see, signIn, useConsole } from "./console-session.ts";
+import { makeToken, see, signIn, useConsole, waitUntil } from "./console-session.ts";
 import {
   eventually,
   operatorPost,
@@ -26,10 +27,14 @@ const { open } = session;
 
 const find = (id: bigint) => storedPlants(session.running.database).find((plant) => plant.id === id);
 
-async function start(page: Page, name: string, content: string | Uint8Array): Promise<void> {
+async function choose(page: Page, name: string, content: string | Uint8Array): Promise<void> {
   const buffer = Buffer.from(content);
   const file = { name, mimeType: "application/octet-stream", buffer };
   await page.locator("input[type=file]").setInputFiles(file);
+}
+
+async function start(page: Page, name: string, content: string | Uint8Array): Promise<void> {
+  await choose(page, name, content);
   await page.getByRole("button", { name: "Start import" }).click();
 }
 
@@ -248,6 +253,181 @@ describeInBrowser("importing a file", () => {
     await see(importing, "The import waits, and continues by itself.");
     await polling.context().close();
     await importing.context().close();
+  });
+});
+
+describeInBrowser("a chosen file", () => {
+  /** Opens the page, and collects what it sends about imports. */
+  async function openAndWatch() {
+    const page = await open("/import");
+    const sent: string[] = [];
+    page.on("request", (request) => {
+      if (request.url().includes("/api/imports")) sent.push(request.url());
+    });
+    return { page, sent };
+  }
+
+  test("shows its format, its size, its number of rows and the first three before anything is sent", async () => {
+    const { page, sent } = await openAndWatch();
+    const sheet = "id;name;tag\r\n2001;Fern;indoor\r\nx;Elm;\r\n2003;Oak \u202e;\r\n2004;Ash;\r\n";
+    await choose(page, "sheet.csv", sheet);
+    await see(page, "CSV separated by semicolons, 65 bytes, 4 rows");
+    expect(await page.locator(".preview tbody tr").allTextContents()).toEqual([
+      "Line 22001Fernindoor",
+      'Line 3Field "id" must be an integer, but is the string "x".',
+      "Line 42003Oak U+202E",
+    ]);
+    expect(sent).toEqual([]);
+  });
+
+  test("of which nothing can be read says why, and cannot be imported", async () => {
+    const { page } = await openAndWatch();
+    await choose(page, "no-ids.csv", "name,tag\nFern,indoor\n");
+    await see(page, '"id" is missing');
+    expect(await page.getByRole("button", { name: "Start import" }).count()).toBe(0);
+    const other = page.getByRole("button", { name: "Choose another file" });
+    await waitUntil(() => other.evaluate((button) => button.matches(":focus")));
+    await other.click();
+    await page.locator("input[type=file]").waitFor();
+  });
+
+  test("that is only checked has every row validated and none sent", async () => {
+    const { page, sent } = await openAndWatch();
+    const rows = ['{"id": 2101, "name": "Fern"}', '{"name": "No id"}', "{", '{"name": "Nor here"}'];
+    await choose(page, "checked.ndjson", rows.join("\n"));
+    await page.getByRole("button", { name: "Check only" }).click();
+    await page.getByRole("heading", { name: "Checked: checked.ndjson" }).waitFor();
+    expect(await page.locator(".tally dd").allTextContents()).toEqual(["1", "3"]);
+    expect(await page.locator(".refusal-group summary").allTextContents()).toEqual([
+      '2 rows Field "id" is missing; expected an integer. error 40010',
+      "1 row The row is not valid JSON: expected a name or } but the body ends. error 40002",
+    ]);
+    expect(await download(page, "Download refused rows")).toBe(`${rows.slice(1).join("\n")}\n`);
+    expect(sent).toEqual([]);
+    expect(find(2101n)).toBeUndefined();
+  });
+
+  test("can be imported once it is checked, also after a look at another page", async () => {
+    const { page } = await openAndWatch();
+    await choose(page, "then.ndjson", '{"id": 2201, "name": "Fern"}');
+    await page.getByRole("button", { name: "Check only" }).click();
+    await page.getByRole("heading", { name: "Checked: then.ndjson" }).waitFor();
+    await page.getByRole("link", { name: "Tokens" }).click();
+    await page.getByRole("link", { name: "Import", exact: true }).click();
+    await page.getByRole("heading", { name: "Checked: then.ndjson" }).waitFor();
+    await page.getByRole("button", { name: "Start import" }).click();
+    await page.getByRole("heading", { name: "Done: then.ndjson" }).waitFor();
+    expect(find(2201n)?.name).toBe("Fern");
+  });
+
+  test("is forgotten with its check when another is to be chosen", async () => {
+    const { page } = await openAndWatch();
+    await choose(page, "forgotten.ndjson", '{"id": 2301, "name": "Fern"}');
+    await page.getByRole("button", { name: "Check only" }).click();
+    await page.getByRole("heading", { name: "Checked: forgotten.ndjson" }).waitFor();
+    await page.getByRole("button", { name: "Choose another file" }).click();
+    await page.locator("input[type=file]").waitFor();
+    expect(await page.getByText("forgotten.ndjson").count()).toBe(0);
+  });
+});
+
+describe("the preview of a file", () => {
+  /** The last that was reported of it. */
+  async function previewOf(name: string, content: string, countMsMax?: number): Promise<FilePreview> {
+    const reported: FilePreview[] = [];
+    const signal = new AbortController().signal;
+    const onRead = (preview: FilePreview) => void reported.push(preview);
+    await readPreview(new File([content], name), 1000, { signal, onRead }, countMsMax);
+    const last = reported.at(-1);
+    if (last === undefined) throw new Error("nothing was reported");
+    return last;
+  }
+  const manyRows = `id,name\n${"1,a\n".repeat(50_000)}`;
+
+  test("has the first three rows, and counts all", async () => {
+    // No machine is too slow for this limit.
+    const { source, firstRows, rowCount } = await previewOf("rows.csv", manyRows, 600_000);
+    expect(source).toBe("CSV");
+    expect(firstRows.map(({ line }) => line)).toEqual([2, 3, 4]);
+    expect(rowCount).toBe(50_000);
+  });
+
+  test("has the first rows, but no number, if counting takes too long", async () => {
+    const { firstRows, rowCount, error } = await previewOf("rows.csv", manyRows, 0);
+    expect(firstRows).toHaveLength(3);
+    expect(rowCount).toBeUndefined();
+    expect(error).toBeUndefined();
+  });
+
+  test("has the rows before the one at which a file is broken, and says where that is", async () => {
+    const { firstRows, rowCount, error } = await previewOf("rows.csv", 'id,name\n1,a\n2,5" pot\n');
+    expect(firstRows).toHaveLength(1);
+    expect(rowCount).toBeUndefined();
+    expect(String(error)).toContain("The row that starts on line 3 has a quote inside a field");
+  });
+
+  test("of a file without rows says so", async () => {
+    expect(await previewOf("rows.json", "[]")).toMatchObject({ source: "JSON", firstRows: [], rowCount: 0 });
+  });
+
+  test("is not reported once the file is no longer chosen", async () => {
+    const onRead = (): void => expect.unreachable();
+    await readPreview(new File([manyRows], "rows.csv"), 1000, { signal: AbortSignal.abort(), onRead });
+  });
+});
+
+describe("a check", () => {
+  async function check(name: string, content: string): Promise<ImportRun> {
+    const run = new ImportRun(new File([content], name), undefined, 1000);
+    await eventually(() => run.state !== "running");
+    return run;
+  }
+
+  const refusals: [string, RefusalKind][] = [
+    ['{"id":1', "not-json"],
+    ['{"id":1,"name":"\\ud800"}', "not-text"],
+    ["[]", "not-an-object"],
+    ['{"id":1,"id":1,"name":"a"}', "name-repeated"],
+    ['{"id":1}', "field-missing"],
+    ['{"id":1,"name":2}', "wrong-type"],
+    ['{"id":1.5,"name":"a"}', "not-int64"],
+    ['{"id":1,"name":"\\u0000"}', "holds-nul"],
+  ];
+  test.each(refusals)("refuses %s with the error of the service", async (row, kind) => {
+    const { report, state } = await check("rows.ndjson", `{"id":1,"name":"a"}\n${row}`);
+    expect(state).toBe("done");
+    expect(report.valid).toBe(1);
+    expect(report.groups).toMatchObject([{ error: catalogue[kind].error, count: 1 }]);
+  });
+
+  test("of a row that could not be sent has no error number", async () => {
+    const { report } = await check("rows.csv", "id,name\n1,a\n2\n");
+    expect(report.valid).toBe(1);
+    expect(report.groups).toMatchObject([{ error: undefined, count: 1 }]);
+  });
+
+  test("reports every row", async () => {
+    const { report } = await check("rows.csv", "id,name\n1,a\n2\n");
+    const text = await report.reportFile().blob.text();
+    expect(text.split("\r\n")).toEqual([
+      "line,result,error,message",
+      "2,valid,,",
+      '3,refused,,"The row has 1 field, but the header has 2."',
+      "",
+    ]);
+  });
+
+  test("ends where the file is broken", async () => {
+    const run = await check("rows.csv", 'id,name\n1,a\n2,5" pot\n');
+    expect(run.state).toBe("failed");
+    expect(run.report.valid).toBe(1);
+    expect(run.canResume).toBe(false);
+  });
+
+  test("that is running is not an import that someone should be asked about", () => {
+    const run = new ImportRun(new File(["{}"], "rows.ndjson"), undefined, 1000);
+    expect(run.state).toBe("running");
+    expect(run.isImporting).toBe(false);
   });
 });
 

@@ -43,7 +43,7 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
   const signOut = useCallback((message?: string) => {
     removeStored("sessionStorage", tokenKey);
     // The next session can resume an import that this one interrupts. Without a message, the user has signed out.
-    const isInterrupted = importRef.current?.state === "running";
+    const isInterrupted = importRef.current?.isImporting;
     importRef.current?.stop();
     if (message === undefined && !isInterrupted) importRef.current = undefined;
     setToken(undefined);
@@ -104,7 +104,7 @@ function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) 
   useEffect(() => {
     // The browser asks for confirmation before it closes the tab during an import.
     const warn = (event: Event): void => {
-      if (importRef.current?.state === "running") event.preventDefault();
+      if (importRef.current?.isImporting) event.preventDefault();
     };
     addEventListener("beforeunload", warn);
     return () => removeEventListener("beforeunload", warn);
@@ -125,7 +125,7 @@ function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) 
       <Frame
         pages={pages}
         onSignOut={() => {
-          if (importRef.current?.state === "running") setLeaving(true);
+          if (importRef.current?.isImporting) setLeaving(true);
           else onSignOut();
         }}
       >

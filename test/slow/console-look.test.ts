@@ -135,6 +135,27 @@ describe("axe-core finds no violations, and everything fits from a phone to a wi
     );
   });
 
+  test("a chosen file, one that was only checked, and one that cannot be read", async () => {
+    const page = await openPage("/import");
+    const choose = async (name: string, text: string) => {
+      const file = { name, mimeType: "text/plain", buffer: Buffer.from(text) };
+      await page.locator("input[type=file]").setInputFiles(file);
+    };
+    const rows = [
+      `${Number.MIN_SAFE_INTEGER};${"A long name ".repeat(30)};${longName}`,
+      "x;Elm;",
+      "3;Oak;tree",
+    ];
+    await choose(`${longName}.csv`, `id;name;tag\n${rows.join("\n")}\n`);
+    await check(page, "text=3 rows");
+    await press(page, "Check only");
+    await page.locator(".refusal-group summary").click();
+    await check(page, ".refusal-group table");
+    await press(page, "Choose another file");
+    await choose("no-ids.csv", "name\nFern\n");
+    await check(page, ".error-notice");
+  });
+
   test("an import with a refused row, a page that cannot be read, and one that crashed", async () => {
     const page = await openPage("/import");
     const buffer = Buffer.from('{"id": 1, "name": "One"}\n{"name": "No id"}\n');

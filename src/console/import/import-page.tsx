@@ -1,5 +1,5 @@
-import { useEffect, useRef, useState } from "preact/hooks";
-import { errorMessage } from "../api.ts";
+import { useEffect, useState } from "preact/hooks";
+import { errorMessage, type OperatorApi } from "../api.ts";
 import { formatBytes, formatCount, formatDuration, formatPlural } from "../format.ts";
 import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button, download } from "../parts/controls.tsx";
@@ -10,6 +10,7 @@ import { Panel } from "../parts/panel.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
 import { Link, useRouter } from "../router.tsx";
 import { useSession } from "../session.ts";
+import { ChosenFile } from "./chosen-file.tsx";
 import { ImportRun } from "./import-run.ts";
 import { RefusedRows } from "./refused-rows.tsx";
 
@@ -17,6 +18,7 @@ const redrawMs = 200;
 // The browser needs the URL until it starts to save the file.
 const urlLifetimeMs = 60_000;
 const titles = { running: "Importing", done: "Done", stopped: "Stopped", failed: "Failed" } as const;
+const checkTitles = { ...titles, running: "Checking", done: "Checked" } as const;
 const examples = {
   "NDJSON: one plant per line":
     '{"id": 1, "name": "Fern", "tag": "indoor"}\n{"id": 9007199254740993, "name": "Oak"}',
@@ -27,9 +29,13 @@ const examples = {
 /** Imports a file of plants, which the browser reads and sends in parts. */
 export function ImportPage() {
   const { api, importRef, me } = useSession();
-  const [chosen, setChosen] = useState<File>();
   const run = useImportRun();
-  const running = run?.state === "running";
+  // Whoever returns to the page while a file is checked finds that file again.
+  const [chosen, setChosen] = useState(run?.isCheck ? run.file : undefined);
+  const start = (file: File, target?: OperatorApi): void => {
+    run?.stop();
+    importRef.current = new ImportRun(file, target, me.bodyBytesMax);
+  };
   return (
     <>
       <PageHead
@@ -37,17 +43,23 @@ export function ImportPage() {
         lead="Create plants from a file. Importing a file twice is safe: no plant is stored twice."
       />
       <div class="stack">
-        {run !== undefined && (running || chosen === undefined) && <ImportProgress run={run} />}
-        {!running && (
-          <FilePicker
-            chosen={chosen}
-            onChoose={setChosen}
-            onStart={(file) => {
-              importRef.current = new ImportRun(file, api, me.bodyBytesMax);
+        {chosen !== undefined && (
+          <ChosenFile
+            file={chosen}
+            onCheck={() => start(chosen)}
+            onImport={() => {
+              start(chosen, api);
+              setChosen(undefined);
+            }}
+            onForget={() => {
+              run?.stop();
+              importRef.current = undefined;
               setChosen(undefined);
             }}
           />
         )}
+        {run !== undefined && (chosen === undefined || run.isCheck) && <ImportProgress run={run} />}
+        {chosen === undefined && !run?.isImporting && <FilePicker onChoose={setChosen} />}
         <Panel id="formats-title" title="File formats">
           <div class="format-examples">
             {Object.entries(examples).map(([name, text]) => (
@@ -69,8 +81,8 @@ export function ImportIndicator() {
   const run = useImportRun();
   const state = run?.state === "running" && run.waiting ? "waiting" : run?.state;
   if (run === undefined || path === "/import") return null;
-  if (state !== "running" && state !== "waiting" && state !== "failed") return null;
-  const label = state === "running" ? "Importing" : `Import ${state}`;
+  if (state !== "running" && state !== "waiting" && (state !== "failed" || run.isCheck)) return null;
+  const label = state === "running" ? titlesOf(run).running : `Import ${state}`;
   return (
     <Link href="/import" class={`import-indicator ${state}`} title={label}>
       <Icon name="import" /> <span class="label">{label}</span>{" "}
@@ -89,54 +101,29 @@ function useImportRun(): ImportRun | undefined {
     const timer = setInterval(() => {
       const state = importRef.current?.state;
       // Once it has ended, nothing changes until it is resumed or the next one starts.
-      if (state === "running" || state !== drawn) redraw();
+      if (state === "running" || state !== drawn || importRef.current !== run) redraw();
     }, redrawMs);
     return () => clearInterval(timer);
-  }, [importRef, drawn]);
+  }, [importRef, run, drawn]);
   return run;
 }
 
-interface FilePickerProps {
-  readonly chosen: File | undefined;
-  readonly onChoose: (file: File | undefined) => void;
-  readonly onStart: (file: File) => void;
-}
-
-function FilePicker({ chosen, onChoose, onStart }: FilePickerProps) {
-  const startButton = useRef<HTMLDivElement>(null);
-  useEffect(() => startButton.current?.querySelector("button")?.focus(), [chosen]);
-  if (chosen === undefined)
-    return (
-      <div class="drop">
-        <Icon name="import" />
-        <strong>Drop a file here</strong>
-        {/* The input covers all of it: a browser accepts a file that is dropped on one. */}
-        <Button class="primary" tabIndex={-1} aria-hidden="true">
-          Choose a file
-        </Button>
-        <p class="note">NDJSON, JSON or CSV in UTF-8, any size. Gzip works too.</p>
-        <input
-          type="file"
-          aria-label="File to import"
-          accept=".ndjson,.jsonl,.json,.csv,.tsv,.gz,application/json,text/csv"
-          onChange={(event) => onChoose(event.currentTarget.files?.[0])}
-        />
-      </div>
-    );
+function FilePicker({ onChoose }: { readonly onChoose: (file: File | undefined) => void }) {
   return (
-    <div class="drop wrap">
-      <p>
-        <strong>
-          <PlantText text={chosen.name} />
-        </strong>{" "}
-        <span class="note">{formatBytes(chosen.size)}</span>
-      </p>
-      <div class="line" ref={startButton}>
-        <Button class="primary" onClick={() => onStart(chosen)}>
-          Start import
-        </Button>
-        <Button onClick={() => onChoose(undefined)}>Choose another file</Button>
-      </div>
+    <div class="drop">
+      <Icon name="import" />
+      <strong>Drop a file here</strong>
+      {/* The input covers all of it: a browser accepts a file that is dropped on one. */}
+      <Button class="primary" tabIndex={-1} aria-hidden="true">
+        Choose a file
+      </Button>
+      <p class="note">NDJSON, JSON or CSV in UTF-8, any size. Gzip works too.</p>
+      <input
+        type="file"
+        aria-label="File to import"
+        accept=".ndjson,.jsonl,.json,.csv,.tsv,.gz,application/json,text/csv"
+        onChange={(event) => onChoose(event.currentTarget.files?.[0])}
+      />
     </div>
   );
 }
@@ -146,13 +133,16 @@ function ImportProgress({ run }: { readonly run: ImportRun }) {
   const { api } = useSession();
   const { report, secondsLeft, share, source } = run;
   const running = run.state === "running";
-  const counts = { Created: report.created, "Already stored": report.replayed, Refused: report.refused };
+  const title = titlesOf(run)[run.state];
+  const counts: Record<string, number> = run.isCheck
+    ? { Valid: report.valid, Refused: report.refused }
+    : { Created: report.created, "Already stored": report.replayed, Refused: report.refused };
   const tally = Object.entries(counts).map(([name, count]) => `${formatCount(count)} ${name.toLowerCase()}`);
   return (
     <section class="card panel stack wrap import-run" aria-labelledby="run-title">
       <div class="card-head">
         <h2 id="run-title">
-          {titles[run.state]}: <PlantText text={run.file.name} />
+          {title}: <PlantText text={run.file.name} />
         </h2>
         {running && <Button onClick={() => run.stop()}>Stop</Button>}
       </div>
@@ -162,7 +152,7 @@ function ImportProgress({ run }: { readonly run: ImportRun }) {
         {formatPlural(report.rows, "row")}
         {running && secondsLeft !== undefined && `, about ${formatDuration(secondsLeft)} left`}
       </p>
-      {source && <p class="note">Read as {source}.</p>}
+      {source && !run.isCheck && <p class="note">Read as {source}.</p>}
       <dl class="tally">
         {Object.entries(counts).map(([name, count]) => (
           <div key={name}>
@@ -172,8 +162,13 @@ function ImportProgress({ run }: { readonly run: ImportRun }) {
         ))}
       </dl>
       <p class="visually-hidden" role="status">
-        {!running && `${titles[run.state]}: ${tally.join(", ")}.`}
+        {!running && `${title}: ${tally.join(", ")}.`}
       </p>
+      {run.isCheck && (
+        <p class="note">
+          Nothing is sent. Only an import finds out whether an id already belongs to another plant.
+        </p>
+      )}
       <ErrorNotice error={problemOf(run)} />
       {run.canResume && (
         <div class="line">
@@ -185,9 +180,7 @@ function ImportProgress({ run }: { readonly run: ImportRun }) {
       {!running && report.rows > 0 && (
         <div class="line">
           {report.refused > 0 && (
-            <Button onClick={() => save(report.refusedFile(run.reader?.header))}>
-              Download refused rows
-            </Button>
+            <Button onClick={() => save(report.refusedFile(run.header))}>Download refused rows</Button>
           )}
           <Button onClick={() => save(report.reportFile())}>Download report</Button>
         </div>
@@ -197,10 +190,14 @@ function ImportProgress({ run }: { readonly run: ImportRun }) {
   );
 }
 
-function problemOf({ state, waiting, error, report }: ImportRun): string | undefined {
+function titlesOf({ isCheck }: ImportRun) {
+  return isCheck ? checkTitles : titles;
+}
+
+function problemOf({ state, waiting, error, report, isCheck }: ImportRun): string | undefined {
   if (waiting) return `${errorMessage(error)} The import waits, and continues by itself.`;
   if (state !== "failed") return undefined;
-  const safe = report.rows === 0 ? "" : " Rows that are already stored are not stored twice.";
+  const safe = report.rows === 0 || isCheck ? "" : " Rows that are already stored are not stored twice.";
   return errorMessage(error) + safe;
 }
 

@@ -28,10 +28,18 @@ export const refusedListedMax = 100;
 // What stands between two elements of a JSON array.
 const rowSeparator = ",\n";
 
+/** What became of a row; an error without a number if it could not be sent. */
+export type RowOutcome =
+  | LineOutcome
+  /** It was only checked. */
+  | "valid"
+  | { readonly error: number | undefined; readonly message: string };
+
 /** The outcome of every row, in the order of the file, and the refused rows themselves. */
 export class ImportReport {
   created = 0;
   replayed = 0;
+  valid = 0;
   refused = 0;
   /** The format is known once the file has been opened. */
   format: FileFormat = "ndjson";
@@ -46,7 +54,7 @@ export class ImportReport {
   }
 
   get rows(): number {
-    return this.created + this.replayed + this.refused;
+    return this.created + this.replayed + this.valid + this.refused;
   }
 
   /** The refused rows by their reason, in the order of each group's first row. */
@@ -63,7 +71,7 @@ export class ImportReport {
    * Adds the next rows: those that have an error of their own, and the others while there are outcomes of their lines.
    * Returns how many.
    */
-  add(rows: readonly InputRow[], outcomes: readonly LineOutcome[]): number {
+  add(rows: readonly InputRow[], outcomes: readonly RowOutcome[]): number {
     const nextOutcome = outcomes.values();
     const lines: string[] = [];
     const refusedRows: (Bytes | string)[] = [];

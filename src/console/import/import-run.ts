@@ -1,16 +1,14 @@
 import { type Bytes, newline } from "../../files/bytes.ts";
-import { describeSource, openSource } from "../../files/detect-source.ts";
-import type { InputRow, RowReader } from "../../files/input-row.ts";
-import { detectFormat, readRows, rowReaderFor } from "../../files/read-rows.ts";
+import { checkRow } from "../../files/check-row.ts";
+import type { InputRow } from "../../files/input-row.ts";
 import type { ImportedJson, LineOutcome } from "../../operator/responses.ts";
 import { ApiError, type OperatorApi } from "../api.ts";
 import { errorNumbers } from "../error-numbers.ts";
-import { ImportReport } from "./import-report.ts";
+import { ImportReport, type RowOutcome } from "./import-report.ts";
+import { openPlantFile, type PlantFile } from "./plant-file.ts";
 
 export type RunState = "running" | "done" | "stopped" | "failed";
 
-// Read at a time, so that the page never freezes.
-const chunkBytes = 64 * 1024;
 const partRowsMax = 1000;
 // Larger parts are no faster, and take long on a slow network.
 const partBytesMax = 256 * 1024;
@@ -30,19 +28,18 @@ const temporaryErrors: readonly number[] = [
 ];
 const space = 0x20;
 
-/** The import of one file: its rows are read here, and sent in parts. */
+/** The import of one file: its rows are read here, and sent in parts. Or they are only checked, and none is sent. */
 export class ImportRun {
   readonly file: File;
   readonly report: ImportReport;
+  readonly isCheck: boolean;
   state: RunState = "running";
   /** Why the import failed or is waiting. */
   error: unknown;
   waiting = false;
-  /** Knows the header of a CSV file; undefined until the file has been opened. */
-  reader: RowReader | undefined;
   readonly #rowBytesMax: number;
-  #gzip = false;
-  #rows: AsyncGenerator<InputRow, void, void> | undefined;
+  /** Undefined until it has been opened. */
+  #opened: PlantFile | undefined;
   /** The rows that have been read and have no outcome yet. */
   #part: InputRow[] = [];
   #partRows = 0;
@@ -56,8 +53,10 @@ export class ImportRun {
   /** When the import started or was last resumed, and how much was done then. */
   #started = { ms: performance.now(), bytes: 0 };
 
-  constructor(file: File, api: OperatorApi, rowBytesMax: number) {
+  /** Starts it. Without an API, the rows are only checked. */
+  constructor(file: File, api: OperatorApi | undefined, rowBytesMax: number) {
     this.file = file;
+    this.isCheck = api === undefined;
     this.report = new ImportReport(file.name);
     this.#rowBytesMax = rowBytesMax;
     void this.#run(api);
@@ -65,8 +64,17 @@ export class ImportRun {
 
   /** What the file was detected as; undefined before the outcome of its first row. */
   get source(): string | undefined {
-    if (this.reader === undefined || this.report.rows === 0) return undefined;
-    return describeSource(this.report.format, this.#gzip, this.reader.separator);
+    return this.report.rows === 0 ? undefined : this.#opened?.describe();
+  }
+
+  /** The header of a CSV file. */
+  get header(): Bytes | undefined {
+    return this.#opened?.reader.header;
+  }
+
+  /** Whether rows are being sent, so that whoever leaves should be asked first. */
+  get isImporting(): boolean {
+    return this.state === "running" && !this.isCheck;
   }
 
   /** How much of the file is done. */
@@ -102,17 +110,18 @@ export class ImportRun {
     this.#started = { ms: performance.now(), bytes: this.bytesDone };
     this.#abort = new AbortController();
     this.state = "running";
-    void this.#run(api);
+    void this.#run(this.isCheck ? undefined : api);
   }
 
-  async #run(api: OperatorApi): Promise<void> {
+  async #run(api: OperatorApi | undefined): Promise<void> {
     try {
-      this.#rows ??= await this.#open();
-      while (await this.#readPart(this.#rows)) {
-        await this.#sendPart(api);
+      this.#opened ??= await this.#open();
+      while (await this.#readPart(this.#opened.rows)) {
+        const outcomes = api === undefined ? this.#checkPart() : await this.#sendPart(api);
+        this.#part = this.#part.slice(this.report.add(this.#part, outcomes));
         this.error = undefined;
       }
-      await this.#recordEnd(api);
+      if (api !== undefined) await this.#recordEnd(api);
       this.state = "done";
     } catch (reason) {
       this.state = this.#abort.signal.aborted ? "stopped" : "failed";
@@ -121,24 +130,12 @@ export class ImportRun {
     this.waiting = false;
   }
 
-  async #open(): Promise<AsyncGenerator<InputRow, void, void>> {
-    const { gzip, opening, chunks } = await openSource(this.#readFile());
-    this.#gzip = gzip;
-    this.report.format = detectFormat(this.file.name, opening);
-    this.reader = rowReaderFor(this.report.format, this.#rowBytesMax);
-    return readRows(chunks, this.reader);
-  }
-
-  async *#readFile() {
-    while (this.#bytesRead < this.file.size) {
-      const chunk = this.file.slice(this.#bytesRead, this.#bytesRead + chunkBytes);
-      const bytes = await chunk.arrayBuffer().catch(() => {
-        // The browser allows it only while the file is unchanged.
-        throw new Error(`${this.file.name} was changed or removed after you chose it. Choose it again.`);
-      });
-      this.#bytesRead += bytes.byteLength;
-      yield new Uint8Array(bytes);
-    }
+  async #open(): Promise<PlantFile> {
+    const opened = await openPlantFile(this.file, this.#rowBytesMax, (bytes) => {
+      this.#bytesRead = bytes;
+    });
+    this.report.format = opened.format;
+    return opened;
   }
 
   /** Reads the next rows, unless some are left. Returns false at the end of the file. */
@@ -161,11 +158,19 @@ export class ImportRun {
     return this.#partRows > 0;
   }
 
-  /** Sends the rows of the part. Those that the service had no time for are left. */
-  async #sendPart(api: OperatorApi): Promise<void> {
-    const lines = this.#part.filter(({ error }) => error === undefined).flatMap(lineOf);
-    const outcomes = lines.length === 0 ? [] : await this.#untilAnswered(() => this.#send(api, lines));
-    this.#part = this.#part.slice(this.report.add(this.#part, outcomes));
+  /** The rows of the part that can be sent. */
+  get #sendable(): readonly InputRow[] {
+    return this.#part.filter(({ error }) => error === undefined);
+  }
+
+  #checkPart(): RowOutcome[] {
+    return this.#sendable.map(outcomeOfCheck);
+  }
+
+  /** Sends the rows of the part. Those that the service had no time for have no outcome. */
+  async #sendPart(api: OperatorApi): Promise<readonly RowOutcome[]> {
+    const lines = this.#sendable.flatMap(lineOf);
+    return lines.length === 0 ? [] : this.#untilAnswered(() => this.#send(api, lines));
   }
 
   /** Records in the audit trail what the import counted. Every row has its outcome, so the import is done even if this fails. */
@@ -214,6 +219,12 @@ export class ImportRun {
     const init = { method: "POST", headers, body: new Blob(lines), signal: this.#abort.signal };
     return api.json<ImportedJson>(`/api/imports${query}`, init);
   }
+}
+
+function outcomeOfCheck(row: InputRow): RowOutcome {
+  const checked = checkRow(row);
+  if (checked.plant !== undefined) return "valid";
+  return { error: checked.kind && errorNumbers[checked.kind], message: checked.message };
 }
 
 /** An element of a JSON array may have line breaks, which JSON allows only where it also allows spaces. */
