@@ -447,7 +447,7 @@ describe("a phone of 360 px", () => {
     await page.setViewportSize({ width: 360, height: 740 });
     try {
       await heading(page, title);
-      await page.locator('[aria-busy="true"]').waitFor({ state: "detached" });
+      await waitUntil(async () => (await page.locator('[aria-busy="true"]').count()) === 0);
       expect(await page.evaluate(scrolledSideways)).toEqual([]);
     } finally {
       await page.setViewportSize({ width: 1280, height: 600 });
