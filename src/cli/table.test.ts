@@ -34,6 +34,11 @@ test("of two long columns neither is cut to less than the other", () => {
   expect(row).toBe(`${plant.id}  ${"n".repeat(18)}…  ${"t".repeat(18)}…  ${plant.at}`);
 });
 
+test("no column of the terminal is left unused", () => {
+  const [, row = ""] = lines(81, true, { ...plant, tag: "t".repeat(90) });
+  expect(columnsOf(row)).toBe(81);
+});
+
 test.each([
   [66, "2026-11-17T15:04:05Z"],
   [65, "2026-11-17T15:04Z"],
