@@ -5,11 +5,10 @@ import { join } from "node:path";
 // The console's design scale, as an ordinary test: what is not named in tokens.css is not used.
 const root = join(import.meta.dir, "..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
-const folder = "src/console";
-const tokens = read(`${folder}/style/tokens.css`);
-const sheets = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-  .filter((name) => name.endsWith(".css") && name !== "style/tokens.css")
-  .map((name) => ({ name, text: read(`${folder}/${name}`) }));
+const tokens = read("src/style/tokens.css");
+const sheets = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".css") && name !== "style/tokens.css" && !name.startsWith("public/"))
+  .map((name) => ({ name, text: read(`src/${name}`) }));
 
 /** The declarations of a property whose value does not match, as "file: value". */
 function others(property: RegExp, allowed: RegExp): string[] {
