@@ -4,24 +4,26 @@ import { name as clientName } from "../packages/client/package.json" with { type
 import { catalogue, publicKinds } from "../src/http/error-catalogue.ts";
 import * as browser from "./browser.ts";
 import { collectErrors } from "./console-session.ts";
-import { accessToken, post, rawPost, sendRaw, startTestService, storedPlants } from "./harness.ts";
+import { bodyOf, hostileName, runRequest, sampleOf, textOf, tryItSample } from "./docs-samples.ts";
+import {
+  accessToken,
+  eventually,
+  post,
+  rawPost,
+  sendRaw,
+  startTestService,
+  storedPlants,
+} from "./harness.ts";
 
 const running = await startTestService();
 afterAll(() => running[Symbol.asyncDispose]());
 const html = await (await fetch(`${running.url}/docs`)).text();
 
 const all = (pattern: RegExp, text = html) => [...text.matchAll(pattern)].map(([, found = ""]) => found);
-const textOf = (markup: string) =>
-  markup
-    .replaceAll(/<[^>]+>/g, "")
-    .replaceAll("&quot;", '"')
-    .replaceAll("&lt;", "<")
-    .replaceAll("&gt;", ">")
-    .replaceAll("&amp;", "&");
 
 describe("the docs page", () => {
   test("has a list of contents that names each section", () => {
-    const contents = /<nav aria-label="Contents".*?<\/nav>/s.exec(html)?.[0] ?? "";
+    const contents = /<nav [^>]*aria-label="Contents".*?<\/nav>/s.exec(html)?.[0] ?? "";
     const hrefs = all(/href="([^"]+)"/g, contents);
     const main = html.slice(html.indexOf("<main"));
     expect(hrefs).toEqual(all(/<h(?:2|3)[^>]* id="([^"]+)"/g, main).map((id) => `#${id}`));
@@ -70,6 +72,23 @@ describe("the docs page", () => {
   });
 });
 
+// test/slow/docs-samples.test.ts runs those in Python and Go.
+describe.each(["curl", "javascript"] as const)("the samples on the docs page in %s", (language) => {
+  test("create a plant", async () => {
+    await using own = await startTestService();
+    const page = await (await fetch(`${own.url}/docs`)).text();
+    const answer = await runRequest(language, sampleOf(page, "create", language));
+    expect(answer).toBe('{"name":"Fern","tag":"indoor"}');
+    expect(storedPlants(own.database)).toMatchObject([{ id: 1n, name: "Fern", tag: "indoor" }]);
+  });
+
+  test("keep a large id exact", async () => {
+    await using own = await startTestService();
+    await post(own.url, await bodyOf(language, sampleOf(html, "large", language)));
+    expect(storedPlants(own.database)).toMatchObject([{ id: 9007199254740993n, name: "Fern" }]);
+  });
+});
+
 browser.describe("in a browser, the docs page", () => {
   let chromium: Browser;
   // Also the requests to other hosts.
@@ -112,15 +131,138 @@ browser.describe("in a browser, the docs page", () => {
     expect(await page.locator(":target").getAttribute("id")).toBe("40011");
   });
 
-  test("shows a command that works in a shell, with the token complete and hidden on the screen", async () => {
+  test.each(["curl", "javascript"] as const)(
+    "shows a request in %s that sends what the form does",
+    async (language) => {
+      await using own = await startTestService();
+      const page = await open({}, own.url);
+      const sample = await tryItSample(page, language, "-9223372036854775808", hostileName);
+      await runRequest(language, sample);
+      // The browser may have changed it: a field is one line.
+      const name = await page.getByLabel("name", { exact: true }).inputValue();
+      expect(storedPlants(own.database)).toMatchObject([{ id: -9223372036854775808n, name }]);
+    },
+  );
+
+  test("hides the token in its requests on the screen", async () => {
     const page = await open();
     await page.getByLabel("Access token").fill(accessToken);
-    await page.getByLabel("id", { exact: true }).fill("-9223372036854775808");
-    await page.getByLabel("name", { exact: true }).fill("It's $HOME");
-    const command = (await page.locator("#command").textContent()) ?? "";
-    const shell = Bun.spawn(["sh", "-c", command.replace("curl ", "curl -s ")]);
-    expect(await new Response(shell.stdout).text()).toBe('{"name":"It\'s $HOME"}');
-    expect(await page.locator("#command .secret").textContent()).toBe(accessToken);
+    const secrets = page.locator("#try-samples .secret");
+    expect(await secrets.allTextContents()).toEqual(Array(4).fill(accessToken));
+    const style = "getComputedStyle(document.querySelector('#try-samples .secret'))";
+    expect(await page.evaluate(`${style}.getPropertyValue("-webkit-text-security")`)).toBe("disc");
+  });
+
+  /** The languages of the samples that are shown, without repetition. */
+  const shownLanguages = (page: Page) =>
+    page.evaluate<string[]>(`[...new Set([...document.querySelectorAll(".sample")]
+      .filter((sample) => sample.checkVisibility()).map((sample) => sample.classList[1]))]`);
+  const chooseLanguage = (page: Page, name: string) =>
+    page.locator("#create-samples").getByRole("button", { name, exact: true }).click();
+
+  test("shows every sample in the language that was chosen for one, at the next visit too", async () => {
+    const page = await open();
+    expect(await shownLanguages(page)).toEqual(["curl"]);
+    await chooseLanguage(page, "Python");
+    expect(await shownLanguages(page)).toEqual(["python"]);
+    await page.reload();
+    expect(await shownLanguages(page)).toEqual(["python"]);
+    const pressed = page.getByRole("button", { name: "Python", exact: true, pressed: true });
+    expect(await pressed.count()).toBe(3);
+    const stored = await page.evaluate("Object.entries(localStorage)");
+    expect(stored).toEqual([["plant-store-language", "python"]]);
+  });
+
+  test("shows the samples in the chosen language if the browser refuses to keep it", async () => {
+    const page = await browser.newPage(chromium);
+    collectErrors(page, pageErrors);
+    await page.addInitScript(`Object.defineProperty(window, "localStorage", {
+      get() { throw new DOMException("denied", "SecurityError"); },
+    })`);
+    await page.goto(`${running.url}/docs`);
+    await chooseLanguage(page, "Go");
+    expect(await shownLanguages(page)).toEqual(["go"]);
+    await page.reload();
+    expect(await shownLanguages(page)).toEqual(["curl"]);
+  });
+
+  test("ignores a stored language that it does not have", async () => {
+    const page = await open();
+    await page.evaluate('localStorage.setItem("plant-store-language", "cobol")');
+    await page.reload();
+    expect(await shownLanguages(page)).toEqual(["curl"]);
+  });
+
+  test("keeps the button of the chosen language where it was clicked", async () => {
+    const page = await open({ viewport: { width: 1000, height: 600 } });
+    const button = page.locator("#large-samples").getByRole("button", { name: "Go", exact: true });
+    await button.scrollIntoViewIfNeeded();
+    const before = await button.boundingBox();
+    await button.click();
+    expect((await button.boundingBox())?.y).toBeCloseTo(before?.y ?? 0, 0);
+  });
+
+  test("copies every block", async () => {
+    const page = await open({ permissions: ["clipboard-read", "clipboard-write"] });
+    const blocks = page.locator(".code:has(> pre)");
+    const buttons = blocks.getByRole("button", { name: /^Copy / });
+    expect(await blocks.count()).toBeGreaterThan(publicKinds.length + 10);
+    // Those in the other languages are not shown, and so have no role.
+    expect(await buttons.count()).toBe((await blocks.count()) - 9);
+    await page.getByRole("button", { name: "Copy 40020", exact: true }).click();
+    const { error, example: message } = catalogue["id-conflict"];
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(JSON.stringify({ error, message }));
+  });
+
+  test("copies the response to a plant with its request id", async () => {
+    const page = await open({ permissions: ["clipboard-read", "clipboard-write"] });
+    const copy = page.locator("#exchange").getByRole("button", { name: "Copy Response", exact: true });
+    expect(await copy.count()).toBe(0);
+    await sendPlant(page, "12x");
+    await copy.click();
+    const copied = await page.evaluate("navigator.clipboard.readText()");
+    expect(copied).toMatch(/^\{"error":40011,.*\}\n\nx-request-id: \S+$/);
+  });
+
+  test("marks the section in view in the contents", async () => {
+    const page = await open({ viewport: { width: 1280, height: 600 } });
+    const marked = page.locator("nav [aria-current]");
+    const marks = (section: string) =>
+      eventually(async () => (await marked.allTextContents()).join() === section, `${section} to be marked`);
+    await marks("Introduction");
+    await page.locator("#retrying").evaluate((heading) => heading.scrollIntoView());
+    await marks("Retrying");
+    // Too short to reach the top of the window.
+    await page.getByRole("link", { name: "503 Service Unavailable" }).click();
+    await marks("503 Service Unavailable");
+  });
+
+  test("filters the errors by any words, and the contents with them", async () => {
+    const page = await open();
+    const filter = page.getByLabel("Filter the errors");
+    await filter.fill("TOKEN 401");
+    expect(await page.locator("article:visible").evaluateAll((all) => all.map(({ id }) => id))).toEqual([
+      "40101",
+      "40102",
+    ]);
+    const statuses = page.locator("nav li li:visible");
+    expect(await statuses.allTextContents()).toEqual(["401 Unauthorized"]);
+    expect(await page.locator("#filter-result").textContent()).toBe(
+      `2 of ${publicKinds.length} errors match.`,
+    );
+    // A word of the page that is in no error.
+    await filter.fill("copy");
+    expect(await page.locator("#filter-result").textContent()).toBe("No errors match.");
+    await filter.fill("");
+    expect(await page.locator("article:visible").count()).toBe(publicKinds.length);
+  });
+
+  test("shows an error that a link leads to, although the filter hid it", async () => {
+    const page = await open();
+    await page.getByLabel("Filter the errors").fill("40101");
+    await page.getByRole("link", { name: "40020", exact: true }).first().click();
+    await page.locator("[id='40020']:visible").waitFor();
+    expect(await page.getByLabel("Filter the errors").inputValue()).toBe("");
   });
 
   test("can be read without JavaScript, and offers nothing then that needs it", async () => {
@@ -128,14 +270,17 @@ browser.describe("in a browser, the docs page", () => {
     expect(await page.getByRole("heading", { name: "Errors" }).isVisible()).toBe(true);
     expect(await page.getByText(`curl ${running.url}/plants`).isVisible()).toBe(true);
     expect(await page.locator("noscript p").isVisible()).toBe(true);
+    for (const language of ["curl", "javascript", "python", "go"])
+      expect(await page.locator(`#create-samples .${language}`).isVisible()).toBe(true);
     expect(await page.getByRole("button").count()).toBe(0);
+    expect(await page.getByLabel("Filter the errors").isVisible()).toBe(false);
   });
 
   test("works under a base URL with a path", async () => {
     const url = "https://example.org/garden/v1";
     await using moved = await startTestService({ "base-url": url });
     const page = await open({}, `http://${moved.service.addresses[0]}/garden/v1`);
-    expect(await page.locator("#command").textContent()).toContain(`curl ${url}/plants`);
+    expect(await page.locator("#try-samples .curl").textContent()).toContain(`curl ${url}/plants`);
     expect(await sendPlant(page, "1")).toContain("200 OK");
     await page.getByRole("link", { name: "OpenAPI 3.1" }).click();
     expect(new URL(page.url()).pathname).toBe("/garden/v1/openapi.json");
@@ -143,6 +288,9 @@ browser.describe("in a browser, the docs page", () => {
 
   test.each([
     [360, "light"],
+    [360, "dark"],
+    [768, "light"],
+    [1280, "dark"],
     [2560, "dark"],
   ] as const)("fits into %i px, and axe finds nothing in the %s theme", async (width, colorScheme) => {
     const page = await open({ colorScheme, viewport: { width, height: 900 } });
@@ -158,7 +306,7 @@ async function sendPlant(page: Page, id: string, name = "Fern", tag = ""): Promi
   await page.getByLabel("name", { exact: true }).fill(name);
   await page.getByLabel("tag").fill(tag);
   await page.getByRole("button", { name: "Send plant" }).click();
-  await page.locator("#response .status").waitFor();
+  await page.locator("#response .outcome").waitFor();
   await page.getByRole("button", { name: "Send plant", disabled: false }).waitFor();
   return (await page.locator("#response").textContent()) ?? "";
 }

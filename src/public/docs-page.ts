@@ -2,18 +2,33 @@ import { createHash } from "node:crypto";
 import { catalogue, type ErrorKind, publicKinds, statusOf } from "../http/error-catalogue.ts";
 import { reasonPhrases } from "../http/response-head.ts";
 import { type Route, route } from "../http/route.ts";
-import style from "./docs/page.css" with { type: "text" };
+import baseStyle from "../style/base.css" with { type: "text" };
+import tokens from "../style/tokens.css" with { type: "text" };
+import contents from "./docs/contents.browser.js" with { type: "text" };
+import errorFilter from "./docs/error-filter.browser.js" with { type: "text" };
+import firstLanguage from "./docs/first-language.browser.js" with { type: "text" };
+import pageStyle from "./docs/page.css" with { type: "text" };
 import htmlFile from "./docs/page.html" with { type: "text" };
-import script from "./docs/try-it.browser.js" with { type: "text" };
+import samples from "./docs/samples.browser.js" with { type: "text" };
+import tryIt from "./docs/try-it.browser.js" with { type: "text" };
 
 // Bun types every .html import as a bundle; imported as text it is a string.
 const template = htmlFile as unknown as string;
+const style = `${tokens}${baseStyle}${pageStyle}`;
+/** By their names in the template. */
+const scripts = {
+  "first-language": firstLanguage,
+  samples,
+  "try-it": tryIt,
+  contents,
+  "error-filter": errorFilter,
+};
 
 // Only these exact bytes may run or style the page, nothing may be loaded from elsewhere, and it connects only to its own
 // origin, so that a token typed here can be sent nowhere else.
 const policy = [
   "default-src 'none'",
-  `script-src ${hashOf(script)}`,
+  `script-src ${Object.values(scripts).map(hashOf).join(" ")}`,
   `style-src ${hashOf(style)}`,
   "connect-src 'self'",
   "img-src data:",
@@ -37,8 +52,8 @@ export function docsRoute(url: () => string): Route {
 
 function page(url: string): string {
   const parts: Record<string, string> = {
+    ...scripts,
     style,
-    script,
     url: escapeHtml(url),
     statuses: [...kindsByStatus.keys()].map(contentsEntry).join("\n"),
     errors: [...kindsByStatus].map(([status, kinds]) => statusSection(status, kinds)).join("\n"),

@@ -1,13 +1,33 @@
 // The form of the docs page. The body is built as text, because a JavaScript number would round an id beyond 2^53.
 const form = document.getElementById("form");
-const command = document.getElementById("command");
 const output = document.getElementById("response");
-const copy = document.getElementById("copy");
 const send = form.querySelector("button[type=submit]");
-const base = document.getElementById("base").textContent;
 const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const headerNames = ["x-request-id", "idempotent-replayed", "www-authenticate", "retry-after"];
 const tokenMissing = "<ACCESS_TOKEN>";
+// The body in the samples of "Create a plant", from which these are made.
+const sampleBody = /(['`])\{"id": 1.*\}\1/;
+// They may not stand in the source of a program, or nobody would see them there.
+const invisible = /[\u007f-\u00a0\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202f\u205f-\u206f\ufeff]/g;
+
+/** How each language writes a text: `body` with its quotation marks, `token` inside some. */
+const literals = {
+  curl: {
+    body: (text) => `'${text.replaceAll("'", String.raw`'\''`)}'`,
+    token: (text) => text.replaceAll("'", String.raw`'\''`),
+  },
+  javascript: { body: singleQuoted, token: escaped },
+  python: { body: singleQuoted, token: escaped },
+  go: {
+    body: (text) => (/`/.test(text) || text.search(invisible) >= 0 ? `"${escaped(text)}"` : `\`${text}\``),
+    token: escaped,
+  },
+};
+const samples = Object.keys(literals).map((language) => ({
+  language,
+  template: document.querySelector(`#create-samples .${language} pre`).textContent,
+  shown: document.querySelector(`#try-samples .${language} pre`),
+}));
 
 const value = (name) => form.elements.namedItem(name).value;
 
@@ -21,14 +41,29 @@ function body() {
   return `{${members.join(", ")}}`;
 }
 
-function showCommand() {
+function showRequests() {
   const token = value("token").trim();
-  // The token is hidden on the screen as in its field, and complete in what is copied.
-  const shown = token === "" ? tokenMissing : element("span", "secret", token);
-  const before = `curl ${base}/plants \\\n  -H 'Authorization: Bearer `;
-  const quotedBody = body().replaceAll("'", String.raw`'\''`);
-  const after = `' \\\n  -H 'Content-Type: application/json' \\\n  -d '${quotedBody}'`;
-  command.replaceChildren(before, shown, after);
+  for (const { language, template, shown } of samples) {
+    const literal = literals[language];
+    const [before, after] = template.replace(sampleBody, () => literal.body(body())).split(tokenMissing);
+    // The token is hidden on the screen as in its field, and complete in what is copied.
+    const secret = token === "" ? tokenMissing : element("span", "secret", literal.token(token));
+    shown.replaceChildren(before, secret, after);
+  }
+}
+
+/** For a literal in double quotes, in JavaScript, Python and Go alike. */
+function escaped(text) {
+  return JSON.stringify(text).slice(1, -1).replaceAll(invisible, unicodeEscape);
+}
+
+function singleQuoted(text) {
+  const inner = text.replaceAll("\\", "\\\\").replaceAll("'", "\\'").replaceAll(invisible, unicodeEscape);
+  return `'${inner}'`;
+}
+
+function unicodeEscape(character) {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 function element(tag, className, text) {
@@ -46,7 +81,7 @@ async function sendPlant() {
   const elapsedMs = Math.max(1, Math.round(performance.now() - started));
   const status = element(
     "p",
-    response.ok ? "status" : "status bad",
+    response.ok ? "outcome" : "outcome bad",
     `${response.status} ${response.statusText} `,
   );
   status.append(element("small", "", `in ${elapsedMs} ms`));
@@ -61,29 +96,20 @@ async function sendPlant() {
   output.append(link);
 }
 
-form.addEventListener("input", showCommand);
+form.addEventListener("input", showRequests);
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   send.disabled = true;
   try {
     await sendPlant();
   } catch (error) {
-    const message = element("p", "status bad", "The request failed: ");
+    const message = element("p", "outcome bad", "The request failed: ");
     message.append(element("small", "", String(error.message ?? error)));
     output.replaceChildren(message);
   } finally {
     send.disabled = false;
   }
 });
-// The clipboard is available only on HTTPS and localhost.
-copy.hidden = navigator.clipboard === undefined;
-copy.addEventListener("click", async () => {
-  await navigator.clipboard.writeText(command.textContent);
-  copy.textContent = "Copied";
-  setTimeout(() => {
-    copy.textContent = "Copy";
-  }, 1500);
-});
-showCommand();
+showRequests();
 // Without this script there is nothing to try.
 for (const part of document.querySelectorAll(".try > [hidden]")) part.hidden = false;

@@ -1,0 +1,55 @@
+// The filter over the errors: by number, status, or any words of their texts.
+const filter = document.getElementById("filter");
+const input = document.getElementById("filter-text");
+const result = document.getElementById("filter-result");
+const sections = [...document.querySelectorAll("section.status")].map((section) => {
+  const heading = section.querySelector("h3");
+  return {
+    section,
+    inContents: document.querySelector(`nav a[href="#${heading.id}"]`).parentElement,
+    articles: [...section.querySelectorAll("article")].map((article) => ({
+      article,
+      text: textOf(heading, ...article.querySelectorAll("h4, p, pre")),
+    })),
+  };
+});
+const total = sections.reduce((sum, { articles }) => sum + articles.length, 0);
+
+function textOf(...elements) {
+  return elements
+    .map(({ textContent }) => textContent)
+    .join(" ")
+    .toLowerCase();
+}
+
+function showMatches() {
+  const words = input.value.toLowerCase().split(/\s+/);
+  let matches = 0;
+  for (const { section, inContents, articles } of sections) {
+    let isEmpty = true;
+    for (const { article, text } of articles) {
+      const isMatch = words.every((word) => text.includes(word));
+      article.hidden = !isMatch;
+      if (!isMatch) continue;
+      isEmpty = false;
+      matches++;
+    }
+    section.hidden = isEmpty;
+    inContents.hidden = isEmpty;
+  }
+  if (input.value.trim() === "") result.textContent = "";
+  else result.textContent = matches === 0 ? "No errors match." : `${matches} of ${total} errors match.`;
+}
+
+/** A link may lead to an error that the filter hides. */
+function showTarget() {
+  const target = document.getElementById(location.hash.slice(1));
+  if (target === null || target.checkVisibility()) return;
+  input.value = "";
+  showMatches();
+  target.scrollIntoView();
+}
+
+input.addEventListener("input", showMatches);
+addEventListener("hashchange", showTarget);
+filter.hidden = false;
