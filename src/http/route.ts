@@ -104,6 +104,7 @@ export class Router {
     exchange.error("no-such-path", `There is nothing at ${path.slice(0, quotedPathCharactersMax)}. ${hint}`);
   }
 
+  /** The routes of a path with a parameter, whose value the exchange gets; undefined if there are none. */
   #match(exchange: Exchange, path: string): Methods | undefined {
     for (const { pattern, methods } of this.#patterns.values()) {
       const match = pattern.exec(path);

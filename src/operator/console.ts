@@ -1,23 +1,9 @@
-import type { Caller } from "../access/gate.ts";
-import type { OidcSettings } from "../access/jwt-verifier.ts";
-import type { ProviderKeys } from "../access/provider-keys.ts";
-import { scopes } from "../access/scopes.ts";
 import { acceptPattern } from "../http/accept-pattern.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { quotedPathCharactersMax, type Route, route } from "../http/route.ts";
-import { isoTime } from "../text/time.ts";
-import type { ActionRecorder } from "./audit.ts";
 import { bundleConsole, type ConsoleFile } from "./console-bundle.ts";
-import { readFields } from "./parameters.ts";
-import type { CallerJson, ProviderSignInJson } from "./responses.ts";
-import { latestExpiryMs } from "./tokens.ts";
-
-/** The identity provider: how it is configured, and what it publishes. */
-export interface IdentityProvider {
-  readonly settings: OidcSettings;
-  readonly keys: ProviderKeys;
-}
+import { type IdentityProvider, presentProvider } from "./sign-in.ts";
 
 // Nothing from elsewhere, nothing inline, and no framing: a token typed here can be sent nowhere else.
 const policy = (connectTo: string): string =>
@@ -34,35 +20,6 @@ const policy = (connectTo: string): string =>
   ].join("; ");
 const acceptsGzip = acceptPattern("gzip");
 const pagePaths = ["/", "/plants", "/plants/{id}", "/import", "/tokens", "/refused", "/audit", "/system"];
-
-/** Who the caller is, and how a browser signs in. */
-export function signInRoutes(
-  provider: IdentityProvider | undefined,
-  publicUrl: string,
-  actions: ActionRecorder,
-  bodyBytesMax: number,
-): readonly Route[] {
-  const presentCaller = (caller: Caller): CallerJson => ({
-    name: caller.name,
-    scopes: caller.scopes,
-    tokensExpireBy: isoTime(latestExpiryMs(caller)),
-    publicUrl,
-    bodyBytesMax,
-  });
-  return [
-    route("GET", "/api/me", "operator:read", (exchange, caller) => exchange.json(presentCaller(caller))),
-    // For someone who has just entered a token: the audit trail records it.
-    route("POST", "/api/sign-in", "operator:read", async (exchange, caller) => {
-      await readFields(exchange);
-      const detail = caller.scopes.join(", ");
-      await actions.record(exchange, caller, "console.signed-in", "console", detail);
-      exchange.json(presentCaller(caller));
-    }),
-    route("GET", "/api/identity-provider", "none", (exchange) =>
-      exchange.json(presentProvider(provider) ?? {}),
-    ),
-  ];
-}
 
 /** One page for all of the console's paths, and the files that it loads. Built on the first request. */
 export class Console {
@@ -125,22 +82,6 @@ export class Console {
     };
     return { body: compressed ? file.gzip : file.bytes, headers };
   }
-}
-
-/** Undefined if the console has no client at an identity provider. */
-function presentProvider(provider: IdentityProvider | undefined): ProviderSignInJson | undefined {
-  if (provider?.settings.clientId === undefined) return undefined;
-  const { issuer, audience, clientId } = provider.settings;
-  // Undefined until the provider has been reached.
-  const published = provider.keys.current?.provider;
-  return {
-    issuer,
-    audience,
-    clientId,
-    scope: scopes.join(" "),
-    authorizationEndpoint: published?.authorizationEndpoint,
-    tokenEndpoint: published?.tokenEndpoint,
-  };
 }
 
 // Where the browser exchanges the provider's code for a token.

@@ -118,10 +118,12 @@ async function importLines(
   }
   const outcomes: LineOutcome[] = [];
   for (const outcome of await Promise.all(started)) {
-    if (!(outcome instanceof HttpError)) outcomes.push(outcome);
-    // What is stored is reported before the reason why the rest is not.
-    else if (outcomes.length > 0) break;
-    else throw outcome;
+    if (outcome instanceof HttpError) {
+      if (outcomes.length === 0) throw outcome;
+      // What is stored is reported, and the caller gets the reason when it sends the rest.
+      break;
+    }
+    outcomes.push(outcome);
   }
   return outcomes;
 }

@@ -7,8 +7,8 @@ import type { Handler } from "../http/route.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { Counters } from "../telemetry/counters.ts";
 import type { ConfiguredBackups } from "./backups.ts";
-import type { IdentityProvider } from "./console.ts";
 import type { SettingJson } from "./responses.ts";
+import type { IdentityProvider } from "./sign-in.ts";
 
 /** What the operator listener shows and manages. `operatorRoutes` passes the routes of each subject only what they use. */
 export interface OperatorDependencies {

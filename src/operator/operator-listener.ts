@@ -3,7 +3,7 @@ import { Listener, type ListenerSettings } from "../http/listener.ts";
 import { type Route, route } from "../http/route.ts";
 import { ActionRecorder, auditRoute } from "./audit.ts";
 import { backupRoutes } from "./backups.ts";
-import { Console, signInRoutes } from "./console.ts";
+import { Console } from "./console.ts";
 import { exportRoutes } from "./exports.ts";
 import { importRoutes } from "./imports.ts";
 import { metricsRoute } from "./metrics.ts";
@@ -12,6 +12,7 @@ import { overviewRoute } from "./overview.ts";
 import { plantRoutes } from "./plants.ts";
 import { refusalsRoute } from "./refusals.ts";
 import type { SettingsJson } from "./responses.ts";
+import { signInRoutes } from "./sign-in.ts";
 import { tokenRoutes } from "./tokens.ts";
 
 export function startOperatorListener(
