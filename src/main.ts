@@ -1,52 +1,30 @@
 import { dlopen, FFIType } from "bun:ffi";
 import { fstatSync, readFileSync } from "node:fs";
-import { cannotBe } from "./cli/local-files.ts";
 import { errorReport, forStandardError, runCommand } from "./cli/run.ts";
+import { StandardOutput } from "./cli/standard-output.ts";
 import { interruptedCode, type Terminal } from "./cli/terminal.ts";
 
 // The C library of glibc, musl, macOS and Windows.
 const libraries = ["libc.so.6", "libc.so", "libSystem.B.dylib", "ucrtbase.dll"];
 // RLIMIT_CORE, which is the same number on Linux and macOS.
 const rlimitCore = 4;
-
-disableCoreFiles();
-
-const { stdout, stderr, env } = process;
 // A signal to the whole process group arrives up to three times: directly, from the launcher, and through npm, which a busy
 // machine may delay. That is one request to stop.
 const sameSignalMs = 1000;
 const columnsDefault = 80;
+
+// First of all: from now on, a crash writes no core file.
+disableCoreFiles();
+
+// The streams that a command prints to.
+const { stdout, stderr, env } = process;
+const output = new StandardOutput(stdout);
+// A log that cannot be written, on a full disk for example, must not change what the command does or its exit code.
+stderr.on("error", () => {});
 // A dumb terminal prints control sequences as text.
 const isDumb = env["TERM"] === "dumb";
 
-type WriteError = NodeJS.ErrnoException | null | undefined;
-
-/** Standard output. An error of a write is reported when everything is flushed. */
-class StandardOutput {
-  /** The first error of everything written so far. Bun may call the callback of a write before that of an earlier one. */
-  #firstError: Promise<WriteError> = Promise.resolve(undefined);
-
-  constructor() {
-    stdout.on("error", () => {});
-  }
-
-  write(data: string | Uint8Array): void {
-    const error = new Promise<WriteError>((resolve) => stdout.write(data, resolve));
-    this.#firstError = Promise.all([this.#firstError, error]).then(([earlier, latest]) => earlier ?? latest);
-  }
-
-  /** Whether someone reads it. A reader that has seen enough (`plant-store list | head -1`) is not an error. */
-  async flush(): Promise<boolean> {
-    const error = await this.#firstError;
-    if (error && error.code !== "EPIPE") throw cannotBe("written", "Standard output", error);
-    return !error;
-  }
-}
-
-const output = new StandardOutput();
-// A log that cannot be written, on a full disk for example, must not change what the command does or its exit code.
-stderr.on("error", () => {});
-
+/** The process, as commands see it. */
 const terminal: Terminal = {
   environment: env,
   readFile: (path) => readFileSync(path, "utf8"),
@@ -83,6 +61,7 @@ process.on("uncaughtException", (error) => {
   stderr.write(forStandardError(errorReport(error, "").text, terminal), () => end(1));
 });
 
+// The command itself.
 process.exitCode = await runCommand(process.argv.slice(2), terminal);
 
 /**
