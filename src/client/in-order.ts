@@ -18,9 +18,10 @@ interface Begun<Result> {
 }
 
 /**
- * Works on many items concurrently, and yields their results in the order of the items. It reads the items only as fast as it works.
- * @throws whatever the work on an item throws, after the results of the items before it; the rest is then aborted. An error of the
- * source is thrown after the results of all items before it.
+ * Works on many items concurrently, and yields their results in the order of the items. It reads the items only as
+ * fast as it works.
+ * @throws whatever the work on an item throws, after the results of the items before it; the rest is then aborted. An error of
+ * the source is thrown after the results of all items before it.
  * @throws RequestAborted the signal is aborted.
  */
 export async function* inOrder<Item, Result>(

@@ -8,6 +8,7 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
+  readSync,
   renameSync,
   rmSync,
   statSync,
@@ -107,6 +108,13 @@ export function withFile<Result>(
   } finally {
     closeSync(file);
   }
+}
+
+/** Reads that many bytes of an open file; past its end, they are zeros. */
+export function readAt(file: number, bytes: number, at: number): Buffer {
+  const buffer = Buffer.alloc(bytes);
+  readSync(file, buffer, 0, bytes, at);
+  return buffer;
 }
 
 /** Whether both paths lead to the same existing file. */

@@ -1,4 +1,5 @@
 import { codeOf, messageOf } from "../../system/errors.ts";
+
 /** Every file that runs as a thread, by its path below src/. */
 export const threadEntries = [
   "storage/sqlite/maintenance/copy-thread",

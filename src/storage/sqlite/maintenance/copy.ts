@@ -1,12 +1,12 @@
 import { linkSync, lstatSync, readSync, renameSync } from "node:fs";
 import { codeOf, messageOf } from "../../../system/errors.ts";
 import { describeEachBlock, lastSeq } from "../blocks.ts";
+import { sqliteMagic } from "../data-file-header.ts";
 import { refuseExisting } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { fileSize, removeDatabase, syncFile, withFile } from "../durable-files.ts";
 import { openReadOnly, type ReadOptions } from "../reading/open-read-only.ts";
 import { Thread } from "../thread.ts";
-import { sqliteMagic } from "../writing/checkpoint-check.ts";
 import type { CheckedRows } from "./check-rows.ts";
 import type { Comparison } from "./compare-plants.ts";
 import { ignoreStep, newPlantCount, type OnStep, type PlantCount, plantStep } from "./step.ts";

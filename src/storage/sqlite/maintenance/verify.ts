@@ -48,8 +48,8 @@ export async function verify(path: string, onStep: OnStep = ignoreStep): Promise
     const changed = problems.length > 0 && error instanceof DataFileProblem;
     problems.push(changed ? error.message : damageOf(error));
   }
-  const lastBackup = await lastBackupWithDigest(path);
-  const comparable = rows.blocks === undefined ? undefined : lastBackup;
+  // Plants that cannot be read cannot be compared with the last backup either.
+  const lastBackup = rows.blocks === undefined ? undefined : await lastBackupWithDigest(path);
   if (rows.blocks !== undefined && lastBackup !== undefined)
     problems.push(...backupProblems(rows.blocks, lastBackup));
   return {
@@ -57,7 +57,7 @@ export async function verify(path: string, onStep: OnStep = ignoreStep): Promise
     plants: rows.plants,
     matchedPlants: rows.matchedPlants,
     checksummed: expected !== undefined,
-    lastBackup: comparable,
+    lastBackup,
     ...digestOfStore(rows.blocks ?? []),
     problems: [...problems.slice(0, problemsMax), ...rows.problems],
   };

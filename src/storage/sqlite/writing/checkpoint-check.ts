@@ -1,6 +1,8 @@
 import { fstatSync, readSync } from "node:fs";
+import { dataHeaderBytes, isWhole } from "../data-file-header.ts";
+import { readAt } from "../durable-files.ts";
 import { frameHeaderBytes, walHeaderBytes } from "../wal-file.ts";
-import { lastFrames, pageBytes, readAt, readWalIndex, type WalIndex } from "./wal-index.ts";
+import { lastFrames, readWalIndex, type WalIndex } from "./wal-index.ts";
 
 /** Handles to the files of an open database, which stay open: closing one would drop SQLite's POSIX locks in this process. */
 export interface OpenFiles {
@@ -81,7 +83,7 @@ export class CheckpointCheck {
   /** Only a VACUUM makes a file shorter, and it says so in the header. */
   #isTruncated(): boolean {
     const { size } = fstatSync(this.#files.data);
-    return size < this.#dataBytes && !isWhole(readAt(this.#files.data, 32, 0), size);
+    return size < this.#dataBytes && !isWhole(readAt(this.#files.data, dataHeaderBytes, 0), size);
   }
 
   /** The last page that is in the data file and has none of those frames, unless it is all zeros. */
@@ -93,14 +95,6 @@ export class CheckpointCheck {
     const isEmpty = isZeros(readAt(this.#files.data, index.pageBytes, at));
     return isEmpty ? undefined : { at, bytes: index.pageBytes };
   }
-}
-
-/** How every data file of SQLite begins. */
-export const sqliteMagic = Buffer.from("SQLite format 3\0");
-
-/** Whether a data file has as many pages as its header says. */
-export function isWhole(header: Buffer, bytes: number): boolean {
-  return bytes === header.readUInt32BE(28) * pageBytes(header.readUInt16BE(16));
 }
 
 /** Whether each of these frames is of this WAL, and of that page. */

@@ -3,24 +3,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
 import { codeOf } from "../../../system/errors.ts";
 import { DataFileReplaced, WalIndexLost } from "../../store.ts";
-import { isSameInode } from "../durable-files.ts";
+import { changeCounter, dataHeaderBytes, hasMagic, isWhole } from "../data-file-header.ts";
+import { isSameInode, readAt } from "../durable-files.ts";
 import { frameHeaderBytes, walHeaderBytes } from "../wal-file.ts";
-import {
-  CheckpointCheck,
-  isWhole,
-  type OpenFiles,
-  sqliteMagic,
-  type WatchedFile,
-} from "./checkpoint-check.ts";
-import { readAt, readWalIndex, type WalIndex } from "./wal-index.ts";
+import { CheckpointCheck, type OpenFiles, type WatchedFile } from "./checkpoint-check.ts";
+import { readWalIndex, type WalIndex } from "./wal-index.ts";
 
 const watchEveryMs = 500;
 // A process that was started since the -shm file was deleted needs longer than this until it writes. To look at the file twice in
 // every transaction, as many as there may be, took 1.6 % of the CPU time of creates.
 const lookAtIndexEveryMs = 5;
-
-// https://www.sqlite.org/fileformat2.html
-const dataHeaderBytes = 100;
 const indexLost = "The -shm file was deleted or replaced while it was open.";
 
 interface DataFile {
@@ -230,11 +222,7 @@ function wasCheckpointed(known: WalIndex | undefined, now: WalIndex | undefined)
 
 // A checkpoint at the same moment does not make an earlier file the later one. Only a VACUUM makes a file shorter.
 function isLater(known: DataFile, { header, bytes }: DataFile): boolean {
-  if (!header.subarray(0, sqliteMagic.length).equals(sqliteMagic)) return false;
+  if (!hasMagic(header)) return false;
   if (changeCounter(header) < changeCounter(known.header)) return false;
   return bytes >= known.bytes || isWhole(header, bytes);
-}
-
-function changeCounter(header: Buffer): number {
-  return header.readUInt32BE(24);
 }

@@ -49,13 +49,11 @@ export function rebuild(database: Database, path: string): void {
  */
 export function finishRebuild(path: string): void {
   // Without the copy, its last rename was durable before: a WAL that is there now is the new file's own.
-  if (existsSync(rebuiltFile(path))) {
-    const made = readRebuiltCopy(path);
-    if (made !== undefined) refuseDifferent(path, made);
-    const folder = made?.folder === undefined ? undefined : join(dirname(path), basename(made.folder));
-    return replaceByRebuilt(path, folder);
-  }
-  removeMarker(path);
+  if (!existsSync(rebuiltFile(path))) return removeMarker(path);
+  const made = readRebuiltCopy(path);
+  if (made !== undefined) refuseDifferent(path, made);
+  const folder = made?.folder === undefined ? undefined : join(dirname(path), basename(made.folder));
+  replaceByRebuilt(path, folder);
 }
 
 /**
@@ -91,15 +89,18 @@ function refuseDifferent(path: string, made: RebuiltCopy): void {
   const found = tryContentsOf(copy);
   const isAsLarge = found?.bytes === made.bytes && found.plants === made.plants;
   if (isAsLarge && found.digest === made.digest) return;
-  let has = "cannot be read";
-  if (found !== undefined) has = `has ${found.bytes} bytes and ${found.plants} plants`;
-  if (isAsLarge) has = "has other plants";
+  const has = isAsLarge ? "has other plants" : describeContents(found);
   throw new DataFileProblem(
     `${copy} is not the copy that was made to replace ${path}, which had ${made.bytes} bytes and ${made.plants} plants: it ${has}. No file was changed. Put the copy back, or restore a backup with \`plant-store restore BACKUP --replace\`.`,
   );
 }
 
-function tryContentsOf(copy: string): ReturnType<typeof contentsOf> | undefined {
+function describeContents(found: Contents | undefined): string {
+  if (found === undefined) return "cannot be read";
+  return `has ${found.bytes} bytes and ${found.plants} plants`;
+}
+
+function tryContentsOf(copy: string): Contents | undefined {
   try {
     return contentsOf(copy);
   } catch {
@@ -108,7 +109,9 @@ function tryContentsOf(copy: string): ReturnType<typeof contentsOf> | undefined 
 }
 
 /** What a copy is recognised by. The digest is of all its plants, those of the last block included. */
-export function contentsOf(copy: string): Omit<RebuiltCopy, "folder"> {
+type Contents = Omit<RebuiltCopy, "folder">;
+
+export function contentsOf(copy: string): Contents {
   // Nothing writes to it, and a connection that looks for a WAL would leave files beside it.
   using database = connectImmutable(copy);
   const digests = new DigestReader(database);

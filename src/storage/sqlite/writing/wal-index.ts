@@ -1,4 +1,5 @@
-import { readSync } from "node:fs";
+import { pageBytes } from "../data-file-header.ts";
+import { readAt } from "../durable-files.ts";
 
 // https://www.sqlite.org/walformat.html#the_wal_index_file_format
 const headerBytes = 48;
@@ -55,16 +56,4 @@ export function lastFrames(shm: number, after: number, upTo: number): ReadonlyMa
     frames.set(block.readUInt32LE(inBlock * 4), frame);
   }
   return frames;
-}
-
-/** The size of a page, which SQLite stores in two bytes: 1 stands for 65,536. */
-export function pageBytes(stored: number): number {
-  return stored === 1 ? 65_536 : stored;
-}
-
-/** Reads that many bytes; past the end of the file, they are zeros. */
-export function readAt(file: number, bytes: number, at: number): Buffer {
-  const buffer = Buffer.alloc(bytes);
-  readSync(file, buffer, 0, bytes, at);
-  return buffer;
 }
