@@ -23,27 +23,30 @@ export class SqliteStore implements Store {
   readonly tokens: SqliteTokens;
   readonly audit: SqliteAudit;
   readonly archive: PlantArchive;
-  readonly failure: Promise<OutcomeUnknown>;
-  readonly #failure = Promise.withResolvers<OutcomeUnknown>();
-  readonly #events: StoreEvents;
+  /** The connection that writes, with the writer lock. */
   readonly #file: OpenDataFile;
   readonly #watch: DataFileWatch;
   readonly #checkpointer: Checkpointer;
   readonly #writer: Writer;
   readonly #reader: ReaderThread;
-  #failed = false;
+  readonly #events: StoreEvents;
+  readonly #failure = Promise.withResolvers<OutcomeUnknown>();
+  #hasFailed = false;
 
   constructor(path: string, events: StoreEvents = {}) {
-    this.failure = this.#failure.promise;
     this.#events = events;
     // Undone if a later part cannot be started: the data file is marked as closed again, and the lock is released.
     using started = new DisposableStack();
+
+    // The data file, recovered and migrated.
     this.#file = started.use(openForWriting(path, events));
-    const { database, path: real } = this.#file;
-    this.#watch = new DataFileWatch(real, (loss) =>
-      this.#fail(loss, loss instanceof DataFileReplaced ? "replaced" : undefined),
-    );
+    const { database, path: realPath } = this.#file;
+
+    // Whether another program deletes, replaces or overwrites the files.
+    this.#watch = new DataFileWatch(realPath, (loss) => this.#filesLost(loss));
     started.defer(() => this.#watch.stop());
+
+    // The thread that moves the WAL into the data file.
     const checkpointOwner: CheckpointOwner = {
       checkpointFailed: (reason) => this.#fail(reason, "sync-failed"),
       whilePaused: (work) => this.#writer.whilePaused(work),
@@ -52,6 +55,8 @@ export class SqliteStore implements Store {
     started.defer(() => {
       void this.#checkpointer.stop();
     });
+
+    // The one way to write.
     const writerOwner: WriterOwner = {
       begun: () => this.#watch.refuseLostIndex(),
       committed: (syncMs) => {
@@ -66,14 +71,26 @@ export class SqliteStore implements Store {
       stalled: () => events.diskStalled?.(),
     };
     this.#writer = new Writer(database, writerOwner, takeOverSync(database, this.#watch.files.wal));
-    this.plants = new SqlitePlants(database, this.#writer);
+
+    // The thread that reads for the operator. What it reads is returned once it is durable.
     const synced = () => this.#writer.synced();
-    const syncedRead = syncedReads(real, synced);
-    this.#reader = new ReaderThread(real, synced);
+    this.#reader = new ReaderThread(realPath, synced);
+
+    // What the service sees.
+    this.plants = new SqlitePlants(database, this.#writer);
     this.archive = this.#reader.archive;
     this.audit = new SqliteAudit(database, this.#reader.auditPage, this.#writer);
-    this.tokens = new SqliteTokens(database, syncedRead, { writer: this.#writer, audit: this.audit });
+    this.tokens = new SqliteTokens(database, syncedReads(realPath, synced), {
+      writer: this.#writer,
+      audit: this.audit,
+    });
+
+    // Everything has started: from here on the disposal of the store ends it.
     started.move();
+  }
+
+  get failure(): Promise<OutcomeUnknown> {
+    return this.#failure.promise;
   }
 
   lastBackup(): Promise<{ readonly atMs: number } | undefined> {
@@ -83,11 +100,11 @@ export class SqliteStore implements Store {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#watch.stop();
     await this.#reader.close();
-    if (!this.#failed) await this.#checkpointer.stop();
+    if (!this.#hasFailed) await this.#checkpointer.stop();
     // Closing would checkpoint into another file, and delete the WAL of the one that is at the path now.
-    if (!this.#failed) await this.#watch.checkBeforeClose();
+    if (!this.#hasFailed) await this.#watch.checkBeforeClose();
     // Closing would sync again, which then reports success, checkpoint, and delete the WAL, the only sound copy.
-    if (this.#failed) return;
+    if (this.#hasFailed) return;
     try {
       this.#file[Symbol.dispose]();
     } catch (error) {
@@ -98,10 +115,18 @@ export class SqliteStore implements Store {
     this.#watch.closeFiles();
   }
 
-  /** Without a reason to record, the next start recovers as after a kill. */
+  /** If only the -shm file is lost, nothing is recorded: the files have everything. */
+  #filesLost(loss: OutcomeUnknown): void {
+    this.#fail(loss, loss instanceof DataFileReplaced ? "replaced" : undefined);
+  }
+
+  /**
+   * Stops everything without closing the database, and records why for the next start. Without a reason to record, that recovers
+   * as after a kill.
+   */
   #fail(reason: OutcomeUnknown, recorded: FailureReason | undefined): void {
-    if (this.#failed) return;
-    this.#failed = true;
+    if (this.#hasFailed) return;
+    this.#hasFailed = true;
     this.#writer.stop(reason);
     this.#checkpointer.halt();
     this.#watch.stop();
