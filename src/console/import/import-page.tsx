@@ -148,11 +148,11 @@ function ImportProgress({ run }: { readonly run: ImportRun }) {
       </div>
       <progress aria-label="Progress" max={1} value={share} />
       <p class="note">
-        {formatBytes(run.state === "done" ? run.file.size : run.bytesDone)} of {formatBytes(run.file.size)},{" "}
-        {formatPlural(report.rows, "row")}
+        {source && `${source}, `}
+        {run.state !== "done" && `${formatBytes(run.bytesDone)} of `}
+        {formatBytes(run.file.size)}, {formatPlural(report.rows, "row")}
         {running && secondsLeft !== undefined && `, about ${formatDuration(secondsLeft)} left`}
       </p>
-      {source && !run.isCheck && <p class="note">Read as {source}.</p>}
       <dl class="tally">
         {Object.entries(counts).map(([name, count]) => (
           <div key={name}>

@@ -34,6 +34,8 @@ export function RefusedRows({ report, isFinal }: RefusedRowsProps) {
 function Group({ group, unit }: { readonly group: RefusalGroup; readonly unit: string }) {
   const { error, reason, count, listed } = group;
   const [isOpen, setIsOpen] = useState(false);
+  // Without values of their own, the messages would only repeat the reason.
+  const hasMessages = listed.some(({ message }) => message !== reason);
   return (
     <details class="refusal-group" onToggle={(event) => setIsOpen(event.currentTarget.open)}>
       <summary>
@@ -48,14 +50,16 @@ function Group({ group, unit }: { readonly group: RefusalGroup; readonly unit: s
           {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard */}
           <section class="scroll-box" tabIndex={0} aria-label={reason}>
             <table>
-              <TableHead columns={[unit, "Message", "Row"]} />
+              <TableHead columns={hasMessages ? [unit, "Message", "Row"] : [unit, "Row"]} />
               <tbody>
                 {listed.map(({ position, message, excerpt }) => (
                   <tr key={position}>
                     <th scope="row">{formatCount(position)}</th>
-                    <td>
-                      <PlantText text={message} charactersMax={messageCharactersMax} />
-                    </td>
+                    {hasMessages && (
+                      <td>
+                        <PlantText text={message} charactersMax={messageCharactersMax} />
+                      </td>
+                    )}
                     <td>
                       <code>
                         <PlantText text={excerpt} empty="" />
