@@ -43,18 +43,20 @@ function markChosen() {
 }
 
 function copyButton(block) {
+  const subject = subjectOf(block);
   const button = document.createElement("button");
+  const show = (word) => {
+    button.textContent = word;
+    button.ariaLabel = `${word} ${subject}`;
+  };
   button.type = "button";
   button.className = "bare";
-  button.textContent = "Copy";
-  button.ariaLabel = `Copy ${subjectOf(block)}`;
+  show("Copy");
   button.addEventListener("click", async () => {
     const texts = [...block.querySelectorAll("pre")].map(({ textContent }) => textContent);
     await navigator.clipboard.writeText(texts.join("\n\n"));
-    button.textContent = "Copied";
-    setTimeout(() => {
-      button.textContent = "Copy";
-    }, copiedMs);
+    show("Copied");
+    setTimeout(() => show("Copy"), copiedMs);
   });
   return button;
 }
