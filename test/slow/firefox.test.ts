@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { firefox } from "../../scripts/browsers.js";
 import { makeToken } from "../console-session.ts";
-import { eventually, startTestService, storedPlants, temporaryFolder } from "../harness.ts";
+import { accessToken, eventually, startTestService, storedPlants, temporaryFolder } from "../harness.ts";
 import { lacks } from "../lacks.ts";
 import { seedStore } from "../seeded-store.ts";
 
@@ -72,6 +72,41 @@ test.skipIf(lacks("Firefox", !existsSync(firefox)))(
     await page.click("button", "Start import");
     await page.see("h2", "Done: plants.csv");
     expect(await page.see(".tally")).toBe("Created1Already stored1Refused1");
+
+    expect(page.errors).toEqual([]);
+  },
+  120_000,
+);
+
+test.skipIf(lacks("Firefox", !existsSync(firefox)))(
+  "a developer with Firefox chooses a language on the docs page, sends a plant, and finds an error",
+  async () => {
+    using folder = temporaryFolder();
+    await using running = await startTestService();
+    await using page = await startFirefox(folder.path);
+    const current = "document.querySelector('nav [aria-current]').textContent";
+
+    await page.open(`${running.url}/docs`);
+    await page.see(".sample.curl");
+    await page.click("#create-samples button", "Python");
+    await page.open(`${running.url}/docs`);
+    await page.see(".sample.python pre", "urlopen");
+    expect(await page.evaluate("document.querySelector('.sample.curl').checkVisibility()")).toBe(false);
+
+    await page.evaluate("document.getElementById('token').focus()");
+    await page.type(`${accessToken}${keys.tab}`);
+    await page.evaluate("document.getElementById('id').select()");
+    await page.type(`${largestId}${keys.enter}`);
+    await page.see("#response .outcome", "200 OK");
+    expect(storedPlants(running.database)).toMatchObject([{ id: BigInt(largestId), name: "Fern" }]);
+    await page.click(".code:has(#response) button", "Copy");
+    await page.see("button", "Copied");
+
+    await page.evaluate("document.getElementById('filter-text').focus()");
+    await page.type("40020");
+    await page.see("#filter-result", "1 of ");
+    await page.click("article a", "40020");
+    await eventually(async () => (await page.evaluate(current)) === "400 Bad Request", "the section in view");
 
     expect(page.errors).toEqual([]);
   },
