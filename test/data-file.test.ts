@@ -30,11 +30,11 @@ let roots: ReadonlyMap<string, number>;
 beforeAll(async () => {
   {
     await using store = new SqliteStore(sound);
-    const arrivals = Array.from({ length: plants }, (_, id) => ({
+    const plantsToStore = Array.from({ length: plants }, (_, id) => ({
       plant: { id: BigInt(id), name: nameOf(id), tag: "green" },
       createdBy: "test",
     }));
-    await store.plants.create(arrivals, 1000);
+    await store.plants.create(plantsToStore, 1000);
   }
   await runInProcess(["token", "create", "--name", "greenhouse", "--database", sound]);
   using database = new Database(sound);

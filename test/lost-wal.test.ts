@@ -34,7 +34,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-const arrival = (id: number) => ({
+const plantToStore = (id: number) => ({
   plant: { id: BigInt(id), name: "fern", tag: undefined },
   createdBy: "test",
 });
@@ -163,7 +163,7 @@ describe("the mark of a data file", () => {
   test("is closed after a clean stop, which leaves no WAL", async () => {
     {
       await using store = new SqliteStore(file);
-      await store.plants.create([arrival(1)], 1);
+      await store.plants.create([plantToStore(1)], 1);
     }
     expect(readUseWithoutWal(file)).toBe("closed");
     expect(existsSync(`${file}-wal`)).toBe(false);
@@ -190,7 +190,7 @@ describe("a stop", () => {
     using reader = new Database(file, { readonly: true });
     reader.run("BEGIN");
     reader.query("SELECT count(*) FROM plants").get();
-    await store.plants.create([arrival(1)], 1);
+    await store.plants.create([plantToStore(1)], 1);
     await store[Symbol.asyncDispose]();
     expect(readUseWithoutWal(file)).toBe("in use");
     reader.close();

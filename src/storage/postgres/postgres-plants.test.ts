@@ -6,7 +6,7 @@ import { ConnectionLost } from "./faults.ts";
 import { PostgresPlants } from "./postgres-plants.ts";
 
 const upTo = (count: number) => Array.from({ length: count }, (_, id) => id);
-const arrivals = (ids: readonly number[], name = "fern") =>
+const plantsToStore = (ids: readonly number[], name = "fern") =>
   ids.map((id) => ({ plant: { id: BigInt(id), name, tag: undefined }, createdBy: "t" }));
 
 /** A server that judges each INSERT of these ids, and without ids each other statement, by `insert`, which throws. */
@@ -28,14 +28,14 @@ test("a row that the database rejects fails alone, and is found by halving, not 
   const { plants, sizes } = storeOn((ids) => {
     if (ids.some((id) => weeds.includes(id))) throw rejected;
   });
-  const kinds = kindsOf(await plants.create(arrivals(upTo(1000)), 1));
+  const kinds = kindsOf(await plants.create(plantsToStore(upTo(1000)), 1));
   expect(kinds).toEqual(upTo(1000).map((id) => (weeds.includes(id) ? "failed" : "created")));
   expect(sizes.length).toBeLessThan(60);
 });
 
 test("plants that are too large together are stored in several statements", async () => {
   const { plants, sizes } = storeOn(() => {});
-  const kinds = kindsOf(await plants.create(arrivals(upTo(4), "x".repeat(2 ** 21)), 1));
+  const kinds = kindsOf(await plants.create(plantsToStore(upTo(4), "x".repeat(2 ** 21)), 1));
   expect([kinds, sizes]).toEqual([Array(4).fill("created"), [2, 2]]);
 });
 
@@ -44,7 +44,7 @@ test("while the server is unreachable plants are refused at once, until a write 
   const { plants, sizes } = storeOn(() => {
     if (!isReachable) throw new ConnectionLost("away");
   });
-  const creating = () => plants.create(arrivals([1]), 1);
+  const creating = () => plants.create(plantsToStore([1]), 1);
   await expect(creating()).rejects.toThrow(StoreUnavailable);
   await expect(creating()).rejects.toThrow("away");
   expect(sizes).toEqual([1]);

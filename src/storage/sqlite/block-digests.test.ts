@@ -49,18 +49,18 @@ test("a digest is the SHA-256 of the rows as lines of JSON", async () => {
   const startMs = 1_700_000_000_000;
   // What JSON escapes, what it does not, and letters of one to four bytes.
   const names = ["", 'a "quoted" \\ name', "tab\tline\ncontrol\u0001", "\u007f/'", "é日本🌱"];
-  const arrivals = Array.from({ length: 2100 }, (_, index): PlantToStore => {
+  const plantsToStore = Array.from({ length: 2100 }, (_, index): PlantToStore => {
     const id = index % 2 === 0 ? 2n ** 63n - 1n - BigInt(index) : -(2n ** 63n) + BigInt(index);
     const tag = index % 3 === 0 ? undefined : "green";
     return { plant: { id, name: names[index % names.length] ?? "", tag }, createdBy: "test" };
   });
   {
     await using store = new SqliteStore(file);
-    for (let first = 0; first < arrivals.length; first += 77)
-      await store.plants.create(arrivals.slice(first, first + 77), startMs);
+    for (let first = 0; first < plantsToStore.length; first += 77)
+      await store.plants.create(plantsToStore.slice(first, first + 77), startMs);
   }
   // SQLite escapes as JSON.stringify does, in these names.
-  const lines = arrivals.map(({ plant: { id, name, tag } }, index) => {
+  const lines = plantsToStore.map(({ plant: { id, name, tag } }, index) => {
     const texts = [name, tag ?? null].map((text) => JSON.stringify(text)).join(",");
     return `[${index + 1},${id},${texts},${startMs},"test"]\n`;
   });

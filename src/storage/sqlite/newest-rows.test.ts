@@ -16,11 +16,11 @@ afterAll(() => folder[Symbol.dispose]());
 beforeAll(async () => {
   expect((await runInProcess(["token", "create", "--name", "a", "--database", sound])).code).toBe(0);
   await using store = new SqliteStore(sound);
-  const arrivals = Array.from({ length: plants }, (_, index) => ({
+  const plantsToStore = Array.from({ length: plants }, (_, index) => ({
     plant: { id: BigInt(index + 1) * 1_000_003n, name: nameOf(index + 1), tag: `tag ${index % 7}` },
     createdBy: "test",
   }));
-  await store.plants.create(arrivals, 1);
+  await store.plants.create(plantsToStore, 1);
 });
 
 // In upper case, since the summary of names has it in lower case.

@@ -28,12 +28,12 @@ beforeAll(async () => {
   store = new SqliteStore(file);
   for (let first = 1; first <= last; first += 500) {
     const seqs = Array.from({ length: Math.min(500, last - first + 1) }, (_, index) => first + index);
-    const arrivals = seqs.map((seq) => ({
+    const plantsToStore = seqs.map((seq) => ({
       plant: { id: BigInt(seq), name: nameOf(seq), tag: undefined },
       createdBy: "test",
       createdAtMs: seq,
     }));
-    await store.plants.create(arrivals, 1);
+    await store.plants.create(plantsToStore, 1);
   }
   database = new Database(file, { readonly: true, strict: true, safeIntegers: true });
 });

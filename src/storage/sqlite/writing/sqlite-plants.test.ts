@@ -14,7 +14,7 @@ import { openForWriting } from "./open-for-writing.ts";
 import { SqlitePlants } from "./sqlite-plants.ts";
 import { Writer } from "./writer.ts";
 
-const arrival = (id: number, name: string): PlantToStore => ({
+const plantToStore = (id: number, name: string): PlantToStore => ({
   plant: { id: BigInt(id), name, tag: undefined },
   createdBy: "test",
 });
@@ -46,9 +46,9 @@ test.each([
   using folder = temporaryFolder();
   const file = join(folder.path, "plants.db");
   await using store = new SqliteStore(file);
-  await store.plants.create([arrival(1, '"eighth"')], 1);
+  await store.plants.create([plantToStore(1, '"eighth"')], 1);
   runBeside(file, sql);
-  const batch = [arrival(2, '"first"'), arrival(3, '"second"'), arrival(4, '"third"')];
+  const batch = [plantToStore(2, '"first"'), plantToStore(3, '"second"'), plantToStore(4, '"third"')];
   const outcomes = await store.plants.create(batch, 1);
   expect(outcomes).toEqual([
     { kind: "created" },
@@ -63,12 +63,12 @@ test("a plant that is stored is a replay, even if a trigger would reject it now"
   using folder = temporaryFolder();
   const file = join(folder.path, "plants.db");
   await using store = new SqliteStore(file);
-  await store.plants.create([arrival(1, "Fern")], 1);
+  await store.plants.create([plantToStore(1, "Fern")], 1);
   runBeside(
     file,
     "CREATE TRIGGER own BEFORE INSERT ON plants BEGIN SELECT RAISE(ABORT, 'no more plants'); END",
   );
-  expect(await store.plants.create([arrival(1, "Fern"), arrival(1, "Oak")], 1)).toEqual([
+  expect(await store.plants.create([plantToStore(1, "Fern"), plantToStore(1, "Oak")], 1)).toEqual([
     { kind: "replayed" },
     { kind: "conflict", differing: ["name"] },
   ]);
@@ -94,11 +94,11 @@ test("a data file with such an index is opened again", async () => {
   const file = join(folder.path, "plants.db");
   {
     await using store = new SqliteStore(file);
-    await store.plants.create([arrival(1, "Fern")], 1);
+    await store.plants.create([plantToStore(1, "Fern")], 1);
     runBeside(file, "CREATE UNIQUE INDEX own ON plants (name)");
   }
   await using store = new SqliteStore(file);
-  expect(await store.plants.create([arrival(2, "Fern")], 1)).toEqual([
+  expect(await store.plants.create([plantToStore(2, "Fern")], 1)).toEqual([
     failed("Plant 2 was rejected") as never,
   ]);
 });
@@ -126,7 +126,7 @@ test("a plant for which there is no room fails its whole batch", async () => {
     const row = database.query<{ page_count: bigint }, []>("PRAGMA page_count").get();
     database.run(`PRAGMA max_page_count = ${row?.page_count}`);
   });
-  const batch = [arrival(1, "Fern"), arrival(2, "x".repeat(60_000))];
+  const batch = [plantToStore(1, "Fern"), plantToStore(2, "x".repeat(60_000))];
   await expect(opened.plants.create(batch, 1)).rejects.toThrow(StoreUnavailable);
   expect(opened.database.query("SELECT id FROM plants").all()).toEqual([]);
 });
@@ -144,7 +144,7 @@ test("after damage that an INSERT meets, the outcome of its batch is unknown", a
     // Otherwise SQLite would use the page that it still has in memory.
     database.run("PRAGMA shrink_memory");
   });
-  const creating = opened.plants.create([arrival(1, "Fern")], 1);
+  const creating = opened.plants.create([plantToStore(1, "Fern")], 1);
   await expect(creating).rejects.toThrow("SQLITE_CORRUPT");
 });
 
@@ -154,7 +154,7 @@ test("after a trigger that rolls back the transaction, the outcome of its batch 
       "CREATE TRIGGER own BEFORE INSERT ON plants WHEN NEW.id = 2 BEGIN SELECT RAISE(ROLLBACK, 'all of it'); END",
     );
   });
-  const batch = [arrival(1, "Fern"), arrival(2, "Oak"), arrival(3, "Elm")];
+  const batch = [plantToStore(1, "Fern"), plantToStore(2, "Oak"), plantToStore(3, "Elm")];
   await expect(opened.plants.create(batch, 1)).rejects.toThrow(OutcomeUnknown);
   expect(opened.database.query("SELECT id FROM plants").all()).toEqual([]);
 });
