@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { openStore } from "../src/storage/open-store.ts";
 import { type DatabaseServer, startServer } from "./engines.ts";
@@ -32,78 +32,130 @@ async function create(database: string, ids: readonly bigint[], name = nameOf, a
   );
 }
 
-test("copies every plant and token exactly, from a file to PostgreSQL and back", async () => {
+describe("a copy from a file to PostgreSQL, and from there to another file,", () => {
+  const greatest = 2n ** 63n - 1n;
+  // More than one batch, with the least and the greatest id.
+  const ids = [...Array.from({ length: 1100 }, (_, index) => greatest - BigInt(index)), -(2n ** 63n)];
   const file = join(folder.path, "exact.db");
   const back = join(folder.path, "back.db");
-  const url = await server.newDatabase();
-  const secret = (await token(file, "create", "--name", "courier")).out.trim();
-  const greatest = 2n ** 63n - 1n;
-  const ids = Array.from({ length: 1100 }, (_, index) => greatest - BigInt(index));
-  await create(file, [...ids, -(2n ** 63n)]);
-  expect(await copy(file, url)).toMatchObject({
-    code: 0,
-    err: "1,101 plants copied, 0 already stored, 1 token copied; 1,101 compared, all identical.\n",
+  let url: string;
+  let secret: string;
+  let there: Awaited<ReturnType<typeof copy>>;
+  beforeAll(async () => {
+    url = await server.newDatabase();
+    secret = (await token(file, "create", "--name", "courier")).out.trim();
+    await create(file, ids);
+    there = await copy(file, url);
+    await copy(url, back);
   });
-  expect(await server.stored(url)).toEqual(storedPlants(file));
-  expect((await copy(url, back)).code).toBe(0);
-  expect(storedPlants(back)).toEqual(storedPlants(file));
-  await using again = await startTestService({}, back);
-  const body = `{"id":${greatest},"name":"${nameOf(greatest)}","tag":"t"}`;
-  const replay = await post(again.url, body, { Authorization: `Bearer ${secret}` });
-  expect([replay.status, replay.headers.get("idempotent-replayed")]).toEqual([200, "true"]);
-}, 60_000);
 
-test("resumes when run again, and reports differences", async () => {
+  test("says what it has copied and compared", () => {
+    expect(there.code).toBe(0);
+    expect(there.err).toBe(
+      "1,101 plants copied, 0 already stored, 1 token copied; 1,101 compared, all identical.\n",
+    );
+  });
+
+  test("has every plant in PostgreSQL exactly", async () => {
+    expect(await server.stored(url)).toEqual(storedPlants(file));
+  });
+
+  test("has every plant in the other file exactly", () => {
+    expect(storedPlants(back)).toEqual(storedPlants(file));
+  });
+
+  test("has the tokens, so that a client can replay its request", async () => {
+    await using again = await startTestService({}, back);
+    const body = `{"id":${greatest},"name":"${nameOf(greatest)}","tag":"t"}`;
+    const replay = await post(again.url, body, { Authorization: `Bearer ${secret}` });
+    expect(replay.status).toBe(200);
+    expect(replay.headers.get("idempotent-replayed")).toBe("true");
+  });
+});
+
+test("a copy that is run again stores only what is new", async () => {
   const file = join(folder.path, "resumed.db");
   const url = await server.newDatabase();
   await create(file, [1n, 2n, 3n, 4n, 5n]);
   expect((await copy(file, url)).code).toBe(0);
   await create(file, [6n]);
-  expect((await copy(file, url)).err).toStartWith("1 plant copied, 5 already stored");
+  const { code, err } = await copy(file, url);
+  expect(code).toBe(0);
+  expect(err).toStartWith("1 plant copied, 5 already stored");
+});
+
+test("a plant that differs in the other store fails the copy", async () => {
+  const file = join(folder.path, "differing.db");
+  const url = await server.newDatabase();
+  await create(file, [6n, 7n]);
   await create(url, [7n], () => "another", 2);
-  await create(file, [7n]);
   const { code, err, out } = await copy(file, url, "--json");
-  const message = "the plant with the id 7 has another name and time there";
-  expect([code, err]).toEqual([1, expect.stringContaining(message)]);
-  expect(JSON.parse(out)).toMatchObject({ created: 0, replayed: 6, compared: 7 });
-}, 60_000);
+  expect(code).toBe(1);
+  expect(err).toContain("the plant with the id 7 has another name and time there");
+  expect(JSON.parse(out)).toMatchObject({ created: 1, replayed: 0, compared: 2 });
+});
 
-test("a token that was revoked in either store, or has expired in the first, stays so", async () => {
-  const from = join(folder.path, "tokens.db");
-  const to = await server.newDatabase();
-  const copied = async () => JSON.parse((await copy(from, to, "--json")).out).tokens;
-  for (const name of ["revoked there", "rotated here", "revoked here"])
-    expect((await token(from, "create", "--name", name)).code).toBe(0);
-  expect(await copied()).toBe(3);
-  await token(to, "revoke", "revoked there");
-  await token(from, "revoke", "revoked here");
-  await token(from, "rotate", "rotated here", "--overlap", "0s");
-  expect([await copied(), await copied()]).toEqual([3, 0]);
-  const listed: { name: string; state: string }[] = JSON.parse((await token(to, "list", "--json")).out);
-  expect(listed.map(({ name, state }) => `${name}: ${state}`).sort()).toEqual([
-    "revoked here: revoked",
-    "revoked there: revoked",
-    "rotated here: expired",
-    "rotated here: live",
-  ]);
-}, 60_000);
+describe("a copied token", () => {
+  const stateAfterCopies = async (change: (from: string, to: string) => Promise<unknown>) => {
+    const from = join(folder.path, `tokens-${crypto.randomUUID()}.db`);
+    const to = await server.newDatabase();
+    await token(from, "create", "--name", "robot");
+    await copy(from, to);
+    await change(from, to);
+    const { code, out } = await copy(from, to, "--json");
+    expect(code).toBe(0);
+    const listed: { state: string }[] = JSON.parse((await token(to, "list", "--json")).out);
+    const states = listed.map(({ state }) => state).sort();
+    const again = JSON.parse((await copy(from, to, "--json")).out);
+    return { states, copied: JSON.parse(out).tokens, copiedAgain: again.tokens };
+  };
 
-test("names a plant that the database rejects, and continues with the rest", async () => {
+  test("stays revoked if it was revoked in the other store", async () => {
+    const { states, copiedAgain } = await stateAfterCopies((_, to) => token(to, "revoke", "robot"));
+    expect(states).toEqual(["revoked"]);
+    expect(copiedAgain).toBe(0);
+  });
+
+  test("is revoked if it was revoked in the first store since", async () => {
+    const { states, copied, copiedAgain } = await stateAfterCopies((from) => token(from, "revoke", "robot"));
+    expect(states).toEqual(["revoked"]);
+    expect(copied).toBe(1);
+    expect(copiedAgain).toBe(0);
+  });
+
+  test("expires if it was rotated in the first store since", async () => {
+    const { states, copied, copiedAgain } = await stateAfterCopies((from) =>
+      token(from, "rotate", "robot", "--overlap", "0s"),
+    );
+    expect(states).toEqual(["expired", "live"]);
+    expect(copied).toBe(2);
+    expect(copiedAgain).toBe(0);
+  });
+});
+
+test("a plant that the database rejects is named, and the rest copied", async () => {
   const file = join(folder.path, "rejected.db");
   const url = await server.newDatabase();
   await create(file, [1n, 2n, 5n, 6n], (id) => (id === 5n ? "weed" : "fern"));
   await create(url, []);
   await server.run("ALTER TABLE plants ADD CONSTRAINT no_weeds CHECK (name <> 'weed')", url);
   const { code, err, out } = await copy(file, url, "--json");
-  expect([code, err]).toEqual([1, expect.stringMatching(/^Plant 5 cannot be stored: .*no_weeds/)]);
+  expect(code).toBe(1);
+  expect(err).toMatch(/^Plant 5 cannot be stored: .*no_weeds/);
   expect(JSON.parse(out)).toMatchObject({ created: 3, failed: 1, compared: 4 });
   expect(await server.stored(url)).toMatchObject([{ id: 1n }, { id: 2n }, { id: 6n }]);
 });
 
-test("needs two different databases", async () => {
-  for (const args of [[], ["--from", "a.db"], ["--from", "a.db", "--to", "a.db"]])
-    expect((await runInProcess(["copy", ...args])).code).toBe(2);
-  expect((await runInProcess(["copy", "--from", "/nowhere/a.db", "--to", "b.db"])).err).toContain(
-    "There is no data file at /nowhere/a.db. Check --from.",
-  );
+test.each([
+  ["without arguments", []],
+  ["without --to", ["--from", "a.db"]],
+  ["to the database itself", ["--from", "a.db", "--to", "a.db"]],
+])("a copy %s is a misuse", async (_, args) => {
+  const { code } = await runInProcess(["copy", ...args]);
+  expect(code).toBe(2);
+});
+
+test("copy names a data file that does not exist", async () => {
+  const { err } = await copy("/nowhere/a.db", "b.db");
+  expect(err).toContain("There is no data file at /nowhere/a.db. Check --from.");
 });
