@@ -1,8 +1,9 @@
 import { Database } from "bun:sqlite";
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -31,27 +32,36 @@ import { startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 import { lacksMounts } from "./lacks.ts";
 import { runInProcess } from "./terminal.ts";
 
+// A backup is made once, and every test gets a copy of it.
+const made = temporaryFolder();
+const madeBackup = join(made.path, "backup.db");
+beforeAll(async () => {
+  const source = join(made.path, "source.db");
+  await storeOf(source, ["backed up"]);
+  await runInProcess(["backup", madeBackup, "--database", source]);
+});
+afterAll(() => made[Symbol.dispose]());
+
 let folder: string;
 let file: string;
 let backup: string;
-beforeEach(async () => {
+beforeEach(() => {
   folder = temporaryFolder().path;
   file = join(folder, "data", "plants.db");
   backup = join(folder, "backup.db");
   mkdirSync(dirname(file));
-  const source = join(folder, "source.db");
-  await storeOf(source, ["backed up"]);
-  await runInProcess(["backup", backup, "--database", source]);
+  copyFileSync(madeBackup, backup);
+  copyFileSync(`${madeBackup}.sha256`, `${backup}.sha256`);
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 async function storeOf(path: string, names: readonly string[]): Promise<void> {
   await using store = new SqliteStore(path);
-  const arrivals = names.map((name, index) => ({
+  const plantsToStore = names.map((name, index) => ({
     plant: { id: BigInt(index), name, tag: undefined },
     createdBy: "test",
   }));
-  await store.plants.create(arrivals, Date.now());
+  await store.plants.create(plantsToStore, Date.now());
 }
 
 const restore = (from: string, ...flags: string[]) =>
