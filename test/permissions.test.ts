@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawn, spawnSync } from "node:child_process";
 import {
   chmodSync,
@@ -13,11 +13,11 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { writeMarker } from "../src/storage/sqlite/failure-marker.ts";
-import { commandLine, serve, untilListening } from "./command.ts";
+import { commandLine, untilListening } from "./command.ts";
 import { accessToken, startTestService, temporaryFolder } from "./harness.ts";
 import { lacks } from "./lacks.ts";
 import { isRoot } from "./postgres.ts";
-import { runInProcess } from "./terminal.ts";
+import { runInProcess, serveInProcess } from "./terminal.ts";
 
 // No machine has a passwd entry for it.
 const user = 54_321;
@@ -34,6 +34,14 @@ function userFolder(): { readonly path: string } & Disposable {
   const folder = temporaryFolder();
   chownSync(folder.path, user, user);
   return folder;
+}
+
+/** A data file with one token in that folder. What root creates belongs to the owner of the folder. */
+async function createToken(folder: string): Promise<string> {
+  const file = join(folder, "plants.db");
+  const { code } = await runInProcess(["token", "create", "--name", "a", "--database", file]);
+  expect(code).toBe(0);
+  return file;
 }
 
 /** Everything in the folder that does not belong to its owner. */
@@ -56,10 +64,10 @@ const denied = (file: string, whose: string) => ({
 describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and without HOME", () => {
   test.each(["list", "verify", "export"])(
     "leaves no -shm and -wal file after %s of a data file that it may only read",
-    (command) => {
+    async (command) => {
       using folder = userFolder();
       const args = ["--database", join(folder.path, "plants.db")];
-      expect(runAsUser(["token", "create", "--name", "a", ...args]).code).toBe(0);
+      await createToken(folder.path);
       chmodSync(join(folder.path, "plants.db"), 0o400);
       const before = readdirSync(folder.path);
       expect(runAsUser([command, ...args])).toMatchObject({ code: 0 });
@@ -85,44 +93,62 @@ describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and witho
     expect(JSON.parse(out)).toMatchObject([{ action: "token.created", actor: `os:uid-${user}` }]);
   });
 
-  test("is told whose file it cannot open", () => {
+  test.each([
+    { name: "plants.db", mode: "600" },
+    { name: "plants.db", mode: "444" },
+    { name: "plants.db-wal", mode: "600" },
+    { name: "plants.db-shm", mode: "600" },
+    { name: "plants.db.lock", mode: "600" },
+    { name: "plants.db.failure.json", mode: "600" },
+  ])("is told by serve whose $name of mode $mode it cannot open", async ({ name, mode }) => {
     using folder = userFolder();
-    const file = join(folder.path, "plants.db");
-    const serving = ["serve", ...listeners, "--database", file];
-    expect(runAsUser(["token", "create", "--name", "a", "--database", file]).code).toBe(0);
-    for (const ending of ["", "-wal", "-shm", ".lock", ".failure.json"]) {
-      const path = `${file}${ending}`;
-      if (!existsSync(path)) writeFileSync(path, "");
-      chmodSync(path, 0o600);
-      chownSync(path, 0, 0);
-      expect(runAsUser(serving)).toEqual(denied(path, "It"));
-      if (ending === "") expect(runAsUser(["list", "--database", file])).toEqual(denied(file, "It"));
-      chownSync(path, user, user);
-    }
-    chmodSync(file, 0o444);
-    chownSync(file, 0, 0);
-    expect(runAsUser(serving)).toEqual(denied(file, "It"));
+    const file = await createToken(folder.path);
+    const path = join(folder.path, name);
+    if (!existsSync(path)) writeFileSync(path, "");
+    chmodSync(path, Number.parseInt(mode, 8));
+    chownSync(path, 0, 0);
+    expect(runAsUser(["serve", ...listeners, "--database", file])).toEqual(denied(path, "It"));
   });
 
-  test("is told whose folder it cannot enter, by every kind of command", async () => {
-    using folder = temporaryFolder();
-    chmodSync(folder.path, 0o755);
+  test("is told by list whose data file it cannot open", async () => {
+    using folder = userFolder();
+    const file = await createToken(folder.path);
+    chownSync(file, 0, 0);
+    expect(runAsUser(["list", "--database", file])).toEqual(denied(file, "It"));
+  });
+
+  describe("is told whose folder it cannot enter", () => {
+    const folder = temporaryFolder();
     const closed = join(folder.path, "closed");
-    mkdirSync(closed);
     const file = join(closed, "plants.db");
-    await runInProcess(["token", "create", "--name", "a", "--database", file]);
-    chmodSync(closed, 0);
-    for (const args of [["list"], ["token", "create", "--name", "b"], ["verify"]])
-      expect(runAsUser([...args, "--database", file])).toEqual(denied(file, `The folder ${closed}`));
-    const restored = runAsUser(["restore", file, "--database", join(folder.path, "new.db")]);
-    expect(restored).toEqual(denied(file, `The folder ${closed}`));
-    const { code, out } = runAsUser(["doctor", "--database", file]);
-    expect([code, out]).toEqual([1, expect.stringContaining(`uid-${user} may not write to`)]);
+    beforeAll(async () => {
+      chmodSync(folder.path, 0o755);
+      mkdirSync(closed);
+      await createToken(closed);
+      chmodSync(closed, 0);
+    });
+    afterAll(() => folder[Symbol.dispose]());
+
+    test.each([
+      ["list", ["--database", file]],
+      ["token create", ["--name", "b", "--database", file]],
+      ["verify", ["--database", file]],
+      ["restore", [file, "--database", join(folder.path, "new.db")]],
+    ])("by %s", (command, options) => {
+      const args = [...command.split(" "), ...options];
+      expect(runAsUser(args)).toEqual(denied(file, `The folder ${closed}`));
+    });
+
+    test("by doctor", () => {
+      const { code, out } = runAsUser(["doctor", "--database", file]);
+      expect(code).toBe(1);
+      expect(out).toContain(`uid-${user} may not write to`);
+    });
   });
 });
 
 /** Who created the token, as the audit trail says, when this user runs the command with this USER in its environment. */
-function actorOf(uid: number | undefined, claimed: string): string {
+async function actorOf(uid: number | undefined, claimed: string): Promise<string> {
   using folder = temporaryFolder();
   if (uid !== undefined) chownSync(folder.path, uid, uid);
   const database = ["--database", join(folder.path, "plants.db")];
@@ -134,24 +160,25 @@ function actorOf(uid: number | undefined, claimed: string): string {
   const asOther = uid === undefined ? {} : { uid, gid: uid };
   const run = (args: readonly string[]) => spawnSync(...commandLine(args), { ...options, ...asOther });
   run(["token", "create", "--name", "a", ...database]);
-  const [entry] = JSON.parse(run(["audit", "--json", ...database]).stdout);
+  const { out } = await runInProcess(["audit", "--json", ...database]);
+  const [entry] = JSON.parse(out);
   return entry.actor;
 }
 
 describe("the actor of a command is the user whose uid it has", () => {
-  test("whatever USER says", () => {
+  test("whatever USER says", async () => {
     const { stdout: name } = spawnSync("id", ["-un"], { encoding: "utf8" });
-    expect(actorOf(undefined, "alice")).toBe(`os:${name.trim()}`);
+    expect(await actorOf(undefined, "alice")).toBe(`os:${name.trim()}`);
   });
 
-  test.skipIf(lacks("root", !canRun))("also if root has become another user", () => {
+  test.skipIf(lacks("root", !canRun))("also if root has become another user", async () => {
     const users = readFileSync("/etc/passwd", "utf8").split("\n");
     const [name, , uid] = users.at(1)?.split(":") ?? [];
-    expect(actorOf(Number(uid), "root")).toBe(`os:${name}`);
+    expect(await actorOf(Number(uid), "root")).toBe(`os:${name}`);
   });
 
-  test.skipIf(lacks("root", !canRun))("by its uid if it has no passwd entry", () => {
-    expect(actorOf(user, "root")).toBe(`os:uid-${user}`);
+  test.skipIf(lacks("root", !canRun))("by its uid if it has no passwd entry", async () => {
+    expect(await actorOf(user, "root")).toBe(`os:uid-${user}`);
   });
 });
 
@@ -240,9 +267,7 @@ test.each([
   const token = join(inner, "token");
   writeFileSync(token, accessToken);
   chmodSync(token, modes.token);
-  await using service = await serve(["--database", data], {
-    environment: { PLANT_STORE_ACCESS_TOKEN_FILE: token },
-  });
+  await using service = await serveInProcess(["--database", data], { PLANT_STORE_ACCESS_TOKEN_FILE: token });
   const lines = service.err().split("\n");
   const warnings = lines.filter((line) => line.includes('"warn"')).map((line) => JSON.parse(line).message);
   expect(warnings.map((message) => message.replaceAll(`${inner}/`, ""))).toEqual(expected);
