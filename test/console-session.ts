@@ -6,8 +6,9 @@ import { eventually, operatorPost, startTestService, type TestService, temporary
 import { seedStore } from "./seeded-store.ts";
 
 const askEveryMs = 100;
+const viewport = { width: 1280, height: 600 };
 const usual: BrowserContextOptions = {
-  viewport: { width: 1280, height: 600 },
+  viewport,
   reducedMotion: "reduce",
   timezoneId: "Europe/Berlin",
   permissions: ["clipboard-read", "clipboard-write"],
@@ -60,10 +61,11 @@ export function useConsole(plants: number, flags: Record<string, string> = {}) {
       if (!alone) shared = page;
     }
     await page.unrouteAll();
+    if (page.viewportSize()?.width !== viewport.width) await page.setViewportSize(viewport);
     if (new URL(page.url()).origin !== origin) await page.goto(`${origin}/livez`);
     const store =
       token === "" ? "" : `; sessionStorage.setItem("plant-store-token", ${JSON.stringify(token)})`;
-    await page.evaluate(`sessionStorage.clear()${store}`);
+    await page.evaluate(`localStorage.clear(); sessionStorage.clear()${store}`);
     await page.goto(origin + path);
     return page;
   }

@@ -343,7 +343,7 @@ describe("tokens", () => {
       const name = `a-name-of-64-characters-${"x".repeat(32)}-at-${width}`.padEnd(64, "-");
       await operatorPost(session.running, "/api/tokens", { name, scopes, expiresIn: "365d" });
       await operatorPost(session.running, "/api/tokens", { name: `short at ${width}` });
-      const page = await open("/tokens", { alone: true });
+      const page = await open("/tokens");
       await page.setViewportSize({ width, height: 800 });
       const row = page.getByRole("row", { name });
       await row.waitFor();
@@ -354,7 +354,6 @@ describe("tokens", () => {
       const card = await page.locator(".card:has(.tokens)").boundingBox();
       const button = await row.getByRole("button").last().boundingBox();
       expect(Number(button?.x) + Number(button?.width)).toBeLessThan(Number(card?.x) + Number(card?.width));
-      await page.context().close();
     },
   );
 
@@ -415,7 +414,7 @@ describe("the theme", () => {
   });
 
   test("is all that the browser keeps when the tab is closed", async () => {
-    const page = await open("/import", { alone: true });
+    const page = await open("/import");
     await page.getByRole("button", { name: "Theme: system" }).click();
     await page.getByRole("button", { name: "Theme: light" }).waitFor();
     expect(await page.evaluate("Object.entries(localStorage)")).toEqual([["plant-store-theme", "light"]]);
@@ -423,7 +422,6 @@ describe("the theme", () => {
     expect(await page.context().cookies()).toEqual([]);
     expect(await page.evaluate("indexedDB.databases()")).toEqual([]);
     expect(await page.evaluate("caches.keys()")).toEqual([]);
-    await page.context().close();
   });
 });
 
