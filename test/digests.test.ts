@@ -91,7 +91,7 @@ describe("verify", () => {
   });
 
   test("finds a single flipped bit", async () => {
-    const run = { rounds: 12, random: seededRandom(36), tell: () => {} };
+    const run = { rounds: 8, random: seededRandom(36), tell: () => {} };
     const { failure } = await runBitFlips(run, { blocks: 2, charactersMean: 200 });
     expect(failure).toBeUndefined();
   }, 30_000);
@@ -145,11 +145,11 @@ describe("a file of 1.0.0", () => {
     const file = copyOfStore(of100);
     {
       await using store = new SqliteStore(file);
-      const arrivals = Array.from({ length: 600 }, (_, index) => ({
+      const plantsToStore = Array.from({ length: 600 }, (_, index) => ({
         plant: { id: BigInt(-index), name: "Fern", tag: undefined },
         createdBy: "test",
       }));
-      await store.plants.create(arrivals, 1);
+      await store.plants.create(plantsToStore, 1);
     }
     expect(await verify(file)).toMatchObject({ plants: 3100, matchedPlants: 1024, problems: [] });
   });

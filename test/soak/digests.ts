@@ -40,7 +40,7 @@ export async function runBitFlips(
   {
     await using store = new SqliteStore(file);
     for (let first = 1; first <= plants; first += 64) {
-      const arrivals = Array.from({ length: 64 }, (_, index) => ({
+      const plantsToStore = Array.from({ length: 64 }, (_, index) => ({
         plant: {
           id: BigInt.asIntN(64, BigInt(first + index) * 0x9e3779b97f4a7c15n),
           name: nameOf(random, charactersMean),
@@ -48,7 +48,7 @@ export async function runBitFlips(
         },
         createdBy: "soak",
       }));
-      await store.plants.create(arrivals, Date.now());
+      await store.plants.create(plantsToStore, Date.now());
     }
   }
   const sound = await verify(file);
@@ -128,7 +128,7 @@ const steps: Readonly<Record<string, Step>> = {
     await using store = new SqliteStore(file);
     const batches = Math.ceil(life.random() * 8);
     for (let batch = 0; batch < batches; batch++)
-      await store.plants.create(arrivals(life, Math.ceil(life.random() * 400)), Date.now());
+      await store.plants.create(plantsToStore(life, Math.ceil(life.random() * 400)), Date.now());
     return file;
   },
 
@@ -137,9 +137,9 @@ const steps: Readonly<Record<string, Step>> = {
     let isDone = false;
     const creating = (async () => {
       while (!isDone) {
-        await store.plants.create(arrivals(life, 30), Date.now());
-        // Where the fsync is fast, nothing else would run in between.
-        await Bun.sleep(1);
+        await store.plants.create(plantsToStore(life, 30), Date.now());
+        // Faster, the store would have so many plants that all later steps take long.
+        await Bun.sleep(20);
       }
     })();
     try {
@@ -174,12 +174,12 @@ const steps: Readonly<Record<string, Step>> = {
     database.query(`PRAGMA max_page_count = ${pages + BigInt(Math.ceil(life.random() * 20))}`).get();
     let refused = 0;
     while (refused === 0)
-      await plants.create(arrivals(life, 300), Date.now()).catch((error: unknown) => {
+      await plants.create(plantsToStore(life, 300), Date.now()).catch((error: unknown) => {
         if (!(error instanceof StoreUnavailable)) throw error;
         refused++;
       });
     database.query("PRAGMA max_page_count = 1000000").get();
-    await plants.create(arrivals(life, 1100), Date.now());
+    await plants.create(plantsToStore(life, 1100), Date.now());
     return file;
   },
 
@@ -285,7 +285,7 @@ async function restart(file: string): Promise<void> {
   await new SqliteStore(file)[Symbol.asyncDispose]();
 }
 
-function arrivals(life: Life, count: number) {
+function plantsToStore(life: Life, count: number) {
   return Array.from({ length: count }, () => {
     const id = BigInt(life.next()) * -1_000_003n;
     return {
