@@ -98,7 +98,7 @@ export async function sweep(scenario: Scenario, stride: number): Promise<Swept> 
 /** A new store: its start, three plants and its stop. */
 const firstLife: Scenario = {
   what: "a new store, from its start to its stop",
-  testStride: 5,
+  testStride: 11,
   prepare: async () => [],
   command: (folder) => [shortLife, join(folder, name), "1", "3"],
   problemOf: lostPlants,
@@ -114,7 +114,7 @@ const secondLife: Scenario = {
 
 const recovery: Scenario = {
   what: "a store that was killed, from its start to its stop",
-  testStride: 3,
+  testStride: 5,
   prepare: crashed,
   command: (folder) => [shortLife, join(folder, name), "1001", "1001"],
   problemOf: lostPlants,
@@ -123,7 +123,7 @@ const recovery: Scenario = {
 /** Its WAL says "closed", after plants that its data file does not have. */
 const unfinishedStop: Scenario = {
   what: "a store that a reader kept from checkpointing at its stop, from its start to its stop",
-  testStride: 3,
+  testStride: 5,
   async prepare(folder) {
     await closed(folder, prepared);
     const path = join(folder, name);
@@ -131,7 +131,7 @@ const unfinishedStop: Scenario = {
     using reader = new Database(path, { readonly: true });
     reader.run("BEGIN");
     reader.query("SELECT count(*) FROM plants").get();
-    await store.plants.create([arrivalOf(1001n)], Date.now());
+    await store.plants.create([plantToStore(1001n)], Date.now());
     await store[Symbol.asyncDispose]();
     return [...prepared, 1001n];
   },
@@ -141,7 +141,7 @@ const unfinishedStop: Scenario = {
 
 const rebuild: Scenario = {
   what: "a store whose fsync failed, from its start to its stop",
-  testStride: 11,
+  testStride: 17,
   async prepare(folder) {
     const ids = await crashed(folder);
     writeMarker(join(folder, name), "sync-failed");
@@ -154,7 +154,7 @@ const rebuild: Scenario = {
 /** Old files with a WAL, as after a crash. */
 const replacement: Scenario = {
   what: "restore --replace of a store that was killed",
-  testStride: 13,
+  testStride: 21,
   async prepare(folder) {
     const source = join(folder, "source");
     mkdirSync(source);
@@ -283,11 +283,11 @@ async function tryPlantsAfterStart(path: string): Promise<bigint[] | undefined> 
 /** A store that was started, got some plants, and was stopped. */
 async function closed(folder: string, ids: readonly bigint[]): Promise<readonly bigint[]> {
   await using store = new SqliteStore(join(folder, name));
-  await store.plants.create(ids.map(arrivalOf), Date.now());
+  await store.plants.create(ids.map(plantToStore), Date.now());
   return ids;
 }
 
-function arrivalOf(id: bigint) {
+function plantToStore(id: bigint) {
   return { plant: { id, name: `plant ${id}`, tag: "prepared" }, createdBy: "crash-points" };
 }
 
