@@ -12,9 +12,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { markerFile, writeMarker } from "../src/storage/sqlite/failure-marker.ts";
+import { openTokenFile } from "../src/storage/sqlite/open-token-file.ts";
 import { connectReadOnly } from "../src/storage/sqlite/reading/open-read-only.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
-import { openTokenFile } from "../src/storage/sqlite/sqlite-tokens.ts";
 import { readUseWithoutWal } from "../src/storage/sqlite/store-use.ts";
 import { openForWriting } from "../src/storage/sqlite/writing/open-for-writing.ts";
 import { main, serve, start, untilListening } from "./command.ts";

@@ -1,17 +1,11 @@
 import type { Database } from "bun:sqlite";
 import type { AuditEntry } from "../../access/audit.ts";
 import type { Token, TokenStore, TokenUse } from "../../access/tokens.ts";
-import { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../access-rows.ts";
 import { readPragma } from "./connect.ts";
-import { realDataFile, refuseMissingFile } from "./data-file-path.ts";
-import { syncWal } from "./durable-files.ts";
-import { syncFailure, UnclosedFailure } from "./failure-marker.ts";
-import { syncedAuditPages } from "./reading/audit-page.ts";
-import { type SyncedRead, syncedReads } from "./reading/synced-reads.ts";
-import { SqliteAudit } from "./sqlite-audit.ts";
-import { openBeside } from "./writing/open-for-writing.ts";
-import { Writer } from "./writing/writer.ts";
+import type { SyncedRead } from "./reading/synced-reads.ts";
+import type { SqliteAudit } from "./sqlite-audit.ts";
+import type { Writer } from "./writing/writer.ts";
 
 /** What writing tokens needs. */
 export interface TokenWriting {
@@ -106,43 +100,4 @@ export class SqliteTokens implements TokenStore {
     for (const token of tokens)
       update.run(token.expiresAtMs ?? null, token.revokedAtMs ?? null, token.digest);
   }
-}
-
-/** The tokens of a data file, for a command that may run alongside the service. */
-export function openTokenFile(
-  named: string,
-  { create }: { readonly create: boolean },
-): { readonly tokens: TokenStore } & AsyncDisposable {
-  if (!create) refuseMissingFile(realDataFile(named));
-  const file = openBeside(named, { create });
-  const { database, path, holdsLock } = file;
-  // A service that runs fsyncs a transaction after its commit. If the power failed with that one and one of ours unsynced, the
-  // next start could take the torn frames of the first for damage.
-  const syncOthers = () => {
-    if (!holdsLock) syncWal(path);
-  };
-  let failed = false;
-  const writer = new Writer(database, {
-    begun: syncOthers,
-    committed: () => {},
-    outcomeUnknown: ({ message }) => {
-      failed = true;
-      return syncFailure(path, message, database);
-    },
-  });
-  const synced = syncedReads(path, syncOthers);
-  const audit = new SqliteAudit(database, syncedAuditPages(database, synced), writer);
-  return {
-    tokens: new SqliteTokens(database, synced, { writer, audit }),
-    async [Symbol.asyncDispose]() {
-      // After a failed sync the process ends without closing, so that the WAL stays.
-      if (failed) return;
-      try {
-        file[Symbol.dispose]();
-      } catch (error) {
-        if (error instanceof UnclosedFailure || !(error instanceof OutcomeUnknown)) throw error;
-        throw syncFailure(path, error.message, database);
-      }
-    },
-  };
 }

@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { renameSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryFolder } from "../../../../test/harness.ts";
+import { seedStore } from "../../../../test/seeded-store.ts";
+import { StoreUnavailable } from "../../../plants/plant-store.ts";
+import { ReaderThread } from "./reader-thread.ts";
+
+const plants = 3;
+const folder = temporaryFolder();
+const file = join(folder.path, "plants.db");
+const durable = async () => {};
+
+beforeAll(() => seedStore(file, { plants, fromMs: 1, untilMs: 2 }));
+afterAll(() => folder[Symbol.dispose]());
+
+test("what was read is returned once it is durable", async () => {
+  const read = Promise.withResolvers<void>();
+  const synced = Promise.withResolvers<void>();
+  const reader = new ReaderThread(file, () => {
+    read.resolve();
+    return synced.promise;
+  });
+  const order: string[] = [];
+  const reading = reader.archive.total().then((total) => order.push(`read ${total}`));
+  await read.promise;
+  // Whatever was about to be returned is returned first.
+  await new Promise(setImmediate);
+  order.push("synced");
+  synced.resolve();
+  await reading;
+  expect(order).toEqual(["synced", `read ${plants}`]);
+  await reader.close();
+});
+
+test("a thread that ended by itself is replaced by the next read", async () => {
+  const moved = join(folder.path, "moved.db");
+  const reader = new ReaderThread(moved, durable);
+  await expect(reader.archive.total()).rejects.toThrow();
+  renameSync(file, moved);
+  expect(await reader.archive.total()).toBe(plants);
+  await reader.close();
+  renameSync(moved, file);
+});
+
+test("reads that the closing store does not finish are refused, and so are later ones", async () => {
+  const reader = new ReaderThread(file, durable);
+  const reading = Array.from({ length: 20 }, () => reader.archive.total().catch((error) => error));
+  await reader.close();
+  for (const outcome of await Promise.all(reading))
+    if (outcome !== plants) expect(outcome).toBeInstanceOf(StoreUnavailable);
+  await expect(reader.archive.total()).rejects.toThrow(StoreUnavailable);
+});
