@@ -53,13 +53,15 @@ async function copyTokens(from: TokenStore, to: TokenStore, counts: CopyCounts):
   const known = new Map((await to.all()).map((token) => [token.digest, token]));
   for (const token of await from.all()) {
     const copy = known.get(token.digest);
-    if (copy === undefined) await to.add(token, copyEntry(token));
-    else {
-      const expiresAtMs = earliest(copy.expiresAtMs, token.expiresAtMs);
-      const revokedAtMs = copy.revokedAtMs ?? token.revokedAtMs;
-      if (expiresAtMs === copy.expiresAtMs && revokedAtMs === copy.revokedAtMs) continue;
-      await to.change([{ ...copy, expiresAtMs, revokedAtMs }], copyEntry(copy));
+    if (copy === undefined) {
+      await to.add(token, copyEntry(token));
+      counts.tokens++;
+      continue;
     }
+    const expiresAtMs = earliest(copy.expiresAtMs, token.expiresAtMs);
+    const revokedAtMs = copy.revokedAtMs ?? token.revokedAtMs;
+    if (expiresAtMs === copy.expiresAtMs && revokedAtMs === copy.revokedAtMs) continue;
+    await to.change([{ ...copy, expiresAtMs, revokedAtMs }], copyEntry(copy));
     counts.tokens++;
   }
 }
@@ -69,7 +71,8 @@ function copyEntry({ id, name }: Token): AuditEntry {
 }
 
 function earliest(one: number | undefined, other: number | undefined): number | undefined {
-  return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
+  if (one === undefined) return other;
+  return other === undefined ? one : Math.min(one, other);
 }
 
 /**
@@ -102,7 +105,6 @@ function faultOf(plant: StoredPlant, copy: StoredPlant | undefined): string | un
     (field) => plant[field] !== copy[field],
   );
   const words = { name: "name", tag: "tag", createdAtMs: "time", createdBy: "sender" };
-  return fields.length === 0
-    ? undefined
-    : `has another ${fields.map((field) => words[field]).join(" and ")} there`;
+  if (fields.length === 0) return undefined;
+  return `has another ${fields.map((field) => words[field]).join(" and ")} there`;
 }

@@ -19,6 +19,9 @@ import { dirname } from "node:path";
 import { codeOf, messageOf } from "../../system/errors.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 
+/** What a copy is called until it is complete: its later name and this. */
+export const partialEnding = ".partial";
+
 // Plants and token digests are for the service's own user. SQLite gives its WAL the same mode.
 const folderMode = 0o700;
 const fileMode = 0o600;

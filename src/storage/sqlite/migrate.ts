@@ -66,32 +66,32 @@ export function schemaVersion(database: Database, path: string, migrations = all
     throw new DataFileProblem(
       `${path} was written by a newer plant-store (schema ${version}, this one has ${newestOf(migrations)}); use that version or a newer one.`,
     );
-  using model = new Database(":memory:");
-  const run = (some: readonly Migration[]) => some.map(({ sql }) => model.run(sql));
-  run(migrations.filter(({ number }) => number <= version));
-  const expected = schemaOf(model);
-  run(migrations.filter(({ number }) => number > version));
-  const ours = [...schemaOf(model).keys()];
+  const model = modelSchema(migrations, version);
   const actual = schemaOf(database);
-  const altered = ours.find((name) => actual.get(name) !== expected.get(name));
+  const altered = model.names.find((name) => actual.get(name) !== model.expected.get(name));
   if (altered !== undefined) {
     const isEarly = version > 0 && version < (migrations[0]?.number ?? 0);
     throw new DataFileProblem(
       isEarly
         ? `${path} was written before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new file.`
-        : alteration(path, altered, { expected, actual }),
+        : alteration(path, altered, { expected: model.expected, actual }),
     );
   }
+  refuseTriggers(database, path, model.names);
+  return version;
+}
+
+/** @throws DataFileProblem one of these tables has a trigger. */
+function refuseTriggers(database: Database, path: string, tables: readonly string[]): void {
   const trigger = database
     .query<{ name: string }, [string]>(
       "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) IN (SELECT value FROM json_each(?))",
     )
-    .get(JSON.stringify(ours));
+    .get(JSON.stringify(tables));
   if (trigger !== null)
     throw new DataFileProblem(
       `${path} has the trigger ${JSON.stringify(trigger.name)}, which could change or delete what is stored: drop it first.`,
     );
-  return version;
 }
 
 /** The schema of a data file, and which versions of plant-store can use it. */
@@ -147,6 +147,21 @@ function schemaOf(database: Database): Schema {
     )
     .all();
   return new Map(rows.map(({ name, sql }) => [name, sql]));
+}
+
+/** The tables of a file of that version, and the names of all that the migrations create, in later versions too. */
+interface ModelSchema {
+  readonly expected: Schema;
+  readonly names: readonly string[];
+}
+
+/** Runs the migrations on an empty database, and looks at what they create. */
+function modelSchema(migrations: readonly Migration[], version: number): ModelSchema {
+  using model = new Database(":memory:");
+  for (const { sql } of migrations.filter(({ number }) => number <= version)) model.run(sql);
+  const expected = schemaOf(model);
+  for (const { sql } of migrations.filter(({ number }) => number > version)) model.run(sql);
+  return { expected, names: [...schemaOf(model).keys()] };
 }
 
 /** What someone else has done to the tables. */

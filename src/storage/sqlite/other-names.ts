@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { connect, isLocked, keepWal } from "./connect.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
-import { fileSize, isSameInode } from "./durable-files.ts";
+import { fileSize, isSameInode, partialEnding } from "./durable-files.ts";
 import { readUseWithoutWal } from "./store-use.ts";
 
 const mountTable = "/proc/self/mountinfo";
@@ -44,7 +44,7 @@ export function countNames(path: string): number {
   const file = statSync(path, { bigint: true, throwIfNoEntry: false });
   if (file === undefined) return 0;
   if (file.nlink === 1n) return 1;
-  const partial = `${path}.partial`;
+  const partial = path + partialEnding;
   const left = statSync(partial, { bigint: true, throwIfNoEntry: false });
   if (left !== undefined && isSameInode(left, file)) rmSync(partial);
   return statSync(path).nlink;

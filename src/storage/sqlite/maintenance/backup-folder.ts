@@ -6,7 +6,7 @@ import { noDigest, type StoreDigest } from "../block-digests.ts";
 import { describeEachBlock } from "../blocks.ts";
 import { realDataFile } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
-import { removeDatabase, syncDirectory } from "../durable-files.ts";
+import { partialEnding, removeDatabase, syncDirectory } from "../durable-files.ts";
 import { tryLock } from "../writer-lock.ts";
 import { type BackupFile, backUp } from "./backup.ts";
 import {
@@ -18,7 +18,7 @@ import {
   tryToRecord,
 } from "./backup-records.ts";
 import { checksumFile, expectedChecksum, readChecksumFile } from "./checksum.ts";
-import { isLeftover, partialEnding } from "./copy.ts";
+import { isLeftover } from "./copy.ts";
 import { ignoreStep, type OnStep } from "./step.ts";
 import { verify } from "./verify.ts";
 

@@ -34,24 +34,22 @@ export const problemsMax = 20;
 export function checkRows(path: string, count: PlantCount): CheckedRows {
   using database = connectReadOnly(path);
   const check = new RowCheck(database, count);
-  try {
-    check.run();
-  } catch (error) {
-    check.problems.push(damageOf(error));
-    check.isReadable = false;
-  }
+  check.run();
   return check.result();
 }
 
 class RowCheck {
-  readonly problems: string[] = [];
-  isReadable = true;
   readonly #database: Database;
   readonly #count: PlantCount;
+  /** The first few problems. */
+  readonly #problems: string[] = [];
+  /** The digests of full blocks, computed from their rows. */
   readonly #blocks: BlockDigest[] = [];
+  /** The blocks that differ from their stored digest. */
   readonly #differing: number[] = [];
   #plants = 0;
   #matched = 0;
+  #isReadable = true;
 
   constructor(database: Database, count: PlantCount) {
     this.#database = database;
@@ -59,11 +57,22 @@ class RowCheck {
   }
 
   run(): void {
+    try {
+      this.#checkBlocks();
+      this.#checkBeforeFirst();
+    } catch (error) {
+      // Damage outside the rows of one block, such as in a table of summaries.
+      this.#problems.push(damageOf(error));
+      this.#isReadable = false;
+    }
+  }
+
+  #checkBlocks(): void {
     const database = this.#database;
     // In one snapshot, since a service may be storing plants and filling blocks.
     const { last, stored } = database.transaction(() => {
       const last = lastSeq(database);
-      this.problems.push(...summaryProblems(database, last));
+      this.#problems.push(...summaryProblems(database, last));
       return { last, stored: new Map(storedDigests(database)) };
     })();
     const read = database.query<UncheckedRow, [number, number]>(
@@ -85,7 +94,7 @@ class RowCheck {
         if (high <= last) this.#checkDigest(digests, block, stored.get(block));
         else if (stored.has(block)) this.#differing.push(block);
       } catch (error) {
-        this.isReadable = false;
+        this.#isReadable = false;
         this.#report(`the plants ${low} to ${expected.high} cannot be read: ${damageOf(error)}`);
       }
       stored.delete(block);
@@ -93,17 +102,16 @@ class RowCheck {
     }
     for (const blocks of describeEachBlock([...stored.keys()]))
       this.#report(`${blocks}: there is a digest, but no plant`);
-    this.#checkBeforeFirst();
   }
 
   result(): CheckedRows {
-    const problems = this.problems.slice(0, problemsMax);
+    const problems = this.#problems.slice(0, problemsMax);
     for (const blocks of describeEachBlock(this.#differing))
       problems.push(`${blocks}: the plants differ from the digest that was stored with them`);
     return {
       plants: this.#plants,
       matchedPlants: this.#matched,
-      blocks: this.isReadable ? this.#blocks : undefined,
+      blocks: this.#isReadable ? this.#blocks : undefined,
       problems,
     };
   }
@@ -132,7 +140,7 @@ class RowCheck {
   }
 
   #report(problem: string): void {
-    if (this.problems.length < problemsMax) this.problems.push(problem);
+    if (this.#problems.length < problemsMax) this.#problems.push(problem);
   }
 }
 

@@ -4,7 +4,7 @@ import { describeEachBlock, lastSeq } from "../blocks.ts";
 import { sqliteMagic } from "../data-file-header.ts";
 import { refuseExisting } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
-import { fileSize, removeDatabase, syncFile, withFile } from "../durable-files.ts";
+import { fileSize, partialEnding, removeDatabase, syncFile, withFile } from "../durable-files.ts";
 import { openReadOnly, type ReadOptions } from "../reading/open-read-only.ts";
 import { Thread } from "../thread.ts";
 import type { CheckedRows } from "./check-rows.ts";
@@ -33,8 +33,6 @@ export interface CopyCalls {
   compare(path: string, against: string, count: PlantCount): Comparison;
 }
 
-/** What a copy is called until it is complete. */
-export const partialEnding = ".partial";
 // What a file system without hard links returns, such as FAT or some network file systems.
 const noLinks = ["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP", "EMLINK"];
 
