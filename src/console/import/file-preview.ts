@@ -14,6 +14,8 @@ export interface FilePreview {
 
 const rowsPreviewed = 3;
 const countMsDefault = 1000;
+// So a short file is counted even if the machine is so busy that it takes a second to open it.
+const rowsBetweenLooks = 1000;
 
 /** Reads the first rows of a file, and then counts all of them for so long. Each time more is known, `onRead` hears of it. */
 export async function readPreview(
@@ -34,11 +36,13 @@ export async function readPreview(
     source = opened.describe();
     for await (const row of opened.rows) {
       rows++;
-      if (rows <= rowsPreviewed) firstRows.push(row);
-      // The separator of CSV is known once its header has been read.
-      source = opened.describe();
+      if (rows <= rowsPreviewed) {
+        firstRows.push(row);
+        // The separator of CSV is known once its header has been read.
+        source = opened.describe();
+      }
       if (rows === rowsPreviewed) report();
-      if (signal.aborted || (rows >= rowsPreviewed && performance.now() > deadlineMs)) return;
+      if (signal.aborted || (rows % rowsBetweenLooks === 0 && performance.now() > deadlineMs)) return;
     }
     report(rows);
   } catch (error) {
