@@ -326,6 +326,17 @@ describeInBrowser("a chosen file", () => {
     expect(find(2201n)?.name).toBe("Fern");
   });
 
+  test("that is broken says so once, before it is checked and after", async () => {
+    const { page } = await openAndWatch();
+    await choose(page, "stray.csv", 'id,name\n2401,Oak\n2402,5" pot\n');
+    const notice = page.getByText("The row that starts on line 3 has a quote inside a field");
+    await notice.waitFor();
+    await page.getByRole("button", { name: "Check only" }).click();
+    await page.getByRole("heading", { name: "Failed: stray.csv" }).waitFor();
+    expect(await page.locator(".tally dd").allTextContents()).toEqual(["1", "0"]);
+    expect(await notice.count()).toBe(1);
+  });
+
   test("is forgotten with its check when another is to be chosen", async () => {
     const { page } = await openAndWatch();
     await choose(page, "forgotten.ndjson", '{"id": 2301, "name": "Fern"}');

@@ -11,6 +11,8 @@ import { type FilePreview, readPreview } from "./file-preview.ts";
 
 interface ChosenFileProps {
   readonly file: File;
+  /** Whether the result of a check stands under it, which says itself what is wrong. */
+  readonly isChecked: boolean;
   readonly onCheck: () => void;
   readonly onImport: () => void;
   /** Another file is to be chosen. */
@@ -18,7 +20,7 @@ interface ChosenFileProps {
 }
 
 /** What a file contains, before anything of it is sent. */
-export function ChosenFile({ file, onCheck, onImport, onForget }: ChosenFileProps) {
+export function ChosenFile({ file, isChecked, onCheck, onImport, onForget }: ChosenFileProps) {
   const { me } = useSession();
   const [preview, setPreview] = useState<FilePreview>();
   const buttons = useRef<HTMLDivElement>(null);
@@ -40,7 +42,7 @@ export function ChosenFile({ file, onCheck, onImport, onForget }: ChosenFileProp
         <p class="note">{facts.filter(Boolean).join(", ")}</p>
       </div>
       {preview !== undefined && preview.firstRows.length > 0 && <FirstRows rows={preview.firstRows} />}
-      <ErrorNotice error={preview?.error} />
+      {!isChecked && <ErrorNotice error={preview?.error} />}
       <div class="line" ref={buttons}>
         {!isUnreadable && (
           <>

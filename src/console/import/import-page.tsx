@@ -46,6 +46,7 @@ export function ImportPage() {
         {chosen !== undefined && (
           <ChosenFile
             file={chosen}
+            isChecked={run?.isCheck ?? false}
             onCheck={() => start(chosen)}
             onImport={() => {
               start(chosen, api);
