@@ -69,7 +69,7 @@ async function takeLooks({ page, take }: Camera): Promise<void> {
   await page.setViewportSize({ width: 1280, height: 800 });
   await take("plants", "/plants?name=rosa", ".rows .row");
   await take("plant", "/plants", ".rows .row", async () => {
-    await page.locator(".rows .row a").nth(3).click();
+    await page.locator(".rows .cell-name a").nth(3).click();
     await page.locator(".facts").waitFor();
   });
   await take("tokens", "/tokens", ".tokens");

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { contentOf, describe, test } from "./browser.ts";
-import { see, useConsole, waitUntil } from "./console-session.ts";
+import { makeToken, see, useConsole, waitUntil } from "./console-session.ts";
 import { post, storedPlants } from "./harness.ts";
 import { idOf } from "./seeded-store.ts";
 import { startTcpProxy } from "./tcp-proxy.ts";
@@ -105,7 +105,7 @@ describe("new plants", () => {
     expect(await scrollPx(page)).toBe(0);
 
     const first = await names(page);
-    await rows(page).first().locator("a").focus();
+    await rows(page).first().locator(".cell-name a").focus();
     await page.keyboard.press("ArrowDown");
     await add(500_006, "Not now");
     await page.getByRole("button", { name: "1 new plant" }).waitFor();
@@ -334,6 +334,58 @@ describe("a filter", () => {
   });
 });
 
+describe("a click", () => {
+  const namedAndTagged = async (page: Page): Promise<void> => {
+    await firstIs(page, "Clicked aster");
+    await says(page, "1 plant matches");
+  };
+
+  test("on a tag in the table filters by it too, and Back removes that", async () => {
+    await add(890_001, "Clicked aster", "clicked");
+    await add(890_002, "Clicked rose", "other");
+    const page = await openTable("/plants?name=clicked");
+    await rows(page).getByRole("link", { name: "clicked", exact: true }).click();
+    await page.waitForURL(/\/plants\?name=clicked&tag=clicked$/);
+    await namedAndTagged(page);
+    expect(await focused(page)).toBe("Plants");
+    await page.goBack();
+    await says(page, "2 plants match");
+  });
+
+  test("on a sender in the table filters by it too", async () => {
+    const token = await makeToken(session.running, "clicked sender", ["plants:create"]);
+    const headers = { Authorization: `Bearer ${token}` };
+    await post(session.running.url, '{"id":890003,"name":"Sent aster"}', headers);
+    await add(890_004, "Sent rose");
+    const page = await openTable("/plants?name=sent");
+    await rows(page).getByRole("link", { name: "clicked sender", exact: true }).click();
+    await page.waitForURL(/\?name=sent&token=clicked\+sender$/);
+    await says(page, "1 plant matches");
+    expect(await names(page)).toEqual(["Sent aster"]);
+  });
+
+  test.each([
+    ["tag", "detailed", /\?name=detail&tag=detailed$/],
+    ["sender", "preset-access", /\?name=detail&token=preset-access$/],
+  ])("on a %s in the details filters by it too, and closes them", async (_, text, address) => {
+    await add(890_005, "Detail aster", "detailed");
+    const page = await openTable("/plants?name=detail");
+    await rows(page).first().locator(".cell-name").click();
+    await page.locator(".facts").getByRole("link", { name: text, exact: true }).click();
+    await page.waitForURL(address);
+    await page.locator(".facts").waitFor({ state: "detached" });
+    await firstIs(page, "Detail aster");
+  });
+
+  test("on an empty tag opens the plant, since no filter finds it", async () => {
+    await add(890_006, "No tag to speak of", "");
+    const page = await openTable("/plants?name=no tag to");
+    await rows(page).locator(".cell-tag .tag").click();
+    await page.locator(".facts").waitFor();
+    expect(await page.locator(".facts").getByRole("link").count()).toBe(1);
+  });
+});
+
 test("one plant has its exact id, is copied, and closed with Escape", async () => {
   await add(unsafeId, "Beyond doubles", "exact");
   const page = await openTable("/plants?tag=exact");
@@ -369,7 +421,7 @@ test("the title of the tab names the plant while its details are open", async ()
 describe("a key", () => {
   test("of PageDown, PageUp, End and Home moves the focus by a page, or to an end", async () => {
     const page = await openTable("/plants?order=oldest");
-    await rows(page).first().locator("a").focus();
+    await rows(page).first().locator(".cell-name a").focus();
     await page.keyboard.press("PageDown");
     await waitUntil(async () => Number(await focusedRow(page)) > 5);
     expect(Number(await focusedRow(page))).toBeLessThan(20);
@@ -470,6 +522,12 @@ test("with the keyboard only, a user skips to the content, searches, filters, ex
   await waitUntil(async () => (await names(page)).every((name) => name.startsWith("Rosa")));
   await tabTo(page, /^Rosa /);
   await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  await waitUntil(async () => (await focusedRow(page)) === "4");
+  await page.keyboard.press("Tab");
+  expect(await page.evaluate("document.activeElement.closest('span').className")).toBe("cell-tag");
+  await page.keyboard.press("ArrowUp");
+  await waitUntil(async () => (await focusedRow(page)) === "3");
   await page.keyboard.press("ArrowDown");
   await waitUntil(async () => (await focusedRow(page)) === "4");
   await page.keyboard.press("Enter");

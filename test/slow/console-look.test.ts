@@ -120,7 +120,7 @@ describe("axe-core finds no violations, and everything fits from a phone to a wi
     for (const [id, name] of ["\u202e  ", "x".repeat(60_000)].entries())
       await post(session.running.url, JSON.stringify({ id: id - 9, name, tag: "odd" }));
     const page = await openPage("/plants?tag=odd");
-    await page.locator(".rows .row a").nth(1).waitFor();
+    await page.locator(".rows .cell-name a").nth(1).waitFor();
     const position = { x: 20, y: 10 };
     await page.locator(".rows .row").first().click({ position });
     await page.locator(".facts").waitFor();

@@ -9,9 +9,9 @@ import { Button, CopyButton } from "../parts/controls.tsx";
 import { useLoad } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { nameTab } from "../parts/page-head.tsx";
-import { PlantText, Tag } from "../parts/plant-text.tsx";
+import { PlantText } from "../parts/plant-text.tsx";
 import { RelativeTime } from "../parts/time.tsx";
-import { Link } from "../router.tsx";
+import { FilterLink, type HrefWith, TagLink } from "./filter-link.tsx";
 import { newPlantBody } from "./new-plant-body.ts";
 
 const titleCharactersMax = 60;
@@ -19,8 +19,14 @@ const titleCharactersMax = 60;
 const textCharactersMax = 80_000;
 const scrollsFrom = 150;
 
+interface PlantDetailProps {
+  readonly id: string;
+  readonly hrefWith: HrefWith;
+  readonly onClose: () => void;
+}
+
 /** All fields of one plant, next to the table. Escape closes it. */
-export function PlantDetail({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
+export function PlantDetail({ id, hrefWith, onClose }: PlantDetailProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   const { value: plant, error } = useLoad<PlantJson>(`/api/plants/${encodeURIComponent(id)}`);
   const missing = error instanceof ApiError && error.error === errorNumbers["no-such-plant"];
@@ -53,7 +59,7 @@ export function PlantDetail({ id, onClose }: { readonly id: string; readonly onC
       </header>
       {missing ? <p>No plant has the id {id}.</p> : <ErrorNotice error={error} />}
       {!loaded && <Skeleton lines={6} />}
-      {plant !== undefined && <Fields plant={plant} />}
+      {plant !== undefined && <Fields plant={plant} hrefWith={hrefWith} />}
     </aside>
   );
 }
@@ -64,7 +70,9 @@ function tabTitle({ id, name }: PlantJson): string {
   return name === "" ? `Plant ${id}` : parts.map(({ text }) => text).join("");
 }
 
-function Fields({ plant }: { readonly plant: PlantJson }) {
+type FieldsProps = Pick<PlantDetailProps, "hrefWith"> & { readonly plant: PlantJson };
+
+function Fields({ plant, hrefWith }: FieldsProps) {
   const json = newPlantBody(plant.id, plant.name, plant.tag);
   return (
     <>
@@ -77,7 +85,11 @@ function Fields({ plant }: { readonly plant: PlantJson }) {
         </dd>
         <dt>Tag</dt>
         <dd>
-          <TagLink tag={plant.tag} />
+          {plant.tag === undefined ? (
+            <span class="none">none</span>
+          ) : (
+            <TagLink tag={plant.tag} hrefWith={hrefWith} />
+          )}
         </dd>
         <dt>Created</dt>
         <dd>
@@ -89,7 +101,7 @@ function Fields({ plant }: { readonly plant: PlantJson }) {
         </dd>
         <dt>Created by</dt>
         <dd>
-          <Link href={`/plants?${new URLSearchParams({ token: plant.createdBy })}`}>{plant.createdBy}</Link>
+          <FilterLink href={hrefWith({ token: plant.createdBy })}>{plant.createdBy}</FilterLink>
         </dd>
       </dl>
       <h3>JSON</h3>
@@ -101,17 +113,6 @@ function Fields({ plant }: { readonly plant: PlantJson }) {
         <CopyButton text={json} label="Copy JSON" />
       </div>
     </>
-  );
-}
-
-/** The tag, as a link to the plants that have it. There is no filter for an empty tag. */
-function TagLink({ tag }: Pick<PlantJson, "tag">) {
-  if (tag === undefined) return <span class="none">none</span>;
-  if (tag === "") return <PlantText text="" />;
-  return (
-    <Link href={`/plants?${new URLSearchParams({ tag })}`}>
-      <Tag tag={tag} />
-    </Link>
   );
 }
 

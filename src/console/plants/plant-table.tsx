@@ -7,9 +7,10 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import type { PlantJson } from "../../files/plant-json.ts";
 import { Button } from "../parts/controls.tsx";
 import { hasModifier, useRedraw } from "../parts/hooks.ts";
-import { PlantText, Tag } from "../parts/plant-text.tsx";
+import { PlantText } from "../parts/plant-text.tsx";
 import { ShortTime } from "../parts/time.tsx";
 import { Link, useRouter } from "../router.tsx";
+import { FilterLink, type HrefWith, TagLink } from "./filter-link.tsx";
 import { savePlace } from "./list-place.ts";
 import type { PlantList } from "./plant-list.ts";
 
@@ -21,6 +22,7 @@ interface PlantTableProps {
   readonly scroller: RefObject<HTMLDivElement | null>;
   readonly onOrder: () => void;
   readonly hrefOf: (id: string) => string;
+  readonly hrefWith: HrefWith;
 }
 
 // Rows rendered above and below the visible ones, so that fast scrolling shows no gaps.
@@ -33,7 +35,7 @@ const saveMs = 300;
 
 /** A virtual table: only the rows near the visible ones exist, all of one height, which the style sheet decides. */
 export function PlantTable(props: PlantTableProps) {
-  const { list, busy, selectedId, order, scroller, onOrder, hrefOf } = props;
+  const { list, busy, selectedId, order, scroller, onOrder, hrefOf, hrefWith } = props;
   const { active } = list;
   const { length } = list.rows;
   const redraw = useRedraw();
@@ -148,6 +150,7 @@ export function PlantTable(props: PlantTableProps) {
                 tabIndex={index === active ? 0 : -1}
                 selected={plant.id === selectedId}
                 href={hrefOf(plant.id)}
+                hrefWith={hrefWith}
                 onOpen={() => {
                   list.active = index;
                   navigate(hrefOf(plant.id));
@@ -178,11 +181,13 @@ interface PlantRowProps {
   readonly tabIndex: number;
   readonly selected: boolean;
   readonly href: string;
+  readonly hrefWith: HrefWith;
   readonly onOpen: () => void;
   readonly onFocus: () => void;
 }
 
-function PlantRow({ plant, index, tabIndex, selected, href, onOpen, onFocus }: PlantRowProps) {
+function PlantRow(props: PlantRowProps) {
+  const { plant, index, tabIndex, selected, href, hrefWith, onOpen, onFocus } = props;
   // A row is rendered again only if it has changed: formatting texts and times is what takes time while scrolling.
   return useMemo(
     () => (
@@ -195,31 +200,30 @@ function PlantRow({ plant, index, tabIndex, selected, href, onOpen, onFocus }: P
         onClick={() => {
           if (getSelection()?.isCollapsed !== false) onOpen();
         }}
+        onFocusIn={onFocus}
       >
         <span role="cell" class="cell-name">
-          <Link
-            href={href}
-            tabIndex={tabIndex}
-            onFocus={onFocus}
-            aria-current={selected ? "true" : undefined}
-          >
+          <Link href={href} tabIndex={tabIndex} aria-current={selected ? "true" : undefined}>
             <PlantText text={plant.name} empty="(empty name)" />
           </Link>
         </span>
         <span role="cell" class="cell-tag">
-          {plant.tag !== undefined && <Tag tag={plant.tag} />}
+          {plant.tag !== undefined && <TagLink tag={plant.tag} hrefWith={hrefWith} tabIndex={tabIndex} />}
         </span>
         <span role="cell" class="cell-id">
           {plant.id}
         </span>
         <span role="cell" class="cell-by">
-          {plant.createdBy}
+          <FilterLink href={hrefWith({ token: plant.createdBy })} tabIndex={tabIndex}>
+            {plant.createdBy}
+          </FilterLink>
         </span>
         <span role="cell" class="cell-time">
           <ShortTime at={plant.createdAt} />
         </span>
       </div>
     ),
+    // The address of the plant has the filter in it, as those of the other links do.
     [plant, index, tabIndex, selected, href],
   );
 }

@@ -40,6 +40,8 @@ export function PlantsPage() {
     navigate(withQuery(path, filterQuery({ ...current, ...part })), { replace });
   };
   const search = withQuery("", filterQuery(filter));
+  const hrefWith = (part: Partial<PlantFilter>): string =>
+    withQuery(tablePath, filterQuery({ ...filter, ...part }));
   const hrefOf = (id: string): string => `${tablePath}/${id}${search}`;
   const onEnter = (searched: string): void => {
     const id = searchedId({ name: searched });
@@ -64,14 +66,16 @@ export function PlantsPage() {
     list.active = next;
     navigate(hrefOf(plant.id), { replace: true });
   });
-  // Once the details are closed, by Escape or by Back, the link that opens them gets the focus.
+  // Once the details are closed, by Escape or by Back, the link that opens them gets the focus. Another list may not have it, nor what
+  // led to that list.
   const before = useRef({ selectedId, search });
   useLayoutEffect(() => {
     const closedId = selectedId === undefined ? before.current.selectedId : undefined;
     const isSameList = search === before.current.search;
     before.current = { selectedId, search };
-    if (closedId === undefined) return;
-    nameTab(title);
+    const isFocusLost = !isSameList && document.activeElement?.matches("body, .rows *, .empty *");
+    if (closedId === undefined && !isFocusLost) return;
+    if (closedId !== undefined) nameTab(title);
     const row = list?.rows.findIndex(({ id }) => id === closedId) ?? -1;
     const link = closedId === idInSearch ? ".id-match a" : `.row[aria-rowindex="${row + 2}"] a`;
     document.querySelector<HTMLElement>(isSameList ? link : "h1")?.focus();
@@ -130,6 +134,7 @@ export function PlantsPage() {
                   scroller={scroller}
                   onOrder={() => change({ order: filter.order === "newest" ? "oldest" : "newest" })}
                   hrefOf={hrefOf}
+                  hrefWith={hrefWith}
                 />
                 <ListProgress list={list} filtered={filtered} reloading={reloading} onReload={reload} />
               </>
@@ -138,7 +143,12 @@ export function PlantsPage() {
         </div>
       )}
       {selectedId !== undefined && (
-        <PlantDetail key={selectedId} id={selectedId} onClose={() => navigate(tablePath + search)} />
+        <PlantDetail
+          key={selectedId}
+          id={selectedId}
+          hrefWith={hrefWith}
+          onClose={() => navigate(tablePath + search)}
+        />
       )}
     </div>
   );
