@@ -292,14 +292,14 @@ describe("a filter", () => {
     expect(await panel(page).locator("input:invalid").count()).toBe(1);
     expect(new URL(page.url()).search).toBe("");
     await apply("9223372036854775808");
-    await page.locator(".progress-line").getByText(/id/).first().waitFor();
+    await see(page, 'Parameter "id" must be a whole number from');
     await apply(` ${idOf(7)} `);
     await see(page, "1 plant matches");
     expect(await ids(page)).toEqual([String(idOf(7))]);
   });
 
   test("by time has a start and an end in local time", async () => {
-    const page = await openTable("/plants?since=never");
+    const page = await openTable();
     await openPanel(page);
     await panel(page).getByLabel("From").fill("2020-11-15T18:00");
     await panel(page).getByLabel("Before").fill("2020-11-16T18:00");
@@ -313,6 +313,36 @@ describe("a filter", () => {
     expect(await panel(page).getByLabel("From").inputValue()).toBe("2020-11-15T18:00");
     await chip.click();
     await page.waitForURL(/\/plants$/);
+  });
+
+  test.each([
+    ["since=never", 'Parameter "since" must be a time such as 2026-11-15T09:30:00Z, but is "never".'],
+    ["order=random", 'Parameter "order" must be newest or oldest, but is "random".'],
+    ["tags=fern", /^There is no parameter "tags" here; expected .*, tag, /],
+  ])("of %s in the address says what was expected, and lists nothing", async (query, problem) => {
+    const page = await open(`/plants?${query}`);
+    await see(page, "This filter cannot be read");
+    await see(page, problem);
+    expect(await rows(page).count()).toBe(0);
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await rows(page).first().waitFor();
+    expect(new URL(page.url()).search).toBe("");
+    expect(await focused(page)).toBe("Plants");
+  });
+
+  test("that cannot be read exports nothing, and says why", async () => {
+    const page = await open("/plants?until=soon");
+    await see(page, "This filter cannot be read");
+    await page.getByRole("button", { name: "Export", exact: true }).click();
+    await page.getByRole("button", { name: "Plants that match as NDJSON" }).click();
+    await page.locator(".page-head .field-error", { hasText: 'Parameter "until" must be a time' }).waitFor();
+  });
+
+  test("that cannot be read can be removed alone, and the others stay", async () => {
+    const page = await open("/plants?tag=fern&until=soon");
+    await page.getByRole("button", { name: "Remove the filter Created: before soon" }).click();
+    await rows(page).first().waitFor();
+    expect(new URL(page.url()).search).toBe("?tag=fern");
   });
 
   test("is also that of an export", async () => {

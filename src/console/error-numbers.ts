@@ -10,6 +10,7 @@ export const errorNumbers = {
   "not-int64": 40012,
   "holds-nul": 40013,
   "id-conflict": 40020,
+  "wrong-parameter": 40031,
   "no-credentials": 40101,
   "bad-credentials": 40102,
   "lacks-scope": 40301,

@@ -126,6 +126,8 @@ describe("axe-core finds no violations, and everything fits from a phone to a wi
     await page.locator(".facts").waitFor();
     await press(page, "Filter");
     await check(page, ".popover-panel");
+    await page.goto(`${session.running.operatorUrl}/plants?since=${"x".repeat(200)}`);
+    await check(page, ".empty");
   });
 
   test("a page that the token may not use", async () => {

@@ -1,17 +1,15 @@
 import type { AuditEntryJson } from "../../operator/responses.ts";
-import { formatShortTime } from "../format.ts";
 import { Button, Field } from "../parts/controls.tsx";
+import { localTime, timeText, toUtc } from "../parts/filter-times.ts";
 import { Icon } from "../parts/icons.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
 import { Popover } from "../parts/popover.tsx";
-import { localTime } from "../plants/filters.tsx";
-import { toUtc } from "../plants/plant-filter.ts";
 
 /** The filter in the address bar, with the names of the operator API's parameters; empty if it does not matter. */
 export interface AuditFilter {
   readonly action: string;
   readonly actor: string;
-  /** The times are ISO 8601 in UTC. */
+  /** The times are ISO 8601 in UTC. What cannot be read stays as it is in the address, where the service refuses it. */
   readonly since: string;
   readonly until: string;
 }
@@ -121,9 +119,4 @@ function FilterForm({ filter, onApply }: FilterFormProps) {
       <Button type="submit">Apply</Button>
     </form>
   );
-}
-
-/** The time for people; what cannot be read stays as it is in the address, where the service refuses it. */
-function timeText(text: string): string {
-  return toUtc(text) === "" ? text : formatShortTime(toUtc(text));
 }

@@ -1,16 +1,17 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { formatShortTime } from "../format.ts";
 import { Button, Field } from "../parts/controls.tsx";
+import { localTime, timeText, toUtc } from "../parts/filter-times.ts";
 import { usePageKeys } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
 import { Popover } from "../parts/popover.tsx";
-import { isFiltered, noFilter, type PlantFilter, toUtc } from "./plant-filter.ts";
+import { isFiltered, type PlantFilter } from "./plant-filter.ts";
 
 interface FiltersProps {
   readonly filter: PlantFilter;
   readonly onChange: (part: Partial<PlantFilter>, replace?: boolean) => void;
+  readonly onClear: () => void;
   /** Called after Enter in the search, when what was typed has been applied. */
   readonly onEnter: (searched: string) => void;
   /** What the search finds beside the table. */
@@ -19,12 +20,11 @@ interface FiltersProps {
 
 // Long enough to type on, short enough to feel immediate.
 const debounceMs = 220;
-const minuteMs = 60_000;
 
 /**
  * The search by name or id, a panel with the other filters, and a chip for each that is set. Their values are in the address bar.
  */
-export function Filters({ filter, onChange, onEnter, children }: FiltersProps) {
+export function Filters({ filter, onChange, onClear, onEnter, children }: FiltersProps) {
   const search = useRef<HTMLInputElement>(null);
   const typing = useRef<ReturnType<typeof setTimeout>>(undefined);
   // The address may also change by Back; what is being typed stays.
@@ -43,11 +43,11 @@ export function Filters({ filter, onChange, onEnter, children }: FiltersProps) {
     typing.current = undefined;
   };
   useEffect(() => stopTyping, []);
-  const remove = (part: Partial<PlantFilter>): void => {
+  const remove = (change: () => void): void => {
     stopTyping();
     // The button disappears, so the search gets the focus.
     search.current?.focus();
-    onChange(part);
+    change();
   };
   const set = [
     { label: "Tag", value: filter.tag, without: { tag: "" } },
@@ -101,13 +101,13 @@ export function Filters({ filter, onChange, onEnter, children }: FiltersProps) {
         )}
       </Popover>
       {set.map(({ label, value, without }) => (
-        <Button key={label} class="chip" onClick={() => remove(without)}>
+        <Button key={label} class="chip" onClick={() => remove(() => onChange(without))}>
           <span class="visually-hidden">Remove the filter </span>
           {label}: <PlantText text={value} /> <Icon name="close" />
         </Button>
       ))}
       {isFiltered(filter) && (
-        <Button class="bare" onClick={() => remove(noFilter)}>
+        <Button class="bare" onClick={() => remove(onClear)}>
           Clear
         </Button>
       )}
@@ -152,15 +152,7 @@ function FilterForm({ filter, onApply }: FilterFormProps) {
 
 /** "from 15 Nov, 18:00 before 16 Nov, 06:00"; empty for any time. */
 function periodOf({ since, until }: PlantFilter): string {
-  const from = since === "" ? "" : `from ${formatShortTime(since)}`;
-  const before = until === "" ? "" : `before ${formatShortTime(until)}`;
+  const from = since === "" ? "" : `from ${timeText(since)}`;
+  const before = until === "" ? "" : `before ${timeText(until)}`;
   return `${from} ${before}`.trim();
-}
-
-/** The time as a field has it, such as "2026-11-15T18:00", in the browser's time zone. */
-export function localTime(iso: string): string {
-  if (iso === "") return "";
-  const time = new Date(iso);
-  const local = new Date(time.getTime() - time.getTimezoneOffset() * minuteMs);
-  return local.toISOString().slice(0, "2026-11-15T18:00".length);
 }

@@ -1,4 +1,7 @@
-/** The filter in the address bar. */
+/**
+ * The filter in the address bar, with the names of the operator API's parameters. It also has any parameter that is none of
+ * these, and values that cannot be read: the service refuses them, and says what it expected.
+ */
 export interface PlantFilter {
   readonly name: string;
   readonly tag: string;
@@ -7,29 +10,23 @@ export interface PlantFilter {
   /** The times are ISO 8601 in UTC; empty if there is none. */
   readonly since: string;
   readonly until: string;
-  readonly order: "newest" | "oldest";
+  readonly order: string;
 }
 
-export const noFilter = { name: "", tag: "", id: "", token: "", since: "", until: "" };
+const noFilter: PlantFilter = { name: "", tag: "", id: "", token: "", since: "", until: "", order: "newest" };
 
-const textKeys = Object.keys(noFilter) as readonly (keyof typeof noFilter)[];
+// Of the operator API's parameters, those that the table itself sets.
+const ownParameters = ["limit", "cursor", "after"];
 
 export function readFilter(query: URLSearchParams): PlantFilter {
-  const read = Object.fromEntries(textKeys.map((key) => [key, query.get(key) ?? ""])) as typeof noFilter;
-  const times = { since: toUtc(read.since), until: toUtc(read.until) };
-  return { ...read, ...times, order: query.get("order") === "oldest" ? "oldest" : "newest" };
-}
-
-/** A time of the browser's time zone, unless it names another, as the operator API has it; empty if it is none. */
-export function toUtc(text: string): string {
-  const time = new Date(text);
-  return Number.isNaN(time.getTime()) ? "" : time.toISOString();
+  const set = [...query].filter(([name, value]) => value !== "" && !ownParameters.includes(name));
+  return { ...noFilter, ...Object.fromEntries(set) };
 }
 
 /** The query of the table's URL with this filter. */
 export function filterQuery(filter: PlantFilter): URLSearchParams {
   const query = new URLSearchParams(apiFilter(filter));
-  if (filter.order === "oldest") query.set("order", "oldest");
+  if (filter.order !== noFilter.order) query.set("order", filter.order);
   return query;
 }
 

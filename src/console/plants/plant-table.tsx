@@ -18,7 +18,7 @@ interface PlantTableProps {
   readonly list: PlantList;
   readonly busy: boolean;
   readonly selectedId: string | undefined;
-  readonly order: "newest" | "oldest";
+  readonly order: string;
   readonly scroller: RefObject<HTMLDivElement | null>;
   readonly onOrder: () => void;
   readonly hrefOf: (id: string) => string;

@@ -1,6 +1,8 @@
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { DownloadLinkJson } from "../../operator/responses.ts";
-import { errorMessage } from "../api.ts";
+import { ApiError, errorMessage } from "../api.ts";
+import { errorNumbers } from "../error-numbers.ts";
 import { formatCount, formatPlural } from "../format.ts";
 import { EmptyState, ErrorNotice, Skeleton } from "../parts/content-states.tsx";
 import { Button, download, FieldError } from "../parts/controls.tsx";
@@ -39,6 +41,7 @@ export function PlantsPage() {
     idToOpen.current = undefined;
     navigate(withQuery(path, filterQuery({ ...current, ...part })), { replace });
   };
+  const clear = (): void => navigate(path);
   const search = withQuery("", filterQuery(filter));
   const hrefWith = (part: Partial<PlantFilter>): string =>
     withQuery(tablePath, filterQuery({ ...filter, ...part }));
@@ -85,6 +88,7 @@ export function PlantsPage() {
   const isLookedUp = idInSearch === undefined || idInSearch === lookup?.id;
   const isIdFound = idInSearch !== undefined && isLookedUp && lookup?.isFound;
   const empty = list?.rows.length === 0 && list.state !== "loading" && list.state !== "failed";
+  const isRefused = list?.error instanceof ApiError && list.error.error === errorNumbers["wrong-parameter"];
   return (
     <div class={selectedId === undefined ? "plants" : "plants with-detail"}>
       <PageHead title={title}>
@@ -92,7 +96,7 @@ export function PlantsPage() {
         <AddPlantButton />
       </PageHead>
       <ErrorNotice error={error} />
-      <Filters filter={filter} onChange={change} onEnter={onEnter}>
+      <Filters filter={filter} onChange={change} onClear={clear} onEnter={onEnter}>
         {idInSearch !== undefined && (
           <IdMatch
             key={idInSearch}
@@ -104,10 +108,19 @@ export function PlantsPage() {
           />
         )}
       </Filters>
-      {empty && !filtered && <FirstPlant />}
+      {empty && !filtered && !reloading && <FirstPlant />}
       {empty && isIdFound && <p class="note no-names">No name contains {idInSearch}.</p>}
-      {empty && filtered && isLookedUp && !isIdFound && <NoMatch onClear={() => navigate(tablePath)} />}
-      {!empty && (
+      {empty && filtered && isLookedUp && !isIdFound && (
+        <NothingListed title="No plants match" onClear={clear}>
+          The search finds an id, or any part of a name, ignoring case. Tag, id and token must match exactly.
+        </NothingListed>
+      )}
+      {isRefused && (
+        <NothingListed title="This filter cannot be read" onClear={clear}>
+          {errorMessage(list.error)}
+        </NothingListed>
+      )}
+      {!empty && !isRefused && (
         <div class="table-slot">
           <div class="table-card card">
             {list !== undefined && (list.waiting.length > 0 || list.isOutdated) && (
@@ -216,12 +229,17 @@ function statusText({ list, filtered, reloading }: ListProgressProps): string {
   return known === 1 ? `${text} matches` : `${text} match`;
 }
 
-function NoMatch({ onClear }: { readonly onClear: () => void }) {
+interface NothingListedProps {
+  readonly title: string;
+  readonly onClear: () => void;
+  readonly children: ComponentChildren;
+}
+
+/** Stands in place of the table. */
+function NothingListed({ title, onClear, children }: NothingListedProps) {
   return (
-    <EmptyState title="No plants match">
-      <p>
-        The search finds an id, or any part of a name, ignoring case. Tag, id and token must match exactly.
-      </p>
+    <EmptyState title={title}>
+      <p>{children}</p>
       <div class="line">
         <Button onClick={onClear}>Clear filters</Button>
       </div>

@@ -1,0 +1,28 @@
+import { formatShortTime } from "../format.ts";
+
+// The times of a filter: ISO 8601 in UTC in the address, as the operator API has them, and local time on the screen; empty if there
+// is none.
+
+const minuteMs = 60_000;
+
+/** The local time of a field in UTC. */
+export function toUtc(field: string): string {
+  return field && new Date(field).toISOString();
+}
+
+/** The time as a field has it, such as "2026-11-15T18:00"; empty if it is none. */
+export function localTime(text: string): string {
+  if (!isUtc(text)) return "";
+  const time = new Date(text);
+  const local = new Date(time.getTime() - time.getTimezoneOffset() * minuteMs);
+  return local.toISOString().slice(0, "2026-11-15T18:00".length);
+}
+
+/** The time for people. What someone wrote into the address in another way stays as it is: only the service can read it. */
+export function timeText(text: string): string {
+  return isUtc(text) ? formatShortTime(text) : text;
+}
+
+function isUtc(text: string): boolean {
+  return text.endsWith("Z") && !Number.isNaN(Date.parse(text));
+}
