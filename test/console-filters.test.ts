@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { localTime, timeText, toUtc } from "../src/console/parts/filter-times.ts";
+import { localTime, timePresets, timeText, toUtc } from "../src/console/parts/filter-times.ts";
 import { apiFilter, filterQuery, readFilter } from "../src/console/plants/plant-filter.ts";
 
 describe("the filter of plants in the address", () => {
@@ -44,5 +44,15 @@ describe("a time of a filter", () => {
   test.each(["soon", "Z", "5", "2026-11-15T18:30"])("of %j in the address stays as it is", (text) => {
     expect(timeText(text)).toBe(text);
     expect(localTime(text)).toBe("");
+  });
+
+  test.each([
+    ["Last hour", new Date(2026, 10, 15, 17, 30)],
+    ["Today", new Date(2026, 10, 15)],
+    ["7 days", new Date(2026, 10, 8, 18, 30)],
+  ])("of the preset %s begins at %s", (label, start) => {
+    expect(timePresets.find((preset) => preset.label === label)?.startMs(local.getTime())).toBe(
+      start.getTime(),
+    );
   });
 });

@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { contentOf, describe, test } from "./browser.ts";
 import { makeToken, see, useConsole, waitUntil } from "./console-session.ts";
-import { post, storedPlants } from "./harness.ts";
+import { operatorPost, post, storedPlants } from "./harness.ts";
 import { idOf } from "./seeded-store.ts";
 import { startTcpProxy } from "./tcp-proxy.ts";
 
@@ -281,7 +281,7 @@ describe("a filter", () => {
     await waitUntil(async () => (await ids(page))[0] === String(idOf(1)));
   });
 
-  test("by id is not applied while it is no integer, and shows why the service refuses it", async () => {
+  test("by id is not applied while it is no integer, and says why the service refuses it", async () => {
     const page = await openTable();
     const apply = async (id: string): Promise<void> => {
       if ((await panel(page).count()) === 0) await openPanel(page);
@@ -343,6 +343,56 @@ describe("a filter", () => {
     await page.getByRole("button", { name: "Remove the filter Created: before soon" }).click();
     await rows(page).first().waitFor();
     expect(new URL(page.url()).search).toBe("?tag=fern");
+  });
+
+  test("by time has a preset, which keeps what else was entered", async () => {
+    const page = await openTable();
+    await openPanel(page);
+    await panel(page).getByLabel("Tag").fill("fern");
+    const beforeMs = Date.now();
+    await panel(page).getByRole("button", { name: "Last hour" }).click();
+    await page.waitForURL(/tag=fern&since=/);
+    const sinceMs = Date.parse(new URL(page.url()).searchParams.get("since") ?? "");
+    const hourMs = 3_600_000;
+    const minuteMs = 60_000;
+    expect(sinceMs).toBeGreaterThan(beforeMs - hourMs - minuteMs);
+    expect(sinceMs).toBeLessThanOrEqual(Date.now() - hourMs);
+    expect(sinceMs % minuteMs).toBe(0);
+  });
+
+  test("by time has a preset that replaces another time", async () => {
+    const page = await open("/plants?since=2020-01-01T00:00:00Z&until=2020-01-02T00:00:00Z");
+    await openPanel(page);
+    await panel(page).getByRole("button", { name: "7 days" }).click();
+    await rows(page).first().waitFor();
+    expect([...new URL(page.url()).searchParams.keys()]).toEqual(["since"]);
+  });
+
+  test("by sender offers the name of each token once", async () => {
+    const { running } = session;
+    const { token } = await operatorPost(running, "/api/tokens", { name: "offered" });
+    await operatorPost(running, `/api/tokens/${token.id}/rotate`, {});
+    const page = await openTable();
+    await openPanel(page);
+    const list = await panel(page).getByLabel("Created by").getAttribute("list");
+    const offered = page.locator(`datalist[id="${list}"] option[value="offered"]`);
+    await offered.waitFor({ state: "attached" });
+    expect(await offered.count()).toBe(1);
+  });
+
+  test("by sender asks for no names of tokens if the caller may not list them", async () => {
+    const page = await open("/plants", {
+      token: await makeToken(session.running, "looks", ["operator:read"]),
+    });
+    await rows(page).first().waitFor();
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    await openPanel(page);
+    await panel(page).getByLabel("Created by").fill("ops");
+    await page.keyboard.press("Enter");
+    await see(page, "No plants match");
+    expect(asked).toContain("/api/plants");
+    expect(asked).not.toContain("/api/tokens");
   });
 
   test("is also that of an export", async () => {

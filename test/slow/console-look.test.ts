@@ -75,6 +75,9 @@ describe("axe-core finds no violations, and everything fits from a phone to a wi
     await page.unrouteAll({ behavior: "wait" });
     await follow(page, "Audit");
     await check(page, ".audit");
+    await press(page, "Filter");
+    await check(page, ".popover-panel");
+    await page.keyboard.press("Escape");
     await follow(page, "System");
     await check(page, ".system-table code");
   });

@@ -1,9 +1,7 @@
 import type { AuditEntryJson } from "../../operator/responses.ts";
-import { Button, Field } from "../parts/controls.tsx";
-import { localTime, timeText, toUtc } from "../parts/filter-times.ts";
-import { Icon } from "../parts/icons.tsx";
-import { PlantText } from "../parts/plant-text.tsx";
-import { Popover } from "../parts/popover.tsx";
+import { Select } from "../parts/controls.tsx";
+import { FilterChips, FilterPanel, TimeFields, TokenNameField } from "../parts/filter-panel.tsx";
+import { timeText } from "../parts/filter-times.ts";
 
 /** The filter in the address bar, with the names of the operator API's parameters; empty if it does not matter. */
 export interface AuditFilter {
@@ -39,84 +37,30 @@ interface AuditFiltersProps {
 /** A panel with the filters, and a chip for each that is set. */
 export function AuditFilters({ filter, onChange }: AuditFiltersProps) {
   const labels: Readonly<Record<string, string>> = actionLabels;
-  const set = [
-    { label: "Action", value: labels[filter.action] ?? filter.action, without: { action: "" } },
-    { label: "By", value: filter.actor, without: { actor: "" } },
-    { label: "From", value: timeText(filter.since), without: { since: "" } },
-    { label: "Before", value: timeText(filter.until), without: { until: "" } },
-  ].filter(({ value }) => value !== "");
   return (
     <search class="line filters">
-      <Popover
-        buttonClass="quiet"
+      <FilterPanel
         panelClass="from-left"
-        label={
-          <>
-            <Icon name="filters" /> Filter
-          </>
-        }
+        onApply={({ actor = "", ...entered }) => onChange({ ...noFilter, ...entered, actor: actor.trim() })}
       >
-        {(close) => (
-          <FilterForm
-            filter={filter}
-            onApply={(wanted) => {
-              close();
-              onChange(wanted);
-            }}
-          />
-        )}
-      </Popover>
-      {set.map(({ label, value, without }) => (
-        <Button key={label} class="chip" onClick={() => onChange({ ...filter, ...without })}>
-          <span class="visually-hidden">Remove the filter </span>
-          {label}: <PlantText text={value} /> <Icon name="close" />
-        </Button>
-      ))}
-    </search>
-  );
-}
-
-interface FilterFormProps {
-  readonly filter: AuditFilter;
-  readonly onApply: (filter: AuditFilter) => void;
-}
-
-function FilterForm({ filter, onApply }: FilterFormProps) {
-  return (
-    <form
-      class="stack"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const data = new FormData(event.currentTarget);
-        const read = (name: string): string => String(data.get(name));
-        onApply({
-          action: read("action"),
-          actor: read("actor").trim(),
-          since: toUtc(read("since")),
-          until: toUtc(read("until")),
-        });
-      }}
-    >
-      <div class="field">
-        <label for="audit-action">Action</label>
-        <select id="audit-action" name="action">
-          <option value="">Any</option>
-          {Object.entries(actionLabels).map(([action, label]) => (
-            <option key={action} value={action} selected={action === filter.action}>
-              {label}
-            </option>
-          ))}
-        </select>
-      </div>
-      <Field
-        label="By"
-        name="actor"
-        hint="The name of a token, or os: and a user."
-        defaultValue={filter.actor}
+        <Select label="Action" name="action" options={{ "": "Any", ...actionLabels }} value={filter.action} />
+        <TokenNameField
+          label="By"
+          name="actor"
+          hint="The name of a token, or os: and a user."
+          defaultValue={filter.actor}
+        />
+        <TimeFields since={filter.since} until={filter.until} />
+      </FilterPanel>
+      <FilterChips
+        filters={[
+          { label: "Action", value: labels[filter.action] ?? filter.action, without: { action: "" } },
+          { label: "By", value: filter.actor, without: { actor: "" } },
+          { label: "From", value: timeText(filter.since), without: { since: "" } },
+          { label: "Before", value: timeText(filter.until), without: { until: "" } },
+        ]}
+        onRemove={(change) => onChange({ ...filter, ...change })}
       />
-      <Field label="From" name="since" type="datetime-local" defaultValue={localTime(filter.since)} />
-      <Field label="Before" name="until" type="datetime-local" defaultValue={localTime(filter.until)} />
-      <Button type="submit">Apply</Button>
-    </form>
+    </search>
   );
 }

@@ -64,6 +64,8 @@ interface FieldProps {
   readonly name?: string;
   readonly placeholder?: string;
   readonly inputMode?: "numeric";
+  /** The id of a datalist. */
+  readonly list?: string;
   readonly type?: "datetime-local";
   readonly onInput?: (event: InputChange) => void;
 }
@@ -117,21 +119,23 @@ export function FieldError({ error, id }: { readonly error: string | undefined; 
 
 interface SelectProps {
   readonly label: string;
+  readonly name?: string;
   /** Each value, and what it is called. */
   readonly options: Readonly<Record<string, string>>;
   readonly value: string;
-  readonly onChange: (value: string) => void;
+  readonly onChange?: (value: string) => void;
 }
 
-export function Select({ label, options, value, onChange }: SelectProps) {
+/** A choice. In a form without `onChange`, what was chosen stays until the value changes. */
+export function Select({ label, name, options, value: current, onChange }: SelectProps) {
   const id = useId();
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <select id={id} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
-        {Object.entries(options).map(([value, name]) => (
-          <option key={value} value={value}>
-            {name}
+      <select id={id} name={name} onChange={(event) => onChange?.(event.currentTarget.value)}>
+        {Object.entries(options).map(([value, text]) => (
+          <option key={value} value={value} selected={value === current}>
+            {text}
           </option>
         ))}
       </select>

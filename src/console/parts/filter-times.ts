@@ -4,9 +4,10 @@ import { formatShortTime } from "../format.ts";
 // is none.
 
 const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
 
 /** The local time of a field in UTC. */
-export function toUtc(field: string): string {
+export function toUtc(field = ""): string {
   return field && new Date(field).toISOString();
 }
 
@@ -26,3 +27,11 @@ export function timeText(text: string): string {
 function isUtc(text: string): boolean {
   return text.endsWith("Z") && !Number.isNaN(Date.parse(text));
 }
+
+/** Times that one click chooses: from when, up to now. */
+export const timePresets: readonly { readonly label: string; readonly startMs: (nowMs: number) => number }[] =
+  [
+    { label: "Last hour", startMs: (nowMs) => nowMs - hourMs },
+    { label: "Today", startMs: (nowMs) => new Date(nowMs).setHours(0, 0, 0, 0) },
+    { label: "7 days", startMs: (nowMs) => nowMs - 7 * 24 * hourMs },
+  ];

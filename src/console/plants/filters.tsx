@@ -1,11 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Button, Field } from "../parts/controls.tsx";
-import { localTime, timeText, toUtc } from "../parts/filter-times.ts";
+import { FilterChips, FilterPanel, TimeFields, TokenNameField } from "../parts/filter-panel.tsx";
+import { timeText } from "../parts/filter-times.ts";
 import { usePageKeys } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
-import { PlantText } from "../parts/plant-text.tsx";
-import { Popover } from "../parts/popover.tsx";
 import { isFiltered, type PlantFilter } from "./plant-filter.ts";
 
 interface FiltersProps {
@@ -49,12 +48,6 @@ export function Filters({ filter, onChange, onClear, onEnter, children }: Filter
     search.current?.focus();
     change();
   };
-  const set = [
-    { label: "Tag", value: filter.tag, without: { tag: "" } },
-    { label: "Id", value: filter.id, without: { id: "" } },
-    { label: "Created by", value: filter.token, without: { token: "" } },
-    { label: "Created", value: periodOf(filter), without: { since: "", until: "" } },
-  ].filter(({ value }) => value !== "");
   return (
     <search class="line filters">
       <div class="search-box">
@@ -82,30 +75,33 @@ export function Filters({ filter, onChange, onClear, onEnter, children }: Filter
           }}
         />
       </div>
-      <Popover
-        buttonClass="quiet"
-        label={
-          <>
-            <Icon name="filters" /> Filter
-          </>
-        }
-      >
-        {(close) => (
-          <FilterForm
-            filter={filter}
-            onApply={(part) => {
-              close();
-              onChange(part);
-            }}
-          />
-        )}
-      </Popover>
-      {set.map(({ label, value, without }) => (
-        <Button key={label} class="chip" onClick={() => remove(() => onChange(without))}>
-          <span class="visually-hidden">Remove the filter </span>
-          {label}: <PlantText text={value} /> <Icon name="close" />
-        </Button>
-      ))}
+      <FilterPanel onApply={({ id = "", ...entered }) => onChange({ ...entered, id: id.trim() })}>
+        <Field label="Tag" name="tag" defaultValue={filter.tag} />
+        <Field
+          label="Id"
+          name="id"
+          inputMode="numeric"
+          pattern="\s*-?[0-9]+\s*"
+          title="An integer"
+          defaultValue={filter.id}
+        />
+        <TokenNameField
+          label="Created by"
+          name="token"
+          hint="The name of a token."
+          defaultValue={filter.token}
+        />
+        <TimeFields since={filter.since} until={filter.until} />
+      </FilterPanel>
+      <FilterChips
+        filters={[
+          { label: "Tag", value: filter.tag, without: { tag: "" } },
+          { label: "Id", value: filter.id, without: { id: "" } },
+          { label: "Created by", value: filter.token, without: { token: "" } },
+          { label: "Created", value: periodOf(filter), without: { since: "", until: "" } },
+        ]}
+        onRemove={(part) => remove(() => onChange(part))}
+      />
       {isFiltered(filter) && (
         <Button class="bare" onClick={() => remove(onClear)}>
           Clear
@@ -113,40 +109,6 @@ export function Filters({ filter, onChange, onClear, onEnter, children }: Filter
       )}
       {children}
     </search>
-  );
-}
-
-interface FilterFormProps {
-  readonly filter: PlantFilter;
-  readonly onApply: (part: Partial<PlantFilter>) => void;
-}
-
-function FilterForm({ filter, onApply }: FilterFormProps) {
-  return (
-    <form
-      class="stack"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const data = new FormData(event.currentTarget);
-        const read = (name: string): string => String(data.get(name));
-        const times = { since: toUtc(read("since")), until: toUtc(read("until")) };
-        onApply({ tag: read("tag"), id: read("id").trim(), token: read("token"), ...times });
-      }}
-    >
-      <Field label="Tag" name="tag" defaultValue={filter.tag} />
-      <Field
-        label="Id"
-        name="id"
-        inputMode="numeric"
-        pattern="\s*-?[0-9]+\s*"
-        title="An integer"
-        defaultValue={filter.id}
-      />
-      <Field label="Created by" name="token" hint="The name of a token." defaultValue={filter.token} />
-      <Field label="From" name="since" type="datetime-local" defaultValue={localTime(filter.since)} />
-      <Field label="Before" name="until" type="datetime-local" defaultValue={localTime(filter.until)} />
-      <Button type="submit">Apply</Button>
-    </form>
   );
 }
 
