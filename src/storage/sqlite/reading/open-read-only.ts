@@ -41,15 +41,18 @@ export function openReadOnly(named: string, { older = false, warnOfLostWal }: Re
   }
 }
 
-/** Only connects, to any SQLite database. It leaves the WAL unchanged. */
+/** Connects to any SQLite database, and checks nothing. It leaves the WAL unchanged. */
 export function connectReadOnly(named: string): Database {
   const path = realDataFile(named);
-  const walBytes = fileSize(`${path}-wal`);
+  if (fileSize(`${path}-wal`) > 0) return connectWithoutWriting(path, true);
   // A read-only connection leaves the -wal and -shm files that it had to create; one that may write removes them.
-  if (walBytes === 0 && mayWrite(path) && mayWrite(dirname(path)))
+  if (mayWrite(path) && mayWrite(dirname(path)))
     return openUnmoved(path, () => startReading(new DatabaseBesideService(path)));
-  const unshared = walBytes === 0 ? connectUnshared(path) : undefined;
-  if (unshared !== undefined) return unshared;
+  return connectUnshared(path) ?? connectWithoutWriting(path, false);
+}
+
+/** Connects read-only; on read-only media, where SQLite cannot create a -shm file, only to a file without a WAL. */
+function connectWithoutWriting(path: string, hasWal: boolean): Database {
   try {
     return openUnmoved(path, () =>
       startReading(new Database(path, { readonly: true, strict: true, safeIntegers: true })),
@@ -57,7 +60,7 @@ export function connectReadOnly(named: string): Database {
   } catch (error) {
     if (!(error instanceof SQLiteError) || !/^SQLITE_(?:CANTOPEN|READONLY)/.test(error.code ?? ""))
       throw error;
-    if (walBytes > 0)
+    if (hasWal)
       throw new DataFileProblem(
         `${path} has plants in ${path}-wal, and SQLite reads that only where it can write: copy both files into another folder and use the copy.`,
       );
