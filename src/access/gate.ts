@@ -90,7 +90,7 @@ export class Gate {
     return typeof caller === "string" ? undefined : caller;
   }
 
-  /** For credentials that `admit` calls unverified. They are only verified if someone still waits for it. */
+  /** Verifies credentials that `admit` calls unverified, if someone still waits for it when their turn comes. */
   async verify(authorization: string, scope: Scope, isAwaited: () => boolean): Promise<Caller | Denied> {
     const jwt = bearer.exec(authorization)?.[1] ?? "";
     const verified = await this.#jwts?.verify(jwt, isAwaited);

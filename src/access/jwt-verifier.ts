@@ -84,7 +84,7 @@ export class JwtVerifier {
     }
   }
 
-  /** For a plausible token. If nobody waits for it any more when its turn comes, it is not verified. */
+  /** Verifies a plausible token, unless nobody waits for it any more when its turn comes. */
   async verify(jwt: string, isAwaited: () => boolean): Promise<JwtCaller | JwtRefusal> {
     const kid = partOf(jwt, 0)["kid"] as string | undefined;
     if (!mayHave(this.#keys.current, kid)) {

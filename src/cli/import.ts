@@ -146,7 +146,10 @@ async function importFile(
   return { source: source(), tally, error, isInterrupted };
 }
 
-/** The same rows. By the first one, or at the end of a file without any, the reader knows how it reads the file. */
+/**
+ * Passes the rows on, and announces how the file is read: the reader knows that by the first row, or at the end of a file without
+ * any.
+ */
 async function* announced(
   rows: AsyncIterable<InputRow>,
   announce: () => void,

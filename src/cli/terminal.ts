@@ -161,7 +161,7 @@ export function formatBytes(bytes: number): string {
   return bytes < 1e9 ? `${shortAmount(bytes / 1e6)} MB` : `${shortAmount(bytes / 1e9)} GB`;
 }
 
-/** With one decimal below 10. */
+/** The amount, with one decimal if it is below 10. */
 function shortAmount(amount: number): string {
   return amount.toFixed(amount < 10 ? 1 : 0);
 }

@@ -6,7 +6,7 @@ export interface ConnectionBudget {
   readonly operatorMax: number;
 }
 
-// For the data file and its threads, the database, and whatever inspects the process.
+// The data file and its threads, the database, and whatever inspects the process need these.
 const descriptorsReserved = 200;
 // The default limit of most systems.
 const descriptorsUsual = 1024;

@@ -39,7 +39,7 @@ export interface SharedByExchanges {
  */
 export interface BodyHandler {
   received(body: Uint8Array): void;
-  /** In place of `received`, if there is nothing left to respond. */
+  /** Called in place of `received` if the request has ended, and there is nothing left to respond. */
   notReceived?(): void;
 }
 
@@ -49,24 +49,24 @@ const secretEnd = "{secret}";
 
 /** One request and its response. Every response is built here, so none leaves without the headers that all must carry. */
 export class Exchange implements BodyReader, LoggedRequest {
-  readonly #connection: Connection;
-  readonly #shared: SharedByExchanges;
-  #responded = false;
-  #stream: StreamedResponse | undefined;
-  #bodyHandler: BodyHandler | undefined;
-  /** Whether the body is still arriving after it was asked for: the token may be revoked meanwhile. */
-  #bodyIsLate = false;
+  /** Undefined if what arrived was not an HTTP request. */
   readonly head: Head | undefined;
   readonly requestId: string;
   readonly startedMs = performance.now();
   /** Set if the credentials are known, whether or not the gate accepts them. */
   caller: Caller | undefined;
-  /** The scope that the gate accepted the caller for. */
-  #scope: Scope | undefined;
   /** The value of the route's path parameter, decoded; set by the router. */
   parameter = "";
+  readonly #connection: Connection;
+  readonly #shared: SharedByExchanges;
+  /** The scope that the gate accepted the caller for. */
+  #scope: Scope | undefined;
+  #bodyHandler: BodyHandler | undefined;
+  /** Whether the body is still arriving after it was asked for: the token may be revoked meanwhile. */
+  #bodyIsLate = false;
+  #responded = false;
+  #stream: StreamedResponse | undefined;
 
-  /** The head is undefined if what arrived was not an HTTP request. */
   constructor(connection: Connection, head: Head | undefined, shared: SharedByExchanges) {
     this.#connection = connection;
     this.#shared = shared;

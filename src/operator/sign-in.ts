@@ -31,7 +31,7 @@ export function signInRoutes(
   });
   return [
     route("GET", "/api/me", "operator:read", (exchange, caller) => exchange.json(presentCaller(caller))),
-    // For someone who has just entered a token: the audit trail records it.
+    // Called once for a token that someone has just entered: the audit trail records it.
     route("POST", "/api/sign-in", "operator:read", async (exchange, caller) => {
       await readFields(exchange);
       const detail = caller.scopes.join(", ");

@@ -26,7 +26,7 @@ export interface LogOptions {
 }
 
 const colours: Record<Level, string> = { debug: "90", info: "32", warn: "33", error: "31" };
-// Of syslog, in the form that journald reads at the start of a line and removes: sd-daemon(3).
+// The priorities of syslog, in the form that journald reads at the start of a line and removes: sd-daemon(3).
 const priorities: Record<Level, string> = { debug: "<7>", info: "<6>", warn: "<4>", error: "<3>" };
 
 export function createLog({ level, format, colour, forJournal, write }: LogOptions): Log {

@@ -38,7 +38,7 @@ const messageCharactersMax = 1000;
  * is shown is masked when it is read.
  */
 export class RefusedSenders {
-  /** By error, and then by sender: the one that got it last is the last one. */
+  /** The entries of each error, by sender. The sender that got the error last is the last one. */
   readonly #byError = new Map<number, Map<string, Entry>>();
 
   record(sent: SentError, atMs: number): void {

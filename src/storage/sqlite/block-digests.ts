@@ -19,7 +19,7 @@ export const noDigest: StoreDigest = { coveredPlants: 0, digest: null };
 
 export interface BlockDigest {
   readonly block: number;
-  /** In hex. */
+  /** The SHA-256 in hex. */
   readonly digest: string;
 }
 
@@ -127,7 +127,7 @@ export class DigestReader {
     return bytes > bytesMax ? undefined : this.#readEach(bytesMax, range);
   }
 
-  /** Only for rows that are known to have little text. */
+  /** The digest of rows that are known to have little text, by one statement. */
   readAtOnce({ low, high }: SeqRange): PlantsDigest {
     const found = this.#lines.get(low, high);
     if (found === null) return digestOfNone;
@@ -135,7 +135,7 @@ export class DigestReader {
     return { plants: Number(found.plants), digest };
   }
 
-  /** Row by row: together they may be too long for a value of SQLite. */
+  /** Reads row by row: together they may be too long for a value of SQLite. */
   #readEach(bytesMax: number, { low, high }: SeqRange): PlantsDigest | undefined {
     const hash = createHash("sha256");
     let plants = 0;

@@ -103,7 +103,7 @@ export interface FileSchema {
   readonly migratesTo: number | null;
 }
 
-/** Of a file that was opened, so that its schema is one of ours. */
+/** The schema of a file that was opened, so that it is one of ours. */
 export function fileSchema(database: Database): FileSchema {
   const schema = Number(readPragma(database, "user_version"));
   const newest = newestOf(allMigrations);

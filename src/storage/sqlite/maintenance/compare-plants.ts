@@ -46,13 +46,16 @@ export function comparePlants(path: string, against: string, count: PlantCount):
     const ownHigh = Math.min(high, last);
     setPlantsDone(count, low - 1);
     const own = digests.read({ low, high: ownHigh });
+
+    // The digest of the first store, and whether it is the one that was stored.
     if (high <= last && own.plants > 0) {
       blocks.push({ block, digest: own.digest });
       if (stored.get(block) === own.digest) matchedPlants += own.plants;
       else if (stored.has(block)) changedBlocks.push(block);
     }
+
+    // The comparison of both. The last block of the shorter store is compared up to its end there.
     if (low > otherLast) continue;
-    // The last block of the shorter store is compared up to its end there.
     const common = { low, high: Math.min(ownHigh, otherLast) };
     const shared = common.high < ownHigh ? digests.read(common) : own;
     if (shared.digest !== otherDigests.read(common).digest) differingBlocks.push(block);

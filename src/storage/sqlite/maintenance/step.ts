@@ -23,12 +23,12 @@ export function newPlantCount(): PlantCount {
   return new Uint32Array(new SharedArrayBuffer(2 * Uint32Array.BYTES_PER_ELEMENT));
 }
 
-/** By the thread that reads: how many plants there are. */
+/** The thread that reads says how many plants there are. */
 export function setPlantTotal(count: PlantCount, plants: number): void {
   Atomics.store(count, 1, plants);
 }
 
-/** By the thread that reads: how many it has read by now. */
+/** The thread that reads says how many it has read by now. */
 export function setPlantsDone(count: PlantCount, plants: number): void {
   Atomics.store(count, 0, plants);
 }

@@ -32,8 +32,11 @@ export class Writer {
   readonly #walSync: Pick<WalSync, "sync"> | undefined;
   readonly #begin: Statement;
   readonly #commit: Statement;
+  /** When another process was first found to hold the write lock; undefined if it does not. */
   #lockedSinceMs: number | undefined;
+  /** When it was found so last. */
   #lockedAtMs = 0;
+  /** How long the last fsync took, or the COMMIT in which SQLite fsyncs. */
   #syncMs = 0;
   #stopped: OutcomeUnknown | undefined;
   #syncing: Promise<void> | undefined;
