@@ -1,4 +1,4 @@
-import { parseNewPlant } from "../plants/parse-new-plant.ts";
+import { parseRow } from "../plants/parse-new-plant.ts";
 import type { NewPlant } from "../plants/plant.ts";
 import { Refusal, type RefusalKind } from "../plants/refusals.ts";
 import type { InputRow } from "./input-row.ts";
@@ -17,7 +17,7 @@ export type CheckedRow =
 /** Validates a row as the service would, without sending it. Only an id conflict cannot be detected here. */
 export function checkRow(row: InputRow): CheckedRow {
   if (row.error !== undefined) return { plant: undefined, kind: undefined, message: row.error };
-  const plant = parseNewPlant(row.json);
+  const plant = parseRow(row.json);
   if (plant instanceof Refusal) return { plant: undefined, kind: plant.kind, message: plant.message };
   return { plant };
 }
