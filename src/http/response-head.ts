@@ -23,6 +23,7 @@ export const reasonPhrases: Readonly<Record<number, string>> = {
   500: "Internal Server Error",
   503: "Service Unavailable",
 };
+
 /** What the first lines of a response say. */
 export interface ResponseHead {
   readonly status: number;

@@ -157,25 +157,22 @@ export class PostgresArchive implements PlantArchive {
     after: Position | undefined,
     count: number,
   ): Promise<StoredPlant[]> {
-    const { conditions, values } = indexedConditions(filter);
+    const conditions = indexedConditions(filter);
+    const isNewestFirst = order === "newest-first";
     if (after !== undefined) {
-      values.push(after.createdAtMs, after.id);
-      const position = `($${values.length - 1}, $${values.length})`;
-      if (order === "newest-first") conditions.push(`(created_at_ms, id) < ${position}`);
-      else conditions.push(`(created_at_ms, id) > ${position}`);
+      const position = `(${conditions.bind(after.createdAtMs)}, ${conditions.bind(after.id)})`;
+      conditions.add(`(created_at_ms, id) ${isNewestFirst ? "<" : ">"} ${position}`);
     }
-    const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
-    const orderBy = order === "newest-first" ? "created_at_ms DESC, id DESC" : "created_at_ms ASC, id ASC";
-    const sql = `SELECT ${fields} FROM plants ${where} ORDER BY ${orderBy} LIMIT ${count}`;
-    return (await this.#read(sql, values)).map(fromRow);
+    const orderBy = isNewestFirst ? "created_at_ms DESC, id DESC" : "created_at_ms ASC, id ASC";
+    const sql = `SELECT ${fields} FROM plants ${conditions.where} ORDER BY ${orderBy} LIMIT ${count}`;
+    return (await this.#read(sql, conditions.values)).map(fromRow);
   }
 
   /** Counts the matches of a filter that the indexes support alone. */
   async #countIndexed(filter: PlantFilter): Promise<number> {
-    const { conditions, values } = indexedConditions(filter);
-    if (conditions.length === 0) return this.total();
-    const sql = `SELECT count(*) FROM plants WHERE ${conditions.join(" AND ")}`;
-    const [row] = await this.#read(sql, values);
+    const conditions = indexedConditions(filter);
+    if (conditions.where === "") return this.total();
+    const [row] = await this.#read(`SELECT count(*) FROM plants ${conditions.where}`, conditions.values);
     return Number(row?.[0]);
   }
 
@@ -204,33 +201,39 @@ function matcherOf({ namePart, createdBy }: PlantFilter): ((plant: StoredPlant) 
     plant.name.toLowerCase().includes(part) && (createdBy === undefined || plant.createdBy === createdBy);
 }
 
-/** The conditions of a filter that an index supports, and the values of $1, $2 and so on in them. */
-function indexedConditions({ id, tag, sinceMs, untilMs }: PlantFilter): {
-  readonly conditions: string[];
-  readonly values: unknown[];
-} {
-  const conditions: string[] = [];
-  const values: unknown[] = [];
-  if (id !== undefined) {
-    values.push(id);
-    conditions.push(`id = $${values.length}`);
+/** Conditions that must all hold, and the values of $1, $2 and so on in them. */
+class Conditions {
+  readonly values: unknown[] = [];
+  readonly #conditions: string[] = [];
+
+  /** Adds a value, and returns its placeholder. */
+  bind(value: unknown): string {
+    this.values.push(value);
+    return `$${this.values.length}`;
   }
-  // No plant has this character, and PostgreSQL rejects it in a comparison.
-  if (tag?.includes("\0")) {
-    conditions.push("false");
-  } else if (tag !== undefined) {
-    values.push(tag);
-    conditions.push(tagIs(`$${values.length}`));
+
+  add(condition: string): void {
+    this.#conditions.push(condition);
   }
-  if (sinceMs !== undefined) {
-    values.push(sinceMs);
-    conditions.push(`created_at_ms >= $${values.length}`);
+
+  /** The WHERE clause; empty without a condition. */
+  get where(): string {
+    return this.#conditions.length === 0 ? "" : `WHERE ${this.#conditions.join(" AND ")}`;
   }
-  if (untilMs !== undefined) {
-    values.push(untilMs);
-    conditions.push(`created_at_ms < $${values.length}`);
+}
+
+/** The conditions of a filter that an index supports. */
+function indexedConditions({ id, tag, sinceMs, untilMs }: PlantFilter): Conditions {
+  const conditions = new Conditions();
+  if (id !== undefined) conditions.add(`id = ${conditions.bind(id)}`);
+  if (tag !== undefined) {
+    // No plant has this character, and PostgreSQL rejects it in a comparison.
+    const canMatch = !tag.includes("\0");
+    conditions.add(canMatch ? tagIs(conditions.bind(tag)) : "false");
   }
-  return { conditions, values };
+  if (sinceMs !== undefined) conditions.add(`created_at_ms >= ${conditions.bind(sinceMs)}`);
+  if (untilMs !== undefined) conditions.add(`created_at_ms < ${conditions.bind(untilMs)}`);
+  return conditions;
 }
 
 // The index has only the first 100 characters, as the size of an entry is limited.
