@@ -1,35 +1,27 @@
-import type { Database } from "bun:sqlite";
-import { copyFileSync, existsSync, fsyncSync, renameSync, rmSync, statfsSync, statSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
-import { StoreUnavailable } from "../../../plants/plant-store.ts";
-import { timeInFileName } from "../../../text/time.ts";
-import { addMissingDigests } from "../block-digests.ts";
-import { connect, keepWal, lockWaitMsMax } from "../connect.ts";
+import { existsSync, rmSync, statfsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { realDataFile, refuseExisting, refuseUnreadable } from "../data-file-path.ts";
-import { asDataFileProblem, DataFileProblem, type LostWal } from "../data-file-problem.ts";
+import { DataFileProblem, type LostWal } from "../data-file-problem.ts";
 import {
   fileSize,
-  giveTo,
   isSameFile,
   makeDirectory,
   removeDatabase,
-  syncAsReplacement,
   syncDirectory,
   syncFile,
-  withFile,
 } from "../durable-files.ts";
-import { markerFile, readMarker, removeMarker, writeMarker } from "../failure-marker.ts";
+import { readMarker, removeMarker } from "../failure-marker.ts";
 import { refuseMountPoint } from "../other-names.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
-import { closeRecovered, readUse, writeUse } from "../store-use.ts";
 import { lockForWriting } from "../writer-lock.ts";
-import { openDatabase } from "../writing/open-for-writing.ts";
-import { contentsOf, finishRebuild, rebuiltFile, replaceByRebuilt } from "../writing/rebuild.ts";
+import { finishRebuild } from "../writing/rebuild.ts";
 import type { BackupFile } from "./backup.ts";
 import { timeInName } from "./backup-folder.ts";
 import { lastBackupFile, recordLastBackup } from "./backup-records.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
 import { type CopiedPlants, compareWithSource, copyDataFile, countPlants, refuseUnsound } from "./copy.ts";
+import { closeAsNewStore, makeNewStore } from "./new-store.ts";
+import { moveWalAside, replaceOld } from "./old-files.ts";
 import { ignoreStep, type OnStep } from "./step.ts";
 
 export interface Restored extends BackupFile {
@@ -129,43 +121,6 @@ async function restoreNew(
   return resultOf(database, copy.plants, checked, copied, null);
 }
 
-/** Puts the complete copy in the place of the old files. At every moment there is one whole store, and the marker says which. */
-function replaceOld(partial: string, database: string): string {
-  syncAsReplacement(partial, database);
-  const folder = makeFolderForOld(database);
-  // One that is not the copy which its marker describes. It may have plants that no other file has.
-  if (existsSync(rebuiltFile(database))) keepCopyIn(folder, rebuiltFile(database));
-  renameSync(partial, rebuiltFile(database));
-  if (readMarker(database) !== "rebuilt") keepCopyIn(folder, markerFile(database));
-  for (const file of [lastBackupFile(database), `${database}.first-token`]) moveInto(folder, file);
-  syncDirectory(folder);
-  syncDirectory(dirname(database));
-  writeMarker(database, "rebuilt", { ...contentsOf(rebuiltFile(database)), folder: basename(folder) });
-  replaceByRebuilt(database, folder);
-  return folder;
-}
-
-/** Makes the dated folder for the old files of a data file, beside it. */
-function makeFolderForOld(database: string): string {
-  const folder = `${database}.before-${timeInFileName(Date.now())}`;
-  makeDirectory(folder);
-  return folder;
-}
-
-function keepCopyIn(folder: string, file: string): void {
-  if (!existsSync(file)) return;
-  const kept = join(folder, basename(file));
-  copyFileSync(file, kept);
-  withFile(kept, "r+", (copied) => {
-    giveTo(statSync(folder), copied);
-    fsyncSync(copied);
-  });
-}
-
-function moveInto(folder: string, file: string): void {
-  if (existsSync(file)) renameSync(file, join(folder, basename(file)));
-}
-
 /** Finishes what an interrupted start or restore has begun. False if its copy is not the one that was made. */
 function tryFinishRebuild(database: string): boolean {
   if (readMarker(database) !== "rebuilt") return true;
@@ -198,61 +153,6 @@ async function acceptAsItIs(
   const plants = await compareWithSource(database, database, onStep);
   closeAsNewStore(database);
   return resultOf(database, countPlants(database), checked, plants, before);
-}
-
-/**
- * Not through the WAL: one with another store id than its data file is refused as that of another store. Each page is written in
- * place; after a crash in between, the file still says that it is in use, or is complete.
- */
-function closeAsNewStore(path: string): void {
-  try {
-    using database = connect(path, lockWaitMsMax);
-    database.run("PRAGMA synchronous = FULL");
-    database.run("PRAGMA locking_mode = EXCLUSIVE");
-    const mode = database.query<{ journal_mode: string }, []>("PRAGMA journal_mode = MEMORY").get();
-    if (mode?.journal_mode !== "memory") throw new DataFileProblem(`${path} is open in another process.`);
-    giveNewStoreId(database);
-    if (readUse(database) !== undefined) writeUse(database, "closed");
-    database.run("PRAGMA journal_mode = WAL");
-    keepWal(database, false);
-  } catch (error) {
-    throw asDataFileProblem(error, path);
-  }
-}
-
-/** The WAL beside it may be that of the file which was replaced. Without it, the marker has nothing to warn of any more. */
-function moveWalAside(database: string): string {
-  const folder = makeFolderForOld(database);
-  for (const ending of ["-wal", "-journal"]) moveInto(folder, database + ending);
-  removeDatabase(database, ["-shm"]);
-  syncDirectory(folder);
-  syncDirectory(dirname(database));
-  removeMarker(database);
-  return folder;
-}
-
-/**
- * Migrates a store, gives it a new store id and the digests that it has not, and compares its plants with those of its source.
- * Opening also checks that it is a data file.
- */
-async function makeNewStore(path: string, source: string, onStep: OnStep): Promise<CopiedPlants> {
-  try {
-    using database = openDatabase(path, { create: false, migrate: true });
-    giveNewStoreId(database);
-    addMissingDigests(database);
-    // Closing would checkpoint too, and ignore a full disk.
-    closeRecovered(database);
-    keepWal(database, false);
-  } catch (error) {
-    throw error instanceof StoreUnavailable ? error : asDataFileProblem(error, path);
-  }
-  await refuseUnsound(path, onStep);
-  return compareWithSource(path, source, onStep);
-}
-
-/** By its store id, a cursor from before the restore is recognised. */
-function giveNewStoreId(database: Database): void {
-  database.run("UPDATE store_id SET id = lower(hex(randomblob(8)))");
 }
 
 function lockTarget(database: string): Target {
