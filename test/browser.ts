@@ -5,6 +5,7 @@ import {
   type BrowserContextOptions,
   chromium,
   type Download,
+  type Locator,
   type Page,
 } from "playwright-core";
 import { findChromium } from "../scripts/browsers.js";
@@ -52,6 +53,25 @@ export function chromiumOptions() {
 /** What the browser downloaded. It may run elsewhere, so its file has no path here. */
 export async function contentOf(download: Download): Promise<Buffer> {
   return Buffer.concat(await Array.fromAsync(await download.createReadStream()));
+}
+
+/**
+ * What the page copies when this button is clicked, once it is on the clipboard. Every page of a run shares that clipboard, so the
+ * text is taken where the page writes it.
+ */
+export async function copiedBy(button: Locator): Promise<string> {
+  await button.page().evaluate(`{
+    const copied = Promise.withResolvers();
+    navigator.clipboard.writeText = async (text) => {
+      await Clipboard.prototype.writeText.call(navigator.clipboard, text);
+      copied.resolve(text);
+    };
+    window.copied = copied.promise;
+    // What this evaluates to is awaited, and nothing is copied yet.
+    undefined;
+  }`);
+  await button.click();
+  return button.page().evaluate<string>("window.copied");
 }
 
 /** How the field with that label treats its secret. A browser offers to save what is in a field of type password. */

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
-import { contentOf, describe, test } from "./browser.ts";
+import { contentOf, copiedBy, describe, test } from "./browser.ts";
 import { makeToken, see, useConsole, waitUntil } from "./console-session.ts";
 import { operatorPost, post, storedPlants } from "./harness.ts";
 import { idOf } from "./seeded-store.ts";
@@ -503,13 +503,10 @@ test("one plant has its exact id, and is copied", async () => {
   await page.waitForURL(new RegExp(`/plants/${unsafeId}\\?`));
   await page.getByRole("heading", { name: "Beyond doubles" }).waitFor();
   expect(await page.locator(".facts .exact").textContent()).toBe(unsafeId);
-  const copied = () => page.evaluate("navigator.clipboard.readText()");
-  await page.getByRole("button", { name: "Copy id" }).click();
+  expect(await copiedBy(page.getByRole("button", { name: "Copy id" }))).toBe(unsafeId);
   await see(page, "Copied");
-  expect(await copied()).toBe(unsafeId);
-  await page.getByRole("button", { name: "Copy JSON" }).click();
   const json = `{"id": ${unsafeId}, "name": "Beyond doubles", "tag": "exact"}`;
-  await waitUntil(async () => (await copied()) === json);
+  expect(await copiedBy(page.getByRole("button", { name: "Copy JSON" }))).toBe(json);
   await page.keyboard.press("Escape");
   await page.waitForURL(/\/plants\?tag=exact$/);
 });

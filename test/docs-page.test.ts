@@ -209,9 +209,10 @@ browser.describe("in a browser, the docs page", () => {
     expect(await blocks.count()).toBeGreaterThan(publicKinds.length + 10);
     // Those in the other languages are not shown, and so have no role.
     expect(await buttons.count()).toBe((await blocks.count()) - 9);
-    await page.getByRole("button", { name: "Copy 40020", exact: true }).click();
     const { error, example: message } = catalogue["id-conflict"];
-    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(JSON.stringify({ error, message }));
+    const copy = page.getByRole("button", { name: "Copy 40020", exact: true });
+    expect(await browser.copiedBy(copy)).toBe(JSON.stringify({ error, message }));
+    await page.getByRole("button", { name: "Copied 40020", exact: true }).waitFor();
   });
 
   test("copies the response to a plant with its request id", async () => {
@@ -219,9 +220,7 @@ browser.describe("in a browser, the docs page", () => {
     const copy = page.locator("#exchange").getByRole("button", { name: "Copy Response", exact: true });
     expect(await copy.count()).toBe(0);
     await sendPlant(page, "12x");
-    await copy.click();
-    const copied = await page.evaluate("navigator.clipboard.readText()");
-    expect(copied).toMatch(/^\{"error":40011,.*\}\n\nx-request-id: \S+$/);
+    expect(await browser.copiedBy(copy)).toMatch(/^\{"error":40011,.*\}\n\nx-request-id: \S+$/);
   });
 
   test("marks the section in view in the contents", async () => {
