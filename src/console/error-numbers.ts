@@ -1,4 +1,7 @@
-/** The errors that the console acts on or finds itself, by their kind in the service's catalogue. A test compares the numbers with it. */
+/**
+ * The errors that the console acts on or finds itself, by their kind in the service's catalogue. A test compares the
+ * numbers with it.
+ */
 export const errorNumbers = {
   "body-empty": 40001,
   "not-json": 40002,

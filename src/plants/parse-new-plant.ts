@@ -29,8 +29,8 @@ export function parseNewPlant(body: Uint8Array): NewPlant | Refusal {
 }
 
 /**
- * Reads what a row of a file would send as `parseNewPlant` does, without the scan that is there for the path of a create: the console
- * contains this function, and its script is smaller so.
+ * Reads what a row of a file would send as `parseNewPlant` does, without the scan that is there for the path of a create: the
+ * console contains this function, and its script is smaller so.
  */
 export function parseRow(json: Uint8Array): NewPlant | Refusal {
   return parseBody(json);

@@ -1,7 +1,7 @@
 import { formatShortTime } from "../format.ts";
 
-// The times of a filter: ISO 8601 in UTC in the address, as the operator API has them, and local time on the screen; empty if there
-// is none.
+// The times of a filter: ISO 8601 in UTC in the address, as the operator API has them, and local time on the screen;
+// empty if there is none.
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;

@@ -69,8 +69,8 @@ export function PlantsPage() {
     list.active = next;
     navigate(hrefOf(plant.id), { replace: true });
   });
-  // Once the details are closed, by Escape or by Back, the link that opens them gets the focus. Another list may not have it, nor what
-  // led to that list.
+  // Once the details are closed, by Escape or by Back, the link that opens them gets the focus. Another list may not have it, nor
+  // what led to that list.
   const before = useRef({ selectedId, search });
   useLayoutEffect(() => {
     const closedId = selectedId === undefined ? before.current.selectedId : undefined;
