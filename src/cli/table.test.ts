@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { type Column, formatTable } from "./table.ts";
 import { columnsOf } from "./terminal.ts";
 
@@ -46,6 +46,33 @@ test.each([
 ])("in %i columns the time is %s", (width, time) => {
   const [, row = ""] = lines(width, true, { ...plant, tag: "t".repeat(90) });
   expect(row).toEndWith(`  ${time}`);
+});
+
+describe("a column that can be left out", () => {
+  const withSender: readonly Column<typeof plant>[] = [
+    ...columns,
+    { heading: "by", text: () => "greenhouse", canBeLeftOut: true },
+  ];
+  const headings = (outColumns: number, outIsTerminal = true) =>
+    formatTable(withSender, [{ ...plant, tag: "t".repeat(90) }], {
+      outIsTerminal,
+      outColumns,
+      colourOut: false,
+    })
+      .split("\n")
+      .at(0);
+
+  test("is there while every column has room", () => {
+    expect(headings(68)).toEndWith("  by");
+  });
+
+  test("goes where shorter times are not enough", () => {
+    expect(headings(67)).toEndWith("  at");
+  });
+
+  test("is there off a terminal", () => {
+    expect(headings(20, false)).toEndWith("  by");
+  });
 });
 
 test.each([40, 46, 50, 58, 79, 80, 120])("the table fits %i columns", (width) => {

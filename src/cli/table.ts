@@ -4,20 +4,29 @@ import { bold, columnsOf, cutToColumns, formatColumns, type Terminal } from "./t
 export interface Column<Row> {
   readonly heading: string;
   /** The cell; `time` formats an ISO time as finely as there is room for. */
-  readonly text: (row: Row, time: (iso: string) => string) => string;
+  readonly text: (row: Row, time: TimeForm) => string;
   /** Whether it may be cut: an id or a time that lacks its end would be another one. */
   readonly canBeCut?: true;
+  /** Whether it may be left out where there is little room. */
+  readonly canBeLeftOut?: true;
 }
 
-// Times are given to the second while every other column has this room, then to the minute, then to the day.
+/** Formats an ISO time. */
+type TimeForm = (iso: string) => string;
+
+/** The columns of a table, and how times are written in it. */
+interface Layout<Row> {
+  readonly columns: readonly Column<Row>[];
+  readonly time: TimeForm;
+}
+
+// A table is roomy if each column that can be cut has this much of what it needs.
 const roomyColumns = 12;
 const cutColumnsMin = 4;
 const gapColumns = 2;
-const timeForms: readonly ((iso: string) => string)[] = [
-  (iso) => iso,
-  (iso) => `${iso.slice(0, "2026-11-17T15:04".length)}Z`,
-  (iso) => iso.slice(0, "2026-11-17".length),
-];
+const toTheSecond: TimeForm = (iso) => iso;
+const toTheMinute: TimeForm = (iso) => `${iso.slice(0, "2026-11-17T15:04".length)}Z`;
+const toTheDay: TimeForm = (iso) => iso.slice(0, "2026-11-17".length);
 
 /** The rows under their headings. On a terminal they fit its width: the longest column is cut. Elsewhere nothing is. */
 export function formatTable<Row>(
@@ -25,22 +34,55 @@ export function formatTable<Row>(
   rows: readonly Row[],
   { outIsTerminal, outColumns, colourOut }: Pick<Terminal, "outIsTerminal" | "outColumns" | "colourOut">,
 ): string {
-  const cellsWith = (time: (iso: string) => string) => [
+  if (!outIsTerminal) return formatCells(cellsOf({ columns, time: toTheSecond }, rows), colourOut);
+  const layout = roomiestLayout(columns, rows, outColumns);
+  const cells = cellsOf(layout, rows);
+  const widths = fitted(layout.columns, widthsOf(cells), roomFor(layout, outColumns));
+  const cut = cells.map((row) => row.map((cell, index) => cutToColumns(cell, widths[index] ?? 0)));
+  return formatCells(cut, colourOut);
+}
+
+/** The first layout in which the table is roomy; if there is none, the smallest. */
+function roomiestLayout<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  outColumns: number,
+): Layout<Row> {
+  let smallest: Layout<Row> = { columns, time: toTheSecond };
+  for (const layout of layoutsOf(columns)) {
+    const needed = sum(narrowed(layout.columns, widthsOf(cellsOf(layout, rows)), roomyColumns));
+    if (needed <= roomFor(layout, outColumns)) return layout;
+    smallest = layout;
+  }
+  return smallest;
+}
+
+/** From the layout that says most to the one that needs least room: shorter times first, then fewer columns, the last one first. */
+function* layoutsOf<Row>(columns: readonly Column<Row>[]): Generator<Layout<Row>> {
+  for (const time of [toTheSecond, toTheMinute, toTheDay]) yield { columns, time };
+  const unneeded = columns.filter(({ canBeLeftOut }) => canBeLeftOut).toReversed();
+  let left = columns;
+  for (const column of unneeded) {
+    left = left.filter((other) => other !== column);
+    yield { columns: left, time: toTheDay };
+  }
+}
+
+/** The headings, and the rows under them. */
+function cellsOf<Row>({ columns, time }: Layout<Row>, rows: readonly Row[]): string[][] {
+  return [
     columns.map(({ heading }) => heading),
     ...rows.map((row) => columns.map(({ text }) => text(row, time))),
   ];
-  let cells = cellsWith((iso) => iso);
-  if (outIsTerminal) {
-    const room = outColumns - gapColumns * (columns.length - 1);
-    for (const time of timeForms) {
-      cells = cellsWith(time);
-      if (sum(narrowed(columns, widthsOf(cells), roomyColumns)) <= room) break;
-    }
-    const widths = fitted(columns, widthsOf(cells), room);
-    cells = cells.map((row) => row.map((cell, index) => cutToColumns(cell, widths[index] ?? 0)));
-  }
-  const [headings = [], ...rest] = cells;
-  return formatColumns([headings.map((heading) => bold(heading, colourOut)), ...rest]);
+}
+
+function formatCells([headings = [], ...rows]: readonly string[][], colour: boolean): string {
+  return formatColumns([headings.map((heading) => bold(heading, colour)), ...rows]);
+}
+
+/** How wide all columns together may be. */
+function roomFor({ columns }: Layout<never>, outColumns: number): number {
+  return outColumns - gapColumns * (columns.length - 1);
 }
 
 /** The widths in which the table fits the room: the widest of the columns that can be cut loses first. */

@@ -23,8 +23,13 @@ const columns: readonly Column<ReturnType<typeof tokenAsJson>>[] = [
   { heading: "id", text: ({ id }) => id },
   { heading: "name", text: ({ name }) => name, canBeCut: true },
   { heading: "scopes", text: ({ scopes }) => scopes.join(" "), canBeCut: true },
-  { heading: "createdAt", text: ({ createdAt }, time) => time(createdAt) },
-  { heading: "createdBy", text: ({ createdBy }) => escapeInvisible(createdBy), canBeCut: true },
+  { heading: "createdAt", text: ({ createdAt }, time) => time(createdAt), canBeLeftOut: true },
+  {
+    heading: "createdBy",
+    text: ({ createdBy }) => escapeInvisible(createdBy),
+    canBeCut: true,
+    canBeLeftOut: true,
+  },
   {
     heading: "lastUsedAt",
     text: ({ lastUsedAt }, time) => (lastUsedAt === null ? "-" : time(lastUsedAt)),
