@@ -56,8 +56,8 @@ export async function contentOf(download: Download): Promise<Buffer> {
 }
 
 /**
- * What the page copies when this button is clicked, once it is on the clipboard. Every page of a run shares that clipboard, so the
- * text is taken where the page writes it.
+ * What the page copies when this button is clicked, once it is on the clipboard. Every page of a run shares that clipboard, so
+ * the text is taken where the page writes it.
  */
 export async function copiedBy(button: Locator): Promise<string> {
   await button.page().evaluate(`{

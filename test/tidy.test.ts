@@ -76,6 +76,16 @@ test("ARCHITECTURE.md has the diagrams that the table makes; npm run architectur
   expect(steps.filter((path) => !files.some((file) => file.path === path))).toEqual([]);
 });
 
+test.each(["src", "bench", "scripts", "test"])("no comment in %s/ is wider than 130 columns", (folder) => {
+  const wide = filesIn(folder).flatMap(({ path, text }) =>
+    text
+      .split("\n")
+      .filter((line) => /^ *(?:\/\/|\/?\*)/.test(line) && line.length > 130)
+      .map((line) => `${path}: ${line}`),
+  );
+  expect(wide).toEqual([]);
+});
+
 test.each(["src", "bench", "scripts", "test"])("no files of %s/ import each other in a cycle", (folder) => {
   const importsOf = new Map(filesIn(folder).map(({ path, imports }) => [path, imports]));
   const cycles: string[] = [];

@@ -57,7 +57,10 @@ function roomiestLayout<Row>(
   return smallest;
 }
 
-/** From the layout that says most to the one that needs least room: shorter times first, then fewer columns, the last one first. */
+/**
+ * Yields the layout that says most first, and the one that needs least room last: the times become shorter, and then the columns
+ * that can be left out go, from the last one on.
+ */
 function* layoutsOf<Row>(columns: readonly Column<Row>[]): Generator<Layout<Row>> {
   for (const time of [toTheSecond, toTheMinute, toTheDay]) yield { columns, time };
   const unneeded = columns.filter(({ canBeLeftOut }) => canBeLeftOut).toReversed();

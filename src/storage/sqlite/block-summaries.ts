@@ -1,6 +1,6 @@
-// A search must not read a whole store. So whoever fills a block of plants also writes its summary, in the same transaction: the tags,
-// the times and the names in it. A search (reading/match-queries.ts) asks the summaries first. A block without any plant has no
-// summary.
+// A search must not read a whole store. So whoever fills a block of plants also writes its summary, in the same transaction: the
+// tags, the times and the names in it. A search (reading/match-queries.ts) asks the summaries first. A block without any plant
+// has no summary.
 import type { Database, Statement } from "bun:sqlite";
 import type { PageRequest } from "../../plants/plant-archive.ts";
 import { BlockDigests } from "./block-digests.ts";
@@ -56,7 +56,9 @@ export class BlockSummaries {
   readonly #next: Statement<{ seq: bigint }, [number]>;
   #last = 0;
   #summarised = 0;
-  /** The most text, in UTF-16 units, that the plants after `#summarised` have; infinite if this process has not stored them all. */
+  /**
+   * The most text, in UTF-16 units, that the plants after `#summarised` have; infinite if this process has not stored them all.
+   */
   #textLengthMax = Number.POSITIVE_INFINITY;
 
   constructor(database: Database) {
@@ -72,7 +74,7 @@ export class BlockSummaries {
     this.reload();
   }
 
-  /** To be called inside the transaction that stored that many plants, whose text has that many UTF-16 units, if that is known. */
+  /** To be called inside the transaction that stored the plants. The length of their text is in UTF-16 units, if it is known. */
   stored(plants: number, textLength = Number.POSITIVE_INFINITY): void {
     this.#last += plants;
     this.#textLengthMax += textLength;
