@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { startCitus } from "./citus-cluster.ts";
 import {
   type StoredPlant,
+  startOpenService,
   startTestService,
   storedPlants,
   type TestService,
@@ -67,10 +68,7 @@ function onServer(tests: (engine: Engine) => void): void {
     name: "postgres",
     newDatabase: () => server.newDatabase(),
     async start() {
-      const running = await startTestService({}, await server.newDatabase());
-      // On a slow machine the service listens before its database is open.
-      await running.service.openedLater;
-      return running;
+      return startOpenService(await server.newDatabase());
     },
     stored: (database) => server.stored(database),
     run: (database, sql) => server.run(sql, database),

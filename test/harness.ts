@@ -77,6 +77,16 @@ export async function startTestService(
   };
 }
 
+/** Starts the service, and waits until its database is open: on a slow machine, it listens before PostgreSQL is. */
+export async function startOpenService(
+  database: string,
+  environment: Record<string, string> = {},
+): Promise<TestService> {
+  const running = await startTestService({}, database, environment);
+  await running.service.openedLater;
+  return running;
+}
+
 /** The secrets in a text: those of every test service, any that was minted, and JWTs. No log of any test may contain one. */
 export function findSecrets(text: string): string[] {
   const secret = /test-(?:access|operator)-token-0123456789|pst_[0-9A-Za-z]{49}|\beyJ[\w-]{20,}/g;

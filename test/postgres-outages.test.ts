@@ -4,7 +4,14 @@ import { join } from "node:path";
 import pg from "pg";
 import { ConnectionPool } from "../src/storage/postgres/connection-pool.ts";
 import { Server } from "../src/storage/postgres/server.ts";
-import { eventually, operatorToken, post, startTestService, temporaryFolder } from "./harness.ts";
+import {
+  eventually,
+  operatorToken,
+  post,
+  startOpenService,
+  startTestService,
+  temporaryFolder,
+} from "./harness.ts";
 import { type Databases, usePostgres } from "./postgres.ts";
 import { startTcpProxy } from "./tcp-proxy.ts";
 import { runInProcess, serveInProcess } from "./terminal.ts";
@@ -49,8 +56,7 @@ async function expectBack(running: Running, id: number): Promise<void> {
 describe("a database that cannot be reached", () => {
   test("only delays the plants that wait if it is back soon", async () => {
     using proxy = await proxied();
-    await using running = await startTestService({}, throughPort(proxy.port));
-    await running.service.openedLater;
+    await using running = await startOpenService(throughPort(proxy.port));
     expect((await create(running, 1)).status).toBe(200);
     proxy.refuse();
     const waiting = create(running, 2);
@@ -133,8 +139,7 @@ describe("a database that cannot be reached", () => {
   });
 
   test("on one of its hosts is used on another", async () => {
-    await using running = await startTestService({}, database.replace("127.0.0.1", "127.0.0.1:1,127.0.0.1"));
-    await running.service.openedLater;
+    await using running = await startOpenService(database.replace("127.0.0.1", "127.0.0.1:1,127.0.0.1"));
     expect((await create(running, 1)).status).toBe(200);
   });
 });
@@ -236,8 +241,7 @@ test("a first token that could not be saved is not created", async () => {
 
 describe("a database that accepts no writes", () => {
   test("because its sessions are read-only is used again once they are not", async () => {
-    await using running = await startTestService({}, database);
-    await running.service.openedLater;
+    await using running = await startOpenService(database);
     expect((await create(running, 1)).status).toBe(200);
     const name = new URL(database).pathname.slice(1);
     const configure = (setting: string) =>
@@ -254,8 +258,7 @@ describe("a database that accepts no writes", () => {
   });
 
   test("because someone has locked the table makes the service unready until it is released", async () => {
-    await using running = await startTestService({}, database);
-    await running.service.openedLater;
+    await using running = await startOpenService(database);
     expect(await status(running, "/readyz")).toBe(200);
     const locking = new pg.Client({ connectionString: database });
     await locking.connect();
@@ -294,8 +297,7 @@ test("a role that does not own the tables needs no more privileges than those th
   await createToken();
   await grantAllButUpdateOfTokens(role);
   await server.run(`GRANT UPDATE ON tokens TO ${role}`, database);
-  await using running = await startTestService({}, urlOf(role));
-  await running.service.openedLater;
+  await using running = await startOpenService(urlOf(role));
   const created = await create(running, 1);
   expect(created.status).toBe(200);
   const replayed = await create(running, 1);

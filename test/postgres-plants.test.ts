@@ -6,7 +6,7 @@ import { openStore } from "../src/storage/open-store.ts";
 import { migrate, migrations } from "../src/storage/postgres/migrate.ts";
 import { Server } from "../src/storage/postgres/server.ts";
 import type { Store } from "../src/storage/store.ts";
-import { accessToken, kindsOf, post, startTestService } from "./harness.ts";
+import { accessToken, kindsOf, post, startOpenService } from "./harness.ts";
 import { type Databases, usePostgres } from "./postgres.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -42,7 +42,7 @@ async function openTransaction(sql: string): Promise<pg.Client> {
 describe("a plant that the database rejects", () => {
   async function startWithoutWeeds() {
     // An import needs the scopes of both preset tokens.
-    const running = await startTestService({}, database, { PLANT_STORE_OPERATOR_TOKEN: accessToken });
+    const running = await startOpenService(database, { PLANT_STORE_OPERATOR_TOKEN: accessToken });
     await server.run("ALTER TABLE plants ADD CONSTRAINT no_weeds CHECK (name <> 'weed')", database);
     return running;
   }
@@ -112,8 +112,8 @@ describe("several nodes on one database", () => {
   describe("that are sent plants at the same time", () => {
     /** Sends each node 60 plants with the same ids, and returns both responses to each id. */
     async function race(nameOnOne: string, nameOnOther: string) {
-      await using one = await startTestService({}, database);
-      await using other = await startTestService({}, database);
+      await using one = await startOpenService(database);
+      await using other = await startOpenService(database);
       const send = (url: string, name: string, ids: readonly number[]) =>
         Promise.all(ids.map((id) => post(url, JSON.stringify({ id, name }))));
       // In opposite orders, so that batches conflict from both ends.
@@ -182,7 +182,7 @@ describe.each([
   });
 
   test("is a warning at the start", async () => {
-    await using running = await startTestService({}, database);
+    await using running = await startOpenService(database);
     const warnings = running.logged.filter((line) => line.includes("may change or drop a plant"));
     expect(warnings).toHaveLength(1);
     expect(JSON.parse(warnings[0] ?? "")).toMatchObject({ level: "warn", "plant_store.triggers": name });

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { openStore } from "../src/storage/open-store.ts";
 import { DatabaseMisuse } from "../src/storage/postgres/database-url.ts";
 import { Server } from "../src/storage/postgres/server.ts";
-import { accessToken, eventually, post, startTestService, temporaryFolder } from "./harness.ts";
+import { accessToken, eventually, post, startOpenService, temporaryFolder } from "./harness.ts";
 import { lacks } from "./lacks.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
 import { runInProcess, serveInProcess } from "./terminal.ts";
@@ -164,7 +164,7 @@ describe("connecting", () => {
     await server.run("CREATE SCHEMA garden", database);
     const query =
       "sslmode=require&channel_binding=require&options=-c%20search_path%3Dgarden&target_session_attrs=read-write";
-    await using running = await startTestService({}, address("127.0.0.1", login, query));
+    await using running = await startOpenService(address("127.0.0.1", login, query));
     expect((await create(running, 1)).status).toBe(200);
     expect(await server.run("SELECT id FROM garden.plants", database)).toEqual([{ id: "1" }]);
   });
@@ -249,7 +249,7 @@ describe("a server that can lose acknowledged writes", () => {
   });
 
   test("is refused on each new connection, while open connections keep the setting that was checked", async () => {
-    await using running = await startTestService({}, database);
+    await using running = await startOpenService(database);
     expect((await create(running, 1)).status).toBe(200);
     await configure("synchronous_commit", "off");
     expect((await create(running, 2)).status).toBe(200);
@@ -295,7 +295,7 @@ describe("a standby that does not confirm", () => {
       await server.run(`CREATE ROLE deaf_${form} LOGIN SUPERUSER`);
       await server.run(`ALTER ROLE deaf_${form} SET client_min_messages = error`);
       const url = database.replace("postgres@", `deaf_${form.toLowerCase()}@`);
-      await using running = await startTestService({}, `${url}${query}`);
+      await using running = await startOpenService(`${url}${query}`);
       expect((await create(running, 1)).status).toBe(200);
       await waitForStandby();
       const refusing = create(running, 2);
@@ -314,7 +314,7 @@ describe("a standby that does not confirm", () => {
   );
 
   test("does not use up the server's connections", async () => {
-    await using running = await startTestService({}, database);
+    await using running = await startOpenService(database);
     await waitForStandby();
     const refusing = create(running, 1);
     await eventually(async () => (await waiting()).length > 0, "the commit to wait");

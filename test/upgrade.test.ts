@@ -9,7 +9,7 @@ import { plantStore } from "./command.ts";
 import {
   operatorToken,
   post,
-  startTestService,
+  startOpenService,
   storedPlants,
   type TestService,
   temporaryFolder,
@@ -101,7 +101,7 @@ describe.each(written)(
     let running: TestService;
     beforeAll(async () => {
       database = await open(version);
-      running = await startTestService({}, database);
+      running = await startOpenService(database);
     });
     afterAll(() => running[Symbol.asyncDispose]());
 
