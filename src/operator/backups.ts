@@ -42,7 +42,8 @@ export interface BackupStore {
   readonly database: string;
   /** The newest first. */
   list(): readonly Backup[];
-  create(atMs: number): Promise<{ readonly path: string }>;
+  /** The warning says what else is wrong although the backup is complete. */
+  create(atMs: number): Promise<{ readonly path: string; readonly warning: string | undefined }>;
   /**
    * Takes a name that `list` returned, as `read` does: any other could lead out of the folder. What it finds stays in the folder,
    * for the next `list`.
@@ -71,8 +72,8 @@ export function backupRoutes(
       await readFields(exchange);
       const store = backups.store();
       await backups.start(exchange, caller, { kind: "create", name: undefined }, async () => {
-        const { path } = await store.create(Date.now());
-        return { name: basename(path), problem: undefined };
+        const { path, warning } = await store.create(Date.now());
+        return { name: basename(path), problem: undefined, warning };
       });
       exchange.json(backups.present(), 202);
     }),

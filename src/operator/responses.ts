@@ -214,4 +214,6 @@ export interface BackupTaskJson {
 export interface BackupResultJson extends BackupTaskJson {
   /** Undefined if the task succeeded. */
   readonly problem: string | undefined;
+  /** What else is wrong although the task succeeded. */
+  readonly warning?: string | undefined;
 }

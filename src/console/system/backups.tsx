@@ -36,7 +36,10 @@ export function Backups() {
     >
       <ErrorNotice error={error ?? loadError} />
       {listed?.unavailable !== undefined && <p class="note">{listed.unavailable}</p>}
-      <p class={listed?.last?.problem === undefined ? "note" : "field-error"} role="status">
+      <p
+        class={(listed?.last?.problem ?? listed?.last?.warning) === undefined ? "note" : "field-error"}
+        role="status"
+      >
         {listed !== undefined && statusText(listed)}
       </p>
       {listed !== undefined && listed.backups.length > 0 && (
@@ -172,7 +175,7 @@ function statusText({ task, last, backups, unavailable }: BackupsJson): string {
     const isNew = last.kind === "create" || last.name === undefined;
     const subject = isNew ? "The backup" : last.name;
     if (last.problem !== undefined) return `${subject} failed: ${last.problem}`;
-    if (last.kind === "create") return "The backup is complete and checked.";
+    if (last.kind === "create") return last.warning ?? "The backup is complete and checked.";
     return `${subject} was verified, and nothing wrong was found.`;
   }
   return backups.length === 0 && unavailable === undefined ? "No backups yet." : "";

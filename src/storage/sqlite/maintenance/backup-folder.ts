@@ -115,19 +115,12 @@ export class BackupFolder {
   }
 
   /**
-   * Makes a backup for the console, which shows the first thing that is wrong.
-   * @throws DataFileProblem also if the backup is complete, and something else is wrong.
+   * Makes a backup for the console, with a warning if the backup is complete and something else is wrong.
+   * @throws DataFileProblem
    */
-  async create(atMs: number): Promise<BackupFile> {
+  async create(atMs: number): Promise<{ readonly path: string; readonly warning: string | undefined }> {
     const { made, unrecorded } = await this.backUp(atMs);
-    if (unrecorded !== undefined)
-      throw new DataFileProblem(`The backup is complete, but its time could not be recorded: ${unrecorded}.`);
-    const [changed] = describeEachBlock(made.changedBlocks);
-    if (changed !== undefined)
-      throw new DataFileProblem(
-        `The backup is complete, but plants were changed after they were stored, in ${changed}; verify the data file.`,
-      );
-    return made;
+    return { path: made.path, warning: warningOf(made, unrecorded) };
   }
 
   /** The file for a backup of this time. Also removes what interrupted backups left, which would use up the disk. */
@@ -207,6 +200,16 @@ export class BackupFolder {
     if (!statSync(this.folder, { throwIfNoEntry: false })?.isDirectory())
       throw new DataFileProblem(`The folder ${this.folder} does not exist; create it first.`);
   }
+}
+
+/** What is wrong although the backup is complete; changed plants are worse than a time that was not recorded. */
+function warningOf({ changedBlocks }: BackupFile, unrecorded: string | undefined): string | undefined {
+  const [changed] = describeEachBlock(changedBlocks);
+  if (changed !== undefined)
+    return `The backup is complete, but plants were changed after they were stored, in ${changed}; verify the data file.`;
+  if (unrecorded !== undefined)
+    return `The backup is complete, but its time could not be recorded: ${unrecorded}.`;
+  return undefined;
 }
 
 /** The time in the name of a backup that was made into a folder; undefined for any other file. */
