@@ -3,25 +3,22 @@ import type { NewPlant } from "../plants/plant.ts";
 import type { Outcome } from "../plants/plant-store.ts";
 import { idConflict, type Refusal } from "../plants/refusals.ts";
 
-/** What the sender of a plant is told: that it is stored, now or before, or the error that it gets. */
+/** What the sender of a plant learns: that it is stored, now or before, or the error that it gets. */
 export type CreateResult =
-  | "created"
-  | "replayed"
-  | Refusal
-  | { readonly kind: Rejected }
+  | { readonly kind: "created" | "replayed" }
+  | { readonly kind: "refused"; readonly refusal: Refusal }
   /** The reason is for the log alone. */
-  | { readonly kind: "internal-error"; readonly reason: string };
+  | { readonly kind: "internal-error"; readonly reason: string }
+  | Rejected;
 
 /** The rule of a create, by POST /plants and by an import alike. */
 export function createResult(plant: NewPlant, outcome: Outcome | Rejected): CreateResult {
-  if (typeof outcome === "string") return { kind: outcome };
   switch (outcome.kind) {
-    case "created":
-    case "replayed":
-      return outcome.kind;
     case "conflict":
-      return idConflict(plant.id, outcome.differing);
+      return { kind: "refused", refusal: idConflict(plant.id, outcome.differing) };
     case "failed":
       return { kind: "internal-error", reason: outcome.reason };
+    default:
+      return outcome;
   }
 }

@@ -26,7 +26,7 @@ const operatorKinds = [
 export type ErrorKind =
   | RefusalKind
   | Denied
-  | Rejected
+  | Rejected["kind"]
   | "no-such-path"
   | "no-such-method"
   | WireFaultKind

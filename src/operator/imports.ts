@@ -109,7 +109,7 @@ async function importLines(
   const deadlineMs = performance.now() + rateWaitMsMax;
   try {
     for (const line of firstLines(body)) {
-      await waitForTurn(target, request, deadlineMs);
+      await waitForRateLimit(target, request, deadlineMs);
       started.push(createPlant(target, line, request));
     }
   } catch (error) {
@@ -141,7 +141,7 @@ function* firstLines(body: Uint8Array): Generator<Uint8Array> {
  * Waits for the caller's rate limit.
  * @throws HttpError if that takes too long, or the import must end.
  */
-async function waitForTurn(
+async function waitForRateLimit(
   { rateLimit }: ImportTarget,
   { exchange, caller, isAllowed }: ImportRequest,
   deadlineMs: number,
@@ -174,13 +174,18 @@ async function createPlant(
     intake.create({ plant, createdBy: caller.name, settle }),
   );
   const result = createResult(plant, outcome);
-  if (typeof result === "string") return result;
-  if (result instanceof Refusal) return refused(result.kind, result.message);
-  if (result.kind === "internal-error") {
-    events.internalError(() => requestIdFields(exchange), result.reason);
-    return refused(result.kind, catalogue[result.kind].when);
+  switch (result.kind) {
+    case "created":
+    case "replayed":
+      return result.kind;
+    case "refused":
+      return refused(result.refusal.kind, result.refusal.message);
+    case "internal-error":
+      events.internalError(() => requestIdFields(exchange), result.reason);
+      return refused(result.kind, catalogue[result.kind].when);
+    default:
+      return new HttpError(result.kind);
   }
-  return new HttpError(result.kind);
 }
 
 function refused(kind: ErrorKind, message: string): LineOutcome {

@@ -97,7 +97,7 @@ describe("the intake", () => {
   test("rejects a plant that it has no room for", async () => {
     const { create } = setUp(1);
     const first = create(1);
-    expect(await create(2)).toBe("too-busy");
+    expect(await create(2)).toEqual({ kind: "too-busy" });
     expect(await first).toEqual(created);
   });
 
@@ -127,7 +127,7 @@ describe("the intake", () => {
   test("rejects a batch that the store could not write, and recovers with the next", async () => {
     const { store, heard, intake, create } = setUp();
     store.next = () => Promise.reject(new StoreUnavailable("full"));
-    expect(await create(1)).toBe("store-unavailable");
+    expect(await create(1)).toEqual({ kind: "store-unavailable" });
     expect(await intake.ready()).toBe(false);
     store.next = async () => {};
     expect(await create(1)).toEqual(created);
@@ -146,9 +146,9 @@ describe("the intake", () => {
   test("rejects a plant for which the store returns no outcome: nothing says that it is durable", async () => {
     const { store, intake, create } = setUp();
     store.create = async () => [created];
-    expect(await Promise.all([create(1), create(2)])).toEqual([created, "store-unavailable"]);
+    expect(await Promise.all([create(1), create(2)])).toEqual([created, { kind: "store-unavailable" }]);
     store.create = async () => [];
-    expect(await create(3)).toBe("store-unavailable");
+    expect(await create(3)).toEqual({ kind: "store-unavailable" });
     expect(intake.pending).toBe(0);
   });
 
@@ -160,13 +160,17 @@ describe("the intake", () => {
     await turn();
     const waiting = create(2);
     writing.reject(new Error("unexpected"));
-    expect(await Promise.all([begun, waiting])).toEqual(["store-unavailable", "store-unavailable"]);
+    expect(await Promise.all([begun, waiting])).toEqual([
+      { kind: "store-unavailable" },
+      { kind: "store-unavailable" },
+    ]);
     store.next = async () => {};
     const settled: unknown[] = [];
     intake.create(pending(3, (outcome) => settled.push(outcome)));
-    expect(settled).toEqual(["store-unavailable"]);
+    expect(settled).toEqual([{ kind: "store-unavailable" }]);
     expect(await intake.ready()).toBe(false);
-    expect([heard, store.batches]).toEqual([["outcome-unknown"], [1]]);
+    expect(heard).toEqual(["outcome-unknown"]);
+    expect(store.batches).toEqual([1]);
   });
 
   test("answers the same after a failure of the store, whether it closes or not", async () => {
@@ -175,7 +179,7 @@ describe("the intake", () => {
     await intake.close();
     expect((await intake.storeFailed).message).toBe("fsync failed");
     expect(intake.storeFailure?.message).toBe("fsync failed");
-    expect(await create(1)).toBe("store-unavailable");
+    expect(await create(1)).toEqual({ kind: "store-unavailable" });
   });
 
   test("is not ready while the disk keeps a committed batch waiting", async () => {
@@ -206,7 +210,8 @@ describe("the intake", () => {
     };
     intake.create(pending(2, throwing));
     expect(await Promise.all([before, create(3)])).toEqual([created, created]);
-    expect([intake.pending, heard]).toEqual([0, ["Error: callback"]]);
+    expect(intake.pending).toBe(0);
+    expect(heard).toEqual(["Error: callback"]);
     expect(await create(4)).toEqual(created);
   });
 
@@ -219,7 +224,8 @@ describe("the intake", () => {
       return Promise.reject(new StoreUnavailable("gone"));
     };
     expect(await Promise.all([intake.ready(), intake.ready()])).toEqual([false, false]);
-    expect([asked, heard]).toEqual([1, ["unavailable"]]);
+    expect(asked).toBe(1);
+    expect(heard).toEqual(["unavailable"]);
   });
 
   test("closes once the current batch is answered, and rejects what is still queued", async () => {
@@ -230,14 +236,15 @@ describe("the intake", () => {
     await turn();
     const waiting = create(2);
     const closed = intake.close();
-    expect(await waiting).toBe("closing");
+    expect(await waiting).toEqual({ kind: "closing" });
     const events: string[] = [];
     const both = [begun.then(() => events.push("answered")), closed.then(() => events.push("closed"))];
     await turn();
     expect(events).toEqual([]);
     writing.resolve();
     await Promise.all(both);
-    expect([await begun, events]).toEqual([created, ["answered", "closed"]]);
-    expect(await create(3)).toBe("closing");
+    expect(await begun).toEqual(created);
+    expect(events).toEqual(["answered", "closed"]);
+    expect(await create(3)).toEqual({ kind: "closing" });
   });
 });

@@ -1,7 +1,9 @@
 import { type Outcome, type PlantStore, type PlantToStore, StoreUnavailable } from "./plant-store.ts";
 
 /** Why a plant was rejected without an outcome. A retry is always safe. */
-export type Rejected = "too-busy" | "store-unavailable" | "closing";
+export interface Rejected {
+  readonly kind: "too-busy" | "store-unavailable" | "closing";
+}
 
 /** A plant that waits for its outcome. */
 export interface PendingPlant extends PlantToStore {
@@ -35,6 +37,9 @@ interface AnsweredBatch {
   readonly tookMs: number;
 }
 
+const tooBusy: Rejected = { kind: "too-busy" };
+const storeUnavailable: Rejected = { kind: "store-unavailable" };
+const closing: Rejected = { kind: "closing" };
 // Far above what arrives in one turn of the event loop, small enough not to delay the next batch.
 const batchPlantsMax = 1000;
 const probeEveryMs = 500;
@@ -70,9 +75,9 @@ export class Intake {
   }
 
   create(pending: PendingPlant): void {
-    if (this.#pending >= this.#pendingMax) return this.#settle(pending, "too-busy");
-    if (this.#state === "closing") return this.#settle(pending, "closing");
-    if (this.#state === "outcome-unknown") return this.#settle(pending, "store-unavailable");
+    if (this.#pending >= this.#pendingMax) return this.#settle(pending, tooBusy);
+    if (this.#state === "closing") return this.#settle(pending, closing);
+    if (this.#state === "outcome-unknown") return this.#settle(pending, storeUnavailable);
     this.#pending++;
     this.#queue.push(pending);
     if (this.#writers < this.#store.batchesInFlightMax) {
@@ -143,7 +148,7 @@ export class Intake {
     const waiting = this.#queue;
     this.#queue = [];
     this.#pending -= waiting.length;
-    for (const pending of waiting) this.#settle(pending, "closing");
+    for (const pending of waiting) this.#settle(pending, closing);
     if (this.#pending === 0) return Promise.resolve();
     return new Promise((resolve) => {
       this.#emptied = resolve;
@@ -196,9 +201,9 @@ export class Intake {
     let created = 0;
     let replayed = 0;
     for (let index = 0; index < batch.length; index++) {
-      const outcome = outcomes?.[index] ?? "store-unavailable";
-      if (typeof outcome !== "string" && outcome.kind === "created") created++;
-      else if (typeof outcome !== "string" && outcome.kind === "replayed") replayed++;
+      const outcome = outcomes?.[index] ?? storeUnavailable;
+      if (outcome.kind === "created") created++;
+      else if (outcome.kind === "replayed") replayed++;
       this.#settle(batch[index] as PendingPlant, outcome);
     }
     if (outcomes !== undefined) this.#events.stored({ created, replayed, plants: batch.length, tookMs });

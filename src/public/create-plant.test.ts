@@ -10,7 +10,7 @@ const body = Buffer.from('{"id":1,"name":"fern"}');
 test("responses to plants that exceed the queue are spread out", () => {
   jest.useFakeTimers();
   try {
-    const intake = { create: (plant: PendingPlant) => plant.settle("too-busy") } as Intake;
+    const intake = { create: (plant: PendingPlant) => plant.settle({ kind: "too-busy" }) } as Intake;
     const createPlant = new CreatePlant(undefined, intake);
     let answered = 0;
     const exchange = {

@@ -27,7 +27,7 @@ export class CreatePlant {
 
   /**
    * Checks the rate limit, the media type, then the encoding, the size and the body. The router has checked the path, the method
-   * and the credentials before: nobody unknown has a byte parsed.
+   * and the credentials before: no body is parsed without valid credentials.
    * @throws HttpError the plant is refused before its body is read.
    */
   handle(exchange: Exchange, caller: Caller): void {
@@ -67,11 +67,19 @@ class PlantRequest implements BodyHandler, PendingPlant {
   settle(outcome: Outcome | Rejected): void {
     const exchange = this.#exchange;
     const result = createResult(this.plant, outcome);
-    if (typeof result === "string") this.#respondStored(result);
-    else if (result instanceof Refusal) exchange.error(result.kind, result.message);
-    else if (result.kind === "internal-error") exchange.internalError(result.reason);
-    else if (result.kind === "too-busy") this.#busyResponses.send(exchange);
-    else exchange.error(result.kind);
+    switch (result.kind) {
+      case "created":
+      case "replayed":
+        return this.#respondStored(result.kind);
+      case "refused":
+        return exchange.error(result.refusal.kind, result.refusal.message);
+      case "internal-error":
+        return exchange.internalError(result.reason);
+      case "too-busy":
+        return this.#busyResponses.send(exchange);
+      default:
+        return exchange.error(result.kind);
+    }
   }
 
   #respondStored(result: "created" | "replayed"): void {
