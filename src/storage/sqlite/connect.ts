@@ -63,7 +63,7 @@ export function connectImmutable(path: string): Database {
   return new ImmutableDatabase(path);
 }
 
-class ImmutableDatabase extends Database {
+export class ImmutableDatabase extends Database {
   constructor(path: string) {
     super(`${pathToFileURL(path).href}?immutable=1`, sqlite.SQLITE_OPEN_READONLY | sqlite.SQLITE_OPEN_URI);
   }

@@ -1,7 +1,14 @@
 import { Database, SQLiteError } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
-import { closeOnError, connectImmutable, keepWal, lockWaitMsMax, readSchema } from "../connect.ts";
+import {
+  closeOnError,
+  connectImmutable,
+  ImmutableDatabase,
+  keepWal,
+  lockWaitMsMax,
+  readSchema,
+} from "../connect.ts";
 import { mayWrite, openUnmoved, realDataFile, refuseMissingFile } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem, type LostWal } from "../data-file-problem.ts";
 import { fileSize } from "../durable-files.ts";
@@ -77,13 +84,22 @@ function connectUnshared(path: string): Database | undefined {
   if (!mayWrite(dirname(path)) || existsSync(`${path}-shm`)) return undefined;
   const lock = lockAgainstWriters(path);
   if (lock.isServed) return undefined;
-  const database = connectImmutable(path);
-  const close = database.close.bind(database);
-  database.close = (throwOnError) => {
-    close(throwOnError);
-    lock[Symbol.dispose]();
-  };
-  return startReading(database);
+  return startReading(new LockedDatabase(path, lock));
+}
+
+/** A connection that no service can start beside. */
+class LockedDatabase extends ImmutableDatabase {
+  readonly #lock: Disposable;
+
+  constructor(path: string, lock: Disposable) {
+    super(path);
+    this.#lock = lock;
+  }
+
+  override close(throwOnError?: boolean): void {
+    super.close(throwOnError);
+    this.#lock[Symbol.dispose]();
+  }
 }
 
 /**
