@@ -573,14 +573,14 @@ describe("a key", () => {
   });
 });
 
-test("Back returns to the place in the list", async () => {
+test("Back returns to the position in the list", async () => {
   const page = await openTable("/plants?order=oldest");
   await page.evaluate('document.querySelector(".table-body").scrollTo(0, 6000)');
-  const place = () => page.evaluate<number>("history.state?.place?.row ?? 0");
-  await waitUntil(async () => (await place()) > 100);
+  const savedRow = () => page.evaluate<number>("history.state?.position?.row ?? 0");
+  await waitUntil(async () => (await savedRow()) > 100);
   await page.evaluate('document.querySelector(".table-body").scrollTo(0, 12000)');
-  await waitUntil(async () => (await place()) > 300);
-  const row = await place();
+  await waitUntil(async () => (await savedRow()) > 300);
+  const row = await savedRow();
   await page.getByRole("link", { name: "Overview" }).click();
   await page.locator(".latest a").first().waitFor();
   await page.goBack();

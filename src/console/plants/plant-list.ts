@@ -5,7 +5,7 @@ import type { OperatorApi } from "../api.ts";
 export type ListState = "loading" | "idle" | "failed" | "ended" | "full";
 
 /** Where the table is scrolled to. */
-export interface ListPlace {
+export interface ListPosition {
   /** The plant in its first visible row. */
   readonly id: string;
   /** The index of that row. New plants move it down. */
@@ -21,7 +21,7 @@ const rowsMax = 200_000;
 // With more new plants than this, only a new list shows them.
 const waitingMax = 1000;
 
-// After more new plants than this, a place in the table is found by the number of its row.
+// After more new plants than this, a position in the table is found by the number of its row.
 const newRowsMax = 1000;
 
 /** The plants that match a filter, loaded as far as the user has scrolled. */
@@ -94,15 +94,15 @@ export class PlantList {
     }
   }
 
-  /** Loads as much as the table had when it was left at that place, and makes the table start there. */
-  async loadUntil(place: ListPlace): Promise<void> {
+  /** Loads as much as the table had when it was left at that position, and makes the table start there. */
+  async loadUntil(position: ListPosition): Promise<void> {
     let row = -1;
-    while (row === -1 && this.state !== "ended" && this.rows.length <= place.row + newRowsMax) {
+    while (row === -1 && this.state !== "ended" && this.rows.length <= position.row + newRowsMax) {
       await this.loadMore();
       if (this.state === "failed" || this.state === "full" || this.#closed.signal.aborted) break;
-      row = this.rows.findIndex(({ id }) => id === place.id);
+      row = this.rows.findIndex(({ id }) => id === position.id);
     }
-    this.startRow = row === -1 ? Math.min(place.row, this.rows.length - 1) : row;
+    this.startRow = row === -1 ? Math.min(position.row, this.rows.length - 1) : row;
     this.#onChange();
   }
 

@@ -11,7 +11,7 @@ import { PlantText } from "../parts/plant-text.tsx";
 import { ShortTime } from "../parts/time.tsx";
 import { Link, useRouter } from "../router.tsx";
 import { FilterLink, type HrefWith, TagLink } from "./filter-link.tsx";
-import { savePlace } from "./list-place.ts";
+import { savePosition } from "./list-position.ts";
 import type { PlantList } from "./plant-list.ts";
 
 interface PlantTableProps {
@@ -57,7 +57,7 @@ export function PlantTable(props: PlantTableProps) {
   useEffect(() => {
     const { id } = list.rows[view.first] ?? {};
     if (busy || id === undefined) return;
-    const timer = setTimeout(() => savePlace({ id, row: view.first }), saveMs);
+    const timer = setTimeout(() => savePosition({ id, row: view.first }), saveMs);
     return () => clearTimeout(timer);
   }, [list, busy, view.first, selectedId]);
   // After any change, since there may be more rows.

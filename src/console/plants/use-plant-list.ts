@@ -5,9 +5,9 @@ import { errorNumbers } from "../error-numbers.ts";
 import { isRead, useRedraw } from "../parts/hooks.ts";
 import { useRouter } from "../router.tsx";
 import { useSession } from "../session.ts";
-import { savedPlace } from "./list-place.ts";
+import { savedPosition } from "./list-position.ts";
 import { apiFilter, filterQuery, type PlantFilter } from "./plant-filter.ts";
-import { type ListPlace, PlantList } from "./plant-list.ts";
+import { type ListPosition, PlantList } from "./plant-list.ts";
 
 // The table counts as not scrolled within this distance of its top.
 const atTopPx = 4;
@@ -26,7 +26,7 @@ export function usePlantList(filter: PlantFilter, scroller: { readonly current: 
   const filterKey = filterQuery(filter).toString();
 
   const load = useCallback(
-    (place?: ListPlace) => {
+    (position?: ListPosition) => {
       const query = { ...apiFilter(filter), order: filter.order };
       const started = new PlantList(api, query, () => {
         // The previous list stays until the first response, to avoid a flicker.
@@ -39,13 +39,13 @@ export function usePlantList(filter: PlantFilter, scroller: { readonly current: 
       latest.current?.close();
       latest.current = started;
       setReloading(true);
-      void (place === undefined ? started.loadMore() : started.loadUntil(place));
+      void (position === undefined ? started.loadMore() : started.loadUntil(position));
     },
     [api, filterKey],
   );
   const reload = useCallback(() => load(), [load]);
   // A layout effect does not wait for a frame, so the request starts earlier.
-  useLayoutEffect(() => load(savedPlace(navigations)), [load]);
+  useLayoutEffect(() => load(savedPosition(navigations)), [load]);
   useEffect(() => () => latest.current?.close(), []);
 
   // The error of a past outage must not stay.
