@@ -88,25 +88,25 @@ export class JwtVerifier {
   async verify(jwt: string, isAwaited: () => boolean): Promise<JwtCaller | JwtRefusal> {
     const kid = partOf(jwt, 0)["kid"] as string | undefined;
     if (!mayHave(this.#keys.current, kid)) {
-      // Before its turn, so that nobody in the line waits for the provider.
+      // Before it has a slot, so that nobody in the line waits for the provider.
       const areCurrent = await this.#keys.fetchUnknown();
       // Only the provider's current keys tell that a token is forged: its key may be new.
       if (!mayHave(this.#keys.current, kid)) return areCurrent ? "bad-credentials" : "issuer-unavailable";
     }
-    await this.#takeTurn();
+    await this.#acquireSlot();
     try {
       return isAwaited() ? await this.#check(jwt) : "bad-credentials";
     } finally {
-      this.#endTurn();
+      this.#releaseSlot();
     }
   }
 
-  async #takeTurn(): Promise<void> {
+  async #acquireSlot(): Promise<void> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
-  #endTurn(): void {
+  #releaseSlot(): void {
     const next = this.#waiting.shift();
     if (next === undefined) this.#free++;
     else next();

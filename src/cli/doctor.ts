@@ -120,7 +120,7 @@ function checksFor(config: Config): Checks {
           fsync: () => judgeFsync(timeFsyncs(database)),
           "data file": () => checkDataFile(database),
         }
-      : { database: () => checkDatabase(database, config) }),
+      : { database: () => checkPostgres(database, config) }),
     "public listener": () => checkListener("public", listen, served),
     ...(operatorListen && { "operator listener": () => checkListener("operator", operatorListen, served) }),
     ...(tls && { certificate: () => checkCertificate(tls) }),
@@ -213,7 +213,7 @@ function checkDataFile(dataFile: string): Facts {
   return { facts, doubts };
 }
 
-async function checkDatabase(url: string, options: Config): Promise<Facts> {
+async function checkPostgres(url: string, options: Config): Promise<Facts> {
   const { facts, rewriting } = await diagnoseDatabase(url, options);
   if (rewriting.length === 0) return { facts };
   const doubt = `The table plants has the ${rewriting.join(" and the ")}, which may change or drop a plant before it is stored. See "On PostgreSQL" in docs/operating.md.`;

@@ -12,7 +12,7 @@ import type { Arguments, Command } from "./command.ts";
 import { openInput } from "./import-input.ts";
 import { RefusedFile, reportText, Tally } from "./import-report.ts";
 import { createNone, createRows, type RowOutcome, sendTo, type Target } from "./import-rows.ts";
-import { FileProblem, refuseUnreadable } from "./local-files.ts";
+import { FileProblem, refuseMissingOrUnreadable } from "./local-files.ts";
 import { showProgress } from "./progress.ts";
 import { escapeInvisible, interruptedCode, printJson, type Terminal, UsageError } from "./terminal.ts";
 
@@ -80,7 +80,7 @@ function readOptions(args: Arguments): ImportOptions {
   const format = parseFlag(args, "format", (text) => parseChoice(text, fileFormats));
   const config = readConfig(args.sources);
   // First, so that nobody creates a token for a file that is not there.
-  if (file !== "-") refuseUnreadable(file);
+  if (file !== "-") refuseMissingOrUnreadable(file);
   const target = args.has("dry-run") ? undefined : readTarget(args, config);
   const refusedPath = args.value("refused");
   if (refusedPath !== undefined && isSameFile(refusedPath, file === "-" ? "/dev/stdin" : file))

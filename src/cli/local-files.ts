@@ -32,7 +32,7 @@ export function cannotBe(done: "read" | "written", path: string, error: unknown)
 }
 
 /** Without opening it: a pipe that is opened and closed again would end its writer. @throws FileProblem */
-export function refuseUnreadable(path: string): void {
+export function refuseMissingOrUnreadable(path: string): void {
   try {
     accessSync(path, constants.R_OK);
   } catch (error) {

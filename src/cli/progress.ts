@@ -90,7 +90,7 @@ export function progressText(progress: Progress, elapsedMs: number, columns: num
   const end = joined(bar(share, shortBarColumns), percent, done, time);
   // Between the name and the rest are two columns, and a name that is cut may be one column wider.
   const nameColumns = columnsMax - columnsOf(end) - 3;
-  if (nameColumns >= nameColumnsMin) return joined(cutToColumns(escapeInvisible(what), nameColumns), end);
+  if (nameColumns >= nameColumnsMin) return joined(cutToColumns(what, nameColumns), end);
   return cutToColumns(joined(percent, done, time), columnsMax);
 }
 

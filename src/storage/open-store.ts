@@ -72,7 +72,7 @@ export async function openArchive(
   // The service fsyncs a transaction after its commit, so one that can be read may not be durable yet.
   const synced = syncedReads(path, () => syncWal(path));
   return {
-    archive: syncedArchive(new SqliteArchive(file, database), synced),
+    archive: syncedArchive(new SqliteArchive(file, path), synced),
     tokens: new SqliteTokens(file, synced),
     audit: new SqliteAudit(file, syncedAuditPages(file, synced)),
     [Symbol.asyncDispose]: async () => file.close(),

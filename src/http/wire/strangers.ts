@@ -40,7 +40,7 @@ export class Strangers<Candidate extends PossibleStranger> {
   readonly #networksWith: Network<Candidate>[][] = [];
   #most = 0;
 
-  /** A network with at most so many strangers is not held against any of them. */
+  /** A network with at most `fewMax` strangers loses none of them for having the most. */
   constructor(fewMax: number) {
     this.#fewMax = fewMax;
   }
@@ -172,7 +172,7 @@ class ByAge<Candidate> {
     this.#start = 0;
   }
 
-  /** The oldest of which this holds, if it is among the first few. */
+  /** The oldest entry for which `is` holds, if it is among the first few. */
   oldest(is: (entry: Entry<Candidate>) => boolean = () => true): Entry<Candidate> | undefined {
     while (this.#entries[this.#start]?.isRemoved === true) this.#start++;
     let looks = 0;

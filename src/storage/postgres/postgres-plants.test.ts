@@ -36,7 +36,8 @@ test("a row that the database rejects fails alone, and is found by halving, not 
 test("plants that are too large together are stored in several statements", async () => {
   const { plants, sizes } = storeOn(() => {});
   const kinds = kindsOf(await plants.create(plantsToStore(upTo(4), "x".repeat(2 ** 21)), 1));
-  expect([kinds, sizes]).toEqual([Array(4).fill("created"), [2, 2]]);
+  expect(kinds).toEqual(Array(4).fill("created"));
+  expect(sizes).toEqual([2, 2]);
 });
 
 test("while the server is unreachable plants are refused at once, until a write in the background succeeds", async () => {

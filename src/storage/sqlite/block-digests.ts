@@ -30,7 +30,7 @@ const atOnceBytesMax = 1_000_000;
 // The most bytes that a UTF-16 unit becomes.
 const utf8BytesMax = 3;
 
-const line = "json_array(seq, id, name, tag, created_at_ms, created_by)";
+const lineSql = "json_array(seq, id, name, tag, created_at_ms, created_by)";
 // NOT INDEXED reads in the order of seq, whatever indexes an operator has added.
 const inRange = "FROM plants NOT INDEXED WHERE seq BETWEEN ? AND ?";
 
@@ -108,9 +108,9 @@ export class DigestReader {
       `SELECT sum(octet_length(name) + ifnull(octet_length(tag), 0) + octet_length(created_by)) AS bytes ${inRange}`,
     );
     this.#lines = database.query(
-      `SELECT count(*) AS plants, CAST(group_concat(${line}, '\n') AS BLOB) AS lines ${inRange}`,
+      `SELECT count(*) AS plants, CAST(group_concat(${lineSql}, '\n') AS BLOB) AS lines ${inRange}`,
     );
-    this.#line = database.query(`SELECT CAST(${line} AS BLOB) AS line ${inRange} ORDER BY seq`);
+    this.#line = database.query(`SELECT CAST(${lineSql} AS BLOB) AS line ${inRange} ORDER BY seq`);
     this.#next = database.query("SELECT seq FROM plants WHERE seq >= ? ORDER BY seq LIMIT 1");
   }
 

@@ -87,7 +87,7 @@ export class BlockSummaries {
       for (const insert of this.#inserts) insert.run(block, low, high);
       this.#digests.write(block, textLengthMax);
       this.#summarised = high;
-      // What is left is of this batch.
+      // The plants that are in no full block yet were all stored by this batch.
       if (isAlone) this.#textLengthMax = textLength;
     }
   }

@@ -69,7 +69,7 @@ function isOpenInAnotherProcess(path: string): boolean {
   const hadWal = existsSync(`${path}-wal`);
   using database = connect(path, waitMs);
   try {
-    // What it finds is empty, and what it creates goes with it.
+    // A WAL that was there is empty and stays; one that this connection creates is removed when it closes.
     keepWal(database, hadWal);
     // Before the first read, so that it uses no -shm and asks for SQLite's exclusive lock.
     database.run("PRAGMA locking_mode = EXCLUSIVE");

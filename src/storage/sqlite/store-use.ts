@@ -51,7 +51,8 @@ export function markInUse(database: Database, path: string): void {
  */
 export function closeRecovered(database: Database): void {
   const use = readUse(database);
-  // The last process said so while a reader kept it from checkpointing: this checkpoint would write it before the plants.
+  // The last process marked it as closed while a reader kept it from checkpointing. This checkpoint would write that mark to the
+  // data file before the plants.
   if (use === "closed") writeUse(database, "in use");
   checkpoint(database, "RESTART");
   if (use !== undefined) writeUse(database, "closed");

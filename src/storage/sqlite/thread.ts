@@ -8,7 +8,7 @@ export const threadEntries = [
 ] as const;
 export type ThreadEntry = (typeof threadEntries)[number];
 
-/** What a thread is told. */
+/** A message to a thread. */
 export type ToThread =
   | { readonly kind: "start"; readonly setting: unknown }
   | { readonly kind: "call"; readonly number: number; readonly method: string; readonly values: unknown[] }

@@ -70,7 +70,7 @@ export async function copyDataFile(
 }
 
 /** SQLite's integrity check on a thread: what is wrong in a data file, its indexes included. Empty for a sound one. */
-export function checkDatabase(
+export function checkIntegrity(
   path: string,
   onStep: OnStep = ignoreStep,
   doing = "checking",
@@ -121,7 +121,7 @@ export async function compareWithSource(
 
 /** @throws DataFileProblem */
 export async function refuseUnsound(copy: string, onStep: OnStep = ignoreStep): Promise<void> {
-  const [problem] = await checkDatabase(copy, onStep, "checking the copy of");
+  const [problem] = await checkIntegrity(copy, onStep, "checking the copy of");
   if (problem !== undefined) throw new DataFileProblem(`The copy is damaged: ${problem}.`);
 }
 

@@ -9,7 +9,7 @@ import { openReadOnly } from "../reading/open-read-only.ts";
 import { type LastBackup, readLastBackup } from "./backup-records.ts";
 import { type CheckedRows, problemsMax } from "./check-rows.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
-import { checkDatabase, checkRowsOf, compareDataFiles } from "./copy.ts";
+import { checkIntegrity, checkRowsOf, compareDataFiles } from "./copy.ts";
 import { ignoreStep, type OnStep } from "./step.ts";
 
 export interface Verified extends StoreDigest {
@@ -41,7 +41,7 @@ export async function verify(path: string, onStep: OnStep = ignoreStep): Promise
   let schema: FileSchema | undefined;
   try {
     schema = schemaOf(path);
-    problems.push(...(await checkDatabase(path, onStep)));
+    problems.push(...(await checkIntegrity(path, onStep)));
     rows = await checkRowsOf(path, onStep);
   } catch (error) {
     // With a wrong checksum, a file that is not recognised is a damaged one.

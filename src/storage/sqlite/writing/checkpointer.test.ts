@@ -93,7 +93,8 @@ test("the WAL restarts when it has been checkpointed, so that it does not grow, 
   await store.fill();
   const bytes = walBytes();
   await store.fill();
-  expect([walBytes(), store.failed]).toEqual([bytes, []]);
+  expect(walBytes()).toEqual(bytes);
+  expect(store.failed).toEqual([]);
 });
 
 /** A checkpoint thread that answers on cue; it simulates one whose disk fails, or that dies. */
@@ -171,9 +172,11 @@ test("a checkpoint thread whose writer does not stop writing gets a pause for th
       expect(store.paused).toEqual([]);
       await thread.answer();
     }
-    expect([store.paused, store.checkpoints]).toEqual([["begin"], []]);
+    expect(store.paused).toEqual(["begin"]);
+    expect(store.checkpoints).toEqual([]);
     await thread.answer(code);
-    expect([store.paused, store.checkpoints]).toEqual([["begin", end], [code === undefined]]);
+    expect(store.paused).toEqual(["begin", end]);
+    expect(store.checkpoints).toEqual([code === undefined]);
     expect(thread.calls).toHaveLength(5);
     thread.end();
   }
