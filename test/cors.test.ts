@@ -26,7 +26,8 @@ describe("with --cors-origins", () => {
     ["a body over the limit", "x".repeat(70_000), {}, 413],
   ])("the response to %s has the headers too", async (_, body, headers, status) => {
     const response = await post(running.url, body, { Origin: origin, ...headers });
-    expect([response.status, response.headers.get("access-control-allow-origin")]).toEqual([status, origin]);
+    expect(response.status).toEqual(status);
+    expect(response.headers.get("access-control-allow-origin")).toEqual(origin);
     expect(response.headers.get("access-control-expose-headers")).toBe(
       "X-Request-Id, Idempotent-Replayed, Retry-After, WWW-Authenticate",
     );
@@ -52,13 +53,15 @@ describe("with --cors-origins", () => {
 
   test("the operator listener stays closed to other origins", async () => {
     const response = await options(running.operatorUrl, { Origin: origin, ...preflight });
-    expect([response.status, response.headers.get("access-control-allow-origin")]).toEqual([405, null]);
+    expect(response.status).toBe(405);
+    expect(response.headers.get("access-control-allow-origin")).toEqual(null);
   });
 
   test("* allows every origin", async () => {
     await using open = await startTestService({ "cors-origins": "*" });
     const { headers } = await options(open.url, { Origin: "https://anyone.example", ...preflight });
-    expect([headers.get("access-control-allow-origin"), headers.get("vary")]).toEqual(["*", null]);
+    expect(headers.get("access-control-allow-origin")).toBe("*");
+    expect(headers.get("vary")).toEqual(null);
   });
 });
 

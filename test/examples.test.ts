@@ -49,7 +49,8 @@ for (const [name, answer] of Object.entries(said)) {
     const [program = "", ...args] = command.replace("http://127.0.0.1:3000", url).split(" ");
     const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
     const { code, out, err } = await watch(start(program, args, { environment, folder: project.path })).ended;
-    expect([code, err]).toEqual([0, ""]);
+    expect(code).toBe(0);
+    expect(err).toBe("");
     expect(out).toMatch(answer);
   });
 }

@@ -224,5 +224,6 @@ test.each([
     yield encode(rest);
   }
   const { opening } = await openSource(chunks());
-  expect([decode(opening), detectFormat("-", opening)]).toEqual([first + rest, format]);
+  expect(decode(opening)).toEqual(first + rest);
+  expect(String(detectFormat("-", opening))).toBe(format);
 });

@@ -19,7 +19,8 @@ if (executable === undefined)
       const { status, stderr } = spawnSync("node", ["scripts/with-bun.js", "scripts/build.ts"], {
         cwd: root,
       });
-      expect([status, String(stderr)]).toEqual([0, expect.anything()]);
+      expect(status).toBe(0);
+      expect(String(stderr)).toEqual(expect.anything());
       const files = suites.map((name) => `./test/${name}.test.ts`);
       const environment = {
         PLANT_STORE_TEST_EXECUTABLE: join(root, "dist/plant-store"),
