@@ -90,8 +90,11 @@ export async function measurePair(
   const repeated = new RepeatedWhereStolen(rounds);
   for (let round = 1; round <= rounds; round++) {
     const { rate, cost } = await repeated.run(async () => {
-      await using ours = await starts.ours();
-      await using other = await starts.other();
+      // The first to start alternates too: by itself it was faster by up to 6 %.
+      const isOursFirst = round % 2 === 1;
+      await using first = await (isOursFirst ? starts.ours() : starts.other());
+      await using second = await (isOursFirst ? starts.other() : starts.ours());
+      const [ours, other] = isOursFirst ? [first, second] : [second, first];
       const warm = await loadPair([ours, other], {
         ...load,
         seconds: Math.min(4 * seconds, warmUpSeconds),
