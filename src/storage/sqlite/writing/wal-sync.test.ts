@@ -74,9 +74,25 @@ test.skipIf(platform() !== "linux")(
     // This one seems to take a second, so the next one is in the background.
     stepMs = 1000;
     expect(wal?.sync()).toBeUndefined();
-    closeSync(file);
-    await expect(wal?.sync()).rejects.toThrow("EBADF");
+    using _occupied = occupyUnsyncable(file);
+    await expect(wal?.sync()).rejects.toThrow("EINVAL");
     nowMs += 20_000;
-    expect(() => wal?.sync()).toThrow("EBADF");
+    expect(() => wal?.sync()).toThrow("EINVAL");
   },
 );
+
+/** Closes a file and opens /dev/null under its number, which no fsync accepts. A free number could become anyone's file. */
+function occupyUnsyncable(file: number): Disposable {
+  closeSync(file);
+  const opened: number[] = [];
+  // The smallest free number comes first.
+  while (opened.at(-1) !== file) {
+    if (opened.length === 1000) throw new Error("Another thread has opened a file under this number.");
+    opened.push(openSync("/dev/null", "r"));
+  }
+  return {
+    [Symbol.dispose]() {
+      for (const number of opened) closeSync(number);
+    },
+  };
+}
