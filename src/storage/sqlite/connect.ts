@@ -59,10 +59,6 @@ export function keepWal(database: Database, keep: boolean): void {
 }
 
 /** A connection to a file that does not change, so that SQLite needs no lock and no -shm file. It ignores a WAL. */
-export function connectImmutable(path: string): Database {
-  return new ImmutableDatabase(path);
-}
-
 export class ImmutableDatabase extends Database {
   constructor(path: string) {
     super(`${pathToFileURL(path).href}?immutable=1`, sqlite.SQLITE_OPEN_READONLY | sqlite.SQLITE_OPEN_URI);

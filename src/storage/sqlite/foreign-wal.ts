@@ -2,7 +2,7 @@
 // would replace plants. So what the data file holds without its WAL is read first, and compared with what it holds with it.
 import type { Database } from "bun:sqlite";
 import { lastSeq } from "./blocks.ts";
-import { connectImmutable, sqliteCodeOf } from "./connect.ts";
+import { ImmutableDatabase, sqliteCodeOf } from "./connect.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { fileSize } from "./durable-files.ts";
 
@@ -19,7 +19,7 @@ export interface StoreContents {
 export function contentsWithoutWal(path: string): StoreContents | undefined {
   if (fileSize(`${path}-wal`) === 0) return undefined;
   try {
-    using database = connectImmutable(path);
+    using database = new ImmutableDatabase(path);
     return readContents(database);
   } catch {
     // A crash may have interrupted a checkpoint, or the first transaction.

@@ -1,7 +1,14 @@
 import type { Database } from "bun:sqlite";
 import { dirname } from "node:path";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
-import { checkpoint, connectImmutable, isFullOrBusy, keepWal, lockWaitMsMax, setDurable } from "./connect.ts";
+import {
+  checkpoint,
+  ImmutableDatabase,
+  isFullOrBusy,
+  keepWal,
+  lockWaitMsMax,
+  setDurable,
+} from "./connect.ts";
 import { fileSize, syncDirectory } from "./durable-files.ts";
 import { lockAgainstWriters } from "./writer-lock.ts";
 
@@ -22,7 +29,7 @@ export function readUse(database: Database): StoreUse | undefined {
 export function readUseWithoutWal(path: string): StoreUse | undefined {
   if (fileSize(path) === 0) return undefined;
   try {
-    using database = connectImmutable(path);
+    using database = new ImmutableDatabase(path);
     return readUse(database);
   } catch {
     // It is damaged, or not a database, which whoever opens it reports.

@@ -1,14 +1,7 @@
 import { Database, SQLiteError } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
-import {
-  closeOnError,
-  connectImmutable,
-  ImmutableDatabase,
-  keepWal,
-  lockWaitMsMax,
-  readSchema,
-} from "../connect.ts";
+import { closeOnError, ImmutableDatabase, keepWal, lockWaitMsMax, readSchema } from "../connect.ts";
 import { mayWrite, openUnmoved, realDataFile, refuseMissingFile } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem, type LostWal } from "../data-file-problem.ts";
 import { fileSize } from "../durable-files.ts";
@@ -71,7 +64,7 @@ function connectWithoutWriting(path: string, hasWal: boolean): Database {
       throw new DataFileProblem(
         `${path} has plants in ${path}-wal, and SQLite reads that only where it can write: copy both files into another folder and use the copy.`,
       );
-    return startReading(connectImmutable(path));
+    return startReading(new ImmutableDatabase(path));
   }
 }
 

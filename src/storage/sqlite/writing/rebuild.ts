@@ -3,7 +3,7 @@ import { existsSync, renameSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { addMissingDigests, type BlockDigest, DigestReader, digestOfStore } from "../block-digests.ts";
 import { rangeOf } from "../blocks.ts";
-import { connect, connectImmutable, keepWal } from "../connect.ts";
+import { connect, ImmutableDatabase, keepWal } from "../connect.ts";
 import { refuseExisting } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
 import {
@@ -113,7 +113,7 @@ type Contents = Omit<RebuiltCopy, "folder">;
 
 export function contentsOf(copy: string): Contents {
   // Nothing writes to it, and a connection that looks for a WAL would leave files beside it.
-  using database = connectImmutable(copy);
+  using database = new ImmutableDatabase(copy);
   const digests = new DigestReader(database);
   const blocks: BlockDigest[] = [];
   let plants = 0;
