@@ -28,9 +28,15 @@ export async function crashedStore(
       if (id !== checkpointed) continue;
       // Another program's table between the plants: a copy that SQLite makes has its pages in another order.
       other.run("CREATE TABLE others_own AS SELECT zeroblob(20000) AS bytes");
-      other.query("PRAGMA wal_checkpoint(TRUNCATE)").get();
+      // The store's own checkpoint may be running, and SQLite does not wait for that one.
+      while (!isCheckpointed(other)) await Bun.sleep(5);
     }
     for (const end of ["", "-wal"]) copyFileSync(running + end, file + end);
   }
   for (const end of ["", ".lock"]) rmSync(running + end);
+}
+
+function isCheckpointed(database: Database): boolean {
+  const row = database.query<{ busy: number }, []>("PRAGMA wal_checkpoint(TRUNCATE)").get();
+  return row?.busy === 0;
 }
