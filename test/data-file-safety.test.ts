@@ -162,10 +162,10 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     ["deleted with its folder", (file: string) => rmSync(dirname(file), { recursive: true })],
     [
       "deleted just after its -shm",
-      async (file: string) => {
+      async (file: string, _: string, refusal: Promise<unknown>) => {
         rmSync(`${file}-shm`);
-        // By then a transaction has noticed.
-        await Bun.sleep(100);
+        // A transaction has noticed.
+        await refusal;
         rmSync(file);
       },
     ],
@@ -177,9 +177,9 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     new Database(other).run("CREATE TABLE t (x)");
     const running = await startTestService({}, file);
     const log = () => running.logged.join("");
-    const { acknowledged, refusals } = createUntilRefused(running.url, "under load");
+    const { acknowledged, refusal, refusals } = createUntilRefused(running.url, "under load");
     await eventually(() => acknowledged.length > 20);
-    await lose(file, other);
+    await lose(file, other, refusal);
     expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
     await eventually(() => log().includes(lostInLog));
     expect((await fetch(`${running.url}/readyz`)).status).toBe(503);
@@ -339,21 +339,21 @@ describe("a -shm file that is deleted while the service runs", () => {
   }
 
   test.each([
-    ["is idle", async () => []],
+    ["is idle", async () => ({ acknowledged: [], refusals: [] })],
     [
       "is under load",
       async (url: string) => {
-        const { acknowledged, refusals } = createUntilRefused(url, "under load");
-        await refusals;
-        return acknowledged;
+        const load = createUntilRefused(url, "under load");
+        await eventually(() => load.acknowledged.length > 20);
+        return load;
       },
     ],
-  ])("stops a service that %s, without a checkpoint, and the next start recovers", async (_, load) => {
+  ])("stops a service that %s, without a checkpoint, and the next start recovers", async (_, startLoad) => {
     await using service = await serve(["--database", file], { environment });
     expect(await create(service.url, 1)).toBe(200);
-    const deleted = Bun.sleep(100).then(() => rmSync(`${file}-shm`));
-    const acknowledged = await load(service.url);
-    await deleted;
+    const { acknowledged, refusals } = await startLoad(service.url);
+    rmSync(`${file}-shm`);
+    await refusals;
     const { code, err } = await service.ended();
     expect(code).toBe(1);
     expect(err).toContain("The -shm file was deleted or replaced while it was open.");

@@ -313,10 +313,9 @@ test.skipIf(lacksShim)(
     syncs.injectFault();
     const response = post(service.url, '{"id":1,"name":"fern"}');
     await eventually(() => syncs.paths().length > before);
-    // Another process could open a new one now, and write over what is not synced yet.
+    // Another process could open a new one now, and write over what is not synced yet. The service looks at it every 5 ms at
+    // most, and an fsync that hangs takes at least 10 ms (test/shims/syncs.c).
     rmSync(`${file}-shm`);
-    // The service looks at it every 5 ms at most, which is less than another process needs to start.
-    await Bun.sleep(10);
     syncs.removeFault();
     expect((await response).status).toBe(503);
     expect((await service.ended()).code).toBe(1);
@@ -360,6 +359,9 @@ function rootPage(path: string, index: string): number {
   return select.get(index)?.rootpage ?? 0;
 }
 
+// The fault itself, not a wait for something: how long the disk stalls. The service reports a stall of a second or more.
+const stallMs = 1010;
+
 test.skipIf(lacksShim)(
   "while an fsync of the WAL hangs, no plant is acknowledged or readable, and probes are answered",
   async () => {
@@ -379,7 +381,7 @@ test.skipIf(lacksShim)(
     syncs.injectFault();
     const stalled = post(service.url, '{"id":0,"name":"moss"}');
     await eventually(() => syncs.paths().length > synced);
-    await Bun.sleep(1100);
+    await Bun.sleep(stallMs);
     syncs.removeFault();
     expect((await stalled).status).toBe(200);
     syncs.injectFault();

@@ -149,7 +149,10 @@ export function missingIn(file: string, ids: readonly number[]): number[] {
   return ids.filter((id) => !stored.has(id));
 }
 
-/** Four clients that create plants until they are refused. `refusals` are the errors, or 0 if the connection ended. */
+/**
+ * Four clients that create plants until they are refused. `refusals` are their errors, or 0 if the connection ended; `refusal`
+ * is the first.
+ */
 export function createUntilRefused(url: string, name: string) {
   const acknowledged: number[] = [];
   const refusals = Array.from({ length: 4 }, async (_, client) => {
@@ -163,7 +166,7 @@ export function createUntilRefused(url: string, name: string) {
       }
     }
   });
-  return { acknowledged, refusals: Promise.all(refusals) };
+  return { acknowledged, refusal: Promise.race(refusals), refusals: Promise.all(refusals) };
 }
 
 /** Bytes to send, a pause in ms, or something to wait for, which sees what was received so far. */

@@ -48,10 +48,10 @@ test("each wait for another process's write lock has five seconds, however long 
   const realNow = performance.now.bind(performance);
   let laterMs = 0;
   using _clock = spyOn(performance, "now").mockImplementation(() => realNow() + laterMs);
+  // A transaction makes its first attempt when it is called: it has found the lock by the next line.
   const waitShortly = async () => {
     other.run("BEGIN IMMEDIATE");
     const stored = writer.transaction(() => "stored").catch((error: Error) => error);
-    await Bun.sleep(20);
     other.run("ROLLBACK");
     expect(await stored).toBe("stored");
   };
@@ -65,7 +65,6 @@ test("each wait for another process's write lock has five seconds, however long 
   for (const stepMs of [0, 2500, 2500]) {
     laterMs += stepMs;
     refused.push(writer.transaction(() => "stored").catch((error: Error) => error));
-    await Bun.sleep(20);
   }
   for (const outcome of await Promise.all(refused)) expect(outcome).toBeInstanceOf(StoreUnavailable);
   other.run("ROLLBACK");
@@ -203,7 +202,8 @@ test("no transaction begins during a pause", async () => {
   const waiting = writer.transaction(() => {
     hasRun = true;
   });
-  await Bun.sleep(10);
+  // Without the pause it would have run already.
+  await nextTurn();
   expect(hasRun).toBe(false);
   pause.resolve();
   await Promise.all([paused, waiting]);
