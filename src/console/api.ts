@@ -1,23 +1,19 @@
-import { errorNumbers } from "./error-numbers.ts";
+import { type ErrorName, errorNumbers, isServerError } from "./error-numbers.ts";
 
-/** An error response, or no response. */
+/** Why a request to the service did not succeed. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
-  /** The number in the Error body; 0 if there is none. */
-  readonly error: number;
+  /** The service refused the request; or it did not respond, and at most a proxy in front of it did. */
+  readonly kind: "refused" | "no-response";
+  /** The number in the Error body; undefined if the service did not respond. */
+  readonly error: number | undefined;
 
-  constructor(message: string, error: number) {
+  constructor(message: string, error?: number) {
     super(message);
+    this.kind = error === undefined ? "no-response" : "refused";
     this.error = error;
   }
 }
-
-const noResponse = "The service does not respond. Is it running?";
-
-const unauthorizedErrors: readonly number[] = [
-  errorNumbers["no-credentials"],
-  errorNumbers["bad-credentials"],
-];
 
 /** A client of the operator API with one token. */
 export class OperatorApi {
@@ -65,10 +61,9 @@ export class OperatorApi {
       throw this.#failure(reason, init);
     }
     const error = response.ok ? undefined : await readError(response);
-    // An error without a body is not the service's own, but that of a proxy in front of it.
-    this.#onOutcome(error?.error !== 0);
+    this.#onOutcome(error?.kind !== "no-response");
     if (error === undefined) return response;
-    if (unauthorizedErrors.includes(error.error)) this.#onUnauthorized();
+    if (isRefusal(error, "no-credentials") || isRefusal(error, "bad-credentials")) this.#onUnauthorized();
     throw error;
   }
 
@@ -76,7 +71,7 @@ export class OperatorApi {
   #failure(reason: unknown, { signal }: RequestInit): unknown {
     if (signal?.aborted && signal.reason.name !== "TimeoutError") return reason;
     this.#onOutcome(false);
-    return new ApiError(noResponse, 0);
+    return new ApiError("The service does not respond. Is it running?");
   }
 }
 
@@ -85,13 +80,25 @@ async function readError(response: Response): Promise<ApiError> {
     const { error, message } = (await response.json()) as { error: number; message: string };
     return new ApiError(message, error);
   } catch {
-    return new ApiError(`The service responded with ${response.status} and no message.`, 0);
+    // Every error of the service has a body, so this is one of a proxy in front of it.
+    return new ApiError(`The service responded with ${response.status} and no message.`);
   }
 }
 
-/** Whether the service did not respond at all. */
+/** Whether the service refused a request with this error. */
+export function isRefusal(reason: unknown, name: ErrorName): boolean {
+  return reason instanceof ApiError && reason.error === errorNumbers[name];
+}
+
 export function isNoResponse(reason: unknown): boolean {
-  return reason instanceof ApiError && reason.message === noResponse;
+  return reason instanceof ApiError && reason.kind === "no-response";
+}
+
+/** Whether the same request may succeed later: without a response, and after 408, 429 and 5xx, as in the client library. */
+export function mayPass(reason: unknown): boolean {
+  if (!(reason instanceof ApiError)) return false;
+  if (reason.error === undefined || isServerError(reason.error)) return true;
+  return isRefusal(reason, "body-too-slow") || isRefusal(reason, "over-rate");
 }
 
 export function errorMessage(reason: unknown): string {

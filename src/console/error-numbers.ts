@@ -21,13 +21,11 @@ export const errorNumbers = {
   "body-too-slow": 40801,
   "stale-cursor": 41001,
   "over-rate": 42901,
-  "too-busy": 50301,
-  "store-unavailable": 50302,
-  closing: 50303,
-  "issuer-unavailable": 50304,
 } as const;
 
-/** Whether the service was unable to respond, with a status from 500, and may be able to later. */
+export type ErrorName = keyof typeof errorNumbers;
+
+/** Whether the service was unable to do what was asked, with a status from 500, and may be able to later. */
 export function isServerError(error: number): boolean {
   return error >= 50_000;
 }

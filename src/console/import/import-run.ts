@@ -2,7 +2,7 @@ import { type Bytes, newline } from "../../files/bytes.ts";
 import { checkRow } from "../../files/check-row.ts";
 import type { InputRow } from "../../files/input-row.ts";
 import type { ImportedJson, LineOutcome } from "../../operator/responses.ts";
-import { ApiError, type OperatorApi } from "../api.ts";
+import { ApiError, mayPass, type OperatorApi } from "../api.ts";
 import { errorNumbers } from "../error-numbers.ts";
 import { ImportReport, type RowOutcome } from "./import-report.ts";
 import { openPlantFile, type PlantFile } from "./plant-file.ts";
@@ -16,16 +16,6 @@ const retryMsMin = 500;
 const retryMsMax = 8000;
 // A restart of the service, or an outage of a minute, does not end an import.
 const outageMsMax = 90_000;
-const noResponse = 0;
-const temporaryErrors: readonly number[] = [
-  noResponse,
-  errorNumbers["body-too-slow"],
-  errorNumbers["over-rate"],
-  errorNumbers["too-busy"],
-  errorNumbers["store-unavailable"],
-  errorNumbers.closing,
-  errorNumbers["issuer-unavailable"],
-];
 const space = 0x20;
 
 /** The import of one file: its rows are read here, and sent in parts. Or they are only checked, and none is sent. */
@@ -191,9 +181,8 @@ export class ImportRun {
         this.waiting = false;
         return answer;
       } catch (reason) {
-        const isTemporary = reason instanceof ApiError && temporaryErrors.includes(reason.error);
         const isOver = performance.now() - startedMs > outageMsMax;
-        if (this.#abort.signal.aborted || !isTemporary || isOver) throw reason;
+        if (this.#abort.signal.aborted || !mayPass(reason) || isOver) throw reason;
         this.error = reason;
         this.waiting = true;
         // Jitter, so that the tabs of several people do not all return at the same moment.

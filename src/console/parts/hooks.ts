@@ -1,7 +1,6 @@
 import { useCallback, useEffect, useLayoutEffect, useReducer, useState } from "preact/hooks";
-import { ApiError, errorMessage, isNoResponse } from "../api.ts";
+import { errorMessage, mayPass } from "../api.ts";
 import { type Connection, pollMs, responseMsMax } from "../connection.ts";
-import { isServerError } from "../error-numbers.ts";
 import { useSession } from "../session.ts";
 
 /**
@@ -32,11 +31,6 @@ export function useLoad<T>(path: string, live = false) {
     return () => poll.stop();
   }, [api, connection, path, version]);
   return { value, error, isStale: error !== undefined || isLost, reload: () => reload(undefined) };
-}
-
-/** Whether the same request may succeed later: there was no response, or the service was unable to respond. */
-function mayPass(error: unknown): boolean {
-  return isNoResponse(error) || (error instanceof ApiError && isServerError(error.error));
 }
 
 /** What a button starts: whether it is still running, and why the last attempt failed. */

@@ -22,7 +22,7 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
     setStored(undefined);
     try {
       // No plant can be changed later, and an empty name is most likely a mistake.
-      if (plant.id.trim() !== "" && plant.name === "") throw new ApiError('Field "name" is empty.', 0);
+      if (plant.id.trim() !== "" && plant.name === "") throw new ApiError('Field "name" is empty.');
       const id = plant.id.trim();
       const body = newPlantBody(id, plant.name, plant.tag === "" ? undefined : plant.tag);
       const headers = { "Content-Type": "application/json" };

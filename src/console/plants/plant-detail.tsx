@@ -1,8 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { PlantJson } from "../../files/plant-json.ts";
 import { visibleParts } from "../../files/visible-text.ts";
-import { ApiError } from "../api.ts";
-import { errorNumbers } from "../error-numbers.ts";
+import { isRefusal } from "../api.ts";
 import { formatTime } from "../format.ts";
 import { ErrorNotice, Skeleton } from "../parts/content-states.tsx";
 import { Button, CopyButton } from "../parts/controls.tsx";
@@ -29,7 +28,7 @@ interface PlantDetailProps {
 export function PlantDetail({ id, hrefWith, onClose }: PlantDetailProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   const { value: plant, error } = useLoad<PlantJson>(`/api/plants/${encodeURIComponent(id)}`);
-  const missing = error instanceof ApiError && error.error === errorNumbers["no-such-plant"];
+  const missing = isRefusal(error, "no-such-plant");
   const loaded = plant !== undefined || error !== undefined;
   useEffect(() => {
     if (loaded) heading.current?.focus();

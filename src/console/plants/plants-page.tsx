@@ -1,8 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { DownloadLinkJson } from "../../operator/responses.ts";
-import { ApiError, errorMessage } from "../api.ts";
-import { errorNumbers } from "../error-numbers.ts";
+import { errorMessage, isRefusal } from "../api.ts";
 import { formatCount, formatPlural } from "../format.ts";
 import { EmptyState, ErrorNotice, Skeleton } from "../parts/content-states.tsx";
 import { Button, download, FieldError } from "../parts/controls.tsx";
@@ -88,7 +87,7 @@ export function PlantsPage() {
   const isLookedUp = idInSearch === undefined || idInSearch === lookup?.id;
   const isIdFound = idInSearch !== undefined && isLookedUp && lookup?.isFound;
   const empty = list?.rows.length === 0 && list.state !== "loading" && list.state !== "failed";
-  const isRefused = list?.error instanceof ApiError && list.error.error === errorNumbers["wrong-parameter"];
+  const isRefused = isRefusal(list?.error, "wrong-parameter");
   return (
     <div class={selectedId === undefined ? "plants" : "plants with-detail"}>
       <PageHead title={title}>
@@ -117,7 +116,7 @@ export function PlantsPage() {
       )}
       {isRefused && (
         <NothingListed title="This filter cannot be read" onClear={clear}>
-          {errorMessage(list.error)}
+          {errorMessage(list?.error)}
         </NothingListed>
       )}
       {!empty && !isRefused && (

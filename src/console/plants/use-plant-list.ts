@@ -1,7 +1,6 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ApiError, isNoResponse } from "../api.ts";
+import { isNoResponse, isRefusal } from "../api.ts";
 import { pollMs, responseMsMax } from "../connection.ts";
-import { errorNumbers } from "../error-numbers.ts";
 import { isRead, useRedraw } from "../parts/hooks.ts";
 import { useRouter } from "../router.tsx";
 import { useSession } from "../session.ts";
@@ -86,7 +85,7 @@ export function usePlantList(filter: PlantFilter, scroller: { readonly current: 
         if (followed !== undefined && followed === latest.current) showNew(followed);
       } catch (reason) {
         // If the store was restored meanwhile, the list shows what it had before.
-        if (reason instanceof ApiError && reason.error === errorNumbers["stale-cursor"]) reload();
+        if (isRefusal(reason, "stale-cursor")) reload();
         else if (!signal.aborted) setError(isNoResponse(reason) ? undefined : reason);
       }
       return pollMs;

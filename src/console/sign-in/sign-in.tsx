@@ -1,7 +1,6 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { CallerJson } from "../../operator/responses.ts";
-import { ApiError, errorMessage, OperatorApi } from "../api.ts";
-import { errorNumbers } from "../error-numbers.ts";
+import { errorMessage, isRefusal, OperatorApi } from "../api.ts";
 import { Button, Field } from "../parts/controls.tsx";
 import { useAttempt } from "../parts/hooks.ts";
 import { Leaf } from "../parts/icons.tsx";
@@ -20,12 +19,7 @@ const createTokenCommand = `plant-store token create \\
 const retryMs = 2000;
 const noToken = "Enter a token.";
 const badToken = "This token is unknown, expired or revoked.";
-const messages: Readonly<Record<number, string>> = {
-  [errorNumbers["no-credentials"]]: noToken,
-  [errorNumbers["bad-credentials"]]: badToken,
-  [errorNumbers["lacks-scope"]]:
-    "This token lacks the scope “operator:read” or “operator”, which the console requires.",
-};
+const noScope = "This token lacks the scope “operator:read” or “operator”, which the console requires.";
 
 interface SignInProps {
   /** The token of this tab, which is tried without asking. */
@@ -54,12 +48,12 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
         candidate === storedToken ? await api.get("/api/me") : await api.post("/api/sign-in", {});
       onSignIn(candidate, me);
     } catch (reason) {
-      const known = reason instanceof ApiError ? messages[reason.error] : undefined;
-      setError(known ?? errorMessage(reason));
+      const problem = tokenProblem(reason);
+      setError(problem ?? errorMessage(reason));
       setBusy(false);
-      if (candidate === storedToken && known !== undefined) onForget();
+      if (candidate === storedToken && problem !== undefined) onForget();
       // The service was unavailable, the token not wrong: try the tab's token until it is back.
-      if (candidate === storedToken && known === undefined)
+      if (candidate === storedToken && problem === undefined)
         retry.current = setTimeout(() => void signIn(candidate), retryMs);
       input.current?.focus();
     }
@@ -121,6 +115,13 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
       </form>
     </main>
   );
+}
+
+/** What is wrong with the token; undefined if the request failed for another reason. */
+function tokenProblem(reason: unknown): string | undefined {
+  if (isRefusal(reason, "no-credentials")) return noToken;
+  if (isRefusal(reason, "bad-credentials")) return badToken;
+  return isRefusal(reason, "lacks-scope") ? noScope : undefined;
 }
 
 interface ProviderSignInProps extends Pick<SignInProps, "responseRef"> {
