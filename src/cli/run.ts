@@ -7,6 +7,7 @@ import { TlsProblem } from "../http/tls-files.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../plants/plant-store.ts";
 import { DatabaseMisuse, DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { DataFileProblem, LostWal } from "../storage/sqlite/data-file-problem.ts";
+import { DataFileLeftOpen } from "../storage/sqlite/left-open.ts";
 import { messageOf } from "../system/errors.ts";
 import { withPriority } from "../telemetry/log.ts";
 import { parseArguments, passwordWarnings } from "./arguments.ts";
@@ -97,7 +98,8 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
   } catch (error) {
     const { text, code } = errorReport(error, named || (args[0] === "token" ? "token" : ""));
     terminal.err(forStandardError(text, terminal));
-    return error instanceof OutcomeUnknown ? terminal.exitWithoutClosing(code) : code;
+    const mustStayOpen = error instanceof OutcomeUnknown || error instanceof DataFileLeftOpen;
+    return mustStayOpen ? terminal.exitWithoutClosing(code) : code;
   }
 }
 

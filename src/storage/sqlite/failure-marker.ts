@@ -1,7 +1,5 @@
-import type { Database } from "bun:sqlite";
 import { closeSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { codeOf, messageOf } from "../../system/errors.ts";
 import { parseJsonObject } from "../../text/json-text.ts";
 import { asDataFileProblem, DataFileProblem, isDenied } from "./data-file-problem.ts";
@@ -14,28 +12,6 @@ import { makeDirectory, openNew, syncDirectory, syncFile } from "./durable-files
  * - the data file or its WAL was deleted, replaced or overwritten while it was open.
  */
 export type FailureReason = "sync-failed" | "rebuilt" | "replaced";
-
-/** Keeps the connection from being garbage collected: that would close it, and so checkpoint and delete the WAL. */
-export class UnclosedFailure extends OutcomeUnknown {
-  readonly database: Database;
-
-  constructor(message: string, database: Database) {
-    super(message);
-    this.database = database;
-  }
-}
-
-/** The error when a sync may have failed. It also writes a marker for the next start. */
-export function syncFailure(path: string, reason: string, database: Database): UnclosedFailure {
-  let message = `${path} cannot be used: ${reason.replace(/\.$/, "")}.`;
-  try {
-    // A complete copy stays the one to use.
-    if (readMarker(path) !== "rebuilt") writeMarker(path, "sync-failed");
-  } catch (error) {
-    message += ` The failure marker could not be written either: ${String(error)}.`;
-  }
-  return new UnclosedFailure(message, database);
-}
 
 /** The path of the failure marker, beside the data file. */
 export function markerFile(path: string): string {

@@ -2,7 +2,7 @@ import type { TokenStore } from "../../access/tokens.ts";
 import { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { realDataFile, refuseMissingFile } from "./data-file-path.ts";
 import { syncWal } from "./durable-files.ts";
-import { syncFailure, UnclosedFailure } from "./failure-marker.ts";
+import { syncFailure } from "./left-open.ts";
 import { syncedAuditPages } from "./reading/audit-page.ts";
 import { syncedReads } from "./reading/synced-reads.ts";
 import { SqliteAudit } from "./sqlite-audit.ts";
@@ -42,7 +42,7 @@ export function openTokenFile(
       try {
         file[Symbol.dispose]();
       } catch (error) {
-        if (error instanceof UnclosedFailure || !(error instanceof OutcomeUnknown)) throw error;
+        if (!(error instanceof OutcomeUnknown)) throw error;
         throw syncFailure(path, error.message, database);
       }
     },

@@ -1,7 +1,7 @@
 import type { PlantArchive } from "../../plants/plant-archive.ts";
-import type { OutcomeUnknown } from "../../plants/plant-store.ts";
+import { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { DataFileReplaced, type Store, type StoreEvents } from "../store.ts";
-import { type FailureReason, UnclosedFailure, writeMarker } from "./failure-marker.ts";
+import { type FailureReason, writeMarker } from "./failure-marker.ts";
 import { readLastBackup } from "./maintenance/backup-records.ts";
 import { ReaderThread } from "./reading/reader-thread.ts";
 import { syncedReads } from "./reading/synced-reads.ts";
@@ -110,8 +110,8 @@ export class SqliteStore implements Store {
       this.#file[Symbol.dispose]();
     } catch (error) {
       // Nothing failed but the mark of a clean stop, and the next start recovers what a crash leaves too.
-      if (error instanceof UnclosedFailure) throw error;
-      return this.#fail(error as OutcomeUnknown, "sync-failed");
+      if (!(error instanceof OutcomeUnknown)) throw error;
+      return this.#fail(error, "sync-failed");
     }
     this.#watch.closeFiles();
   }

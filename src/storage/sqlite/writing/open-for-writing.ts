@@ -21,8 +21,8 @@ import {
 } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { createEmpty, makeDirectory, syncDirectory } from "../durable-files.ts";
-import { syncFailure, UnclosedFailure } from "../failure-marker.ts";
 import { refuseDamagedUnlessServed, refuseMalformed } from "../inspect-files.ts";
+import { DataFileLeftOpen, SyncFailure, syncFailure } from "../left-open.ts";
 import { migrate, refuseForeignFile, refuseUnmigrated, schemaVersion } from "../migrate.ts";
 import { refuseMountPoint } from "../other-names.ts";
 import { closeBeside, closeStore, markInUse } from "../store-use.ts";
@@ -32,7 +32,8 @@ import { recover } from "./recovery.ts";
 /**
  * A data file that is open for writing. To dispose of it is to mark the data file as closed, to close the database
  * and to release the lock.
- * @throws OutcomeUnknown from disposal: the process must end without closing the database.
+ * @throws DataFileLeftOpen from disposal: it could not be marked; the process must end without closing the database.
+ * @throws OutcomeUnknown from disposal: a sync failed; the same holds.
  */
 export interface OpenDataFile extends Disposable {
   readonly database: Database;
@@ -62,7 +63,7 @@ const sqliteMin = "3.51.3";
  * Opens the data file as its one writer.
  * @throws DataFileProblem
  * @throws StoreUnavailable no file was changed; a later attempt may succeed.
- * @throws OutcomeUnknown a sync failed. The process must end without closing the database.
+ * @throws DataFileLeftOpen, SyncFailure the process must end without closing the database.
  */
 export function openForWriting(named: string, events: StoreEvents = {}): OpenDataFile {
   refuseOldSqlite();
@@ -87,7 +88,7 @@ export function openDatabase(path: string, options: OpenOptions): Database {
     prepareOrClose(database, path, options);
     return database;
   } catch (error) {
-    if (error instanceof UnclosedFailure) throw error;
+    if (error instanceof SyncFailure) throw error;
     throw asDataFileProblem(error, path);
   }
 }
@@ -175,7 +176,7 @@ function closeWriter(database: Database, path: string): void {
         cause: error,
       });
     const why = isLocked(error.cause) ? "another process has locked it" : "the disk is full";
-    throw new UnclosedFailure(
+    throw new DataFileLeftOpen(
       `${path} was not closed: ${why}. Every acknowledged plant is on disk, in this file and its WAL; the next start closes it.`,
       database,
     );

@@ -8,7 +8,7 @@ import type { StoreEvents } from "../../store.ts";
 import { connect, isLocked, keepWal, lockWaitMsMax, setDurable } from "../connect.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { fileSize, withFile } from "../durable-files.ts";
-import { readMarker, refuseReplaced, removeMarker, syncFailure, UnclosedFailure } from "../failure-marker.ts";
+import { readMarker, refuseReplaced, removeMarker } from "../failure-marker.ts";
 import {
   contentsWithoutWal,
   foreignWalProblem,
@@ -16,6 +16,7 @@ import {
   type StoreContents,
 } from "../foreign-wal.ts";
 import { inspectFiles, refuseJournal } from "../inspect-files.ts";
+import { DataFileLeftOpen, type SyncFailure, syncFailure } from "../left-open.ts";
 import { refuseForeignFile, schemaVersion } from "../migrate.ts";
 import { countNames, refuseOpenElsewhere } from "../other-names.ts";
 import { closeRecovered } from "../store-use.ts";
@@ -38,7 +39,8 @@ const reasonsOfNoSpace: Readonly<Record<string, string>> = {
  * Steps 2 to 4 of a start (open-for-writing.ts), under the writer lock. Afterwards everything that can be read is on disk.
  * @throws DataFileProblem the files must not be opened; none was changed.
  * @throws StoreUnavailable another process has locked the data file.
- * @throws OutcomeUnknown a sync failed, or there is no space. The process must end without closing the database.
+ * @throws DataFileLeftOpen there is no space, or the WAL must not be applied. The process must end without closing the database.
+ * @throws SyncFailure a sync failed; the same holds.
  */
 export function recover(path: string, events: StoreEvents): void {
   // 2. The failure marker.
@@ -142,7 +144,7 @@ function underWriteLock(
       database.close();
       throw error;
     }
-    throw unclosedFailure(error, path, database);
+    throw leftOpen(error, path, database);
   }
 }
 
@@ -176,14 +178,12 @@ function tryBegin(database: Database, lockingMode: LockingMode): boolean {
   }
 }
 
-/**
- * Why the recovery failed. Only a failed sync leaves a marker; in every case the connection stays open, so that the WAL stays.
- */
-function unclosedFailure(error: unknown, path: string, database: Database): UnclosedFailure {
+/** Why the recovery failed. In every case the connection stays open, so that the WAL stays as the crash left it. */
+function leftOpen(error: unknown, path: string, database: Database): DataFileLeftOpen | SyncFailure {
   const code = codeOf(error);
   const full = reasonsOfNoSpace[code];
-  if (full !== undefined) return new UnclosedFailure(`${path} cannot be recovered: ${full}.`, database);
+  if (full !== undefined) return new DataFileLeftOpen(`${path} cannot be recovered: ${full}.`, database);
   if (error instanceof DataFileProblem || /^SQLITE_(CORRUPT|NOTADB|CANTOPEN|READONLY)/.test(code))
-    return new UnclosedFailure(asDataFileProblem(error, path).message, database);
+    return new DataFileLeftOpen(asDataFileProblem(error, path).message, database);
   return syncFailure(path, code || String(error), database);
 }

@@ -1,0 +1,39 @@
+// Failures after which a connection must stay open until the process ends (main.ts). To close it would sync again, which after a
+// failure succeeds without proving anything, then checkpoint, and delete the WAL: the only sound copy, or one that was refused.
+// Garbage collection closes a connection too, so the error holds it.
+import type { Database } from "bun:sqlite";
+import { OutcomeUnknown } from "../../plants/plant-store.ts";
+import { DataFileProblem } from "./data-file-problem.ts";
+import { readMarker, writeMarker } from "./failure-marker.ts";
+
+/** A sync may have failed: nobody knows what is on disk. */
+export class SyncFailure extends OutcomeUnknown {
+  readonly database: Database;
+
+  constructor(message: string, database: Database) {
+    super(message);
+    this.database = database;
+  }
+}
+
+/** No sync has failed: everything that was acknowledged is on disk, in the data file and its WAL. */
+export class DataFileLeftOpen extends DataFileProblem {
+  readonly database: Database;
+
+  constructor(message: string, database: Database) {
+    super(message);
+    this.database = database;
+  }
+}
+
+/** The error when a sync may have failed. It also writes a marker for the next start. */
+export function syncFailure(path: string, reason: string, database: Database): SyncFailure {
+  let message = `${path} cannot be used: ${reason.replace(/\.$/, "")}.`;
+  try {
+    // A complete copy stays the one to use.
+    if (readMarker(path) !== "rebuilt") writeMarker(path, "sync-failed");
+  } catch (error) {
+    message += ` The failure marker could not be written either: ${String(error)}.`;
+  }
+  return new SyncFailure(message, database);
+}
