@@ -29,7 +29,10 @@ export function setDurable(database: Database): void {
   database.run("PRAGMA wal_autocheckpoint = 0");
 }
 
-/** The connection, unless the work on it fails: then it is closed. */
+/**
+ * The connection, unless the work on it fails: then it is closed. Only for work that syncs nothing; otherwise it is
+ * `closeUnlessSyncFailed` (left-open.ts).
+ */
 export function closeOnError(database: Database, work: () => void): Database {
   try {
     work();

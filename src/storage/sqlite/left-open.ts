@@ -3,7 +3,9 @@
 // Garbage collection closes a connection too, so the error holds it.
 import type { Database } from "bun:sqlite";
 import { OutcomeUnknown } from "../../plants/plant-store.ts";
-import { DataFileProblem } from "./data-file-problem.ts";
+import { codeOf } from "../../system/errors.ts";
+import { sqliteCodeOf } from "./connect.ts";
+import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
 import { readMarker, writeMarker } from "./failure-marker.ts";
 
 /** A sync may have failed: nobody knows what is on disk. */
@@ -36,4 +38,24 @@ export function syncFailure(path: string, reason: string, database: Database): S
     message += ` The failure marker could not be written either: ${String(error)}.`;
   }
   return new SyncFailure(message, database);
+}
+
+/**
+ * Does the work on a connection, and closes that if the work fails, unless a sync may have failed.
+ * @throws DataFileProblem the connection is closed.
+ * @throws SyncFailure the connection stays open.
+ */
+export function closeUnlessSyncFailed(database: Database, path: string, work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    if (isSyncFailure(error)) throw syncFailure(path, sqliteCodeOf(error) || String(error), database);
+    database.close();
+    throw asDataFileProblem(error, path);
+  }
+}
+
+/** SQLite reports a failed fsync as an I/O error, and our own fsync throws the system's. Any other error comes before a sync. */
+function isSyncFailure(error: unknown): boolean {
+  return /^(?:SQLITE_IOERR|E)/.test(codeOf(error));
 }

@@ -3,15 +3,7 @@ import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";
-import {
-  closeOnError,
-  connect,
-  isFullOrBusy,
-  isLocked,
-  lockWaitMsMax,
-  setDurable,
-  sqliteCodeOf,
-} from "../connect.ts";
+import { closeOnError, connect, isLocked, lockWaitMsMax, setDurable, sqliteCodeOf } from "../connect.ts";
 import {
   openUnmoved,
   realDataFile,
@@ -22,7 +14,7 @@ import {
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { createEmpty, makeDirectory, syncDirectory } from "../durable-files.ts";
 import { refuseDamagedUnlessServed, refuseMalformed } from "../inspect-files.ts";
-import { DataFileLeftOpen, SyncFailure, syncFailure } from "../left-open.ts";
+import { closeUnlessSyncFailed, DataFileLeftOpen } from "../left-open.ts";
 import { migrate, refuseForeignFile, refuseUnmigrated, schemaVersion } from "../migrate.ts";
 import { refuseMountPoint } from "../other-names.ts";
 import { closeBeside, closeStore, markInUse } from "../store-use.ts";
@@ -82,15 +74,9 @@ export function openDatabase(path: string, options: OpenOptions): Database {
     refuseDamagedUnlessServed(path);
     refuseMissingFile(path);
   }
-  try {
-    if (create && !existsSync(path)) createEmpty(path);
-    const database = openUnmoved(path, () => connect(path, lockWaitMsMax, { create }));
-    prepareOrClose(database, path, options);
-    return database;
-  } catch (error) {
-    if (error instanceof SyncFailure) throw error;
-    throw asDataFileProblem(error, path);
-  }
+  const database = connectOrCreate(path, create);
+  closeUnlessSyncFailed(database, path, () => prepare(database, path, options));
+  return database;
 }
 
 function refuseOldSqlite(): void {
@@ -124,10 +110,12 @@ function open(
     const database = openDatabase(path, { create: create && lock !== undefined, migrate: options.migrate });
     // 6. Ready, unless the file is obviously damaged.
     if (lock !== undefined) refuseMalformedFile(database, path);
-    // A power loss must not remove the folders that were just created.
-    for (const folder of folders) syncDirectory(folder);
-    // 7. From now on the data file needs its WAL.
-    if (writesPlants) startUse(database, path);
+    closeUnlessSyncFailed(database, path, () => {
+      // A power loss must not remove the folders that were just created.
+      for (const folder of folders) syncDirectory(folder);
+      // 7. From now on the data file needs its WAL.
+      if (writesPlants) markInUse(database, path);
+    });
     // The Writer does the waiting for locks.
     database.run("PRAGMA busy_timeout = 0");
     return {
@@ -155,17 +143,6 @@ function refuseMalformedFile(database: Database, path: string): void {
   }
 }
 
-/** Marks the data file as in use. A full disk or a lock fails before the fsync, so that the connection can be closed. */
-function startUse(database: Database, path: string): void {
-  try {
-    markInUse(database, path);
-  } catch (error) {
-    if (!isFullOrBusy(error)) throw syncFailure(path, sqliteCodeOf(error) || String(error), database);
-    database.close();
-    throw asDataFileProblem(error, path);
-  }
-}
-
 /** Marks the data file as closed, and closes it. If that fails, the connection stays open, so that the WAL stays. */
 function closeWriter(database: Database, path: string): void {
   try {
@@ -183,15 +160,13 @@ function closeWriter(database: Database, path: string): void {
   }
 }
 
-function prepareOrClose(database: Database, path: string, options: OpenOptions): void {
+/** @throws DataFileProblem */
+function connectOrCreate(path: string, create: boolean): Database {
   try {
-    prepare(database, path, options);
+    if (create && !existsSync(path)) createEmpty(path);
+    return openUnmoved(path, () => connect(path, lockWaitMsMax, { create }));
   } catch (error) {
-    // Closing would checkpoint and delete the WAL, which after a failed sync is the only sound copy.
-    const code = sqliteCodeOf(error);
-    if (code.startsWith("SQLITE_IOERR")) throw syncFailure(path, code, database);
-    database.close();
-    throw error;
+    throw asDataFileProblem(error, path);
   }
 }
 
