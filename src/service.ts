@@ -88,7 +88,7 @@ export async function startService(
 
   // Plants on their way into the store, and whether it accepts them.
   const intake = new Intake(store.plants, config.pendingMax, events);
-  const readiness = new Readiness(intake);
+  const readiness = new Readiness(gate, intake);
   void store.failure?.then((reason) => intake.handleStoreError(reason));
 
   // What makes the service stop by itself.

@@ -35,7 +35,7 @@ export class Gate {
   readonly presets: readonly PresetToken[];
   readonly #jwts: JwtVerifier | undefined;
   #callers = new Map<string, Caller>();
-  #storeRead = false;
+  #knowsStoredTokens = false;
   // Headers admitted before, so that a caller's secret is hashed once and not on each request. Only admitted headers
   // are cached, and the cache is cleared whenever the tokens change.
   #cached = new Map<string, Caller>();
@@ -50,8 +50,13 @@ export class Gate {
 
   /** Replaces the store's tokens; a token that is not among them is rejected from now on. */
   update(tokens: readonly Token[]): void {
-    this.#storeRead = true;
+    this.#knowsStoredTokens = true;
     this.#admitOnly(tokens);
+  }
+
+  /** Whether the store's tokens have been read; until then a token that is none of the configuration's cannot be judged. */
+  get knowsStoredTokens(): boolean {
+    return this.#knowsStoredTokens;
   }
 
   /**
@@ -133,7 +138,7 @@ export class Gate {
     const caller = jwts === undefined ? this.#callers.get(digest) : jwts.recall(digest);
     if (caller === undefined) {
       if (jwts !== undefined) return jwts.isPlausible(secret, nowMs) ? "unverified" : "bad-credentials";
-      return this.#storeRead ? "bad-credentials" : "store-unavailable";
+      return this.#knowsStoredTokens ? "bad-credentials" : "store-unavailable";
     }
     if (isExpired(caller, nowMs)) return "bad-credentials";
     if (isStored(caller)) this.#uses.set(digest, nowMs);

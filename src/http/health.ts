@@ -1,12 +1,15 @@
+import type { Gate } from "../access/gate.ts";
 import type { Intake } from "../plants/intake.ts";
 import { type Route, route } from "./route.ts";
 
-/** Whether plants can be stored now. */
+/** Whether plants can be stored now, from every client whose token is stored. */
 export class Readiness {
+  readonly #gate: Gate;
   readonly #intake: Intake;
   #stopping = false;
 
-  constructor(intake: Intake) {
+  constructor(gate: Gate, intake: Intake) {
+    this.#gate = gate;
     this.#intake = intake;
   }
 
@@ -17,7 +20,8 @@ export class Readiness {
 
   async check(): Promise<"ready" | "closing" | "store-unavailable"> {
     if (this.#stopping) return "closing";
-    return (await this.#intake.ready()) ? "ready" : "store-unavailable";
+    const canStore = await this.#intake.ready();
+    return canStore && this.#gate.knowsStoredTokens ? "ready" : "store-unavailable";
   }
 }
 
