@@ -558,6 +558,19 @@ describe("through the operator listener", () => {
     expect(backups[0].verifiedAt).toBeUndefined();
   });
 
+  test("one whose digest record cannot be read is listed, and not verified", async () => {
+    await using service = await startWithBackups();
+    const { name } = await service.makeBackup();
+    const record = join(service.backupFolder, `${name}.digest.json`);
+    rmSync(record);
+    mkdirSync(record);
+    const [listed] = (await service.call("")).backups;
+    expect(listed).toMatchObject({ name, digest: null });
+    await service.call(`/${name}/verify`, "POST");
+    const { last } = await service.finished();
+    expect(last.problem).toStartWith(`${record} cannot be opened: EISDIR`);
+  });
+
   describe("a name that leads out of the folder", () => {
     const linked = "plants-2026-01-01T00-00-00-000Z.db";
     let service: Awaited<ReturnType<typeof startWithBackups>>;

@@ -1,4 +1,4 @@
-import { createReadStream, lstatSync, readdirSync, rmSync, statSync } from "node:fs";
+import { createReadStream, lstatSync, readdirSync, rmSync, type Stats, statSync } from "node:fs";
 import { basename, join, parse } from "node:path";
 import { messageOf } from "../../../system/errors.ts";
 import { timeInFileName } from "../../../text/time.ts";
@@ -12,6 +12,7 @@ import { type BackupFile, backUp } from "./backup.ts";
 import {
   type DigestRecord,
   digestRecordFile,
+  noDigestRecord,
   readDigestRecord,
   recordDigest,
   recordLastBackup,
@@ -74,7 +75,7 @@ export class BackupFolder {
       const file = lstatSync(join(this.folder, name), { throwIfNoEntry: false });
       if (!file?.isFile()) return [];
       const atMs = this.#timeOf(name, backupEnding);
-      const record = readDigestRecord(join(this.folder, name), file);
+      const record = recordForList(join(this.folder, name), file);
       return [{ name, atMs, bytes: file.size, ...record }];
     });
     return entries.reverse();
@@ -158,6 +159,7 @@ export class BackupFolder {
   /**
    * Checks a backup that `list` returned: its checksum, SQLite's integrity check, every row and every digest. Records beside it
    * that nothing is wrong, or removes that record.
+   * @throws DataFileProblem its record cannot be read, so that its digest cannot be compared.
    */
   async verify(name: string): Promise<VerifiedBackup> {
     const path = join(this.folder, name);
@@ -199,6 +201,16 @@ export class BackupFolder {
   #refuseMissing(): void {
     if (!statSync(this.folder, { throwIfNoEntry: false })?.isDirectory())
       throw new DataFileProblem(`The folder ${this.folder} does not exist; create it first.`);
+  }
+}
+
+/** A backup is listed, to be downloaded and restored, even if its record cannot be read; to verify it says why. */
+function recordForList(backup: string, file: Stats): DigestRecord {
+  try {
+    return readDigestRecord(backup, file);
+  } catch (error) {
+    if (error instanceof DataFileProblem) return noDigestRecord;
+    throw error;
   }
 }
 

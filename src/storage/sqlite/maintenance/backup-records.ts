@@ -7,6 +7,7 @@ import { parseJsonObject } from "../../../text/json-text.ts";
 import { isoTime } from "../../../text/time.ts";
 import { noDigest, type StoreDigest } from "../block-digests.ts";
 import { realDataFile } from "../data-file-path.ts";
+import { asDataFileProblem } from "../data-file-problem.ts";
 import { replaceFile } from "../durable-files.ts";
 
 /** A backup is good even if it cannot be recorded, such as on read-only media. Returns why it could not; undefined if it was. */
@@ -83,13 +84,20 @@ export function recordDigest(
   replaceFile(digestRecordFile(backup), `${JSON.stringify({ coveredPlants, digest, ...verification })}\n`);
 }
 
-/** The record of a backup that is in this state now. Beside one that 1.0.0 made there is none. */
+/** The record of a backup of which nothing is known, such as one that 1.0.0 made. */
+export const noDigestRecord: DigestRecord = { ...noDigest, verifiedAtMs: undefined };
+
+/**
+ * The record of a backup that is in this state now. There may be none, or a malformed one.
+ * @throws DataFileProblem it exists and cannot be read.
+ */
 export function readDigestRecord(backup: string, { size, mtimeMs }: FileState): DigestRecord {
   let text: string;
   try {
     text = readFileSync(digestRecordFile(backup), "utf8");
-  } catch {
-    return { ...noDigest, verifiedAtMs: undefined };
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return noDigestRecord;
+    throw asDataFileProblem(error, digestRecordFile(backup));
   }
   const record = parseJsonObject(text);
   const { verifiedAtMs, bytes, modifiedAtMs } = record;
