@@ -75,9 +75,13 @@ function connectWithoutWriting(path: string, hasWal: boolean): Database {
  */
 function connectUnshared(path: string): Database | undefined {
   if (!mayWrite(dirname(path)) || existsSync(`${path}-shm`)) return undefined;
-  const lock = lockAgainstWriters(path);
+  using unused = new DisposableStack();
+  const lock = unused.use(lockAgainstWriters(path));
   if (lock.isServed) return undefined;
-  return startReading(new LockedDatabase(path, lock));
+  const database = new LockedDatabase(path, lock);
+  // From here on the connection releases the lock.
+  unused.move();
+  return startReading(database);
 }
 
 /** A connection that no service can start beside. */
