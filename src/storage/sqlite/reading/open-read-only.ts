@@ -18,6 +18,8 @@ export interface ReadOptions {
   readonly warnOfLostWal?: ((problem: LostWal) => void) | undefined;
 }
 
+const readOnlyOptions = { readonly: true, strict: true, safeIntegers: true };
+
 /**
  * Opens a data file to read it, and never migrates it. Works while a service runs, and on read-only media.
  * @throws DataFileProblem
@@ -51,12 +53,17 @@ export function connectReadOnly(named: string): Database {
   return connectUnshared(path) ?? connectWithoutWriting(path, false);
 }
 
+/** Connects to a data file that this process has open for writing: the writer has checked it, and its WAL and -shm exist. */
+export function connectBesideWriter(path: string): Database {
+  const database = new Database(path, readOnlyOptions);
+  database.run(`PRAGMA busy_timeout = ${lockWaitMsMax}`);
+  return database;
+}
+
 /** Connects read-only; on read-only media, where SQLite cannot create a -shm file, only to a file without a WAL. */
 function connectWithoutWriting(path: string, hasWal: boolean): Database {
   try {
-    return openUnmoved(path, () =>
-      startReading(new Database(path, { readonly: true, strict: true, safeIntegers: true })),
-    );
+    return openUnmoved(path, () => startReading(new Database(path, readOnlyOptions)));
   } catch (error) {
     if (!(error instanceof SQLiteError) || !/^SQLITE_(?:CANTOPEN|READONLY)/.test(error.code ?? ""))
       throw error;
