@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
-import { ApiError, errorMessage } from "../api.ts";
-import { errorNumbers } from "../error-numbers.ts";
+import { errorMessage, isRefusal } from "../api.ts";
+import type { ErrorName } from "../error-numbers.ts";
 import { Button, Field, type InputChange } from "../parts/controls.tsx";
 import { FormDialog, focusField } from "../parts/dialog.tsx";
 import { useSession } from "../session.ts";
@@ -8,6 +8,10 @@ import { newPlantBody, randomId } from "./new-plant-body.ts";
 
 type FieldName = "id" | "name" | "tag";
 type FieldErrors = Partial<Record<FieldName | "form", string | undefined>>;
+
+// The contract's Error body has a number and a message for people, but no field. The number is enough: name and tag are sent as
+// strings, so that only the id can be missing or of the wrong type.
+const idErrors: readonly ErrorName[] = ["field-missing", "wrong-type", "not-int64", "id-conflict"];
 
 /** The dialog for a new plant, which is created through the public API. */
 export function AddPlant({ onClose }: { readonly onClose: () => void }) {
@@ -17,13 +21,17 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
   const [stored, setStored] = useState<string>();
   const [busy, setBusy] = useState(false);
 
+  const showError = (field: FieldName | "form", message: string): void => {
+    setErrors({ [field]: message });
+    if (field !== "form") focusField(field);
+  };
   const send = async (): Promise<void> => {
-    setBusy(true);
     setStored(undefined);
+    const id = plant.id.trim();
+    // No plant can be changed later, and an empty name is most likely a mistake.
+    if (id !== "" && plant.name === "") return showError("name", 'Field "name" is empty.');
+    setBusy(true);
     try {
-      // No plant can be changed later, and an empty name is most likely a mistake.
-      if (plant.id.trim() !== "" && plant.name === "") throw new ApiError('Field "name" is empty.');
-      const id = plant.id.trim();
       const body = newPlantBody(id, plant.name, plant.tag === "" ? undefined : plant.tag);
       const headers = { "Content-Type": "application/json" };
       const response = await api.fetch("/plants", { method: "POST", headers, body });
@@ -33,10 +41,8 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
       setPlant({ id: "", name: "", tag: plant.tag });
       focusField("id");
     } catch (reason) {
-      const found = fieldErrors(reason);
-      setErrors(found);
-      const first = (["id", "name", "tag"] as const).find((name) => found[name] !== undefined);
-      if (first !== undefined) focusField(first);
+      const concernsId = idErrors.some((name) => isRefusal(reason, name));
+      showError(concernsId ? "id" : "form", errorMessage(reason));
     } finally {
       setBusy(false);
     }
@@ -81,17 +87,4 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
       <div role="status">{stored !== undefined && <p class="success">{stored}</p>}</div>
     </FormDialog>
   );
-}
-
-/** Assigns each sentence of the error message to the field that it names. */
-function fieldErrors(reason: unknown): FieldErrors {
-  if (!(reason instanceof ApiError)) return { form: errorMessage(reason) };
-  const errors: FieldErrors = {};
-  let field: keyof FieldErrors = reason.error === errorNumbers["id-conflict"] ? "id" : "form";
-  for (const sentence of reason.message.split(/(?<=\.) (?=[A-Z])/)) {
-    // A sentence that names no field belongs to the previous one.
-    field = (/^Field "(id|name|tag)"/.exec(sentence)?.[1] as FieldName | undefined) ?? field;
-    errors[field] = [errors[field], sentence].filter(Boolean).join(" ");
-  }
-  return errors;
 }
