@@ -1,4 +1,4 @@
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { PlantJson } from "../../files/plant-json.ts";
 import type { PlantPageJson } from "../../operator/responses.ts";
 import { useLoad } from "../parts/hooks.ts";
@@ -9,16 +9,47 @@ import { apiFilter, type PlantFilter } from "./plant-filter.ts";
 const int64Bits = 64;
 
 /** The id that is searched for: the text of the search if it is an int64, without any zeros in front; undefined otherwise. */
-export function searchedId({ name }: Pick<PlantFilter, "name">): string | undefined {
+function searchedId({ name }: Pick<PlantFilter, "name">): string | undefined {
   if (!/^\s*-?\d{1,19}\s*$/.test(name)) return undefined;
   const id = BigInt(name.trim());
   return BigInt.asIntN(int64Bits, id) === id ? String(id) : undefined;
 }
 
 /** Whether there is a plant with an id that was searched for. */
-export interface IdLookup {
+interface IdLookup {
   readonly id: string;
   readonly isFound: boolean;
+}
+
+export type IdSearch = ReturnType<typeof useIdSearch>;
+
+/** The search for a plant by its id. Enter opens the plant, also if it is pressed before it is known whether there is one. */
+export function useIdSearch(filter: PlantFilter, onOpen: (id: string) => void) {
+  const id = searchedId(filter);
+  const [lookup, setLookup] = useState<IdLookup>();
+  /** The id that Enter was pressed for before it was known whether a plant has it. */
+  const idToOpen = useRef<string>(undefined);
+  const forgetEnter = (): void => {
+    idToOpen.current = undefined;
+  };
+  const isKnown = id === undefined || id === lookup?.id;
+  return {
+    /** Undefined if the search is not for an id. */
+    id,
+    isKnown,
+    isFound: id !== undefined && isKnown && lookup?.isFound,
+    forgetEnter,
+    onEnter: (searched: string): void => {
+      const enteredId = searchedId({ name: searched });
+      if (lookup === undefined || lookup.id !== enteredId) idToOpen.current = enteredId;
+      else if (lookup.isFound) onOpen(lookup.id);
+    },
+    onLookup: (found: IdLookup): void => {
+      setLookup(found);
+      if (found.isFound && found.id === idToOpen.current) onOpen(found.id);
+      forgetEnter();
+    },
+  };
 }
 
 interface IdMatchProps {

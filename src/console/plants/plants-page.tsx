@@ -1,23 +1,19 @@
 import type { ComponentChildren } from "preact";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { DownloadLinkJson } from "../../operator/responses.ts";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { errorMessage, isRefusal } from "../api.ts";
-import { formatCount, formatPlural } from "../format.ts";
-import { EmptyState, ErrorNotice, Skeleton } from "../parts/content-states.tsx";
-import { Button, download, FieldError } from "../parts/controls.tsx";
+import { EmptyState, ErrorNotice } from "../parts/content-states.tsx";
+import { Button } from "../parts/controls.tsx";
 import { AddPlantButton, FirstPlant } from "../parts/create-plant.tsx";
-import { useAttempt, usePageKeys } from "../parts/hooks.ts";
-import { Icon } from "../parts/icons.tsx";
+import { usePageKeys } from "../parts/hooks.ts";
 import { nameTab, PageHead } from "../parts/page-head.tsx";
-import { Popover } from "../parts/popover.tsx";
 import { useRouter, withQuery } from "../router.tsx";
-import { useSession } from "../session.ts";
+import { ExportMenu } from "./export-menu.tsx";
 import { Filters } from "./filters.tsx";
-import { type IdLookup, IdMatch, searchedId } from "./id-match.tsx";
+import { IdMatch, type IdSearch, useIdSearch } from "./id-match.tsx";
+import { ListCard } from "./list-card.tsx";
 import { PlantDetail } from "./plant-detail.tsx";
-import { apiFilter, filterQuery, isFiltered, type PlantFilter, readFilter } from "./plant-filter.ts";
+import { filterQuery, isFiltered, type PlantFilter, readFilter } from "./plant-filter.ts";
 import type { PlantList } from "./plant-list.ts";
-import { PlantTable } from "./plant-table.tsx";
 import { usePlantList } from "./use-plant-list.ts";
 
 const tablePath = "/plants";
@@ -26,133 +22,69 @@ const title = "Plants";
 export function PlantsPage() {
   const { path, query, navigate } = useRouter();
   const filter = readFilter(query);
+  const filtered = isFiltered(filter);
   const selectedId = plantIdOf(path);
   const scroller = useRef<HTMLDivElement>(null);
   const { list, reloading, error, showWaiting, reload } = usePlantList(filter, scroller);
-  const idInSearch = searchedId(filter);
-  const [lookup, setLookup] = useState<IdLookup>();
-  /** The id that Enter was pressed for before it was known whether a plant has it. */
-  const idToOpen = useRef<string>(undefined);
 
-  // What is typed is applied after a moment, when another part of the filter may have changed.
-  const change = (part: Partial<PlantFilter>, replace = false): void => {
-    const current = readFilter(new URLSearchParams(location.search));
-    idToOpen.current = undefined;
-    navigate(withQuery(path, filterQuery({ ...current, ...part })), { replace });
-  };
-  const clear = (): void => navigate(path);
+  // Where links and buttons lead: to a plant beside the same list, or to a list with another filter.
   const search = withQuery("", filterQuery(filter));
+  const hrefOf = (id: string): string => `${tablePath}/${id}${search}`;
   const hrefWith = (part: Partial<PlantFilter>): string =>
     withQuery(tablePath, filterQuery({ ...filter, ...part }));
-  const hrefOf = (id: string): string => `${tablePath}/${id}${search}`;
-  const onEnter = (searched: string): void => {
-    const id = searchedId({ name: searched });
-    if (lookup === undefined || lookup.id !== id) idToOpen.current = id;
-    else if (lookup.isFound) navigate(hrefOf(lookup.id));
-  };
-  const onLookup = (found: IdLookup): void => {
-    setLookup(found);
-    if (found.isFound && found.id === idToOpen.current) navigate(hrefOf(found.id));
-    idToOpen.current = undefined;
-  };
-  usePageKeys((event) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    // A text that scrolls in its box keeps its arrow keys.
-    const isScrolled = event.target instanceof Element && event.target.matches(".clamped");
-    if (step === undefined || isScrolled || list === undefined || selectedId === undefined) return;
-    // After the plant with the searched id, which may not be in the table, comes the first row.
-    const next = list.rows.findIndex(({ id }) => id === selectedId) + step;
-    const plant = list.rows[next];
-    if (plant === undefined) return;
-    event.preventDefault();
-    list.active = next;
-    navigate(hrefOf(plant.id), { replace: true });
-  });
-  // Once the details are closed, by Escape or by Back, the link that opens them gets the focus. Another list may not have it, nor
-  // what led to that list.
-  const before = useRef({ selectedId, search });
-  useLayoutEffect(() => {
-    const closedId = selectedId === undefined ? before.current.selectedId : undefined;
-    const isSameList = search === before.current.search;
-    before.current = { selectedId, search };
-    const isFocusLost = !isSameList && document.activeElement?.matches("body, .rows *, .empty *");
-    if (closedId === undefined && !isFocusLost) return;
-    if (closedId !== undefined) nameTab(title);
-    const row = list?.rows.findIndex(({ id }) => id === closedId) ?? -1;
-    const link = closedId === idInSearch ? ".id-match a" : `.row[aria-rowindex="${row + 2}"] a`;
-    document.querySelector<HTMLElement>(isSameList ? link : "h1")?.focus();
-  }, [selectedId, search]);
+  const clear = (): void => navigate(path);
 
-  const filtered = isFiltered(filter);
-  const isLookedUp = idInSearch === undefined || idInSearch === lookup?.id;
-  const isIdFound = idInSearch !== undefined && isLookedUp && lookup?.isFound;
-  const empty = list?.rows.length === 0 && list.state !== "loading" && list.state !== "failed";
+  const idSearch = useIdSearch(filter, (id) => navigate(hrefOf(id)));
+  const change = (part: Partial<PlantFilter>, replace = false): void => {
+    // What is typed is applied after a moment, when another part of the filter may have changed.
+    const current = readFilter(new URLSearchParams(location.search));
+    idSearch.forgetEnter();
+    navigate(withQuery(path, filterQuery({ ...current, ...part })), { replace });
+  };
+  useArrowKeys(list, selectedId, (id) => navigate(hrefOf(id), { replace: true }));
+  useFocusAfterClosing(list, selectedId, idSearch.id, search);
+
+  const isEmpty = list?.rows.length === 0 && list.state !== "loading" && list.state !== "failed";
   const isRefused = isRefusal(list?.error, "wrong-parameter");
   return (
     <div class={selectedId === undefined ? "plants" : "plants with-detail"}>
       <PageHead title={title}>
-        <Export filter={filter} />
+        <ExportMenu filter={filter} />
         <AddPlantButton />
       </PageHead>
       <ErrorNotice error={error} />
-      <Filters filter={filter} onChange={change} onClear={clear} onEnter={onEnter}>
-        {idInSearch !== undefined && (
+      <Filters filter={filter} onChange={change} onClear={clear} onEnter={idSearch.onEnter}>
+        {idSearch.id !== undefined && (
           <IdMatch
-            key={idInSearch}
-            id={idInSearch}
+            key={idSearch.id}
+            id={idSearch.id}
             filter={filter}
-            href={hrefOf(idInSearch)}
-            selected={idInSearch === selectedId}
-            onLookup={onLookup}
+            href={hrefOf(idSearch.id)}
+            selected={idSearch.id === selectedId}
+            onLookup={idSearch.onLookup}
           />
         )}
       </Filters>
-      {empty && !filtered && !reloading && <FirstPlant />}
-      {empty && isIdFound && <p class="note no-names">No name contains {idInSearch}.</p>}
-      {empty && filtered && isLookedUp && !isIdFound && (
-        <NothingListed title="No plants match" onClear={clear}>
-          The search finds an id, or any part of a name, ignoring case. Tag, id and token must match exactly.
-        </NothingListed>
-      )}
+      {isEmpty && !filtered && !reloading && <FirstPlant />}
+      {isEmpty && filtered && <NoMatches idSearch={idSearch} onClear={clear} />}
       {isRefused && (
         <NothingListed title="This filter cannot be read" onClear={clear}>
           {errorMessage(list?.error)}
         </NothingListed>
       )}
-      {!empty && !isRefused && (
-        <div class="table-slot">
-          <div class="table-card card">
-            {list !== undefined && (list.waiting.length > 0 || list.isOutdated) && (
-              <Button
-                class="pill"
-                onClick={() => {
-                  showWaiting();
-                  list.active = 0;
-                  scroller.current?.scrollTo(0, 0);
-                }}
-              >
-                <Icon name="up" /> {waitingText(list)}
-              </Button>
-            )}
-            {list === undefined ? (
-              <Skeleton lines={6} />
-            ) : (
-              <>
-                <PlantTable
-                  list={list}
-                  busy={reloading || list.state === "loading"}
-                  selectedId={selectedId}
-                  order={filter.order}
-                  scroller={scroller}
-                  onOrder={() => change({ order: filter.order === "newest" ? "oldest" : "newest" })}
-                  hrefOf={hrefOf}
-                  hrefWith={hrefWith}
-                />
-                <ListProgress list={list} filtered={filtered} reloading={reloading} onReload={reload} />
-              </>
-            )}
-          </div>
-        </div>
+      {!isEmpty && !isRefused && (
+        <ListCard
+          list={list}
+          reloading={reloading}
+          filter={filter}
+          selectedId={selectedId}
+          scroller={scroller}
+          onShowWaiting={showWaiting}
+          onReload={reload}
+          onOrder={() => change({ order: filter.order === "newest" ? "oldest" : "newest" })}
+          hrefOf={hrefOf}
+          hrefWith={hrefWith}
+        />
       )}
       {selectedId !== undefined && (
         <PlantDetail
@@ -175,57 +107,65 @@ export function plantIdOf(path: string): string | undefined {
   }
 }
 
-function waitingText({ waiting, isOutdated }: PlantList): string {
-  if (!isOutdated) return formatPlural(waiting.length, "new plant");
-  return waiting.length === 0 ? "New plants" : `${formatCount(waiting.length)}+ new plants`;
+/** While the details of a plant are open, the arrow keys open those of the plants above and below it. */
+function useArrowKeys(
+  list: PlantList | undefined,
+  selectedId: string | undefined,
+  onOpen: (id: string) => void,
+): void {
+  usePageKeys((event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    // A text that scrolls in its box keeps its arrow keys.
+    const isScrolled = event.target instanceof Element && event.target.matches(".clamped");
+    if (step === undefined || isScrolled || list === undefined || selectedId === undefined) return;
+    // After the plant with the searched id, which may not be in the table, comes the first row.
+    const next = list.rows.findIndex(({ id }) => id === selectedId) + step;
+    const plant = list.rows[next];
+    if (plant === undefined) return;
+    event.preventDefault();
+    list.active = next;
+    onOpen(plant.id);
+  });
 }
 
-interface ListProgressProps {
-  readonly list: PlantList;
-  /** Whether it lists only what matches a filter. */
-  readonly filtered: boolean;
-  readonly reloading: boolean;
-  readonly onReload: () => void;
+/**
+ * Once the details are closed, by Escape or by Back, the link that opens them gets the focus. Another list may not have it, nor
+ * what led to that list: then the heading gets it.
+ */
+function useFocusAfterClosing(
+  list: PlantList | undefined,
+  selectedId: string | undefined,
+  idInSearch: string | undefined,
+  search: string,
+): void {
+  const before = useRef({ selectedId, search });
+  useLayoutEffect(() => {
+    const closedId = selectedId === undefined ? before.current.selectedId : undefined;
+    const isSameList = search === before.current.search;
+    before.current = { selectedId, search };
+    const isFocusLost = !isSameList && document.activeElement?.matches("body, .rows *, .empty *");
+    if (closedId === undefined && !isFocusLost) return;
+    if (closedId !== undefined) nameTab(title);
+    const row = list?.rows.findIndex(({ id }) => id === closedId) ?? -1;
+    const link = closedId === idInSearch ? ".id-match a" : `.row[aria-rowindex="${row + 2}"] a`;
+    document.querySelector<HTMLElement>(isSameList ? link : "h1")?.focus();
+  }, [selectedId, search]);
 }
 
-/** How many plants there are, or what is going on, below the table. */
-function ListProgress(props: ListProgressProps) {
-  const { list, filtered, reloading, onReload } = props;
-  const status = statusText(props);
-  const isResult = filtered && !reloading && list.state !== "loading" && list.count !== undefined;
+interface NoMatchesProps {
+  readonly idSearch: IdSearch;
+  readonly onClear: () => void;
+}
+
+/** Stands in place of the table if no name matches; a plant with the searched id may still be shown above. */
+function NoMatches({ idSearch, onClear }: NoMatchesProps) {
+  if (idSearch.isFound) return <p class="note no-names">No name contains {idSearch.id}.</p>;
+  if (!idSearch.isKnown) return null;
   return (
-    <div class="progress-line">
-      <p aria-hidden="true">{status}</p>
-      {/* A screen reader reads the result of a search, and not every step of it. */}
-      <p class="visually-hidden" role="status">
-        {isResult && status}
-      </p>
-      {list.state === "failed" && (
-        <Button
-          onClick={() => {
-            if (list.rows.length === 0) onReload();
-            else void list.loadMore();
-          }}
-        >
-          Retry
-        </Button>
-      )}
-    </div>
+    <NothingListed title="No plants match" onClear={onClear}>
+      The search finds an id, or any part of a name, ignoring case. Tag, id and token must match exactly.
+    </NothingListed>
   );
-}
-
-function statusText({ list, filtered, reloading }: ListProgressProps): string {
-  const { state, rows, count, isOutdated } = list;
-  if (reloading) return "Loading…";
-  if (state === "failed") return errorMessage(list.error);
-  if (state === "full") return `${formatPlural(rows.length, "plant")} loaded, the maximum for one table.`;
-  if (count === undefined && state === "loading")
-    return `Searched ${formatPlural(list.searched, "plant")}, found ${formatCount(rows.length)}…`;
-  const known = count ?? rows.length;
-  const atLeast = count === undefined || isOutdated ? "Over " : "";
-  const text = atLeast + formatPlural(known, "plant");
-  if (!filtered) return text;
-  return known === 1 ? `${text} matches` : `${text} match`;
 }
 
 interface NothingListedProps {
@@ -243,57 +183,5 @@ function NothingListed({ title, onClear, children }: NothingListedProps) {
         <Button onClick={onClear}>Clear filters</Button>
       </div>
     </EmptyState>
-  );
-}
-
-const formats = [
-  { format: "ndjson", name: "NDJSON", note: "One JSON object per line, exact." },
-  // Most people open an exported CSV in a spreadsheet, which would run a plant's name as a formula.
-  { format: "csv-safe", name: "CSV", note: "For spreadsheets; runs no formula." },
-] as const;
-
-/** Exports the plants that match the filter. The browser streams the file to disk. */
-function Export({ filter }: { readonly filter: PlantFilter }) {
-  const { api } = useSession();
-  const { error, attempt } = useAttempt();
-  const start = (format: string) =>
-    attempt(async () => {
-      const request = { format, ...apiFilter(filter) };
-      const { url } = await api.post<DownloadLinkJson>("/api/exports", request);
-      download(url);
-    });
-  const scope = isFiltered(filter) ? "Plants that match" : "All plants";
-  return (
-    <>
-      <FieldError error={error} />
-      <Popover
-        buttonClass="quiet"
-        panelClass="menu"
-        label={
-          <>
-            <Icon name="export" /> Export
-          </>
-        }
-      >
-        {(close) => (
-          <>
-            <p class="note">{scope}</p>
-            {formats.map(({ format, name, note }) => (
-              <Button
-                key={format}
-                class="item"
-                onClick={() => {
-                  close();
-                  void start(format);
-                }}
-              >
-                <span class="visually-hidden">{scope} as </span>
-                {name} <span class="note">{note}</span>
-              </Button>
-            ))}
-          </>
-        )}
-      </Popover>
-    </>
   );
 }

@@ -1,0 +1,118 @@
+import type { RefObject } from "preact";
+import { errorMessage } from "../api.ts";
+import { formatCount, formatPlural } from "../format.ts";
+import { Skeleton } from "../parts/content-states.tsx";
+import { Button } from "../parts/controls.tsx";
+import { Icon } from "../parts/icons.tsx";
+import type { HrefWith } from "./filter-link.tsx";
+import { isFiltered, type PlantFilter } from "./plant-filter.ts";
+import type { PlantList } from "./plant-list.ts";
+import { PlantTable } from "./plant-table.tsx";
+
+interface ListCardProps {
+  /** Undefined until the first response. */
+  readonly list: PlantList | undefined;
+  readonly reloading: boolean;
+  readonly filter: PlantFilter;
+  readonly selectedId: string | undefined;
+  readonly scroller: RefObject<HTMLDivElement | null>;
+  readonly onShowWaiting: () => void;
+  readonly onReload: () => void;
+  readonly onOrder: () => void;
+  readonly hrefOf: (id: string) => string;
+  readonly hrefWith: HrefWith;
+}
+
+/** The table of plants, with the button that shows new ones above it, and how many there are below. */
+export function ListCard(props: ListCardProps) {
+  const { list, reloading, filter, selectedId, scroller, onShowWaiting, onReload, ...table } = props;
+  const showWaiting = (shown: PlantList): void => {
+    onShowWaiting();
+    shown.active = 0;
+    scroller.current?.scrollTo(0, 0);
+  };
+  return (
+    <div class="table-slot">
+      <div class="table-card card">
+        {list === undefined ? (
+          <Skeleton lines={6} />
+        ) : (
+          <>
+            {(list.waiting.length > 0 || list.isOutdated) && (
+              <Button class="pill" onClick={() => showWaiting(list)}>
+                <Icon name="up" /> {waitingText(list)}
+              </Button>
+            )}
+            <PlantTable
+              {...table}
+              list={list}
+              busy={reloading || list.state === "loading"}
+              selectedId={selectedId}
+              order={filter.order}
+              scroller={scroller}
+            />
+            <ListProgress
+              list={list}
+              filtered={isFiltered(filter)}
+              reloading={reloading}
+              onReload={onReload}
+            />
+          </>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function waitingText({ waiting, isOutdated }: PlantList): string {
+  if (!isOutdated) return formatPlural(waiting.length, "new plant");
+  return waiting.length === 0 ? "New plants" : `${formatCount(waiting.length)}+ new plants`;
+}
+
+interface ListProgressProps {
+  readonly list: PlantList;
+  /** Whether it lists only what matches a filter. */
+  readonly filtered: boolean;
+  readonly reloading: boolean;
+  readonly onReload: () => void;
+}
+
+/** How many plants there are, or what is going on, below the table. */
+function ListProgress(props: ListProgressProps) {
+  const { list, filtered, reloading, onReload } = props;
+  const status = statusText(props);
+  const isResult = filtered && !reloading && list.state !== "loading" && list.count !== undefined;
+  return (
+    <div class="progress-line">
+      <p aria-hidden="true">{status}</p>
+      {/* A screen reader reads the result of a search, and not every step of it. */}
+      <p class="visually-hidden" role="status">
+        {isResult && status}
+      </p>
+      {list.state === "failed" && (
+        <Button
+          onClick={() => {
+            if (list.rows.length === 0) onReload();
+            else void list.loadMore();
+          }}
+        >
+          Retry
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function statusText({ list, filtered, reloading }: ListProgressProps): string {
+  const { state, rows, count, isOutdated } = list;
+  if (reloading) return "Loading…";
+  if (state === "failed") return errorMessage(list.error);
+  if (state === "full") return `${formatPlural(rows.length, "plant")} loaded, the maximum for one table.`;
+  if (count === undefined && state === "loading")
+    return `Searched ${formatPlural(list.searched, "plant")}, found ${formatCount(rows.length)}…`;
+  const known = count ?? rows.length;
+  const atLeast = count === undefined || isOutdated ? "Over " : "";
+  const text = atLeast + formatPlural(known, "plant");
+  if (!filtered) return text;
+  return known === 1 ? `${text} matches` : `${text} match`;
+}
