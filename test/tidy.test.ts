@@ -125,6 +125,7 @@ test.each([
   ],
   ["only the terminal measures text with Bun", /\bBun\.(?:stringWidth|sliceAnsi)/, /^cli\/terminal\.ts$/],
   ["only storage/postgres/ imports PostgreSQL's driver", /from "pg"/, /^storage\/postgres\//],
+  ["only plants/ throws a Refusal; the others get it as a value", /\bthrow\b.*\bRefusal\b/, /^plants\//],
   ["no module has mutable state at its top level", /^(?:export )?let /m, /^$/],
 ])("%s", (_, pattern, allowed) => {
   const offenders = code.filter(({ path, text }) => !allowed.test(path) && pattern.test(text));

@@ -1,7 +1,6 @@
 import type { Caller, Denied, Gate } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
-import { Refusal } from "../plants/refusals.ts";
 import { canonicalAddress, networkOf } from "../system/ip-address.ts";
 import type { RequestOutcome } from "../telemetry/counters.ts";
 import { jsonText } from "../text/json-text.ts";
@@ -240,7 +239,6 @@ export class Exchange implements BodyReader, LoggedRequest {
     try {
       if (error instanceof BodyNotReceived) return;
       if (error instanceof HttpError) return this.error(error.kind, error.message, error.headers);
-      if (error instanceof Refusal) return this.error(error.kind, error.message);
       if (error instanceof StoreUnavailable)
         return this.error("store-unavailable", "The store cannot be reached right now.");
       // The failure may have left the connection in the middle of a request.

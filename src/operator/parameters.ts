@@ -4,6 +4,7 @@ import { HttpError } from "../http/http-error.ts";
 import { int64Range, parseInt64 } from "../plants/int64.ts";
 import { parseMembers } from "../plants/json-body.ts";
 import { CursorProblem, type PlantFilter } from "../plants/plant-archive.ts";
+import { Refusal } from "../plants/refusals.ts";
 import { parseTimeMs } from "../text/time.ts";
 
 /** Parameters or fields by name, as they were sent. */
@@ -39,6 +40,7 @@ export async function readFields(exchange: Exchange, known: readonly string[] = 
   const body = await exchange.body();
   if (body.length === 0) return {};
   const members = parseMembers(body);
+  if (members instanceof Refusal) throw new HttpError(members.kind, members.message);
   for (const name of members.keys()) {
     if (known.includes(name)) continue;
     const expected = known.length === 0 ? "no fields are expected" : `expected ${known.join(", ")}`;

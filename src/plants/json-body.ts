@@ -6,23 +6,14 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const quotedCharactersMax = 40;
 const quotedNamesMax = 5;
 
-/**
- * The members of a body that must be one JSON object with unique names.
- * @throws Refusal
- */
-export function parseMembers(body: Uint8Array): ReadonlyMap<string, unknown> {
-  const json = new JsonReader(decodeBody(body));
-  if (json.peek() !== "object") throw notAnObject(json);
-  const members = new Map<string, unknown>();
-  const repeated = new Set<string>();
-  json.enterObject();
-  for (let name = json.memberName(true); name !== undefined; name = json.memberName(false)) {
-    if (members.has(name)) repeated.add(name);
-    members.set(name, JSON.parse(json.skip()));
+/** The members of a body that must be one JSON object with unique names. */
+export function parseMembers(body: Uint8Array): ReadonlyMap<string, unknown> | Refusal {
+  try {
+    return readMembers(body);
+  } catch (thrown) {
+    if (thrown instanceof Refusal) return thrown;
+    throw thrown;
   }
-  json.end();
-  if (repeated.size > 0) throw repeatedNames(repeated);
-  return members;
 }
 
 /**
@@ -67,4 +58,20 @@ export function describe(type: JsonType, source: string): string {
 export function truncate(source: string): string {
   const quoted = Array.from(source.slice(0, 2 * quotedCharactersMax));
   return quoted.length > quotedCharactersMax ? `${quoted.slice(0, quotedCharactersMax).join("")}…` : source;
+}
+
+/** @throws Refusal */
+function readMembers(body: Uint8Array): ReadonlyMap<string, unknown> {
+  const json = new JsonReader(decodeBody(body));
+  if (json.peek() !== "object") throw notAnObject(json);
+  const members = new Map<string, unknown>();
+  const repeated = new Set<string>();
+  json.enterObject();
+  for (let name = json.memberName(true); name !== undefined; name = json.memberName(false)) {
+    if (members.has(name)) repeated.add(name);
+    members.set(name, JSON.parse(json.skip()));
+  }
+  json.end();
+  if (repeated.size > 0) throw repeatedNames(repeated);
+  return members;
 }

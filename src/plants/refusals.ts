@@ -13,7 +13,10 @@ export type RefusalKind =
   | "holds-nul"
   | "id-conflict";
 
-/** Why a plant was refused, worded for the sender. */
+/**
+ * Why a plant was refused, worded for the sender. It is a value: whatever another module calls returns it. Only inside this
+ * folder is it thrown too, out of the depth of a JSON text, and caught where the reading began.
+ */
 export class Refusal {
   readonly kind: RefusalKind;
   readonly message: string;
