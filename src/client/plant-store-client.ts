@@ -124,7 +124,7 @@ export class PlantStoreClient {
       const isRateLimited = status === tooManyRequests;
       if (!isRateLimited) failures++;
       const retryAfterMs = status === undefined ? 0 : parseRetryAfterMs(result.headers.get("retry-after"));
-      // Jitter of up to half, so that clients that failed together do not retry together.
+      // Jitter of up to half, so that clients that failed together do not retry together: the rule of retry/backoff.ts.
       const delayMs = retryAfterMs + (backoff * (1 + Math.random())) / 2;
       backoff = Math.min(backoff * 2, backoffMsMax);
 

@@ -2,6 +2,7 @@ import { type Bytes, newline } from "../../files/bytes.ts";
 import { checkRow } from "../../files/check-row.ts";
 import type { InputRow } from "../../files/input-row.ts";
 import type { ImportedJson, LineOutcome } from "../../operator/responses.ts";
+import { backoffMs } from "../../retry/backoff.ts";
 import { ApiError, mayPass, type OperatorApi } from "../api.ts";
 import { errorNumbers } from "../error-numbers.ts";
 import { ImportReport, type RowOutcome } from "./import-report.ts";
@@ -175,7 +176,7 @@ export class ImportRun {
 
   async #untilAnswered<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
     const startedMs = performance.now();
-    for (let delayMs = retryMsMin; ; delayMs = Math.min(2 * delayMs, retryMsMax)) {
+    for (let attempt = 0; ; attempt++) {
       try {
         const answer = await ask();
         this.waiting = false;
@@ -185,8 +186,7 @@ export class ImportRun {
         if (this.#abort.signal.aborted || !mayPass(reason) || isOver) throw reason;
         this.error = reason;
         this.waiting = true;
-        // Jitter, so that the tabs of several people do not all return at the same moment.
-        await sleep(delayMs * (0.5 + Math.random() / 2), this.#abort.signal);
+        await sleep(backoffMs(attempt, retryMsMin, retryMsMax), this.#abort.signal);
       }
     }
   }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { backoffMs } from "../../retry/backoff.ts";
 import { ConnectionLost, kindOf, mayRetry, readFailure, StatementTimeout } from "./faults.ts";
 import type { Server } from "./server.ts";
 import { type Row, Session, type Statement } from "./session.ts";
@@ -146,9 +147,9 @@ export class ConnectionPool implements AsyncDisposable {
   }
 }
 
-/** Exponential backoff with jitter, so that nodes do not all reconnect together. */
+/** How long to wait for the server after a failed attempt. */
 export function retryWaitMs(attempt: number): number {
-  return Math.min(retryWaitMsMax, retryWaitMsMin * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2);
+  return backoffMs(attempt, retryWaitMsMin, retryWaitMsMax);
 }
 
 /** The result, or ConnectionLost once the time is up. */
