@@ -52,13 +52,13 @@ const terminal: Terminal = {
   stopSignal,
   async exitWithoutClosing(code) {
     await new Promise((resolve) => stderr.write("", resolve));
-    return end(code);
+    return exitAsCrash(code);
   },
 };
 
 // An unexpected exception leaves an unknown state, so nothing is closed on the way out.
 process.on("uncaughtException", (error) => {
-  stderr.write(forStandardError(errorReport(error, "").text, terminal), () => end(1));
+  stderr.write(forStandardError(errorReport(error, "").text, terminal), () => exitAsCrash(1));
 });
 
 // The command itself.
@@ -69,7 +69,7 @@ process.exitCode = await runCommand(process.argv.slice(2), terminal);
  * next start. Bun's exit closes every database: that syncs, checkpoints and deletes the WAL, which after a failed
  * sync is the only sound copy.
  */
-function end(code: number): never {
+function exitAsCrash(code: number): never {
   callLibc("_exit", [FFIType.i32], code);
   process.kill(process.pid, "SIGKILL");
   throw new Error("the process is being killed");
@@ -101,7 +101,7 @@ function stopSignal(): Promise<string> {
       process.on(signal, () => {
         askedMs ??= performance.now();
         resolve(signal);
-        if (performance.now() - askedMs > sameSignalMs) end(interruptedCode(signal));
+        if (performance.now() - askedMs > sameSignalMs) exitAsCrash(interruptedCode(signal));
       });
     }
     process.on("disconnect", () => resolve("the launcher has ended"));

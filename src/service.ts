@@ -50,7 +50,7 @@ export interface Service {
    */
   readonly storeFailure: Error | undefined;
   /** Goes unready, finishes what is in flight within the configured time or the one given, and closes the store. */
-  close(reason: string, drainTimeoutMs?: number): Promise<void>;
+  stop(reason: string, drainTimeoutMs?: number): Promise<void>;
 }
 
 /** Wires everything, in the order in which it starts. The command line runs this, and so do the tests. */
@@ -134,16 +134,16 @@ export async function startService(
   identityProvider?.keys.start();
 
   // The first token last, when nothing else can fail: one that is stored must also be delivered.
-  const closing = new AbortController();
-  const tokenStart = await startOnceOpen(store, () => tokenUpkeep.start(), events, closing.signal);
+  const stopping = new AbortController();
+  const tokenStart = await startOnceOpen(store, () => tokenUpkeep.start(), events, stopping.signal);
   tokenStart.later?.catch((error) => {
-    // On close, the store itself ends what is in progress.
-    if (!closing.signal.aborted) mustStop.resolve(error);
+    // On a stop, the store itself ends what is in progress.
+    if (!stopping.signal.aborted) mustStop.resolve(error);
   });
 
   // It runs: from here on `stopService` closes what was started.
   const listeners = operatorListener === undefined ? [publicListener] : [publicListener, operatorListener];
-  const running: Running = { listeners, readiness, intake, events, closing, started: started.move() };
+  const running: Running = { listeners, readiness, intake, events, stopping, started: started.move() };
   return {
     publicUrl: publicListener.url,
     addresses: listeners.map(({ address }) => address),
@@ -154,7 +154,7 @@ export async function startService(
     get storeFailure() {
       return intake.storeFailure;
     },
-    close(reason, drainTimeoutMs = config.drainTimeoutMs) {
+    stop(reason, drainTimeoutMs = config.drainTimeoutMs) {
       return stopService(running, reason, { delayMs: config.drainDelayMs, timeoutMs: drainTimeoutMs });
     },
   };
@@ -167,14 +167,14 @@ interface Running {
   readonly intake: Intake;
   readonly events: Events;
   /** Ends the wait for a database that was never reached. */
-  readonly closing: AbortController;
+  readonly stopping: AbortController;
   /** All that was started, the listeners and the store included. */
   readonly started: AsyncDisposableStack;
 }
 
 /** The listeners first, then the plants on their way, and the store last. */
 async function stopService(
-  { listeners, readiness, intake, events, closing, started }: Running,
+  { listeners, readiness, intake, events, stopping, started }: Running,
   reason: string,
   { delayMs, timeoutMs }: { readonly delayMs: number; readonly timeoutMs: number },
 ): Promise<void> {
@@ -190,7 +190,7 @@ async function stopService(
   await intake.close();
 
   // All that was started, the store last. That drains the listeners once more, without waiting, which closes what they had left.
-  closing.abort();
+  stopping.abort();
   await started.disposeAsync();
 
   const failure = intake.storeFailure;

@@ -489,7 +489,7 @@ describe("ready", () => {
 
   test("fails without a response", async () => {
     await using service = await start();
-    await service.running.service.close("test", 0);
+    await service.running.service.stop("test", 0);
     const { code, err } = await runInProcess(["ready", "--url", service.publicUrl]);
     expect(code).toBe(1);
     expect(err).toBe(`${service.publicUrl} is not ready: no response (ECONNREFUSED).\n`);

@@ -254,7 +254,7 @@ describeInBrowser("importing a file", () => {
     const importing = await open("/import", { origin, token, alone: true });
     await start(importing, "slow.ndjson", rowsFrom(2));
     await eventually(() => storedPlants(running.database).length > 1);
-    await running.service.close("test");
+    await running.service.stop("test");
     expect(running.logged.join("")).not.toContain("drain timeout reached");
     await see(importing, "The import waits, and continues by itself.");
     await polling.context().close();

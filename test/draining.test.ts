@@ -41,7 +41,7 @@ test("a stop under load leaves no request without a response, and stores what it
   const clients = Array.from({ length: 16 }, () => ({ answered: 0 }));
   const ended = clients.map((client, index) => keepSending(running.port, index * 1_000_000, client));
   await eventually(() => clients.every(({ answered }) => answered > 1));
-  await running.service.close("test");
+  await running.service.stop("test");
   // Whoever was not told to close had a request that was cut.
   expect(await Promise.all(ended)).toEqual(clients.map(() => true));
   const answered = clients.reduce((sum, client) => sum + client.answered, 0);
@@ -51,7 +51,7 @@ test("a stop under load leaves no request without a response, and stores what it
 test("a stop does not wait longer than the drain timeout", async () => {
   await using running = await startTestService({ "drain-timeout": "1ms" });
   const { finish, response } = await startPlant(running);
-  await running.service.close("test");
+  await running.service.stop("test");
   finish();
   expect((await response).text).not.toContain("HTTP/1.1 200 ");
   expect(running.logged.join("")).toContain("drain timeout reached");
@@ -64,7 +64,7 @@ test("a stop refuses connections, finishes a request whose body is incomplete, a
   const { finish, response } = await startPlant(running);
   const livez = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
   const drain = () => {
-    void running.service.close("test");
+    void running.service.stop("test");
     return eventually(async () => (await isRefused(port)) && isRefused(running.port));
   };
   // On a connection that the service knows, and that has no request in progress.

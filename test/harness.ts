@@ -54,15 +54,15 @@ export async function startTestService(
   });
   const service = await startService(config, log);
   cleanUp.defer(printIfTestFails(() => logged.join("")));
-  const whenClosed = cleanUp.move();
+  const whenStopped = cleanUp.move();
   const port = Number(new URL(service.publicUrl).port);
-  let closed: Promise<void> | undefined;
-  const close = (reason: string, drainTimeoutMs?: number): Promise<void> => {
-    closed ??= service.close(reason, drainTimeoutMs);
-    return closed;
+  let stopped: Promise<void> | undefined;
+  const stop = (reason: string, drainTimeoutMs?: number): Promise<void> => {
+    stopped ??= service.stop(reason, drainTimeoutMs);
+    return stopped;
   };
   return {
-    service: { ...service, close },
+    service: { ...service, stop },
     url: service.publicUrl,
     port,
     operatorUrl: service.operatorUrl ?? "",
@@ -70,8 +70,8 @@ export async function startTestService(
     logged,
     async [Symbol.asyncDispose]() {
       // Without draining: the only connections left are fetch's idle ones.
-      await close("test", 0);
-      whenClosed.dispose();
+      await stop("test", 0);
+      whenStopped.dispose();
       if (leaked.length > 0) throw new Error(`The service logged a secret ${leaked.length} times.`);
     },
   };

@@ -55,7 +55,7 @@ export async function withProgress<Result>(
   let step: Step | undefined;
   let isDone = false;
   using line = showProgress(terminal, () => progressOf(file, step));
-  const endAt = async (signal: string): Promise<never> => {
+  const exitOn = async (signal: string): Promise<never> => {
     if (isDone) return new Promise<never>(() => {});
     line[Symbol.dispose]();
     const where = step === undefined ? "" : ` while ${step.doing} ${escapeInvisible(file)}${amountOf(step)}`;
@@ -66,7 +66,7 @@ export async function withProgress<Result>(
     step = next;
   });
   try {
-    return await Promise.race([work, terminal.stopSignal().then(endAt)]);
+    return await Promise.race([work, terminal.stopSignal().then(exitOn)]);
   } finally {
     isDone = true;
   }

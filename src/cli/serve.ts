@@ -70,20 +70,21 @@ export const serve: Command = {
       "service.version": packageFile.version,
     });
 
-    const end = await Promise.race([stopSignal, service.mustStop]);
-    await service.close(stopReason(end));
+    const cause = await Promise.race([stopSignal, service.mustStop]);
+    await service.stop(stopReason(cause));
     lines.flush();
-    if (end instanceof DatabaseProblem) throw end;
-    // The outcome of a write can also become unknown during the shutdown.
+    if (cause instanceof DatabaseProblem) throw cause;
+    // The outcome of a write can also become unknown during the stop.
     if (service.storeFailure === undefined) return 0;
     return terminal.exitWithoutClosing(1);
   },
 };
 
-function stopReason(end: string | Error): string {
-  if (typeof end === "string") return end;
-  return end instanceof DatabaseProblem || end instanceof WalIndexLost
-    ? end.message
+/** A signal by its name, or an error that makes the service stop, as the log has it. */
+function stopReason(cause: string | Error): string {
+  if (typeof cause === "string") return cause;
+  return cause instanceof DatabaseProblem || cause instanceof WalIndexLost
+    ? cause.message
     : "write outcome unknown";
 }
 

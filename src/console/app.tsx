@@ -100,7 +100,7 @@ function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) 
     const api = new OperatorApi(token, onUnauthorized, (responded) => connection.report(responded));
     return { api, connection };
   }, [token, onSignOut]);
-  useEffect(() => () => connection.close(), [connection]);
+  useEffect(() => () => connection.stop(), [connection]);
   useEffect(() => {
     // The browser asks for confirmation before it closes the tab during an import.
     const warn = (event: Event): void => {

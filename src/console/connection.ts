@@ -35,7 +35,7 @@ export class Connection {
   }
 
   /** Stops watching the service, when the user signs out. */
-  close(): void {
+  stop(): void {
     this.#heartbeat.stop();
   }
 

@@ -50,7 +50,7 @@ export class PlantList {
   #next: string | undefined;
   /** What was stored after this cursor is new; undefined until the first response. */
   #newest: string | undefined;
-  readonly #closed = new AbortController();
+  readonly #stop = new AbortController();
 
   constructor(api: OperatorApi, query: Query, onChange: () => void) {
     this.#api = api;
@@ -66,7 +66,7 @@ export class PlantList {
 
   /** Loads about a page more, or up to the end. */
   async loadMore(): Promise<void> {
-    const { signal } = this.#closed;
+    const { signal } = this.#stop;
     if (this.state === "ended" || this.state === "full" || signal.aborted) return;
     this.#setState("loading");
     const wanted = this.rows.length + pageRows;
@@ -99,15 +99,16 @@ export class PlantList {
     let row = -1;
     while (row === -1 && this.state !== "ended" && this.rows.length <= position.row + newRowsMax) {
       await this.loadMore();
-      if (this.state === "failed" || this.state === "full" || this.#closed.signal.aborted) break;
+      if (this.state === "failed" || this.state === "full" || this.#stop.signal.aborted) break;
       row = this.rows.findIndex(({ id }) => id === position.id);
     }
     this.startRow = row === -1 ? Math.min(position.row, this.rows.length - 1) : row;
     this.#onChange();
   }
 
-  close(): void {
-    this.#closed.abort();
+  /** Loads nothing more. */
+  stop(): void {
+    this.#stop.abort();
   }
 
   /** Reads what was stored since the last call, which then waits to be shown. */

@@ -35,7 +35,7 @@ export function usePlantList(filter: PlantFilter, scroller: { readonly current: 
         }
         redraw();
       });
-      latest.current?.close();
+      latest.current?.stop();
       latest.current = started;
       setReloading(true);
       void (position === undefined ? started.loadMore() : started.loadUntil(position));
@@ -45,7 +45,7 @@ export function usePlantList(filter: PlantFilter, scroller: { readonly current: 
   const reload = useCallback(() => load(), [load]);
   // A layout effect does not wait for a frame, so the request starts earlier.
   useLayoutEffect(() => load(savedPosition(navigations)), [load]);
-  useEffect(() => () => latest.current?.close(), []);
+  useEffect(() => () => latest.current?.stop(), []);
 
   // The error of a past outage must not stay.
   useEffect(
