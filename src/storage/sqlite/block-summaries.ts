@@ -2,9 +2,8 @@
 // tags, the times and the names in it. A search (reading/match-queries.ts) asks the summaries first. A block without any plant
 // has no summary.
 import type { Database, Statement } from "bun:sqlite";
-import type { PageRequest } from "../../plants/plant-archive.ts";
 import { BlockDigests } from "./block-digests.ts";
-import { blockOf, blockPlants, lastSeq, rangeOf } from "./blocks.ts";
+import { blockOf, blockPlants, lastSeq, type Order, rangeOf } from "./blocks.ts";
 
 /** One part of a block's summary, in a table of its own. */
 export interface Summary {
@@ -121,7 +120,7 @@ export function firstBlockWithoutNames(
   database: Database,
   firstBlock: number,
   lastBlock: number,
-  order: PageRequest["order"],
+  order: Order,
 ): number | undefined {
   const direction = order === "newest-first" ? "DESC" : "ASC";
   const row = database

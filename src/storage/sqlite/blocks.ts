@@ -1,14 +1,33 @@
 // Plants are divided into blocks, in the order in which they were stored: block 0 is seq 1 to 1024, and so on. Whoever fills a
 // block also writes its summary (block-summaries.ts) and its digest (block-digests.ts).
 import type { Database } from "bun:sqlite";
+import type { PageRequest } from "../../plants/plant-archive.ts";
 
 /** How many plants a block has. */
 export const blockPlants = 1024;
 
-/** The plants with seq `low` to `high`, both inclusive. */
-export interface SeqRange {
+/** The numbers `low` to `high`, both inclusive. It has none if `low` is the higher one. */
+interface NumberRange {
   readonly low: number;
   readonly high: number;
+}
+
+/** The plants with seq `low` to `high`. */
+export type SeqRange = NumberRange;
+
+/** In which order plants are read. */
+export type Order = PageRequest["order"];
+
+/** The number at which a range is entered in that order. */
+export function entryOf({ low, high }: NumberRange, order: Order): number {
+  return order === "newest-first" ? high : low;
+}
+
+/** The first `count` numbers of a range in that order; all of it, if it has fewer. */
+export function firstOf({ low, high }: NumberRange, count: number, order: Order): NumberRange {
+  return order === "newest-first"
+    ? { low: Math.max(low, high - count + 1), high }
+    : { low, high: Math.min(high, low + count - 1) };
 }
 
 /** The seq of the newest plant. Plants are never deleted and each gets the next seq, so this is also their number. */

@@ -1,9 +1,9 @@
 // The SQL of a search. A filter asks the block summaries first, so that only the blocks that may hold a match are read; the
 // newest plants, which are in no full block yet, are all read, by a query of their own.
 import type { Database } from "bun:sqlite";
-import type { PageRequest, PlantFilter } from "../../../plants/plant-archive.ts";
+import type { PlantFilter } from "../../../plants/plant-archive.ts";
 import { lastSummarised } from "../block-summaries.ts";
-import { blockOf, blockPlants, type SeqRange } from "../blocks.ts";
+import { blockOf, blockPlants, type Order, type SeqRange } from "../blocks.ts";
 import { isForLike } from "./name-search.ts";
 
 /** A query, and the values for its question marks. */
@@ -30,7 +30,7 @@ export function selectQueries(
   database: Database,
   filter: PlantFilter,
   range: SeqRange,
-  order: PageRequest["order"],
+  order: Order,
 ): Query[] {
   const direction = order === "newest-first" ? "DESC" : "ASC";
   const queries = sourcesOf(database, filter, range).map(({ tables, conditions, orderBy }) => ({

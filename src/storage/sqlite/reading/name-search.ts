@@ -1,7 +1,6 @@
 import type { Database } from "bun:sqlite";
-import type { PageRequest } from "../../../plants/plant-archive.ts";
 import { firstBlockWithoutNames, lastSummarised, namesCharactersMax } from "../block-summaries.ts";
-import { blockOf, rangeOf, type SeqRange } from "../blocks.ts";
+import { blockOf, entryOf, firstOf, type Order, rangeOf, type SeqRange } from "../blocks.ts";
 
 const ascii = /^[\x20-\x7e]*$/;
 // What a search costs at worst for each byte of a name and each character of the part. Measured with names of one
@@ -26,7 +25,7 @@ export function searchablePart(
   database: Database,
   namePart: string,
   range: SeqRange,
-  order: PageRequest["order"],
+  order: Order,
 ): SeqRange {
   const nsMax = isForLike(namePart) ? likeNsMax : globNsMax;
   const bytesMax = (queryMsMax * 1e6) / (nsMax * (namePart.length + extraCharacters));
@@ -35,54 +34,42 @@ export function searchablePart(
 }
 
 /**
- * So many blocks of the range: each has its names in its summary, and these are short. Undefined if the first has not, or if
- * none may be searched as a whole.
+ * The plants of so many blocks of the range: each has its names in its summary, and these are short. Undefined if the first has
+ * not, or if none may be searched as a whole.
  */
 function summarisedPart(
   database: Database,
   blocksMax: number,
-  { low, high }: SeqRange,
-  order: PageRequest["order"],
+  range: SeqRange,
+  order: Order,
 ): SeqRange | undefined {
-  if (blocksMax === 0) return undefined;
-  if (order === "newest-first") {
-    if (high > lastSummarised(database)) return undefined;
-    const lastBlock = blockOf(high);
-    const firstBlock = Math.max(blockOf(low), lastBlock - blocksMax + 1);
-    const long = firstBlockWithoutNames(database, firstBlock, lastBlock, order) ?? firstBlock - 1;
-    if (long === lastBlock) return undefined;
-    return { low: Math.max(low, rangeOf(long + 1).low), high };
-  }
-  const firstBlock = blockOf(low);
-  const lastBlock = Math.min(blockOf(high), firstBlock + blocksMax - 1);
-  const end = Math.min(high, lastSummarised(database));
-  if (low > end) return undefined;
-  const long = firstBlockWithoutNames(database, firstBlock, lastBlock, order) ?? lastBlock + 1;
-  if (long === firstBlock) return undefined;
-  return { low, high: Math.min(end, rangeOf(long - 1).high) };
+  const summarised = lastSummarised(database);
+  if (blocksMax === 0 || entryOf(range, order) > summarised) return undefined;
+  const low = range.low;
+  const high = Math.min(range.high, summarised);
+  const blocks = firstOf({ low: blockOf(low), high: blockOf(high) }, blocksMax, order);
+  const long = firstBlockWithoutNames(database, blocks.low, blocks.high, order);
+  const short = long === undefined ? blocks : firstOf(blocks, Math.abs(long - entryOf(blocks, order)), order);
+  if (short.low > short.high) return undefined;
+  return { low: Math.max(low, rangeOf(short.low).low), high: Math.min(high, rangeOf(short.high).high) };
 }
 
 /** The plants of the first block whose names have so many bytes together, or the first plant alone. */
-function measuredPart(
-  database: Database,
-  bytesMax: number,
-  { low, high }: SeqRange,
-  order: PageRequest["order"],
-): SeqRange {
-  const isNewestFirst = order === "newest-first";
-  const block = blockOf(isNewestFirst ? high : low);
-  const inBlock = rangeOf(block);
-  const part = { low: Math.max(low, inBlock.low), high: Math.min(high, inBlock.high) };
+function measuredPart(database: Database, bytesMax: number, range: SeqRange, order: Order): SeqRange {
+  const entry = entryOf(range, order);
+  const inBlock = rangeOf(blockOf(entry));
+  const part = { low: Math.max(range.low, inBlock.low), high: Math.min(range.high, inBlock.high) };
+  const direction = order === "newest-first" ? "DESC" : "ASC";
   // The size of a text is in the head of its row: a long name itself is not read.
   const sizes = database.query<{ seq: bigint; bytes: bigint }, [number, number]>(
-    `SELECT seq, octet_length(name) AS bytes FROM plants WHERE seq BETWEEN ? AND ? ORDER BY seq ${isNewestFirst ? "DESC" : "ASC"}`,
+    `SELECT seq, octet_length(name) AS bytes FROM plants WHERE seq BETWEEN ? AND ? ORDER BY seq ${direction}`,
   );
-  let end = isNewestFirst ? part.high : part.low;
+  let last = entry;
   let bytesLeft = bytesMax;
   for (const { seq, bytes } of sizes.iterate(part.low, part.high)) {
     bytesLeft -= Number(bytes);
-    if (bytesLeft < 0) return isNewestFirst ? { low: end, high: part.high } : { low: part.low, high: end };
-    end = Number(seq);
+    if (bytesLeft < 0) return firstOf(part, Math.abs(last - entry) + 1, order);
+    last = Number(seq);
   }
   return part;
 }

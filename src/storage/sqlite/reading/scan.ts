@@ -1,5 +1,4 @@
-import type { PageRequest } from "../../../plants/plant-archive.ts";
-import type { SeqRange } from "../blocks.ts";
+import { firstOf, type Order, type SeqRange } from "../blocks.ts";
 
 const sliceSeqsMin = 64;
 const sliceSeqsMax = 100_000;
@@ -10,7 +9,7 @@ const sliceMsWanted = 25;
  * interrupted. The size of the slices adapts to how long they take.
  */
 export class Scan {
-  readonly #isNewestFirst: boolean;
+  readonly #order: Order;
   readonly #shorten: (slice: SeqRange) => SeqRange;
   // What is left of the range.
   #low: number;
@@ -21,12 +20,12 @@ export class Scan {
   /** `shorten` returns the part of a slice, from where the scan enters it, that can be read at once. */
   constructor(
     { low, high }: SeqRange,
-    order: PageRequest["order"],
+    order: Order,
     shorten: (slice: SeqRange) => SeqRange = (slice) => slice,
   ) {
     this.#low = low;
     this.#high = high;
-    this.#isNewestFirst = order === "newest-first";
+    this.#order = order;
     this.#shorten = shorten;
   }
 
@@ -35,7 +34,7 @@ export class Scan {
     const deadlineMs = performance.now() + msMax;
     while (this.#low <= this.#high) {
       this.#sliceStartedMs = performance.now();
-      yield this.#shorten(this.#nextSlice());
+      yield this.#shorten(firstOf({ low: this.#low, high: this.#high }, this.#sliceSeqs, this.#order));
       if (performance.now() > deadlineMs) return;
     }
   }
@@ -43,7 +42,7 @@ export class Scan {
   /** To be called when the slice was read, entirely or up to that plant. Returns how many plants it passed. */
   passed({ low, high }: SeqRange, upTo?: bigint): number {
     this.#adaptSize(performance.now() - this.#sliceStartedMs);
-    if (this.#isNewestFirst) {
+    if (this.#order === "newest-first") {
       const end = Number(upTo ?? low);
       this.#high = end - 1;
       return high - end + 1;
@@ -56,15 +55,7 @@ export class Scan {
   /** The cursor of what is left: the seq of the last plant that was passed. Undefined at the end. */
   get cursor(): string | undefined {
     if (this.#low > this.#high) return undefined;
-    return String(this.#isNewestFirst ? this.#high + 1 : this.#low - 1);
-  }
-
-  #nextSlice(): SeqRange {
-    const low = this.#low;
-    const high = this.#high;
-    return this.#isNewestFirst
-      ? { low: Math.max(low, high - this.#sliceSeqs + 1), high }
-      : { low, high: Math.min(high, low + this.#sliceSeqs - 1) };
+    return String(this.#order === "newest-first" ? this.#high + 1 : this.#low - 1);
   }
 
   #adaptSize(tookMs: number): void {

@@ -17,7 +17,7 @@ import {
 } from "../../../plants/plant-archive.ts";
 import { timeMsMax } from "../../../text/time.ts";
 import { countTag } from "../block-summaries.ts";
-import { lastSeq, type SeqRange } from "../blocks.ts";
+import { lastSeq, type Order, type SeqRange } from "../blocks.ts";
 import { Damage } from "../data-file-problem.ts";
 import { fileSize } from "../durable-files.ts";
 import { createdPerBucket } from "./created-per-bucket.ts";
@@ -33,8 +33,6 @@ interface PlantRow {
   created_at_ms: bigint;
   created_by: string;
 }
-
-type Order = PageRequest["order"];
 
 // A page of huge plants is truncated, to bound memory.
 const rowsPerRead = 250;
