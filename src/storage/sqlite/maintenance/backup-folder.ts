@@ -54,7 +54,7 @@ export interface VerifiedBackup extends StoreDigest {
  */
 export class BackupFolder {
   readonly folder: string;
-  /** The path of the data file. */
+  /** The path of the data file, as --database names it. */
   readonly database: string;
   /** The data file's name without its extension; each backup's name begins with it. */
   readonly #stem: string;
@@ -127,8 +127,8 @@ export class BackupFolder {
   /** The file for a backup of this time. Also removes what interrupted backups left, which would use up the disk. */
   #prepareFile(atMs: number): string {
     for (const name of this.#dated(backupEnding + partialEnding)) {
-      const path = join(this.folder, name);
-      if (isLeftover(path)) removeDatabase(path);
+      const partial = join(this.folder, name);
+      if (isLeftover(partial)) removeDatabase(partial);
     }
     const at = timeInFileName(atMs);
     return join(this.folder, `${this.#stem}-${at}${backupEnding}`);
@@ -138,14 +138,14 @@ export class BackupFolder {
   #removeOldest(keep: number, made: string): readonly string[] {
     const others = this.list()
       .map(({ name }) => join(this.folder, name))
-      .filter((path) => path !== made && isChecksumOf(path));
+      .filter((backup) => backup !== made && isChecksumOf(backup));
     const removed = others.slice(keep - 1).reverse();
-    for (const path of removed) {
+    for (const backup of removed) {
       try {
         // In this order: a checksum that is left alone is small, but a backup without one would never be removed.
-        rmSync(path);
-        rmSync(checksumFile(path));
-        rmSync(digestRecordFile(path), { force: true });
+        rmSync(backup);
+        rmSync(checksumFile(backup));
+        rmSync(digestRecordFile(backup), { force: true });
       } catch (error) {
         throw new DataFileProblem(
           `The backup ${made} is complete, but an old one cannot be removed: ${messageOf(error)}.`,
@@ -162,21 +162,21 @@ export class BackupFolder {
    * @throws DataFileProblem its record cannot be read, so that its digest cannot be compared.
    */
   async verify(name: string): Promise<VerifiedBackup> {
-    const path = join(this.folder, name);
+    const backup = join(this.folder, name);
     // As it is before the check: a change during the check counts as one after it.
-    const file = statSync(path);
-    const recorded = readDigestRecord(path, file);
-    const verified = await this.#check(path, recorded);
-    if (verified.problems.length === 0) recordDigest(path, verified, file);
-    else recordDigest(path, recorded);
+    const file = statSync(backup);
+    const recorded = readDigestRecord(backup, file);
+    const verified = await this.#check(backup, recorded);
+    if (verified.problems.length === 0) recordDigest(backup, verified, file);
+    else recordDigest(backup, recorded);
     return verified;
   }
 
-  async #check(path: string, recorded: StoreDigest): Promise<VerifiedBackup> {
-    if (expectedChecksum(path) === undefined) return { problems: ["it has no checksum file"], ...noDigest };
-    const { coveredPlants, digest, problems } = await verify(path);
+  async #check(backup: string, recorded: StoreDigest): Promise<VerifiedBackup> {
+    if (expectedChecksum(backup) === undefined) return { problems: ["it has no checksum file"], ...noDigest };
+    const { coveredPlants, digest, problems } = await verify(backup);
     const differs = recorded.digest !== null && recorded.digest !== digest;
-    const difference = differs ? [`its digest is not the one in ${digestRecordFile(path)}`] : [];
+    const difference = differs ? [`its digest is not the one in ${digestRecordFile(backup)}`] : [];
     return { problems: [...problems, ...difference], coveredPlants, digest };
   }
 
@@ -225,8 +225,8 @@ function warningOf({ changedBlocks }: BackupFile, unrecorded: string | undefined
 }
 
 /** The time in the name of a backup that was made into a folder; undefined for any other file. */
-export function timeInName(path: string): number | undefined {
-  const atMs = parseTimestamp(parse(path).name.slice(-timestampLength));
+export function timeInName(backup: string): number | undefined {
+  const atMs = parseTimestamp(parse(backup).name.slice(-timestampLength));
   return Number.isNaN(atMs) ? undefined : atMs;
 }
 
@@ -237,7 +237,7 @@ function parseTimestamp(text: string): number {
 }
 
 /** Whether its checksum file is one that a backup of this name has written. */
-function isChecksumOf(path: string): boolean {
-  const text = readChecksumFile(path) ?? "";
-  return /^[0-9a-f]{64} {2}/.test(text) && text.slice(66) === `${basename(path)}\n`;
+function isChecksumOf(backup: string): boolean {
+  const text = readChecksumFile(backup) ?? "";
+  return /^[0-9a-f]{64} {2}/.test(text) && text.slice(66) === `${basename(backup)}\n`;
 }

@@ -26,24 +26,24 @@ export interface LastBackup extends StoreDigest {
 }
 
 /** The path of the record of the last backup: beside the data file, where the service finds it. No backup contains it. */
-export function lastBackupFile(database: string): string {
-  return `${realDataFile(database)}.last-backup.json`;
+export function lastBackupFile(path: string): string {
+  return `${realDataFile(path)}.last-backup.json`;
 }
 
 /** Records a backup that is complete as the last one of its data file. */
 export function recordLastBackup(
-  database: string,
+  path: string,
   atMs: number,
   { coveredPlants, digest }: StoreDigest = noDigest,
 ): void {
-  replaceFile(lastBackupFile(database), `${JSON.stringify({ at: isoTime(atMs), coveredPlants, digest })}\n`);
+  replaceFile(lastBackupFile(path), `${JSON.stringify({ at: isoTime(atMs), coveredPlants, digest })}\n`);
 }
 
 /** The last backup of a data file; undefined if there was none, or its record is malformed. */
-export async function readLastBackup(database: string): Promise<LastBackup | undefined> {
+export async function readLastBackup(path: string): Promise<LastBackup | undefined> {
   let text: string;
   try {
-    text = await readFile(lastBackupFile(database), "utf8");
+    text = await readFile(lastBackupFile(path), "utf8");
   } catch (error) {
     if (codeOf(error) === "ENOENT") return undefined;
     throw error;

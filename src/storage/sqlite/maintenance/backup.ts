@@ -23,11 +23,11 @@ const chunkBytes = 1024 * 1024;
  * Backs up a data file in use to a new file, with its checksum beside it.
  * @throws DataFileProblem
  */
-export async function backUp(database: string, to: string, onStep: OnStep = ignoreStep): Promise<BackupFile> {
+export async function backUp(from: string, to: string, onStep: OnStep = ignoreStep): Promise<BackupFile> {
   for (const path of [to, checksumFile(to)]) refuseExisting(path, "A backup never overwrites");
   if (!existsSync(dirname(resolve(to)))) throw new DataFileProblem(`The folder of ${to} does not exist.`);
-  using copy = await copyDataFile(database, to, { onStep });
-  const copied = await compareWithSource(copy.path, database, onStep);
+  using copy = await copyDataFile(from, to, { onStep });
+  const copied = await compareWithSource(copy.path, from, onStep);
   const sha256 = await checksum(copy.path, onStep);
   writeNew(checksumFile(to), `${sha256}  ${basename(to)}\n`);
   try {
@@ -46,11 +46,11 @@ export async function backUp(database: string, to: string, onStep: OnStep = igno
  * @throws DataFileProblem
  */
 export async function streamBackup(
-  database: string,
+  from: string,
   write: (chunk: Uint8Array) => Promise<boolean>,
   onStep: OnStep = ignoreStep,
 ): Promise<Omit<BackupFile, "path">> {
-  const real = realDataFile(database);
+  const real = realDataFile(from);
   openReadOnly(real, { older: true }).close();
   // Next to the data file, on a disk of its size; elsewhere only if that is read-only.
   const to = join(mayWrite(dirname(real)) ? dirname(real) : tmpdir(), `${basename(real)}.backup`);
@@ -59,8 +59,8 @@ export async function streamBackup(
     throw new DataFileProblem(
       `Another backup of ${real} to standard output is running; wait for it to finish.`,
     );
-  using copy = await copyDataFile(database, to, { onStep });
-  const copied = await compareWithSource(copy.path, database, onStep);
+  using copy = await copyDataFile(from, to, { onStep });
+  const copied = await compareWithSource(copy.path, from, onStep);
   const sha256 = await checksum(copy.path, onStep);
   const bytes = fileSize(copy.path);
   let writtenBytes = 0;

@@ -19,18 +19,18 @@ import { lastBackupFile } from "./backup-records.ts";
  * Puts the complete copy in the place of the old files. At every moment there is one whole store, and the marker says
  * which. Returns the folder.
  */
-export function replaceOld(partial: string, database: string): string {
-  syncAsReplacement(partial, database);
-  const folder = makeFolderForOld(database);
+export function replaceOld(partial: string, path: string): string {
+  syncAsReplacement(partial, path);
+  const folder = makeFolderForOld(path);
   // One that is not the copy which its marker describes. It may have plants that no other file has.
-  if (existsSync(rebuiltFile(database))) keepCopyIn(folder, rebuiltFile(database));
-  renameSync(partial, rebuiltFile(database));
-  if (readMarker(database) !== "rebuilt") keepCopyIn(folder, markerFile(database));
-  for (const file of [lastBackupFile(database), `${database}.first-token`]) moveInto(folder, file);
+  if (existsSync(rebuiltFile(path))) keepCopyIn(folder, rebuiltFile(path));
+  renameSync(partial, rebuiltFile(path));
+  if (readMarker(path) !== "rebuilt") keepCopyIn(folder, markerFile(path));
+  for (const file of [lastBackupFile(path), `${path}.first-token`]) moveInto(folder, file);
   syncDirectory(folder);
-  syncDirectory(dirname(database));
-  writeMarker(database, "rebuilt", { ...contentsOf(rebuiltFile(database)), folder: basename(folder) });
-  replaceByRebuilt(database, folder);
+  syncDirectory(dirname(path));
+  writeMarker(path, "rebuilt", { ...contentsOf(rebuiltFile(path)), folder: basename(folder) });
+  replaceByRebuilt(path, folder);
   return folder;
 }
 
@@ -38,19 +38,19 @@ export function replaceOld(partial: string, database: string): string {
  * Moves the WAL into a dated folder, and returns that: it may be the WAL of the file which was replaced. Without it, the marker
  * has nothing to warn of any more.
  */
-export function moveWalAside(database: string): string {
-  const folder = makeFolderForOld(database);
-  for (const ending of ["-wal", "-journal"]) moveInto(folder, database + ending);
-  removeDatabase(database, ["-shm"]);
+export function moveWalAside(path: string): string {
+  const folder = makeFolderForOld(path);
+  for (const ending of ["-wal", "-journal"]) moveInto(folder, path + ending);
+  removeDatabase(path, ["-shm"]);
   syncDirectory(folder);
-  syncDirectory(dirname(database));
-  removeMarker(database);
+  syncDirectory(dirname(path));
+  removeMarker(path);
   return folder;
 }
 
 /** Makes the dated folder for the old files of a data file, beside it. */
-function makeFolderForOld(database: string): string {
-  const folder = `${database}.before-${timeInFileName(Date.now())}`;
+function makeFolderForOld(path: string): string {
+  const folder = `${path}.before-${timeInFileName(Date.now())}`;
   makeDirectory(folder);
   return folder;
 }

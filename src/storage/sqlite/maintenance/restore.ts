@@ -62,14 +62,14 @@ export async function restore(
   warnOfLostWal: (problem: LostWal) => void,
   onStep: OnStep = ignoreStep,
 ): Promise<Restored> {
-  const database = realDataFile(named);
+  const path = realDataFile(named);
   refuseMissingBackup(from);
   for (const ending of oldEndings)
-    refuseExisting(database + ending, "With --replace, restore moves it into a folder beside it");
+    refuseExisting(path + ending, "With --replace, restore moves it into a folder beside it");
   const checked = await compareChecksum(from, onStep);
   refuseUnusable(from, warnOfLostWal);
-  using target = lockTarget(database);
-  return restoreNew(from, database, checked, target.folders, onStep);
+  using target = lockTarget(path);
+  return restoreNew(from, path, checked, target.folders, onStep);
 }
 
 /**
@@ -84,48 +84,48 @@ export async function restoreInPlace(
   warnOfLostWal: (problem: LostWal) => void,
   onStep: OnStep = ignoreStep,
 ): Promise<Restored> {
-  const database = realDataFile(named);
+  const path = realDataFile(named);
   refuseMissingBackup(from);
   // It could not be moved away either.
-  refuseMountPoint(database);
+  refuseMountPoint(path);
   const checked = await compareChecksum(from, onStep);
-  if (isSameFile(from, database)) return acceptAsItIs(database, checked, warnOfLostWal, onStep);
+  if (isSameFile(from, path)) return acceptAsItIs(path, checked, warnOfLostWal, onStep);
   refuseUnusable(from, warnOfLostWal);
-  using target = lockTarget(database);
-  const isPending = !tryFinishRebuild(database);
-  const hasOld = isPending || oldEndings.some((ending) => existsSync(database + ending));
-  if (!hasOld) return restoreNew(from, database, checked, target.folders, onStep);
-  refuseTooLittleSpace(from, database);
-  using copy = await copyDataFile(from, database, { warnOfLostWal: () => {}, onStep });
+  using target = lockTarget(path);
+  const isPending = !tryFinishRebuild(path);
+  const hasOld = isPending || oldEndings.some((ending) => existsSync(path + ending));
+  if (!hasOld) return restoreNew(from, path, checked, target.folders, onStep);
+  refuseTooLittleSpace(from, path);
+  using copy = await copyDataFile(from, path, { warnOfLostWal: () => {}, onStep });
   const copied = await makeNewStore(copy.path, from, onStep);
-  const before = replaceOld(copy.path, database);
-  recordLastBackup(database, timeInName(from) ?? Math.floor(statSync(from).mtimeMs), copied);
-  return resultOf(database, copy.plants, checked, copied, before);
+  const before = replaceOld(copy.path, path);
+  recordLastBackup(path, timeInName(from) ?? Math.floor(statSync(from).mtimeMs), copied);
+  return resultOf(path, copy.plants, checked, copied, before);
 }
 
 async function restoreNew(
   from: string,
-  database: string,
+  path: string,
   checked: Checksum,
   folders: readonly string[],
   onStep: OnStep,
 ): Promise<Restored> {
-  using copy = await copyDataFile(from, database, { warnOfLostWal: () => {}, onStep });
+  using copy = await copyDataFile(from, path, { warnOfLostWal: () => {}, onStep });
   const copied = await makeNewStore(copy.path, from, onStep);
   syncFile(copy.path);
-  removeDatabase(database, ["-shm"]);
+  removeDatabase(path, ["-shm"]);
   copy.putInPlace();
-  removeMarker(database);
-  rmSync(lastBackupFile(database), { force: true });
+  removeMarker(path);
+  rmSync(lastBackupFile(path), { force: true });
   for (const folder of folders) syncDirectory(folder);
-  return resultOf(database, copy.plants, checked, copied, null);
+  return resultOf(path, copy.plants, checked, copied, null);
 }
 
 /** Finishes what an interrupted start or restore has begun. False if its copy is not the one that was made. */
-function tryFinishRebuild(database: string): boolean {
-  if (readMarker(database) !== "rebuilt") return true;
+function tryFinishRebuild(path: string): boolean {
+  if (readMarker(path) !== "rebuilt") return true;
   try {
-    finishRebuild(database);
+    finishRebuild(path);
     return true;
   } catch (error) {
     if (error instanceof DataFileProblem) return false;
@@ -138,26 +138,26 @@ function tryFinishRebuild(database: string): boolean {
  * to use. It is checked, gets a new store id, and is marked as closed.
  */
 async function acceptAsItIs(
-  database: string,
+  path: string,
   checked: Checksum,
   warnOfLostWal: (problem: LostWal) => void,
   onStep: OnStep,
 ): Promise<Restored> {
-  const isReplaced = readMarker(database) === "replaced";
+  const isReplaced = readMarker(path) === "replaced";
   // Before the lock, which makes the file look like one that a service has open.
-  if (!isReplaced) refuseUnusable(database, warnOfLostWal);
-  using _lock = lockForWriting(database);
-  const before = isReplaced ? moveWalAside(database) : null;
-  if (isReplaced) refuseUnusable(database);
-  await refuseUnsound(database, onStep);
-  const plants = await compareWithSource(database, database, onStep);
-  closeAsNewStore(database);
-  return resultOf(database, countPlants(database), checked, plants, before);
+  if (!isReplaced) refuseUnusable(path, warnOfLostWal);
+  using _lock = lockForWriting(path);
+  const before = isReplaced ? moveWalAside(path) : null;
+  if (isReplaced) refuseUnusable(path);
+  await refuseUnsound(path, onStep);
+  const plants = await compareWithSource(path, path, onStep);
+  closeAsNewStore(path);
+  return resultOf(path, countPlants(path), checked, plants, before);
 }
 
-function lockTarget(database: string): Target {
-  const folders = [dirname(database), ...makeDirectory(dirname(database))];
-  const lock = lockForWriting(database);
+function lockTarget(path: string): Target {
+  const folders = [dirname(path), ...makeDirectory(dirname(path))];
+  const lock = lockForWriting(path);
   return { folders, [Symbol.dispose]: () => lock[Symbol.dispose]() };
 }
 
@@ -173,13 +173,13 @@ function refuseMissingBackup(from: string): void {
 }
 
 /** Before anything is written: the old files stay, so the copy needs as much space again. */
-function refuseTooLittleSpace(from: string, database: string): void {
+function refuseTooLittleSpace(from: string, path: string): void {
   const needed = fileSize(from) + fileSize(`${from}-wal`) + spareBytes;
-  const { bavail, bsize } = statfsSync(dirname(database));
+  const { bavail, bsize } = statfsSync(dirname(path));
   const free = bavail * bsize;
   if (free < needed)
     throw new DataFileProblem(
-      `${dirname(database)} has ${free} bytes free, and the restored data file needs ${needed}: the old one stays. Make room first.`,
+      `${dirname(path)} has ${free} bytes free, and the restored data file needs ${needed}: the old one stays. Make room first.`,
     );
 }
 
