@@ -23,6 +23,7 @@ import { realDataFile } from "../storage/sqlite/data-file-path.ts";
 import { diagnoseDataFile } from "../storage/sqlite/reading/diagnose-data-file.ts";
 import { isServed } from "../storage/sqlite/writer-lock.ts";
 import { codeOf } from "../system/errors.ts";
+import type { ListenerName } from "../telemetry/counters.ts";
 import { isoTime } from "../text/time.ts";
 import { type Command, jsonFlag } from "./command.ts";
 import { describeFileError } from "./local-files.ts";
@@ -225,7 +226,7 @@ async function checkPostgres(url: string, options: Config): Promise<Facts> {
  * cannot be known.
  */
 async function checkListener(
-  listener: "public" | "operator",
+  listener: ListenerName,
   address: Address,
   served: boolean | undefined,
 ): Promise<Facts> {

@@ -1,5 +1,6 @@
 import { createServer } from "node:net";
 import { codeOf, messageOf } from "../system/errors.ts";
+import type { ListenerName } from "../telemetry/counters.ts";
 
 /** The address cannot be listened on, in one sentence for the operator. */
 export class ListenProblem extends Error {
@@ -7,7 +8,7 @@ export class ListenProblem extends Error {
 }
 
 // What the operator can do if another process listens there.
-const inUseRemedies = {
+const inUseRemedies: Readonly<Record<ListenerName, string>> = {
   public: "stop it, or choose another --listen address",
   operator: "choose another --operator-listen address, or off",
 };
@@ -15,7 +16,7 @@ const inUseRemedies = {
 export function listenProblem(
   error: unknown,
   { host, port }: Pick<Bound, "host" | "port">,
-  listener: keyof typeof inUseRemedies,
+  listener: ListenerName,
 ): ListenProblem {
   if (codeOf(error) === "EADDRINUSE")
     return new ListenProblem(`${host}:${port} is in use by another process; ${inUseRemedies[listener]}.`);
@@ -27,7 +28,7 @@ export function listenProblem(
 /** @throws ListenProblem if a listener could not be bound to the address now. */
 export async function refuseAddressInUse(
   address: Pick<Bound, "host" | "port">,
-  listener: keyof typeof inUseRemedies,
+  listener: ListenerName,
 ): Promise<void> {
   const error = await bindError(address);
   if (error !== undefined) throw listenProblem(error, address, listener);

@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import type { Gate } from "../access/gate.ts";
 import type { Intake } from "../plants/intake.ts";
 import { isLoopback, portMax } from "../system/ip-address.ts";
+import type { ListenerName } from "../telemetry/counters.ts";
 import type { Events } from "../telemetry/events.ts";
 import { ClientAddresses } from "./client-address.ts";
 import { Cors } from "./cors.ts";
@@ -9,7 +10,7 @@ import { Exchange, type SharedByExchanges } from "./exchange.ts";
 import { healthRoutes, type Readiness } from "./health.ts";
 import { formatAddress, listenProblem, publicUrl } from "./listen-address.ts";
 import { RequestIds } from "./request-ids.ts";
-import { RequestLog } from "./request-log.ts";
+import { type LoggedRequests, RequestLog } from "./request-log.ts";
 import { ResponseDate } from "./response-date.ts";
 import { type Route, Router, type RouterOptions } from "./route.ts";
 import { OpenStreams } from "./streaming.ts";
@@ -30,7 +31,7 @@ export interface ListenerSettings {
   readonly connectionsMax: number;
   readonly bodyBytesMax: number;
   readonly bodyTimeoutMs: number;
-  readonly logRequests: "all" | "errors" | "none";
+  readonly logRequests: LoggedRequests;
   /** Addresses and CIDR ranges of the proxies whose X-Forwarded-For is read. */
   readonly trustedProxies: readonly string[];
   /** Whose pages may call it from a browser; `*` for every origin's. */
@@ -41,7 +42,7 @@ export interface ListenerSettings {
 
 /** What makes a listener the public one or the operator's. */
 export interface ListenerKind extends RouterOptions {
-  readonly name: "public" | "operator";
+  readonly name: ListenerName;
 }
 
 /** What every listener needs. */

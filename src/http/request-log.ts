@@ -1,5 +1,5 @@
 import type { Caller } from "../access/gate.ts";
-import type { RequestOutcome } from "../telemetry/counters.ts";
+import type { ListenerName, RequestOutcome } from "../telemetry/counters.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { Fields } from "../telemetry/log.ts";
 import type { Head } from "./wire/head.ts";
@@ -9,6 +9,9 @@ const pathCharactersMax = 200;
 // Zeros and version ff are invalid; later versions may append fields.
 const traceparentShape =
   /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/;
+
+/** Which requests have a line in the log, as --log-requests says. */
+export type LoggedRequests = "all" | "errors" | "none";
 
 /** What the log says about a request. */
 export interface LoggedRequest {
@@ -29,11 +32,11 @@ export interface LoggedRequest {
 
 /** The log and the metrics of a listener's requests. */
 export class RequestLog {
-  readonly #listener: "public" | "operator";
-  readonly #requests: "all" | "errors" | "none";
+  readonly #listener: ListenerName;
+  readonly #requests: LoggedRequests;
   readonly #events: Events;
 
-  constructor(listener: "public" | "operator", requests: "all" | "errors" | "none", events: Events) {
+  constructor(listener: ListenerName, requests: LoggedRequests, events: Events) {
     this.#listener = listener;
     this.#requests = requests;
     this.#events = events;

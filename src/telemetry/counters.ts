@@ -18,7 +18,8 @@ export type RequestOutcome = (typeof requestOutcomes)[number];
  * slowly, or an idle one. `idle` is also the new one itself, if no other may be closed.
  */
 export type ClosedAtLimit = "stranger" | "slow" | "idle";
-type ListenerName = "public" | "operator";
+/** What the log, the metrics and the console call a listener. */
+export type ListenerName = "public" | "operator";
 /** Those with a number are the error responses of a listener. */
 export type CounterName =
   | "created"

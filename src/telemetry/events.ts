@@ -3,6 +3,7 @@ import {
   type ClosedAtLimit,
   type Counters,
   type Histogram,
+  type ListenerName,
   type RequestOutcome,
   requestOutcomes,
 } from "./counters.ts";
@@ -71,8 +72,7 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     },
     diskStalled: () => log.warn("the disk is stalling; creates wait until it recovers"),
     checkpointed: (succeeded: boolean) => counters.add(succeeded ? "checkpoints" : "checkpoint-failures"),
-    connections: (listener: "public" | "operator", open: number) =>
-      counters.set(`connections:${listener}`, open),
+    connections: (listener: ListenerName, open: number) => counters.set(`connections:${listener}`, open),
     /** Called for every error response, logged or not. */
     errorSent(sent: SentError) {
       const atMs = now();

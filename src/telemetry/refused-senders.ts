@@ -1,6 +1,8 @@
+import type { ListenerName } from "./counters.ts";
+
 /** One error response, and who got it. */
 export interface SentError {
-  readonly listener: "public" | "operator";
+  readonly listener: ListenerName;
   readonly error: number;
   /** The name of the sender's token; undefined if it is not known. */
   readonly token: string | undefined;
