@@ -67,6 +67,7 @@ interface MetricSources {
   readonly counters: Counters;
   /** When the TLS certificate expires; undefined without TLS. */
   readonly certificateExpiresAtMs: number | undefined;
+  readonly startedAtMs: number;
 }
 
 const listeners = ["public", "operator"] as const;
@@ -77,9 +78,8 @@ const errors = listeners.flatMap((listener) =>
 
 /** The metrics for Prometheus, in its text format. */
 export function metricsRoute(sources: MetricSources): Route {
-  const startedAtMs = Date.now();
   return route("GET", "/metrics", "metrics", async (exchange) => {
-    const samples = { ...counted(sources), ...(await measured(sources, startedAtMs)) };
+    const samples = { ...counted(sources), ...(await measured(sources)) };
     exchange.respond("text/plain; version=0.0.4; charset=utf-8", formatMetrics(samples));
   });
 }
@@ -129,8 +129,8 @@ function counted({ counters, store }: MetricSources): Samples {
 }
 
 /** What is read on each scrape. A value that cannot be read is omitted. */
-async function measured(sources: MetricSources, startedAtMs: number): Promise<Samples> {
-  const { store, intake, certificateExpiresAtMs } = sources;
+async function measured(sources: MetricSources): Promise<Samples> {
+  const { store, intake, certificateExpiresAtMs, startedAtMs } = sources;
   const ready = await intake.ready();
   const [disk, byState, last, openDescriptors] = await Promise.all([
     orUndefined(store.archive.diskUsage()),

@@ -41,10 +41,12 @@ export function operatorRoutes(
   const { gate, intake, events } = dependencies.listener;
   const { url: publicUrl, certificateExpiresAtMs } = dependencies.publicListener;
   const actions = new ActionRecorder(store.audit);
+  // What counts since the start of the service, counts since now.
+  const startedAtMs = Date.now();
   return [
     ...signInRoutes(identityProvider, publicUrl, actions, bodyBytesMax),
-    overviewRoute({ store, intake, counters, events }),
-    refusalsRoute(events, publicUrl),
+    overviewRoute({ store, intake, counters, events, startedAtMs }),
+    refusalsRoute(events, publicUrl, startedAtMs),
     ...plantRoutes(store.archive, actions),
     ...exportRoutes(store.archive, actions, gate),
     ...importRoutes({ intake, rateLimit, gate, events }, actions, bodyBytesMax),
@@ -57,6 +59,6 @@ export function operatorRoutes(
     ...consolePages.routes(),
     // The public contract itself, under the console's own origin.
     route("POST", "/plants", "plants:create", createPlant),
-    metricsRoute({ store, intake, counters, certificateExpiresAtMs }),
+    metricsRoute({ store, intake, counters, certificateExpiresAtMs, startedAtMs }),
   ];
 }

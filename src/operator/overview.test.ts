@@ -29,6 +29,7 @@ function overviewOf(methods: Partial<PlantArchive>) {
       figureFailed: (figure: string) => void failures.push(figure),
       refusals: new RecentRefusals(),
     } as unknown as Events,
+    startedAtMs: nowMs,
   });
   return { read: () => overview.read(nowMs), failures };
 }

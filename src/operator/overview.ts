@@ -17,6 +17,7 @@ interface OverviewSources {
   readonly intake: Intake;
   readonly counters: Counters;
   readonly events: Events;
+  readonly startedAtMs: number;
 }
 
 const minutes = { stepMs: 60_000, steps: 180, recountAfterMs: 0 };
@@ -39,7 +40,6 @@ export class Overview {
   readonly #minutes: RecentCounts;
   readonly #hours: RecentCounts;
   readonly #failing = new Set<string>();
-  readonly #startedAt = new Date().toISOString();
 
   constructor(sources: OverviewSources) {
     this.#sources = sources;
@@ -48,7 +48,7 @@ export class Overview {
   }
 
   async read(nowMs: number): Promise<OverviewJson> {
-    const { store, intake, counters } = this.#sources;
+    const { store, intake, counters, startedAtMs } = this.#sources;
     const [total, ratePerSecond, diskUsage, lastBackupAt, ready, perMinute, perHour] = await Promise.all([
       this.#figure("total", store.archive.total().then(String)),
       this.#figure("ratePerSecond", recentRate(store.archive, nowMs)),
@@ -75,7 +75,7 @@ export class Overview {
         lastBackupAt,
       },
       version: packageFile.version,
-      startedAt: this.#startedAt,
+      startedAt: isoTime(startedAtMs),
     };
   }
 

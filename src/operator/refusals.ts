@@ -12,8 +12,8 @@ const kindsByError = new Map(
 );
 
 /** Who got which error last, and with which message. */
-export function refusalsRoute(events: Events, publicUrl: string): Route {
-  const startedAt = new Date().toISOString();
+export function refusalsRoute(events: Events, publicUrl: string, startedAtMs: number): Route {
+  const startedAt = isoTime(startedAtMs);
   return route("GET", "/api/refusals", "operator", (exchange) => {
     const refusals = events.refusedSenders.list().map((sender) => presentRefusal(sender, publicUrl));
     exchange.json({ startedAt, refusals } satisfies RefusalsJson);
