@@ -449,7 +449,7 @@ describe("the audit trail", () => {
   });
 
   test.each([
-    ["action=deleted", 'Parameter "action" must be token.created or token.rotated or '],
+    ["action=deleted", 'Parameter "action" must be token.created, token.rotated, '],
     ["since=yesterday", 'Parameter "since" must be a time such as 2026-11-15T09:30:00Z, but is "yesterday".'],
     ["by=ops", 'There is no parameter "by" here; expected limit, cursor, action, actor, since, until.'],
   ])("refuses the filter %s", async (query, message) => {

@@ -1,6 +1,6 @@
 import type { ConfigSources } from "../config/read-config.ts";
 import { type SecretName, type SettingName, secrets, settings } from "../config/settings.ts";
-import { eitherOf } from "../config/values.ts";
+import { eitherOf } from "../text/words.ts";
 import { bold, formatColumns, formatTerms, type Terminal } from "./terminal.ts";
 
 export interface Flag {

@@ -5,6 +5,7 @@ import type { StoreDigest } from "../storage/sqlite/block-digests.ts";
 import { describeEachBlock } from "../storage/sqlite/blocks.ts";
 import type { BackupFile } from "../storage/sqlite/maintenance/backup.ts";
 import type { OnStep, Step } from "../storage/sqlite/maintenance/step.ts";
+import { capitalized } from "../text/words.ts";
 import { type Arguments, jsonFlag } from "./command.ts";
 import { type Progress, shareOf, showProgress } from "./progress.ts";
 import {
@@ -75,7 +76,7 @@ export async function withProgress<Result>(
 function progressOf(file: string, step: Step | undefined): Progress {
   if (step === undefined) return { what: `Opening ${file}`, done: 0, unit: "bytes", share: undefined };
   const done = step.done();
-  const what = `${step.doing.charAt(0).toUpperCase()}${step.doing.slice(1)} ${file}`;
+  const what = `${capitalized(step.doing)} ${file}`;
   return { what, done, unit: step.unit, share: shareOf(done, step.total()) };
 }
 

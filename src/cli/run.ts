@@ -1,6 +1,6 @@
 import { TokenProblem } from "../access/tokens.ts";
 import { secretFiles } from "../config/read-config.ts";
-import { ConfigProblem, eitherOf } from "../config/values.ts";
+import { ConfigProblem } from "../config/values.ts";
 import { FormatError } from "../files/input-row.ts";
 import { ListenProblem } from "../http/listen-address.ts";
 import { TlsProblem } from "../http/tls-files.ts";
@@ -10,6 +10,7 @@ import { DataFileProblem, LostWal } from "../storage/sqlite/data-file-problem.ts
 import { DataFileLeftOpen } from "../storage/sqlite/left-open.ts";
 import { messageOf } from "../system/errors.ts";
 import { withPriority } from "../telemetry/log.ts";
+import { capitalized, eitherOf } from "../text/words.ts";
 import { parseArguments, passwordWarnings } from "./arguments.ts";
 import { audit } from "./audit.ts";
 import { backup } from "./backup.ts";
@@ -166,13 +167,6 @@ export function errorReport(
   // The stack is for the operator's terminal; no client sees it.
   const details = error instanceof Error ? error.stack : message;
   return { text: `plant-store: Internal error, please report it: ${details}\n`, code: exitCodes.failure };
-}
-
-/**
- * The text as the start of a sentence, as every message after `plant-store:` is one. For text that begins with no name or path.
- */
-function capitalized(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** What was probably meant, and where the help is. */

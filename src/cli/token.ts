@@ -10,9 +10,10 @@ import {
   tokenState,
 } from "../access/tokens.ts";
 import { readConfig } from "../config/read-config.ts";
-import { eitherOf, parseChoice, parseDuration } from "../config/values.ts";
+import { parseChoice, parseDuration } from "../config/values.ts";
 import { openArchive, openTokens } from "../storage/open-store.ts";
 import { isoSeconds } from "../text/time.ts";
+import { eitherOf } from "../text/words.ts";
 import { parseFlag, parseFlags, wrongUsage } from "./arguments.ts";
 import { type Arguments, type Command, jsonFlag } from "./command.ts";
 import { noteOfNewFile } from "./local-files.ts";

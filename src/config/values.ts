@@ -3,6 +3,7 @@ import { isLoopbackHttp } from "../access/provider-keys.ts";
 import type { Rate } from "../access/rate-limit.ts";
 import { portMax } from "../system/ip-address.ts";
 import { durationExpected, parseDurationMs } from "../text/duration.ts";
+import { eitherOf } from "../text/words.ts";
 
 /** An invalid value; the message says what is valid, with an example. */
 export class InvalidValue extends Error {
@@ -62,11 +63,6 @@ export function parseChoice<const Choice extends string>(text: string, choices: 
   const choice = choices.find((candidate) => candidate === text);
   if (choice === undefined) throw new InvalidValue(`must be ${eitherOf(choices)}`);
   return choice;
-}
-
-/** `create, list or revoke`. */
-export function eitherOf(words: readonly string[]): string {
-  return `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
 }
 
 export function parseBaseUrl(text: string): URL {

@@ -6,6 +6,7 @@ import { parseMembers } from "../plants/json-body.ts";
 import { CursorProblem, type PlantFilter } from "../plants/plant-archive.ts";
 import { Refusal } from "../plants/refusals.ts";
 import { parseTimeMs } from "../text/time.ts";
+import { eitherOf } from "../text/words.ts";
 
 /** Parameters or fields by name, as they were sent. */
 export type Values = Readonly<Record<string, unknown>>;
@@ -89,7 +90,7 @@ export function readChoice<const Choice extends string>(
   const value = readText(values, name);
   const choice = choices.find((candidate) => candidate === value);
   if (value !== undefined && choice === undefined)
-    throw wrong(`Parameter "${name}" must be ${choices.join(" or ")}, but is ${quote(value)}.`);
+    throw wrong(`Parameter "${name}" must be ${eitherOf(choices)}, but is ${quote(value)}.`);
   return choice;
 }
 

@@ -4,6 +4,7 @@ import { reasonPhrases } from "../http/response-head.ts";
 import { type Route, route } from "../http/route.ts";
 import baseStyle from "../style/base.css" with { type: "text" };
 import tokens from "../style/tokens.css" with { type: "text" };
+import { capitalized } from "../text/words.ts";
 import contents from "./docs/contents.browser.js" with { type: "text" };
 import errorFilter from "./docs/error-filter.browser.js" with { type: "text" };
 import firstLanguage from "./docs/first-language.browser.js" with { type: "text" };
@@ -78,9 +79,8 @@ ${kinds.map(errorEntry).join("\n")}
 
 function errorEntry(kind: ErrorKind): string {
   const { error, when, remedy } = catalogue[kind];
-  const title = when.charAt(0).toUpperCase() + when.slice(1);
   return `<article id="${error}">
-<div><h4><a href="#${error}">${error}</a> ${marked(title)}</h4><p>${marked(remedy)}</p></div>
+<div><h4><a href="#${error}">${error}</a> ${marked(capitalized(when))}</h4><p>${marked(remedy)}</p></div>
 <div class="code"><pre>${errorBody(kind)}</pre></div>
 </article>`;
 }
