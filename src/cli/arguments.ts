@@ -1,5 +1,5 @@
 import { type SecretName, secrets, settings } from "../config/settings.ts";
-import { InvalidValue, withoutPassword } from "../config/values.ts";
+import { describeInvalid, InvalidValue, withoutPassword } from "../config/values.ts";
 import { shellQuoted } from "../text/shell.ts";
 import { type Arguments, type Command, flagsOf } from "./command.ts";
 import { nearestWord } from "./suggestion.ts";
@@ -90,8 +90,7 @@ export function parseFlags<Value>(args: Arguments, name: string, parse: (text: s
     try {
       return parse(text);
     } catch (error) {
-      if (error instanceof InvalidValue)
-        throw new UsageError(`--${name} ${error.message}; it is ${JSON.stringify(withoutPassword(text))}`);
+      if (error instanceof InvalidValue) throw new UsageError(describeInvalid(`--${name}`, error, text));
       throw error;
     }
   });

@@ -11,7 +11,7 @@ import {
   secrets,
   settings,
 } from "./settings.ts";
-import { ConfigProblem, InvalidValue, withoutPassword } from "./values.ts";
+import { ConfigProblem, describeInvalid, InvalidValue, withoutPassword } from "./values.ts";
 
 type Values = { readonly [Name in SettingName]: ReturnType<(typeof settings)[Name]["parse"]> };
 
@@ -193,8 +193,7 @@ function parseFound<Value>({ text, label }: Found, parse: (text: string) => Valu
   try {
     return parse(text);
   } catch (error) {
-    if (error instanceof InvalidValue)
-      throw new ConfigProblem(`${label} ${error.message}; it is ${JSON.stringify(withoutPassword(text))}.`);
+    if (error instanceof InvalidValue) throw new ConfigProblem(`${describeInvalid(label, error, text)}.`);
     throw error;
   }
 }

@@ -10,6 +10,11 @@ export class InvalidValue extends Error {
   override readonly name = "InvalidValue";
 }
 
+/** What is wrong with the value that someone gave to this flag or variable. */
+export function describeInvalid(name: string, { message }: InvalidValue, text: string): string {
+  return `${name} ${message}; it is ${JSON.stringify(withoutPassword(text))}`;
+}
+
 /** An invalid setting; the message names it. */
 export class ConfigProblem extends Error {
   override readonly name = "ConfigProblem";
