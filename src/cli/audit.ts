@@ -4,7 +4,7 @@ import { parseCount } from "../config/values.ts";
 import { openArchive } from "../storage/open-store.ts";
 import { isoTime } from "../text/time.ts";
 import { parseFlag } from "./arguments.ts";
-import { type Command, jsonFlag } from "./command.ts";
+import { type Command, jsonFlag, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./local-files.ts";
 import { type Column, formatTable } from "./table.ts";
 import { escapeInvisible, formatCount, printJson } from "./terminal.ts";
@@ -28,7 +28,7 @@ export const audit: Command = {
     limit: { placeholder: "COUNT", help: `how many entries to list (${limitDefault})` },
     json: jsonFlag,
   },
-  settings: ["database", "allowUnsafeDatabase"],
+  settings: storeSettings,
   async run(args, terminal) {
     const limit = parseFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? limitDefault;
     await using opened = await openArchive(readConfig(args.sources), lostWalWarning(terminal));

@@ -42,6 +42,9 @@ export interface Command {
 
 export const jsonFlag: Flag = { help: "print JSON" };
 
+/** The settings of every command that opens the store, on either engine. */
+export const storeSettings: readonly SettingName[] = ["database", "allowUnsafeDatabase"];
+
 /** Every flag of a command, those of its settings included. */
 export function flagsOf(command: Command): ReadonlyMap<string, Flag> {
   const flags = Object.entries(command.flags ?? {});

@@ -5,7 +5,7 @@ import { exportFormatNames, exportFormats, exportText } from "../files/export-fo
 import { pagesOf } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
 import { parseFlag } from "./arguments.ts";
-import type { Command } from "./command.ts";
+import { type Command, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./local-files.ts";
 import { filterFlags, parseFilter } from "./plant-filter.ts";
 import { type Progress, shareOf, showProgress } from "./progress.ts";
@@ -24,7 +24,7 @@ export const exportPlants: Command = {
     format: { placeholder: "FORMAT", help: "ndjson, json, csv, or csv-safe for spreadsheets (ndjson)" },
     ...filterFlags,
   },
-  settings: ["database", "allowUnsafeDatabase"],
+  settings: storeSettings,
   async run(args, terminal) {
     const name = parseFlag(args, "format", (text) => parseChoice(text, exportFormatNames)) ?? "ndjson";
     const format = exportFormats[name];

@@ -12,7 +12,7 @@ import {
 import { openArchive } from "../storage/open-store.ts";
 import { isoSeconds } from "../text/time.ts";
 import { parseFlag } from "./arguments.ts";
-import type { Command } from "./command.ts";
+import { type Command, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./local-files.ts";
 import { filterFlags, parseFilter } from "./plant-filter.ts";
 import { showProgress } from "./progress.ts";
@@ -44,7 +44,7 @@ export const list: Command = {
     oldest: { help: "list the oldest first" },
     json: { help: "print JSON, with ids as strings" },
   },
-  settings: ["database", "allowUnsafeDatabase"],
+  settings: storeSettings,
   async run(args, terminal) {
     const filter = parseFilter(args);
     const limit = parseFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? limitDefault;

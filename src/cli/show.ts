@@ -4,7 +4,7 @@ import { int64Range, parseInt64 } from "../plants/int64.ts";
 import type { StoredPlant } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
 import { isoTime } from "../text/time.ts";
-import type { Command } from "./command.ts";
+import { type Command, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./local-files.ts";
 import { escapeInvisible, formatColumns, printJson, UsageError, visibleText } from "./terminal.ts";
 
@@ -14,7 +14,7 @@ export const show: Command = {
   summary: "show one plant",
   examples: ["plant-store show 9007199254740993", "plant-store show -5 --json"],
   flags: { json: { help: "print JSON, with the id as a string" } },
-  settings: ["database", "allowUnsafeDatabase"],
+  settings: storeSettings,
   async run(args, terminal) {
     const id = parseId(args.positional);
     await using opened = await openArchive(readConfig(args.sources), lostWalWarning(terminal));

@@ -15,12 +15,12 @@ import { openArchive, openTokens } from "../storage/open-store.ts";
 import { isoSeconds } from "../text/time.ts";
 import { eitherOf } from "../text/words.ts";
 import { parseFlag, parseFlags, wrongUsage } from "./arguments.ts";
-import { type Arguments, type Command, jsonFlag } from "./command.ts";
+import { type Arguments, type Command, jsonFlag, storeSettings } from "./command.ts";
 import { noteOfNewFile } from "./local-files.ts";
 import { type Column, formatTable } from "./table.ts";
 import { escapeInvisible, printJson, type Terminal } from "./terminal.ts";
 
-const columns: readonly Column<ReturnType<typeof tokenAsJson>>[] = [
+const columns: readonly Column<ReturnType<typeof presentToken>>[] = [
   { heading: "id", text: ({ id }) => id },
   { heading: "name", text: ({ name }) => name, canBeCut: true },
   { heading: "scopes", text: ({ scopes }) => scopes.join(" "), canBeCut: true },
@@ -55,7 +55,7 @@ export const tokenCreate: Command = {
     expires: { placeholder: "TIME", help: "expire after this long, such as 90d (never)" },
     json: jsonFlag,
   },
-  settings: ["database", "allowUnsafeDatabase"],
+  settings: storeSettings,
   async run(args, terminal) {
     const name = args.value("name");
     if (name === undefined) throw wrongUsage(tokenCreate);
@@ -79,14 +79,14 @@ export const tokenList: Command = {
   summary: "list all tokens, without their secrets",
   examples: ["plant-store token list", "plant-store token list --json"],
   flags: { json: jsonFlag },
-  settings: ["database", "allowUnsafeDatabase"],
+  settings: storeSettings,
   async run(args, terminal) {
     await using opened = await openArchive(readConfig(args.sources));
     const all = await opened.tokens.all();
-    if (args.has("json")) printJson(terminal, all.map(tokenAsJson));
+    if (args.has("json")) printJson(terminal, all.map(presentToken));
     else if (all.length === 0)
       terminal.note("No tokens yet. To create one: plant-store token create --name NAME\n");
-    else terminal.out(`${formatTable(columns, all.map(tokenAsJson), terminal)}\n`);
+    else terminal.out(`${formatTable(columns, all.map(presentToken), terminal)}\n`);
     return 0;
   },
 };
@@ -97,11 +97,11 @@ export const tokenRevoke: Command = {
   summary: "revoke a token; every node rejects it within a second",
   examples: ["plant-store token revoke greenhouse"],
   flags: { json: jsonFlag },
-  settings: ["database", "allowUnsafeDatabase"],
+  settings: storeSettings,
   async run(args, terminal) {
     await using opened = await openTokens(readConfig(args.sources), { create: false });
     const revoked = await revokeTokens(opened.tokens, args.positional, localOrigin(), Date.now());
-    if (args.has("json")) printJson(terminal, revoked.map(tokenAsJson));
+    if (args.has("json")) printJson(terminal, revoked.map(presentToken));
     else terminal.note(`Revoked ${revoked.map(({ id, name }) => `${name} (${id})`).join(", ")}.\n`);
     return 0;
   },
@@ -116,7 +116,7 @@ export const tokenRotate: Command = {
     overlap: { placeholder: "TIME", help: `how long the old secret stays valid (${overlapDefault})` },
     json: jsonFlag,
   },
-  settings: ["database", "allowUnsafeDatabase"],
+  settings: storeSettings,
   async run(args, terminal) {
     const overlapMs = parseFlag(args, "overlap", parseDuration) ?? parseDuration(overlapDefault);
     await using opened = await openTokens(readConfig(args.sources), { create: false });
@@ -130,7 +130,7 @@ export const tokenRotate: Command = {
 
 // Only the secret goes to standard output, for `TOKEN=$(plant-store token create …)`.
 function printSecret({ token, secret }: Minted, note: string, args: Arguments, terminal: Terminal): void {
-  if (args.has("json")) return printJson(terminal, { ...tokenAsJson(token), secret });
+  if (args.has("json")) return printJson(terminal, { ...presentToken(token), secret });
   const expiry = token.expiresAtMs === undefined ? "" : ` until ${isoSeconds(token.expiresAtMs)}`;
   terminal.note(
     `Token ${token.name} (${token.id}) allows ${token.scopes.join(" and ")}${expiry}.\n${note}` +
@@ -140,7 +140,7 @@ function printSecret({ token, secret }: Minted, note: string, args: Arguments, t
 }
 
 /** What `--json` prints: null where the console's API has no member. */
-function tokenAsJson(token: Token) {
+function presentToken(token: Token) {
   const time = (ms: number | undefined) => (ms === undefined ? null : isoSeconds(ms));
   return {
     id: token.id,
@@ -157,7 +157,7 @@ function tokenAsJson(token: Token) {
 
 /** The state, and since or until when. */
 function stateText(
-  { state, revokedAt, expiresAt }: ReturnType<typeof tokenAsJson>,
+  { state, revokedAt, expiresAt }: ReturnType<typeof presentToken>,
   time: (iso: string) => string,
 ): string {
   const at = revokedAt ?? expiresAt;
