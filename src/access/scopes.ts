@@ -4,6 +4,9 @@
  */
 export const scopes = ["plants:create", "operator:read", "metrics", "operator"] as const;
 
+/** The scopes of a token that is created without naming any. */
+export const scopesDefault: readonly Scope[] = ["plants:create"];
+
 export type Scope = (typeof scopes)[number];
 
 export function isScope(text: string): text is Scope {

@@ -1,5 +1,5 @@
 import { localOrigin } from "../access/local-user.ts";
-import { scopes } from "../access/scopes.ts";
+import { scopes, scopesDefault } from "../access/scopes.ts";
 import {
   createToken,
   type Minted,
@@ -50,7 +50,7 @@ export const tokenCreate: Command = {
     name: { placeholder: "NAME", help: "who uses it; stored with each plant that it creates (required)" },
     scope: {
       placeholder: "SCOPE",
-      help: `${eitherOf(scopes)}; repeat it for several (plants:create)`,
+      help: `${eitherOf(scopes)}; repeat it for several (${scopesDefault.join(", ")})`,
     },
     expires: { placeholder: "TIME", help: "expire after this long, such as 90d (never)" },
     json: jsonFlag,
@@ -62,7 +62,7 @@ export const tokenCreate: Command = {
     const chosen = parseFlags(args, "scope", (text) => parseChoice(text, scopes));
     const request = {
       name,
-      scopes: chosen.length === 0 ? (["plants:create"] as const) : [...new Set(chosen)],
+      scopes: chosen.length === 0 ? scopesDefault : [...new Set(chosen)],
       lifetimeMs: parseFlag(args, "expires", parseDuration),
     };
     const config = readConfig(args.sources);

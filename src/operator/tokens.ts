@@ -1,6 +1,6 @@
 import type { Origin } from "../access/audit.ts";
 import type { Caller } from "../access/gate.ts";
-import { isScope, type Scope, scopes } from "../access/scopes.ts";
+import { isScope, type Scope, scopes, scopesDefault } from "../access/scopes.ts";
 import type { TokenUpkeep } from "../access/token-upkeep.ts";
 import {
   createToken,
@@ -119,7 +119,7 @@ function readDuration(values: Values, name: string): number | undefined {
 }
 
 function readScopes(value: unknown): readonly Scope[] {
-  if (value === undefined) return ["plants:create"];
+  if (value === undefined) return scopesDefault;
   const wanted = Array.isArray(value) ? [...new Set(value)] : [];
   if (wanted.length === 0 || !wanted.every((scope) => typeof scope === "string" && isScope(scope)))
     throw wrong(`Field "scopes" must be a list of at least one of ${scopes.join(", ")}.`);
