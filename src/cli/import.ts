@@ -1,3 +1,4 @@
+import { isRetryable } from "../client/errors.ts";
 import { ServiceRefused, ServiceUnreachable } from "../client/plant-store-client.ts";
 import { type Config, readConfig, readSecret } from "../config/read-config.ts";
 import { ConfigProblem, parseBaseUrl, parseChoice, parseCount } from "../config/values.ts";
@@ -14,7 +15,14 @@ import { RefusedFile, reportText, Tally } from "./import-report.ts";
 import { createNone, createRows, type RowOutcome, sendTo, type Target } from "./import-rows.ts";
 import { FileProblem, refuseMissingOrUnreadable } from "./local-files.ts";
 import { showProgress } from "./progress.ts";
-import { escapeInvisible, interruptedCode, printJson, type Terminal, UsageError } from "./terminal.ts";
+import {
+  escapeInvisible,
+  interruptedCode,
+  printJson,
+  stopSignalOf,
+  type Terminal,
+  UsageError,
+} from "./terminal.ts";
 
 // These take at least 15 seconds, even if jitter halves each delay and each attempt fails immediately.
 const attemptsDefault = 12;
@@ -49,9 +57,8 @@ export const importPlants: Command = {
   async run(args, terminal) {
     const options = readOptions(args);
     const isDryRun = options.target === undefined;
-    const stopping = new AbortController();
-    void terminal.stopSignal().then((signal) => stopping.abort(signal));
-    const ended = await importFile(options, terminal, stopping);
+    const stop = stopSignalOf(terminal);
+    const ended = await importFile(options, terminal, stop);
 
     const { source, tally, isInterrupted } = ended;
     const failure = failureText(ended, isDryRun);
@@ -59,7 +66,7 @@ export const importPlants: Command = {
     const print = succeeded ? terminal.note : terminal.err;
     print(reportText(tally, { failure, refusedPath: options.refusedPath, dryRun: isDryRun }));
     if (args.has("json")) printJson(terminal, presentReport(source, tally, failure));
-    if (isInterrupted) return interruptedCode(stopping.signal.reason);
+    if (isInterrupted) return interruptedCode(stop.reason);
     return succeeded ? 0 : 1;
   },
 };
@@ -114,10 +121,11 @@ interface Ended {
 async function importFile(
   { file, format: chosenFormat, rowBytesMax, target, refusedPath }: ImportOptions,
   terminal: Terminal,
-  stopping: AbortController,
+  stop: AbortSignal,
 ): Promise<Ended> {
-  const stop = stopping.signal;
-  using input = await openInput(file, terminal, stop);
+  const done = new AbortController();
+  const stopOrDone = AbortSignal.any([stop, done.signal]);
+  using input = await openInput(file, terminal, stopOrDone);
   const format = chosenFormat ?? detectFormat(file, input.opening);
   const reader = rowReaderFor(format, rowBytesMax);
   using refusedFile = refusedPath === undefined ? undefined : new RefusedFile(refusedPath, format, reader);
@@ -138,11 +146,11 @@ async function importFile(
 
   const create = target === undefined ? createNone : sendTo(target);
   const rows = announced(readRows(input.chunks, reader), announce);
-  const outcomes = createRows(rows, create, stop);
+  const outcomes = createRows(rows, create, stopOrDone);
   const error = await addAll(outcomes, tally, refusedFile);
   const isInterrupted = stop.aborted;
   // After a failure, nobody waits for the requests in flight.
-  stopping.abort();
+  done.abort();
   return { source: source(), tally, error, isInterrupted };
 }
 
@@ -205,8 +213,8 @@ function describeFailure(error: unknown): string | undefined {
 
 /** Whether nobody has to change anything before it can succeed. */
 function isPassing(error: unknown): boolean {
-  const status = error instanceof ServiceRefused ? error.status : undefined;
-  return error instanceof ServiceUnreachable || status === 429 || (status !== undefined && status >= 500);
+  if (error instanceof ServiceRefused) return isRetryable(error.status);
+  return error instanceof ServiceUnreachable;
 }
 
 /** The report as --json prints it. */

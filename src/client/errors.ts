@@ -42,3 +42,8 @@ export class RequestAborted extends Error {
     super("The request was aborted.", { cause: signal?.reason });
   }
 }
+
+/** Whether the same request may succeed later; without a response the status is undefined. */
+export function isRetryable(status: number | undefined): boolean {
+  return status === undefined || status === 408 || status === 429 || status >= 500;
+}

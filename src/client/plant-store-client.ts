@@ -1,4 +1,4 @@
-import { RequestAborted, ServiceRefused, ServiceUnreachable } from "./errors.ts";
+import { isRetryable, RequestAborted, ServiceRefused, ServiceUnreachable } from "./errors.ts";
 import { inOrder } from "./in-order.ts";
 
 // biome-ignore lint/performance/noBarrelFile: a library has one entry, and its callers need the error classes.
@@ -251,10 +251,6 @@ function exactId(id: PlantId): string {
   if (isExact) return BigInt(id).toString();
   const shown = typeof id === "string" ? JSON.stringify(id) : String(id);
   throw new TypeError(`The id must be a bigint, a safe integer or a decimal string, not ${shown}.`);
-}
-
-function isRetryable(status: number | undefined): boolean {
-  return status === undefined || status === 408 || status === tooManyRequests || status >= 500;
 }
 
 /** The delay that `Retry-After` asks for; zero if it is not in seconds, as the service's always is. */
