@@ -1,3 +1,4 @@
+import { messageOf } from "../system/errors.ts";
 import { isoTime } from "../text/time.ts";
 import {
   type ClosedAtLimit,
@@ -137,12 +138,12 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       }),
     usesNotWritten: (reason: unknown) =>
       log.debug("the last uses of tokens could not be written", {
-        "exception.message": String(reason),
+        "exception.message": messageOf(reason),
       }),
     figureFailed: (figure: string, reason: unknown) =>
       log.error("an overview figure could not be read", {
         "plant_store.figure": figure,
-        "exception.message": String(reason),
+        "exception.message": messageOf(reason),
       }),
     /** Called for every attempt; each reason is logged once. */
     databaseUnavailable(reason: string) {
@@ -177,21 +178,23 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       }),
     tokensChanged: (count: number) => log.debug("tokens reloaded", { "plant_store.token_count": count }),
     tokensUnreadable: (reason: unknown) =>
-      log.error("tokens could not be read; keeping the known ones", { "exception.message": String(reason) }),
+      log.error("tokens could not be read; keeping the known ones", {
+        "exception.message": messageOf(reason),
+      }),
     providerUnavailable: (reason: string) =>
       log.error("identity provider unavailable, retrying; tokens with known keys are accepted", {
         "exception.message": reason,
       }),
     providerAvailable: () => log.info("identity provider available again"),
-    stopping: (signal: string) =>
-      log.info("stopping: finishing requests in flight", { "plant_store.stop_reason": signal }),
+    stopping: (reason: string) =>
+      log.info("stopping: finishing requests in flight", { "plant_store.stop_reason": reason }),
     drainTimedOut: () => log.warn("drain timeout reached; open connections were closed"),
     stopped: () => log.info("stopped; every acknowledged plant is on disk"),
   };
 }
 
 function exceptionFields(error: unknown): Fields {
-  if (!(error instanceof Error)) return { "exception.message": String(error) };
+  if (!(error instanceof Error)) return { "exception.message": messageOf(error) };
   return {
     "exception.type": error.name,
     "exception.message": error.message,
