@@ -121,6 +121,23 @@ describe("the writer, which knows how much text it stored itself,", () => {
     await create(store, 3001, 4100, "short");
     expect([...storedDigests(other).keys()].map(Number)).toEqual([0, 2, 3]);
   });
+
+  test("writes no digest of a block in which another process stored too much text before it started", async () => {
+    const { file, database } = await emptyStore();
+    const insert = database.query(
+      "INSERT INTO plants (seq, id, name, created_at_ms, created_by) VALUES (?, ?, ?, 1, 'other')",
+    );
+    // A full block without a summary, and most of the next one.
+    database.transaction(() => {
+      for (const seq of seqs(1, 2046)) insert.run(seq, seq, seq <= 1024 ? "short" : longName);
+    })();
+    database.close();
+    await using store = new SqliteStore(file);
+    await create(store, 2047, 2047, "short");
+    await create(store, 2048, 2048, "short");
+    using reader = new Database(file, { readonly: true });
+    expect([...storedDigests(reader).keys()]).toEqual([0]);
+  });
 });
 
 test("a transaction that is rolled back leaves no digest", async () => {

@@ -47,18 +47,22 @@ const summaries = [tagSummary, timeSummary, nameSummary];
 // Another program may have added thousands of blocks; one batch summarises at most this many.
 const blocksPerBatchMax = 64;
 
-/** Writes the summary and the digest of each block that is full, inside the writer's own transactions. */
+const unknownLength = Number.POSITIVE_INFINITY;
+
+/**
+ * Writes the summary and the digest of each block that is full, inside the writer's own transactions. It counts what this process
+ * stores, so that a batch which fills no block reads nothing.
+ */
 export class BlockSummaries {
   readonly #database: Database;
   readonly #inserts: readonly Statement[];
   readonly #digests: BlockDigests;
   readonly #next: Statement<{ seq: bigint }, [number]>;
-  #last = 0;
-  #summarised = 0;
-  /**
-   * The most text, in UTF-16 units, that the plants after `#summarised` have; infinite if this process has not stored them all.
-   */
-  #textLengthMax = Number.POSITIVE_INFINITY;
+  /** The seq of the last plant, and of the last one in a block with a summary. Another process may have changed both since. */
+  #lastStored = 0;
+  #lastSummarised = 0;
+  /** How long the text of the plants between these two is, at most; unknown unless this process has stored them all. */
+  #textLengthMax = unknownLength;
 
   constructor(database: Database) {
     this.#database = database;
@@ -74,44 +78,52 @@ export class BlockSummaries {
   }
 
   /** To be called inside the transaction that stored the plants. The length of their text is in UTF-16 units, if it is known. */
-  stored(plants: number, textLength = Number.POSITIVE_INFINITY): void {
-    this.#last += plants;
+  stored(plants: number, textLength = unknownLength): void {
+    this.#lastStored += plants;
     this.#textLengthMax += textLength;
-    if (this.#last < this.#summarised + blockPlants) return;
-    const { textLengthMax, isAlone } = this.#reloadToSummarise();
-    for (let blocks = 0; blocks < blocksPerBatchMax; blocks++) {
-      const block = this.#nextBlock();
-      const { low, high } = rangeOf(block);
-      if (high > this.#last) return;
-      for (const insert of this.#inserts) insert.run(block, low, high);
-      this.#digests.write(block, textLengthMax);
-      this.#summarised = high;
-      // The plants that are in no full block yet were all stored by this batch.
-      if (isAlone) this.#textLengthMax = textLength;
-    }
-  }
-
-  /** Reads again, inside the lock, what may have changed: another process may have stored plants and summarised blocks since. */
-  #reloadToSummarise(): { readonly textLengthMax: number; readonly isAlone: boolean } {
-    const last = this.#last;
-    const summarised = this.#summarised;
-    const textLengthMax = this.#textLengthMax;
-    this.reload();
-    const isAlone = this.#last === last && this.#summarised === summarised;
-    return { textLengthMax: isAlone ? textLengthMax : Number.POSITIVE_INFINITY, isAlone };
-  }
-
-  /** The first block without a summary that has a plant. Only another program leaves a block without any. */
-  #nextBlock(): number {
-    const seq = Number(this.#next.get(this.#summarised)?.seq ?? this.#summarised + 1);
-    return blockOf(seq);
+    if (this.#lastStored < this.#lastSummarised + blockPlants) return;
+    this.#summariseFullBlocks(this.#reloadTextLength());
+    // What is left are the plants that were stored last. If they are no more than this batch has, they are all its own.
+    const left = this.#lastStored - this.#lastSummarised;
+    if (left <= plants) this.#textLengthMax = textLength;
   }
 
   /** To be called when a transaction was rolled back, and what it wrote here with it. */
   reload(): void {
-    this.#last = lastSeq(this.#database);
-    this.#summarised = lastSummarised(this.#database);
-    this.#textLengthMax = Number.POSITIVE_INFINITY;
+    this.#lastStored = lastSeq(this.#database);
+    this.#lastSummarised = lastSummarised(this.#database);
+    this.#textLengthMax = unknownLength;
+  }
+
+  /**
+   * Reads again, inside the lock, what may have changed, and returns the length of the text as it was counted; unknown if another
+   * process has stored plants or summarised blocks since.
+   */
+  #reloadTextLength(): number {
+    const lastStored = this.#lastStored;
+    const lastSummarised = this.#lastSummarised;
+    const textLengthMax = this.#textLengthMax;
+    this.reload();
+    const isAsCounted = this.#lastStored === lastStored && this.#lastSummarised === lastSummarised;
+    return isAsCounted ? textLengthMax : unknownLength;
+  }
+
+  /** `textLengthMax` is the most text that any of the blocks has. */
+  #summariseFullBlocks(textLengthMax: number): void {
+    for (let blocks = 0; blocks < blocksPerBatchMax; blocks++) {
+      const block = this.#nextBlock();
+      const { low, high } = rangeOf(block);
+      if (high > this.#lastStored) return;
+      for (const insert of this.#inserts) insert.run(block, low, high);
+      this.#digests.write(block, textLengthMax);
+      this.#lastSummarised = high;
+    }
+  }
+
+  /** The first block without a summary that has a plant. Only another program leaves a block without any. */
+  #nextBlock(): number {
+    const seq = Number(this.#next.get(this.#lastSummarised)?.seq ?? this.#lastSummarised + 1);
+    return blockOf(seq);
   }
 }
 
