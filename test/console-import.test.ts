@@ -6,7 +6,7 @@ import { type FilePreview, readPreview } from "../src/console/import/file-previe
 import { ImportRun } from "../src/console/import/import-run.ts";
 import { catalogue } from "../src/http/error-catalogue.ts";
 import type { LineOutcome } from "../src/operator/responses.ts";
-import { parseNewPlant } from "../src/plants/parse-new-plant.ts";
+import { readPlant } from "../src/plants/read-plant.ts";
 import { idConflict, Refusal, type RefusalKind } from "../src/plants/refusals.ts";
 import { contentOf, describe as describeInBrowser } from "./browser.ts";
 import { makeToken, see, signIn, useConsole, waitUntil } from "./console-session.ts";
@@ -521,7 +521,7 @@ describe("refused rows", () => {
 
   /** What the service responds to a line that is no plant. */
   function refusalOf(line: Uint8Array): LineOutcome {
-    const refusal = parseNewPlant(line);
+    const refusal = readPlant(line);
     if (!(refusal instanceof Refusal)) throw new Error(`${line} is a plant`);
     return { error: catalogue[refusal.kind].error, message: refusal.message };
   }

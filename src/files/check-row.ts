@@ -1,5 +1,5 @@
-import { parseRow } from "../plants/parse-new-plant.ts";
 import type { NewPlant } from "../plants/plant.ts";
+import { readPlant } from "../plants/read-plant.ts";
 import { Refusal, type RefusalKind } from "../plants/refusals.ts";
 import type { InputRow } from "./input-row.ts";
 
@@ -17,7 +17,7 @@ export type CheckedRow =
 /** Validates a row as the service would, without sending it. Only an id conflict cannot be detected here. */
 export function checkRow(row: InputRow): CheckedRow {
   if (row.error !== undefined) return { plant: undefined, kind: undefined, message: row.error };
-  const plant = parseRow(row.json);
+  const plant = readPlant(row.json);
   if (plant instanceof Refusal) return { plant: undefined, kind: plant.kind, message: plant.message };
   return { plant };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { parseNewPlant } from "../plants/parse-new-plant.ts";
+import { readPlant } from "../plants/read-plant.ts";
 import { exportFormats, exportText } from "./export-formats.ts";
 import { rowReaderFor } from "./read-rows.ts";
 
@@ -28,7 +28,7 @@ test.each([
   const reader = rowReaderFor(format, 1024);
   const rows = [...reader.push(new TextEncoder().encode(pieces.join(""))), ...reader.end()];
   expect(reader.broken).toBeUndefined();
-  expect(rows.map(({ json }) => parseNewPlant(json))).toEqual(
+  expect(rows.map(({ json }) => readPlant(json))).toEqual(
     plants.map(({ id, name, tag }) => ({ id, name, tag })),
   );
 });

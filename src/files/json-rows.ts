@@ -1,4 +1,4 @@
-import { parseRow } from "../plants/parse-new-plant.ts";
+import { readPlant } from "../plants/read-plant.ts";
 import { Refusal } from "../plants/refusals.ts";
 import {
   type Bytes,
@@ -161,7 +161,7 @@ export class JsonArrayRows implements RowReader {
     let { length } = bytes;
     while (isSpace(bytes[length - 1])) length--;
     const row = { ...validRow(this.#line, bytes.subarray(0, length)), element: this.#elements + 1 };
-    const plant = parseRow(row.json);
+    const plant = readPlant(row.json);
     if (length === 0) this.#break("A value is missing.");
     else if (plant instanceof Refusal && plant.kind === "not-json")
       this.#break(withRowPosition(plant.message, row));

@@ -14,7 +14,8 @@ import type { LoggedRequest, RequestLog } from "./request-log.ts";
 import type { ResponseDate } from "./response-date.ts";
 import { formatHead, type Headers, noHeaders } from "./response-head.ts";
 import type { OpenStreams, StreamedResponse } from "./streaming.ts";
-import type { BodyReader, Connection } from "./wire/connection.ts";
+import type { BodyReader } from "./wire/body.ts";
+import type { Connection } from "./wire/connection.ts";
 import type { WireFault } from "./wire/fields.ts";
 import type { Head } from "./wire/head.ts";
 
@@ -37,7 +38,8 @@ export interface SharedByExchanges {
  * connection is the exchange.)
  */
 export interface BodyHandler {
-  received(body: Uint8Array): void;
+  /** The body is what `bytes` has from `start` to `end`. */
+  received(bytes: Buffer, start: number, end: number): void;
   /** Called in place of `received` if the request has ended, and there is nothing left to respond. */
   notReceived?(): void;
 }
@@ -154,17 +156,21 @@ export class Exchange implements BodyReader, LoggedRequest {
    * @throws HttpError the body is encoded, such as compressed.
    * @throws BodyNotReceived whichever way the request ended, so that a handler can undo what it began.
    */
-  async body(bytesMax?: number): Promise<Uint8Array> {
-    return new Promise((received, reject) =>
-      this.readBody({ received, notReceived: () => reject(new BodyNotReceived()) }, bytesMax),
-    );
+  async body(bytesMax?: number): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      const handler: BodyHandler = {
+        received: (bytes, start, end) => resolve(bytes.subarray(start, end)),
+        notReceived: () => reject(new BodyNotReceived()),
+      };
+      this.readBody(handler, bytesMax);
+    });
   }
 
   /** Called by the connection. */
-  bodyReceived(body: Buffer): void {
+  bodyReceived(bytes: Buffer, start: number, end: number): void {
     try {
       // Its token may have been revoked while the body was arriving.
-      if (!this.#bodyIsLate || this.#isStillAdmitted()) this.#bodyHandler?.received(body);
+      if (!this.#bodyIsLate || this.#isStillAdmitted()) this.#bodyHandler?.received(bytes, start, end);
       else this.#bodyHandler?.notReceived?.();
     } catch (error) {
       this.respondToThrown(error);

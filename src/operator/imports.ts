@@ -102,7 +102,7 @@ interface ImportRequest {
 /** @throws HttpError if the store or the limit accepts not even the first line. */
 async function importLines(
   target: ImportTarget,
-  body: Uint8Array,
+  body: Buffer,
   request: ImportRequest,
 ): Promise<LineOutcome[]> {
   const started: Promise<LineOutcome | HttpError>[] = [];
@@ -128,7 +128,7 @@ async function importLines(
   return outcomes;
 }
 
-function* firstLines(body: Uint8Array): Generator<Uint8Array> {
+function* firstLines(body: Buffer): Generator<Buffer> {
   let start = 0;
   for (let count = 0; start < body.length && count < linesMax; count++) {
     const end = body.indexOf(newline, start);
@@ -160,7 +160,7 @@ async function waitForRateLimit(
 /** Resolves to an HttpError if the store accepts no plant at the moment. */
 async function createPlant(
   { intake, events }: ImportTarget,
-  line: Uint8Array,
+  line: Buffer,
   { lineBytesMax, exchange, caller }: ImportRequest,
 ): Promise<LineOutcome | HttpError> {
   if (line.length > lineBytesMax)

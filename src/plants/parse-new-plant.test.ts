@@ -1,15 +1,25 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { int64Max, int64Min } from "./int64.ts";
-import { decodeBody } from "./json-body.ts";
-import { parseNewPlant, readPlant, scanPlainPlant } from "./parse-new-plant.ts";
-import type { NewPlant } from "./plant.ts";
+import { parseNewPlant, scanPlainPlant } from "./parse-new-plant.ts";
+import { readPlant } from "./read-plant.ts";
 import { Refusal, type RefusalKind } from "./refusals.ts";
 
-const encode = (text: string) => new TextEncoder().encode(text);
+const encode = (text: string) => Buffer.from(text);
 const parse = (text: string) => parseNewPlant(encode(text));
 
 const refusal = (text: string) => parse(text) as Refusal;
+
+test("a plant is read from its part of the bytes that arrived", () => {
+  const body = '{"id":1,"name":"fern"}';
+  const bytes = encode(`POST${body}POST`);
+  expect(parseNewPlant(bytes, 4, 4 + body.length)).toEqual({ id: 1n, name: "fern", tag: undefined });
+  expect(parseNewPlant(bytes, 4, 3 + body.length)).toHaveProperty("kind", "not-json");
+});
+
+test("a replacement character that the client has sent is stored", () => {
+  expect(parse('{"id":1,"name":"\ufffd"}')).toEqual({ id: 1n, name: "\ufffd", tag: undefined });
+});
 
 test("a plant is accepted, however it is written", () => {
   const taken: [string, { id: bigint; name: string; tag?: string }][] = [
@@ -74,7 +84,37 @@ describe("a body is refused", () => {
     ["an overlong character", [...encode('{"id":1,"name":"'), 0xc0, 0xaf, ...encode('"}')]],
     ["half a character at the end", [...encode('{"id":1,"name":"a"}'), 0xe2, 0x82]],
     ["a byte order mark", [0xef, 0xbb, 0xbf, ...encode('{"id":1,"name":"a"}')]],
-  ])("%s", (_, bytes) => expect(parseNewPlant(Uint8Array.from(bytes))).toHaveProperty("kind", "not-text"));
+  ])("%s", (_, bytes) => expect(parseNewPlant(Buffer.from(bytes))).toHaveProperty("kind", "not-text"));
+
+  test("a plain plant with bytes that are not UTF-8 in its name, whichever they are", () => {
+    const strict = new TextDecoder("utf-8", { fatal: true });
+    const byte = fc.constantFrom(
+      0x00,
+      0x41,
+      0x7f,
+      0x80,
+      0xa0,
+      0xbf,
+      0xc2,
+      0xe0,
+      0xed,
+      0xef,
+      0xf0,
+      0xf4,
+      0xff,
+    );
+    let refused = 0;
+    fc.assert(
+      fc.property(fc.array(fc.oneof(byte, fc.nat(255)), { minLength: 1, maxLength: 4 }), (name) => {
+        fc.pre(attempt(() => strict.decode(Uint8Array.from(name))) instanceof Error);
+        const body = Buffer.concat([encode('{"id":1,"name":"'), Buffer.from(name), encode('"}')]);
+        expect(parseNewPlant(body)).toHaveProperty("kind", "not-text");
+        refused++;
+      }),
+      { numRuns: 5000 },
+    );
+    expect(refused).toBeGreaterThan(1000);
+  });
 
   test("a long value is truncated in the message", () => {
     expect(refusal(`{"id":"${"x".repeat(9000)}","name":"a"}`).message.length).toBeLessThan(150);
@@ -133,9 +173,9 @@ describe("for any input", () => {
     let scans = 0;
     fc.assert(
       fc.property(fc.oneof(texts.map(encode), fc.uint8Array({ minLength: 1, maxLength: 100 })), (bytes) => {
-        const text = attempt(() => decodeBody(bytes));
-        if (typeof text === "string" && scanPlainPlant(text) !== undefined) scans++;
-        expect(parseNewPlant(bytes)).toEqual(attempt(() => readPlant(decodeBody(bytes))) as NewPlant);
+        const body = Buffer.from(bytes);
+        if (scanPlainPlant(body.toString()) !== undefined) scans++;
+        expect(parseNewPlant(body)).toEqual(readPlant(bytes));
       }),
       { numRuns: 5000 },
     );

@@ -15,7 +15,7 @@ test("responses to plants that exceed the queue are spread out", () => {
     let answered = 0;
     const exchange = {
       header: (name: string) => (name === "content-type" ? "application/json" : undefined),
-      readBody: (handler: BodyHandler) => handler.received(body),
+      readBody: (handler: BodyHandler) => handler.received(body, 0, body.length),
       error: () => answered++,
     } as unknown as Exchange;
     for (let number = 0; number < 21; number++) createPlant.handle(exchange, caller);

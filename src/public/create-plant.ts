@@ -57,8 +57,8 @@ class PlantRequest implements BodyHandler, PendingPlant {
     this.createdBy = caller.name;
   }
 
-  received(body: Uint8Array): void {
-    const plant = parseNewPlant(body);
+  received(bytes: Buffer, start: number, end: number): void {
+    const plant = parseNewPlant(bytes, start, end);
     if (plant instanceof Refusal) return this.#exchange.error(plant.kind, plant.message);
     this.plant = plant;
     this.#intake.create(this);

@@ -19,7 +19,8 @@ test.each(["later", "at once"])(
     await using wire = new TestWire(
       (connection) =>
         connection.readBody({
-          bodyReceived(body) {
+          bodyReceived(bytes, start, end) {
+            const body = bytes.toString("utf8", start, end);
             const text = `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
             if (when === "later") setImmediate(() => connection.send(text, text.length));
             else connection.send(text, text.length);

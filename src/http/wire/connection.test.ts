@@ -221,7 +221,7 @@ describe("a body", () => {
     const outcomes: string[] = [];
     const read = () =>
       connection.readBody({
-        bodyReceived: (body) => outcomes.push(body.toString()),
+        bodyReceived: (bytes, start, end) => outcomes.push(bytes.toString("utf8", start, end)),
         bodyNotReceived(fault) {
           outcomes.push(fault?.kind ?? "gone");
           if (fault !== undefined) connection.send(emptyResponse, emptyResponse.length);

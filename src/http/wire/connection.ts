@@ -1,6 +1,13 @@
 import type { Socket } from "bun";
 import { networkOf } from "../../system/ip-address.ts";
-import { type ArrivingBody, bodyTooLarge, bodyTooSlow, ChunkedBody, SizedBody } from "./body.ts";
+import {
+  type ArrivingBody,
+  type BodyReader,
+  bodyTooLarge,
+  bodyTooSlow,
+  ChunkedBody,
+  SizedBody,
+} from "./body.ts";
 import type { ConnectionLimit, LimitedConnection } from "./connection-limit.ts";
 import { type CoarseClock, ConnectionState } from "./connection-state.ts";
 import { WireFault } from "./fields.ts";
@@ -15,13 +22,6 @@ export interface RequestHandler {
   handle(connection: Connection, head: Head): void;
   /** What arrived is no request. Must respond immediately; the connection closes after the response. */
   handleFault(connection: Connection, fault: WireFault): void;
-}
-
-/** Who reads the body of a request. Exactly one of the two is called, once; neither may throw. */
-export interface BodyReader {
-  bodyReceived(body: Buffer): void;
-  /** Without a fault, the client has gone away. With one it gets a response, after which the connection closes. */
-  bodyNotReceived(fault: WireFault | undefined): void;
 }
 
 /** Who sends a response piece by piece. */
@@ -162,7 +162,7 @@ export class Connection implements LimitedConnection, TakesTurns {
     if (head === undefined || this.state.now !== "handling") return reader.bodyNotReceived(undefined);
     const length = head.contentLength ?? 0;
     if (!head.chunked && length <= bytesMax && this.#incoming.length >= length)
-      return reader.bodyReceived(this.#incoming.take(length));
+      return this.#incoming.takeBody(length, reader);
     this.#reader = reader;
     if (length > bytesMax) return this.#fail(bodyTooLarge(bytesMax));
     if (head.expectsContinue && !this.#outgoing.writeContinue()) {
@@ -332,7 +332,7 @@ export class Connection implements LimitedConnection, TakesTurns {
     const reader = this.#takeReader();
     if (reader === undefined) return this.#becomeIdle();
     this.state.enter("handling");
-    reader.bodyReceived(received.body);
+    reader.bodyReceived(received.body, 0, received.body.length);
   }
 
   #fail(fault: WireFault): void {

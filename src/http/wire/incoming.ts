@@ -1,4 +1,5 @@
 import type { Socket } from "bun";
+import type { BodyReader } from "./body.ts";
 import { carriageReturn, lineFeed, WireFault } from "./fields.ts";
 import { faultSoFar, type Head, HeadReader } from "./head.ts";
 
@@ -41,11 +42,21 @@ export class Incoming {
     this.#start = 0;
   }
 
-  take(length = this.length): Buffer {
-    const taken = this.#bytes.subarray(this.#start, this.#start + length);
-    this.#start += length;
-    if (this.#start >= this.#bytes.length) this.put(emptyBuffer);
+  /** Takes everything. */
+  take(): Buffer {
+    const taken = this.#bytes.subarray(this.#start);
+    this.put(emptyBuffer);
     return taken;
+  }
+
+  /** Gives a body that has arrived to its reader. */
+  takeBody(length: number, reader: BodyReader): void {
+    const bytes = this.#bytes;
+    const start = this.#start;
+    const end = start + length;
+    if (end < bytes.length) this.#start = end;
+    else this.put(emptyBuffer);
+    reader.bodyReceived(bytes, start, end);
   }
 
   /** Copies what is left: a view would keep alive everything that arrived with it, up to half a megabyte. */

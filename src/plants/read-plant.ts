@@ -1,0 +1,113 @@
+import { int64Range, parseInt64 } from "./int64.ts";
+import { decodeBody, describe, notAnObject, repeatedNames, truncate } from "./json-body.ts";
+import { JsonReader, type JsonType } from "./json-reader.ts";
+import type { NewPlant, PlantField } from "./plant.ts";
+import { Refusal } from "./refusals.ts";
+
+/** A JSON value of an unexpected type, as it was written. */
+interface JsonSource {
+  readonly type: JsonType;
+  readonly source: string;
+}
+
+/** Reads the contract's NewPlant from any JSON, strictly and exactly, or says what is wrong. */
+export function readPlant(body: Uint8Array): NewPlant | Refusal {
+  if (body.length === 0) {
+    return new Refusal(
+      "body-empty",
+      'The body is empty. Send a JSON object such as {"id": 1, "name": "Fern"}.',
+    );
+  }
+  try {
+    return readObject(decodeBody(body));
+  } catch (thrown) {
+    if (thrown instanceof Refusal) return thrown;
+    throw thrown;
+  }
+}
+
+/**
+ * Reads a plant from any JSON object. All problems are reported in one refusal, whose kind is the first's: repeated names, then
+ * id, name and tag as the contract lists them.
+ * @throws Refusal if the text is not one JSON object.
+ */
+function readObject(text: string): NewPlant | Refusal {
+  const json = new JsonReader(text);
+  if (json.peek() !== "object") throw notAnObject(json);
+
+  let id: bigint | JsonSource | undefined;
+  let name: string | JsonSource | undefined;
+  let tag: string | JsonSource | undefined;
+  let others: Set<string> | undefined;
+  let repeated: Set<string> | undefined;
+  json.enterObject();
+  for (let member = json.memberName(true); member !== undefined; member = json.memberName(false)) {
+    let seen: boolean;
+    if (member === "id") {
+      seen = id !== undefined;
+      id = readId(json);
+    } else if (member === "name") {
+      seen = name !== undefined;
+      name = readString(json);
+    } else if (member === "tag") {
+      seen = tag !== undefined;
+      tag = readString(json);
+    } else {
+      others ??= new Set();
+      seen = others.has(member);
+      others.add(member);
+      json.skip();
+    }
+    if (seen) {
+      repeated ??= new Set();
+      repeated.add(member);
+    }
+  }
+  json.end();
+  const problems = [
+    repeated === undefined ? undefined : repeatedNames(repeated),
+    typeof id === "bigint" ? undefined : badId(id),
+    textProblem("name", name),
+    tag === undefined ? undefined : textProblem("tag", tag),
+  ].filter((problem) => problem !== undefined);
+  const [first] = problems;
+  if (first === undefined) return { id, name, tag } as NewPlant;
+  return new Refusal(first.kind, problems.map(({ message }) => message).join(" "));
+}
+
+function readId(json: JsonReader): bigint | JsonSource {
+  const type = json.peek();
+  if (type !== "number") return { type, source: json.skip() };
+  const source = json.number();
+  return parseInt64(source) ?? { type, source };
+}
+
+function readString(json: JsonReader): string | JsonSource {
+  const type = json.peek();
+  return type === "string" ? json.string() : { type, source: json.skip() };
+}
+
+function badId(id: JsonSource | undefined): Refusal {
+  if (id?.type !== "number") return missingOrWrongType("id", "an integer", id);
+  return new Refusal(
+    "not-int64",
+    `Field "id" must be a whole number from ${int64Range}, but is ${truncate(id.source)}.`,
+  );
+}
+
+function textProblem(field: PlantField, value: string | JsonSource | undefined): Refusal | undefined {
+  if (typeof value !== "string") return missingOrWrongType(field, "a string", value);
+  if (!value.includes("\u0000")) return undefined;
+  return new Refusal("holds-nul", `Field "${field}" contains the character U+0000, which cannot be stored.`);
+}
+
+function missingOrWrongType(field: string, expected: string, value: JsonSource | undefined): Refusal {
+  if (value === undefined)
+    return new Refusal("field-missing", `Field "${field}" is missing; expected ${expected}.`);
+  const { type, source } = value;
+  const hint = field === "tag" && type === "null" ? " Omit it if the plant has none." : "";
+  return new Refusal(
+    "wrong-type",
+    `Field "${field}" must be ${expected}, but is ${describe(type, source)}.${hint}`,
+  );
+}
