@@ -17,7 +17,8 @@ test.each([
   [100, "Importing plants.csv (CSV)  [######..........]  41 %  82,000 created  12 refused  0:23 left"],
   [90, "Importing plants.csv (CSV)  [###.....]  41 %  82,000 created  12 refused  0:23 left"],
   [80, "Importing plants.cs…  [###.....]  41 %  82,000 created  12 refused  0:23 left"],
-  [60, "41 %  82,000 created  12 refused  0:23 left"],
+  [60, "[###.....]  41 %  82,000 created  12 refused  0:23 left"],
+  [50, "41 %  82,000 created  12 refused  0:23 left"],
 ])("is narrower than a terminal of %i columns", (columns, text) => {
   expect(progressText(importing, 16_000, columns)).toBe(text);
 });

@@ -71,7 +71,7 @@ export function shareOf(done: number, total: number): number | undefined {
 
 /**
  * `Importing plants.csv (CSV)  [########........]  41 %  82,000 created  3,500/s  0:23 left`, narrower than the terminal, because
- * a line that wraps cannot be redrawn. What matters least goes first: the rate, half of the bar, the end of the name.
+ * a line that wraps cannot be redrawn. What matters least goes first: the rate, half of the bar, the name, the bar.
  */
 export function progressText(progress: Progress, elapsedMs: number, columns: number): string {
   const { share } = progress;
@@ -91,6 +91,7 @@ export function progressText(progress: Progress, elapsedMs: number, columns: num
   // Between the name and the rest are two columns, and a name that is cut may be one column wider.
   const nameColumns = columnsMax - columnsOf(end) - 3;
   if (nameColumns >= nameColumnsMin) return joined(cutToColumns(what, nameColumns), end);
+  if (columnsOf(end) <= columnsMax) return end;
   return cutToColumns(joined(percent, done, time), columnsMax);
 }
 
