@@ -249,3 +249,43 @@ test("import says how it read the file before it sends a row", async () => {
   expect(code).toBe(0);
   expect(saidBefore).toBe(`Read ${file} as CSV separated by semicolons.\n`);
 });
+
+describe("the line of an import whose service stops responding", () => {
+  const rows = 200;
+  const answered = 100;
+
+  /** What the command has written once this text appears, with a service that answers only the first half of the rows. */
+  async function writtenUntil(text: (url: string) => string): Promise<string> {
+    const requestsLeft = Promise.withResolvers<Response>();
+    using service = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: async (request) => {
+        const { id } = (await request.json()) as { id: number };
+        return id < 1000 + answered ? Response.json({ name: "Fern" }) : requestsLeft.promise;
+      },
+    });
+    const file = join(folder.path, "half.ndjson");
+    const lines = Array.from({ length: rows }, (_, row) => `{"id": ${1000 + row}, "name": "Fern"}\n`);
+    writeFileSync(file, lines.join(""));
+    const written = { out: "", err: "" };
+    const stopSignal = async () => {
+      await eventually(() => written.err.includes(text(service.url.origin)));
+      return "SIGINT";
+    };
+    const { code, err } = await runInProcess(["import", file, "--url", service.url.origin], {
+      environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
+      written,
+      stopSignal,
+      terminal: { errCanRedraw: true, errColumns: 200 },
+    });
+    requestsLeft.resolve(new Response());
+    expect(code).toBe(130);
+    return err;
+  }
+
+  test("has the share of the rows that are done, not of what was read ahead", async () => {
+    const err = await writtenUntil(() => "100 created");
+    expect(err).toContain("[########........]  50 %  100 created");
+  });
+});

@@ -5,8 +5,11 @@ import type { Terminal } from "./terminal.ts";
 
 /** The file or standard input that is imported. */
 export interface Input extends Source, Disposable {
-  /** How much of the file has been read, from 0 to 1; undefined if its size is not known, as of a pipe. */
-  readonly share: () => number | undefined;
+  /**
+   * How much of the file these many bytes of its text are, from 0 to 1; undefined if its size is not known, as of a pipe. Of a
+   * compressed file it is an estimate.
+   */
+  readonly share: (textBytes: number) => number | undefined;
 }
 
 const chunkBytes = 256 * 1024;
@@ -19,6 +22,7 @@ export async function openInput(file: string, terminal: Terminal, stop: AbortSig
   const isFile = file !== "-";
   let sizeBytes = 0;
   let readBytes = 0;
+  let readTextBytes = 0;
   const openFile = () =>
     createReadStream(file, { highWaterMark: chunkBytes }).once("open", (fd: number) => {
       sizeBytes = fstatSync(fd).size;
@@ -41,9 +45,20 @@ export async function openInput(file: string, terminal: Terminal, stop: AbortSig
     stream.destroy();
     throw error;
   });
+  async function* counted() {
+    for await (const chunk of source.chunks) {
+      readTextBytes += chunk.length;
+      yield chunk;
+    }
+  }
   return {
     ...source,
-    share: () => (sizeBytes > 0 ? readBytes / sizeBytes : undefined),
+    chunks: counted(),
+    share: (textBytes) => {
+      if (sizeBytes === 0) return undefined;
+      const shareOfRead = Math.min(1, textBytes / Math.max(1, readTextBytes));
+      return (readBytes / sizeBytes) * shareOfRead;
+    },
     [Symbol.dispose]: () => void stream.destroy(),
   };
 }

@@ -6,6 +6,8 @@ import { writing } from "./local-files.ts";
 import { escapeInvisible, formatCount, plural } from "./terminal.ts";
 
 const listedMax = 20;
+// A row ends with a line break or a comma, which is not part of it.
+const separatorBytes = 1;
 
 /** The outcomes so far, in the order of the file. It lists the first refused rows, and counts the rest. */
 export class Tally {
@@ -13,6 +15,8 @@ export class Tally {
   readonly listed: (Pick<InputRow, "line" | "element"> & Pick<Refused, "error" | "message">)[] = [];
   /** The last line up to which every row has an outcome. */
   lastLine = 0;
+  /** How much of the file's text the rows with an outcome are. */
+  bytes = 0;
   created = 0;
   replayed = 0;
   refused = 0;
@@ -24,9 +28,10 @@ export class Tally {
   }
 
   add(outcome: RowOutcome): void {
-    const { line, element } = outcome.row;
+    const { line, element, source } = outcome.row;
     this[outcome.kind]++;
     this.lastLine = line;
+    this.bytes += (source?.length ?? 0) + separatorBytes;
     if (outcome.kind === "refused" && this.listed.length < listedMax)
       this.listed.push({ line, element, error: outcome.error, message: outcome.message });
   }

@@ -137,7 +137,7 @@ async function importFile(
     done: tally.rows,
     unit: "plants",
     outcome: tally.outcome(),
-    share: input.share(),
+    share: input.share(tally.bytes),
   }));
   const announce = (): void => {
     line.clear();
