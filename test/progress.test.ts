@@ -288,4 +288,9 @@ describe("the line of an import whose service stops responding", () => {
     const err = await writtenUntil(() => "100 created");
     expect(err).toContain("[########........]  50 %  100 created");
   });
+
+  test("says whom it waits for", async () => {
+    const err = await writtenUntil((url) => `Waiting for ${url}`);
+    expect(err).toMatch(/Waiting for \S+ {2}100 created {2}0:00/);
+  });
 });

@@ -45,6 +45,25 @@ export function sendTo({ url, token, attemptsMax }: Target): CreateRow {
   };
 }
 
+/** Creates rows as `create` does, and knows how long it has been waiting for an outcome. */
+export function watched(create: CreateRow): { readonly create: CreateRow; readonly silentMs: () => number } {
+  let pending = 0;
+  let lastMs = 0;
+  return {
+    create: async (row, signal) => {
+      if (pending === 0) lastMs = performance.now();
+      pending++;
+      try {
+        return await create(row, signal);
+      } finally {
+        pending--;
+        lastMs = performance.now();
+      }
+    },
+    silentMs: () => (pending === 0 ? 0 : performance.now() - lastMs),
+  };
+}
+
 /** Only checks rows, and creates none. */
 export const createNone: CreateRow = async (row) => {
   const checked = checkRow(row);

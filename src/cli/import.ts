@@ -12,7 +12,7 @@ import { parseFlag } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
 import { openInput } from "./import-input.ts";
 import { RefusedFile, reportText, Tally } from "./import-report.ts";
-import { createNone, createRows, type RowOutcome, sendTo, type Target } from "./import-rows.ts";
+import { createNone, createRows, type RowOutcome, sendTo, type Target, watched } from "./import-rows.ts";
 import { FileProblem, refuseMissingOrUnreadable } from "./local-files.ts";
 import { showProgress } from "./progress.ts";
 import {
@@ -27,6 +27,8 @@ import {
 // These take at least 15 seconds, even if jitter halves each delay and each attempt fails immediately.
 const attemptsDefault = 12;
 const attemptsLimit = 10_000;
+// A service that has not responded for that long may not be there.
+const silentMsMax = 2000;
 
 export const importPlants: Command = {
   usage: "import FILE|-",
@@ -132,19 +134,25 @@ async function importFile(
   const tally = new Tally();
   const name = file === "-" ? "standard input" : file;
   const source = () => describeSource(format, input.gzip, reader.separator);
-  using line = showProgress(terminal, () => ({
-    what: `${target === undefined ? "Checking" : "Importing"} ${name} (${source()})`,
-    done: tally.rows,
-    unit: "plants",
-    outcome: tally.outcome(),
-    share: input.share(tally.bytes),
-  }));
+  const { create, silentMs } = watched(target === undefined ? createNone : sendTo(target));
+  using line = showProgress(terminal, () => {
+    const isSilent = target !== undefined && silentMs() > silentMsMax;
+    const outcome = tally.outcome();
+    if (isSilent)
+      return { what: `Waiting for ${target.url}`, done: 0, unit: "plants", outcome, share: undefined };
+    return {
+      what: `${target === undefined ? "Checking" : "Importing"} ${name} (${source()})`,
+      done: tally.rows,
+      unit: "plants",
+      outcome,
+      share: input.share(tally.bytes),
+    };
+  });
   const announce = (): void => {
     line.clear();
     terminal.note(`Read ${escapeInvisible(name)} as ${source()}.\n`);
   };
 
-  const create = target === undefined ? createNone : sendTo(target);
   const rows = announced(readRows(input.chunks, reader), announce);
   const outcomes = createRows(rows, create, stopOrDone);
   const error = await addAll(outcomes, tally, refusedFile);

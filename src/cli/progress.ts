@@ -10,7 +10,10 @@ import {
 
 /** How far a long command is. */
 export interface Progress {
-  /** What it is doing, such as `Importing plants.csv (CSV)`. Another text begins another part, with its own rate and time. */
+  /**
+   * What it is doing, such as `Importing plants.csv (CSV)`. Another text is another part, with its own rate and time; a text that
+   * comes back continues its part.
+   */
   readonly what: string;
   readonly done: number;
   readonly unit: "plants" | "bytes";
@@ -41,7 +44,7 @@ export function showProgress(terminal: Terminal, progress: () => Progress): Prog
   if (!terminal.errCanRedraw) return { clear: () => {}, [Symbol.dispose]: () => {} };
   const startMs = performance.now();
   let isDrawn = false;
-  let part = { what: progress().what, startMs };
+  const partStartsMs = new Map([[progress().what, startMs]]);
   const clear = (): void => {
     if (isDrawn) terminal.err(clearLine);
     isDrawn = false;
@@ -49,9 +52,10 @@ export function showProgress(terminal: Terminal, progress: () => Progress): Prog
   const draw = (): void => {
     const nowMs = performance.now();
     const current = progress();
-    if (current.what !== part.what) part = { what: current.what, startMs: nowMs };
+    const partStartMs = partStartsMs.get(current.what) ?? nowMs;
+    partStartsMs.set(current.what, partStartMs);
     if (nowMs - startMs < firstDrawnMs) return;
-    terminal.err(clearLine + progressText(current, nowMs - part.startMs, terminal.errColumns));
+    terminal.err(clearLine + progressText(current, nowMs - partStartMs, terminal.errColumns));
     isDrawn = true;
   };
   const timer = setInterval(draw, redrawMs);
