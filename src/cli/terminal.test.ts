@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { columnsOf, cutToColumns, escapeInvisible, formatColumns } from "./terminal.ts";
+import { columnsOf, cutToColumns, escapeInvisible, formatColumns, visibleText } from "./terminal.ts";
 
 test("columns are aligned by what a terminal shows", () => {
   const twoColumns = ["木", "ab", "🌲", "e\u0301e\u0301", "❤️", "ﾊﾝ", "𠮷"];
@@ -26,4 +26,14 @@ test.each([
 
 test("a text that could control the terminal is escaped", () => {
   expect(escapeInvisible("\u001b[31mred\n")).toBe("\\u{1b}[31mred\\u{a}");
+});
+
+test.each([
+  ["", '""'],
+  ["   ", '"   "'],
+  [" Fern", '" Fern"'],
+  ["Fern\u00a0", '"Fern\u00a0"'],
+  ["Old fern", "Old fern"],
+])("the text %j is visible as %s", (text, visible) => {
+  expect(visibleText(text)).toBe(visible);
 });

@@ -84,9 +84,10 @@ export function escapeInvisible(text: string): string {
   );
 }
 
-/** A text that someone sent, on one line. An empty one is given as quotation marks, so that it differs from none. */
+/** A text that someone sent, on one line. If it is empty or has spaces at an end, it is between quotation marks. */
 export function visibleText(text: string): string {
-  return text === "" ? '""' : escapeInvisible(text);
+  const escaped = escapeInvisible(text);
+  return escaped === escaped.trim() && escaped !== "" ? escaped : `"${escaped}"`;
 }
 
 /** The text in at most so many columns. If it is longer, it ends with an ellipsis; no character is split. */
