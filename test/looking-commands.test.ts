@@ -74,6 +74,12 @@ describe("list", () => {
     expect(err).toStartWith("Showing the first 1. Use --limit for");
   });
 
+  test("says if there are no plants yet", async () => {
+    await using empty = await startTestService();
+    const { err } = await run(["list"], empty.database);
+    expect(err).toBe("No plants yet.\n");
+  });
+
   test("says if no plant matches", async () => {
     const { err } = await run(["list", "--tag", "none"]);
     expect(err).toBe("No plants match.\n");

@@ -66,7 +66,8 @@ export const list: Command = {
       printJson(terminal, plants.map(presentPlant));
       return 0;
     }
-    if (plants.length === 0) terminal.note("No plants match.\n");
+    const isFiltered = Object.values(filter).some((value) => value !== undefined);
+    if (plants.length === 0) terminal.note(isFiltered ? "No plants match.\n" : "No plants yet.\n");
     else terminal.out(`${formatTable(columns, plants, terminal)}\n`);
     if (isCut)
       terminal.note(
