@@ -460,16 +460,16 @@ async function importWith(
 ) {
   const sent: { readonly path: string; readonly lines: string[] }[] = [];
   const finished: unknown[] = [];
-  const json = async (path: string, { body }: { body: Blob | string }) => {
-    if (typeof body === "string") {
-      finished.push({ path, ...JSON.parse(body) });
-      return atEnd();
-    }
+  const post = async (path: string, body: object) => {
+    finished.push({ path, ...body });
+    return atEnd();
+  };
+  const json = async (path: string, { body }: { body: Blob }) => {
     const lines = (await body.text()).split("\n").slice(0, -1);
     sent.push({ path, lines });
     return { outcomes: service(lines) };
   };
-  const run = new ImportRun(new File([content], name), { json } as unknown as OperatorApi, 1000);
+  const run = new ImportRun(new File([content], name), { json, post } as unknown as OperatorApi, 1000);
   await eventually(() => run.state !== "running");
   return { run, sent, finished };
 }

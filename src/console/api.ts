@@ -15,6 +15,9 @@ export class ApiError extends Error {
   }
 }
 
+/** The headers of a request whose body is JSON. */
+export const jsonBody = { "Content-Type": "application/json" };
+
 /** A client of the operator API with one token. */
 export class OperatorApi {
   readonly token: string;
@@ -28,17 +31,12 @@ export class OperatorApi {
     this.#onOutcome = onOutcome;
   }
 
-  get<T>(path: string, signal?: AbortSignal): Promise<T> {
-    return this.json(path, signal ? { signal } : {});
+  get<T>(path: string, signal: AbortSignal | null = null): Promise<T> {
+    return this.json(path, { signal });
   }
 
-  post<T>(path: string, body: unknown): Promise<T> {
-    const request = {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(body),
-    };
-    return this.json(path, request);
+  post<T>(path: string, body: unknown, signal: AbortSignal | null = null): Promise<T> {
+    return this.json(path, { method: "POST", headers: jsonBody, body: JSON.stringify(body), signal });
   }
 
   /** @throws as `fetch` does, also if the response is cut off in its body */

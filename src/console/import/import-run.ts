@@ -168,10 +168,9 @@ export class ImportRun {
   async #recordEnd(api: OperatorApi): Promise<void> {
     if (!this.#isAnnounced) return;
     const { created, replayed, refused } = this.report;
-    const body = JSON.stringify({ file: this.#auditedName, created, replayed, refused });
-    const headers = { "Content-Type": "application/json" };
-    const init = { method: "POST", headers, body, signal: this.#abort.signal };
-    await this.#untilAnswered(() => api.json("/api/imports/finished", init)).catch(() => {});
+    const counts = { file: this.#auditedName, created, replayed, refused };
+    const record = () => api.post("/api/imports/finished", counts, this.#abort.signal);
+    await this.#untilAnswered(record).catch(() => {});
   }
 
   async #untilAnswered<Answer>(ask: () => Promise<Answer>): Promise<Answer> {

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { errorMessage, isRefusal } from "../api.ts";
+import { errorMessage, isRefusal, jsonBody } from "../api.ts";
 import type { ErrorName } from "../error-numbers.ts";
 import { Button, Field, type InputChange } from "../parts/controls.tsx";
 import { FormDialog, focusField } from "../parts/dialog.tsx";
@@ -33,8 +33,7 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
     setBusy(true);
     try {
       const body = newPlantBody(id, plant.name, plant.tag === "" ? undefined : plant.tag);
-      const headers = { "Content-Type": "application/json" };
-      const response = await api.fetch("/plants", { method: "POST", headers, body });
+      const response = await api.fetch("/plants", { method: "POST", headers: jsonBody, body });
       const replayed = response.headers.get("Idempotent-Replayed") === "true";
       setStored(replayed ? "This plant is already stored." : "The plant is stored.");
       setErrors({});
