@@ -26,8 +26,6 @@ const overlaps = {
   "7d": "7 days",
 } as const;
 
-const noScope = "Choose at least one scope.";
-
 const empty = { name: "", chosen: ["plants:create"] as readonly string[], expiresIn: "" };
 
 interface DialogProps {
@@ -48,12 +46,12 @@ export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" 
   const create = () => {
     setSent(wanted);
     return attempt(async () => {
-      if (chosen.length === 0) throw new Error(noScope);
+      if (chosen.length === 0) throw new Error("Choose at least one scope.");
       onMinted(await api.post("/api/tokens", { name, scopes: chosen, expiresIn: expiresIn || undefined }));
     });
   };
   const isCurrent = error !== undefined && sent === wanted;
-  const wrongField = error === noScope ? "scopes" : "name";
+  const wrongField = sent.chosen.length === 0 ? "scopes" : "name";
   const errorAt = (name: string) => (isCurrent && name === wrongField ? error : undefined);
   // The button was disabled meanwhile, and so lost the focus.
   useEffect(() => {
