@@ -88,7 +88,7 @@ describe("the audit trail", () => {
     expect(new URL(page.url()).search).toBe("?action=token.rotated&actor=nobody");
     await page.getByRole("button", { name: "Remove the filter By: nobody" }).click();
     await see(page, "No entries match");
-    await page.getByRole("button", { name: "Clear the filter" }).click();
+    await page.getByRole("button", { name: "Clear filters" }).click();
     await see(page, "created token filtered");
     expect(new URL(page.url()).search).toBe("");
   });

@@ -29,6 +29,11 @@ export function formatPlural(value: number, noun: string): string {
   return `${formatCount(value)} ${value === 1 ? noun : `${noun}s`}`;
 }
 
+/** When an error is sent, as the catalogue has it, without the marks of its code. */
+export function formatReason(when: string): string {
+  return when.replaceAll("`", "");
+}
+
 /** 0.0167 → "0.02", 1234.5 → "1,230". */
 export const formatRate = short.format;
 

@@ -37,11 +37,6 @@ function currentRoute() {
   return { path: location.pathname, query: new URLSearchParams(location.search) };
 }
 
-export function withQuery(path: string, query: URLSearchParams): string {
-  const text = query.toString();
-  return text === "" ? path : `${path}?${text}`;
-}
-
 /** A link within the console, which does not reload the page. */
 export function Link({ href, children, ...rest }: AnchorHTMLAttributes & { readonly href: string }) {
   const { navigate } = useRouter();

@@ -1,15 +1,16 @@
 import { useState } from "preact/hooks";
 import type { AuditEntryJson, AuditPageJson } from "../../operator/responses.ts";
-import { EmptyState, ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
+import { EmptyState, ErrorNotice, LoadingCard, NothingListed } from "../parts/content-states.tsx";
 import { Button, CopyButton } from "../parts/controls.tsx";
 import { useAttempt, useLoad } from "../parts/hooks.ts";
 import { PageHead } from "../parts/page-head.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
 import { TableHead } from "../parts/table-head.tsx";
 import { ShortTime } from "../parts/time.tsx";
-import { useRouter, withQuery } from "../router.tsx";
+import { queryOf, withQuery } from "../query.ts";
+import { useRouter } from "../router.tsx";
 import { useSession } from "../session.ts";
-import { type AuditFilter, AuditFilters, noFilter } from "./audit-filters.tsx";
+import { type AuditFilter, AuditFilters } from "./audit-filters.tsx";
 import { auditSentence } from "./audit-sentence.ts";
 
 /** Who did what, newest first. The filter is in the address bar. */
@@ -21,29 +22,18 @@ export function AuditPage() {
     since: query.get("since") ?? "",
     until: query.get("until") ?? "",
   };
-  const parameters = parametersOf(filter);
+  // The operator API and the address bar have the same names.
+  const parameters = queryOf(filter);
   return (
     <>
       <PageHead
         title="Audit"
         lead="Who changed tokens, signed in, imported or exported plants, or used backups. Entries cannot be edited. The newest 100,000 changes of tokens are kept, and the newest 100,000 other entries."
       />
-      <AuditFilters
-        filter={filter}
-        onChange={(changed) => navigate(withQuery(path, parametersOf(changed)))}
-      />
-      <AuditEntries
-        key={parameters.toString()}
-        parameters={parameters}
-        onClear={() => navigate(withQuery(path, parametersOf(noFilter)))}
-      />
+      <AuditFilters filter={filter} onChange={(changed) => navigate(withQuery(path, queryOf(changed)))} />
+      <AuditEntries key={parameters.toString()} parameters={parameters} onClear={() => navigate(path)} />
     </>
   );
-}
-
-/** The filter as parameters of the operator API and of the address; empty values are omitted. */
-function parametersOf(filter: AuditFilter): URLSearchParams {
-  return new URLSearchParams(Object.entries(filter).filter(([, value]) => value !== ""));
 }
 
 interface AuditEntriesProps {
@@ -77,11 +67,7 @@ function AuditEntries({ parameters, onClear }: AuditEntriesProps) {
           <p>The next sign-in, export or token change will appear here.</p>
         </EmptyState>
       )}
-      {entries?.length === 0 && isFiltered && (
-        <EmptyState title="No entries match">
-          <Button onClick={onClear}>Clear the filter</Button>
-        </EmptyState>
-      )}
+      {entries?.length === 0 && isFiltered && <NothingListed title="No entries match" onClear={onClear} />}
       {entries !== undefined && entries.length > 0 && <AuditTable entries={entries} />}
       {next !== undefined && (
         <p class="line">

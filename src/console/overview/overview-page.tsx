@@ -2,10 +2,10 @@ import { useRef, useState } from "preact/hooks";
 import type { OverviewJson, PlantPageJson } from "../../operator/responses.ts";
 import { isNoResponse } from "../api.ts";
 import { isServerError } from "../error-numbers.ts";
-import { formatBytes, formatCount, formatShare } from "../format.ts";
+import { formatBytes, formatCount, formatReason, formatShare } from "../format.ts";
 import { ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
 import { AddPlantButton, FirstPlant } from "../parts/create-plant.tsx";
-import { isRead, useLoad } from "../parts/hooks.ts";
+import { useLoad, useUnlessRead } from "../parts/hooks.ts";
 import { PageHead } from "../parts/page-head.tsx";
 import { Panel } from "../parts/panel.tsx";
 import { PlantText, Tag } from "../parts/plant-text.tsx";
@@ -128,9 +128,7 @@ function StatusStrip({ overview: { total, store, version, startedAt } }: Figures
 function LatestPlants() {
   const { value: newest } = useLoad<PlantPageJson>(`/api/plants?limit=${plantsListed}`, true);
   const list = useRef<HTMLUListElement>(null);
-  const shown = useRef(newest);
-  if (!isRead(list.current)) shown.current = newest;
-  const plants = shown.current?.plants;
+  const plants = useUnlessRead(newest, list)?.plants;
   return (
     <Panel
       id="latest-title"
@@ -176,7 +174,7 @@ function Refusals({ overview: { refusals, startedAt } }: FiguresProps) {
             <li key={error}>
               <span class="bar-name">
                 {mayLookUp ? <Link href={`/refused?error=${error}`}>{error}</Link> : error}{" "}
-                {reason.replaceAll("`", "")}
+                {formatReason(reason)}
               </span>
               <span class={isServerError(error) ? "meter bad" : "meter"}>
                 <span style={{ width: `${(count / whole) * 100}%` }} />

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { errorMessage } from "../api.ts";
+import { Button } from "./controls.tsx";
 
 // What stands in place of content: while it loads, if it cannot be loaded, and if there is none.
 
@@ -45,5 +46,23 @@ export function EmptyState({ title, children }: EmptyStateProps) {
       <h2>{title}</h2>
       {children}
     </div>
+  );
+}
+
+interface NothingListedProps {
+  readonly title: string;
+  readonly onClear: () => void;
+  readonly children?: ComponentChildren;
+}
+
+/** Stands in place of a list of which the filters leave nothing. */
+export function NothingListed({ title, onClear, children }: NothingListedProps) {
+  return (
+    <EmptyState title={title}>
+      {children !== undefined && <p>{children}</p>}
+      <div class="line">
+        <Button onClick={onClear}>Clear filters</Button>
+      </div>
+    </EmptyState>
   );
 }

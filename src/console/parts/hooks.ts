@@ -1,4 +1,5 @@
-import { useCallback, useEffect, useLayoutEffect, useReducer, useState } from "preact/hooks";
+import type { RefObject } from "preact";
+import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import { errorMessage, mayPass } from "../api.ts";
 import { type Connection, pollMs, responseMsMax } from "../connection.ts";
 import { useSession } from "../session.ts";
@@ -88,4 +89,11 @@ export function usePageKeys(onKey: (event: KeyboardEvent) => void): void {
 /** Whether someone points at the element, or moves through it with the keyboard, so that nothing in it may move. */
 export function isRead(element: HTMLElement | null): boolean {
   return element?.matches(":hover, :has(:focus-visible)") ?? false;
+}
+
+/** The newest value, or the one before for as long as someone reads the element that shows it. */
+export function useUnlessRead<T>(newest: T, element: RefObject<HTMLElement | null>): T {
+  const shown = useRef(newest);
+  if (!isRead(element.current)) shown.current = newest;
+  return shown.current;
 }

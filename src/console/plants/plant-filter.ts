@@ -1,3 +1,5 @@
+import { queryOf } from "../query.ts";
+
 /**
  * The filter in the address bar, with the names of the operator API's parameters. It also has any parameter that is none of
  * these, and values that cannot be read: the service refuses them, and says what it expected.
@@ -32,7 +34,7 @@ export function filterQuery(filter: PlantFilter): URLSearchParams {
 
 /** The filter as parameters of the operator API; empty values are omitted. */
 export function apiFilter({ order: _, ...filter }: PlantFilter): Record<string, string> {
-  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== ""));
+  return Object.fromEntries(queryOf(filter));
 }
 
 export function isFiltered(filter: PlantFilter): boolean {

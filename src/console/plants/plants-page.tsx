@@ -1,12 +1,11 @@
-import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { errorMessage, isRefusal } from "../api.ts";
-import { EmptyState, ErrorNotice } from "../parts/content-states.tsx";
-import { Button } from "../parts/controls.tsx";
+import { ErrorNotice, NothingListed } from "../parts/content-states.tsx";
 import { AddPlantButton, FirstPlant } from "../parts/create-plant.tsx";
 import { usePageKeys } from "../parts/hooks.ts";
 import { nameTab, PageHead } from "../parts/page-head.tsx";
-import { useRouter, withQuery } from "../router.tsx";
+import { withQuery } from "../query.ts";
+import { useRouter } from "../router.tsx";
 import { ExportMenu } from "./export-menu.tsx";
 import { Filters } from "./filters.tsx";
 import { IdMatch, type IdSearch, useIdSearch } from "./id-match.tsx";
@@ -165,23 +164,5 @@ function NoMatches({ idSearch, onClear }: NoMatchesProps) {
     <NothingListed title="No plants match" onClear={onClear}>
       The search finds an id, or any part of a name, ignoring case. Tag, id and token must match exactly.
     </NothingListed>
-  );
-}
-
-interface NothingListedProps {
-  readonly title: string;
-  readonly onClear: () => void;
-  readonly children: ComponentChildren;
-}
-
-/** Stands in place of the table. */
-function NothingListed({ title, onClear, children }: NothingListedProps) {
-  return (
-    <EmptyState title={title}>
-      <p>{children}</p>
-      <div class="line">
-        <Button onClick={onClear}>Clear filters</Button>
-      </div>
-    </EmptyState>
   );
 }

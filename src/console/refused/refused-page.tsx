@@ -1,14 +1,15 @@
 import { useRef } from "preact/hooks";
 import type { RefusalJson, RefusalsJson } from "../../operator/responses.ts";
-import { formatPlural, formatShortTime } from "../format.ts";
-import { EmptyState, ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
-import { Button, CopyButton, Select } from "../parts/controls.tsx";
-import { isRead, useLoad } from "../parts/hooks.ts";
+import { formatPlural, formatReason, formatShortTime } from "../format.ts";
+import { EmptyState, ErrorNotice, LoadingCard, NothingListed } from "../parts/content-states.tsx";
+import { CopyButton, Select } from "../parts/controls.tsx";
+import { useLoad, useUnlessRead } from "../parts/hooks.ts";
 import { PageHead } from "../parts/page-head.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
 import { TableHead } from "../parts/table-head.tsx";
 import { RelativeTime } from "../parts/time.tsx";
-import { Link, useRouter, withQuery } from "../router.tsx";
+import { queryOf, withQuery } from "../query.ts";
+import { Link, useRouter } from "../router.tsx";
 
 const pagePath = "/refused";
 // What stands for a text that may be a token.
@@ -27,9 +28,7 @@ export function RefusedPage() {
   const { query, navigate } = useRouter();
   const { value: newest, error, isStale } = useLoad<RefusalsJson>("/api/refusals", true);
   const table = useRef<HTMLDivElement>(null);
-  const shown = useRef(newest);
-  if (!isRead(table.current)) shown.current = newest;
-  const listed = shown.current;
+  const listed = useUnlessRead(newest, table);
   const filter = readFilter(query);
   const matching = listed?.refusals.filter((refusal) => matches(refusal, filter));
   return (
@@ -59,11 +58,7 @@ export function RefusedPage() {
         />
       )}
       {listed !== undefined && listed.refusals.length > 0 && matching?.length === 0 && (
-        <EmptyState title="No refusals match">
-          <div class="line">
-            <Button onClick={() => navigate(pagePath)}>Clear filters</Button>
-          </div>
-        </EmptyState>
+        <NothingListed title="No refusals match" onClear={() => navigate(pagePath)} />
       )}
       {matching !== undefined && matching.length > 0 && (
         <div class="card" ref={table}>
@@ -85,7 +80,7 @@ function RefusalFilters({ refusals, filter, onChange }: RefusalFiltersProps) {
   const errors: Record<string, string> = { "": "All errors" };
   if (filter.error !== "") errors[errorQuery(filter.error)] = filter.error;
   for (const { error, reason } of refusals.toSorted((one, other) => one.error - other.error))
-    errors[errorQuery(String(error))] = `${error} ${plain(reason)}`;
+    errors[errorQuery(String(error))] = `${error} ${formatReason(reason)}`;
   const senders: Record<string, string> = { "": "All senders" };
   if (senderQuery(filter) !== "") senders[senderQuery(filter)] = senderName(filter);
   for (const sender of refusals.toSorted((one, other) => senderName(one).localeCompare(senderName(other))))
@@ -155,7 +150,7 @@ function ErrorName({ refusal: { error, reason, docsUrl } }: { readonly refusal: 
   return (
     <>
       {docsUrl === undefined ? error : <a href={docsUrl}>{error}</a>}{" "}
-      <span class="note">{plain(reason)}</span>
+      <span class="note">{formatReason(reason)}</span>
     </>
   );
 }
@@ -184,26 +179,19 @@ function matches(refusal: RefusalJson, { error, token, address }: RefusalFilter)
 
 /** The address of the page with this filter. */
 function hrefOf({ error, token, address }: RefusalFilter): string {
-  const parts = [errorQuery(error), senderQuery({ token, address })].filter((part) => part !== "");
-  return withQuery(pagePath, new URLSearchParams(parts.join("&")));
+  return withQuery(pagePath, queryOf({ error, token, address }));
 }
 
 function errorQuery(error: string): string {
-  return error === "" ? "" : new URLSearchParams({ error }).toString();
+  return queryOf({ error }).toString();
 }
 
 type Sender = Pick<RefusalJson, "token" | "address">;
 
 function senderQuery({ token, address }: Sender): string {
-  if (token) return new URLSearchParams({ token }).toString();
-  return address ? new URLSearchParams({ address }).toString() : "";
+  return queryOf({ token, address }).toString();
 }
 
 function senderName({ token, address }: Sender): string {
   return token || address || "unknown address";
-}
-
-/** The catalogue's text without the marks of its code. */
-function plain(text: string): string {
-  return text.replaceAll("`", "");
 }

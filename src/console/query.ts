@@ -1,0 +1,12 @@
+/** The values that are not empty, as a query. */
+export function queryOf<Name extends string>(
+  values: Readonly<Partial<Record<Name, string | undefined>>>,
+): URLSearchParams {
+  const entries = Object.entries<string | undefined>(values);
+  return new URLSearchParams(entries.filter((entry): entry is [string, string] => !!entry[1]));
+}
+
+export function withQuery(path: string, query: URLSearchParams): string {
+  const text = query.toString();
+  return text === "" ? path : `${path}?${text}`;
+}
