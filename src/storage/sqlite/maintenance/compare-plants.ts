@@ -26,47 +26,64 @@ export interface Comparison extends StoreDigest {
 /** Either store may be in use: plants are only added. */
 export function comparePlants(path: string, against: string, count: PlantCount): Comparison {
   using database = connectReadOnly(path);
-  using other = connectReadOnly(against);
-  const last = lastSeq(database);
-  const otherLast = lastSeq(other);
-  setPlantTotal(count, last);
-  const digests = new DigestReader(database);
-  const otherDigests = new DigestReader(other);
+  using otherDatabase = connectReadOnly(against);
+  const store: ComparedStore = { digests: new DigestReader(database), last: lastSeq(database) };
+  const other: ComparedStore = { digests: new DigestReader(otherDatabase), last: lastSeq(otherDatabase) };
   const stored = storedDigests(database);
-  const blocks: BlockDigest[] = [];
-  const changedBlocks: number[] = [];
-  const differingBlocks: number[] = [];
-  let matchedPlants = 0;
-  let comparedPlants = 0;
-  // Also the blocks that have plants in the other store only.
-  const nextBlock = (from: number): number =>
-    Math.min(digests.nextBlock(from) ?? Infinity, otherDigests.nextBlock(from) ?? Infinity);
-  for (let block = nextBlock(0); rangeOf(block).low <= last; block = nextBlock(block + 1)) {
-    const { low, high } = rangeOf(block);
-    const ownHigh = Math.min(high, last);
-    setPlantsDone(count, low - 1);
-    const own = digests.read({ low, high: ownHigh });
 
-    // The digest of the first store, and whether it is the one that was stored.
-    if (high <= last && own.plants > 0) {
-      blocks.push({ block, digest: own.digest });
-      if (stored.get(block) === own.digest) matchedPlants += own.plants;
-      else if (stored.has(block)) changedBlocks.push(block);
-    }
-
-    // The comparison of both. The last block of the shorter store is compared up to its end there.
-    if (low > otherLast) continue;
-    const common = { low, high: Math.min(ownHigh, otherLast) };
-    const shared = common.high < ownHigh ? digests.read(common) : own;
-    if (shared.digest !== otherDigests.read(common).digest) differingBlocks.push(block);
-    comparedPlants += shared.plants;
+  setPlantTotal(count, store.last);
+  const blocks: ComparedBlock[] = [];
+  for (const block of blocksOf(store, other)) {
+    setPlantsDone(count, rangeOf(block).low - 1);
+    blocks.push(compareBlock(block, store, other));
   }
+
+  const full = blocks.flatMap(({ full }) => full ?? []);
+  const matched = full.filter(({ block, digest }) => stored.get(block) === digest);
+  const changed = full.filter(({ block, digest }) => stored.has(block) && stored.get(block) !== digest);
   return {
-    ...digestOfStore(blocks),
-    comparedPlants,
-    differingBlocks,
-    lackingPlants: Math.max(0, last - otherLast),
-    matchedPlants,
-    changedBlocks,
+    ...digestOfStore(full),
+    comparedPlants: blocks.reduce((sum, { sharedPlants }) => sum + sharedPlants, 0),
+    differingBlocks: blocks.filter(({ differs }) => differs).map(({ block }) => block),
+    lackingPlants: Math.max(0, store.last - other.last),
+    matchedPlants: matched.reduce((sum, { plants }) => sum + plants, 0),
+    changedBlocks: changed.map(({ block }) => block),
   };
+}
+
+/** One of the two stores, up to the plant that was its last one when the comparison began. */
+interface ComparedStore {
+  readonly digests: DigestReader;
+  readonly last: number;
+}
+
+interface ComparedBlock {
+  readonly block: number;
+  /** Its digest in the first store, if it is full there. */
+  readonly full: (BlockDigest & { readonly plants: number }) | undefined;
+  /** How many plants of the first store are in the part of the block that both have. */
+  readonly sharedPlants: number;
+  /** Whether the stores differ in that part. */
+  readonly differs: boolean;
+}
+
+/** The blocks up to the last plant of the first store, in order; also those that have plants in the other store only. */
+function* blocksOf(store: ComparedStore, other: ComparedStore): Generator<number, void, void> {
+  const nextBlock = (from: number): number =>
+    Math.min(store.digests.nextBlock(from) ?? Infinity, other.digests.nextBlock(from) ?? Infinity);
+  for (let block = nextBlock(0); rangeOf(block).low <= store.last; block = nextBlock(block + 1)) yield block;
+}
+
+function compareBlock(block: number, store: ComparedStore, other: ComparedStore): ComparedBlock {
+  const { low, high } = rangeOf(block);
+  const own = { low, high: Math.min(high, store.last) };
+  const { plants, digest } = store.digests.read(own);
+  const full = high <= store.last && plants > 0 ? { block, plants, digest } : undefined;
+  if (low > other.last) return { block, full, sharedPlants: 0, differs: false };
+
+  // The last block of the shorter store is compared up to its end there.
+  const shared = { low, high: Math.min(own.high, other.last) };
+  const ownShared = shared.high < own.high ? store.digests.read(shared) : { plants, digest };
+  const differs = ownShared.digest !== other.digests.read(shared).digest;
+  return { block, full, sharedPlants: ownShared.plants, differs };
 }
