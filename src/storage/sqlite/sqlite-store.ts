@@ -54,7 +54,7 @@ export class SqliteStore implements Store {
     };
     this.#checkpointer = new Checkpointer(database, this.#watch, checkpointOwner, events);
     started.defer(() => {
-      void this.#checkpointer.stop();
+      void this.#checkpointer.close();
     });
 
     // The one way to write.
@@ -86,7 +86,7 @@ export class SqliteStore implements Store {
       audit: this.audit,
     });
 
-    // Everything has started: from here on the disposal of the store ends it.
+    // Everything has started: from here on the disposal of the store closes it.
     started.move();
   }
 
@@ -101,7 +101,7 @@ export class SqliteStore implements Store {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#watch.stop();
     await this.#reader.close();
-    if (!this.#hasFailed) await this.#checkpointer.stop();
+    if (!this.#hasFailed) await this.#checkpointer.close();
     // Closing would checkpoint into another file, and delete the WAL of the one that is at the path now.
     if (!this.#hasFailed) await this.#watch.checkBeforeClose();
     // Closing would sync again, which then reports success, checkpoint, and delete the WAL, the only sound copy.
@@ -129,7 +129,7 @@ export class SqliteStore implements Store {
     if (this.#hasFailed) return;
     this.#hasFailed = true;
     this.#writer.stop(reason);
-    this.#checkpointer.halt();
+    this.#checkpointer.stop();
     this.#watch.stop();
     try {
       if (recorded !== undefined) writeMarker(this.#file.path, recorded);

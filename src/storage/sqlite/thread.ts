@@ -92,7 +92,7 @@ export class Thread<Calls> {
     return pending.promise as Promise<Result<Calls, Method>>;
   }
 
-  /** Ends the thread once it has released what it holds, or after two seconds. Pending calls are rejected. */
+  /** Stops the thread once it has closed what it holds, or after two seconds. Pending calls are rejected. */
   async stop(): Promise<void> {
     if (!this.#stopping && this.#end === undefined) this.#post({ kind: "stop" });
     this.#stopping = true;
@@ -132,8 +132,8 @@ export class Thread<Calls> {
 export interface ThreadService {
   /** The functions that the starter may call. */
   readonly calls: object;
-  /** Releases what the thread holds, before it is stopped. */
-  readonly stop?: () => void;
+  /** Closes what the thread holds, before it is stopped. */
+  readonly close?: () => void;
 }
 
 /** The thread's own side: `start` gets the setting. If it throws, the thread is lost. */
@@ -143,7 +143,7 @@ export function serveThread<Setting>(start: (setting: Setting) => ThreadService)
     if (data.kind === "start") service = start(data.setting as Setting);
     else if (data.kind === "call") void answer(service?.calls as Functions, data);
     else {
-      service?.stop?.();
+      service?.close?.();
       reply({ kind: "stopped" });
     }
   };

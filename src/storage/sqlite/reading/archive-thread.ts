@@ -9,5 +9,5 @@ serveThread<string>((path) => {
   const database = connectBesideWriter(path);
   const auditPage: ReaderCalls["auditPage"] = async (...request) => readAuditPage(database, ...request);
   const calls: ReaderCalls = Object.assign(new SqliteArchive(database, path), { auditPage });
-  return { calls, stop: () => database.close() };
+  return { calls, close: () => database.close() };
 });

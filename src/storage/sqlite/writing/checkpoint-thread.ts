@@ -34,7 +34,7 @@ serveThread<CheckpointSetting>(({ path, files, inode }) => {
       return { syncMs: performance.now() - startedMs };
     },
   };
-  return { calls, stop: () => database.close() };
+  return { calls, close: () => database.close() };
 });
 
 /** With fewer cores than busy threads, those that answer requests have priority. Only Linux has a priority for each thread. */

@@ -29,7 +29,7 @@ function opened() {
     checkAndReport: () => files.intact,
     reportOverwritten: (file: string): void => {
       overwritten.push(file);
-      checkpointer.halt();
+      checkpointer.stop();
     },
   };
   const failed: string[] = [];
@@ -71,7 +71,7 @@ function opened() {
     },
     async [Symbol.asyncDispose]() {
       watch.stop();
-      await checkpointer.stop();
+      await checkpointer.close();
       file[Symbol.dispose]();
       watch.closeFiles();
       folder[Symbol.dispose]();
@@ -208,18 +208,18 @@ test("a checkpoint thread that ends makes the outcome unknown, idle or not", asy
   }
 });
 
-test("a checkpoint thread is not asked when the files are not the ones that were opened, or it was halted", async () => {
+test("a checkpoint thread is not asked when the files are not the ones that were opened, or it was stopped", async () => {
   using thread = cuedThread();
   await using lost = opened();
   lost.files.intact = false;
   lost.commit("huge");
   expect(thread.calls).toEqual([]);
-  await using halted = opened();
-  halted.commit("huge");
-  halted.checkpointer.halt();
-  halted.commit("huge");
+  await using stopped = opened();
+  stopped.commit("huge");
+  stopped.checkpointer.stop();
+  stopped.commit("huge");
   await thread.answer();
-  halted.commit("huge");
+  stopped.commit("huge");
   expect(thread.calls).toHaveLength(1);
   // A thread that is lost with the files says nothing that is not reported already.
   thread.end();
@@ -241,9 +241,9 @@ test("a checkpoint thread that fails while the store is being closed has failed 
   using thread = cuedThread();
   await using store = opened();
   store.commit("huge");
-  const stopped = store.checkpointer.stop();
+  const closed = store.checkpointer.close();
   await thread.answer("SQLITE_IOERR_FSYNC");
-  await stopped;
+  await closed;
   expect(store.failed).toEqual(["A checkpoint failed: SQLITE_IOERR_FSYNC."]);
 });
 

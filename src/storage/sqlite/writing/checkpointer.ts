@@ -62,9 +62,9 @@ export class Checkpointer {
   #lastFrames = 0;
   #checkpointAtFrames: number;
   /** No checkpoint starts any more, and none is reported. */
-  #halted = false;
+  #stopped = false;
   /** The store is being closed: the checkpoint in progress ends after this round, and its failure still counts. */
-  #stopping = false;
+  #closing = false;
   #running: Promise<void> | undefined;
 
   constructor(
@@ -98,7 +98,7 @@ export class Checkpointer {
 
   /** To be called after every commit. */
   committed(): void {
-    if (this.#running !== undefined || this.#halted || this.#stopping) return;
+    if (this.#running !== undefined || this.#stopped || this.#closing) return;
     const nowMs = performance.now();
     if (nowMs - this.#lookedAtMs < this.#lookEveryMs) return;
     this.#lookedAtMs = nowMs;
@@ -112,16 +112,16 @@ export class Checkpointer {
   }
 
   /** From now on it starts no checkpoint. The thread's connection stays open. */
-  halt(): void {
-    this.#halted = true;
+  stop(): void {
+    this.#stopped = true;
   }
 
-  /** Stops the thread, after a checkpoint in progress, whose failure counts. To be called before the database is closed. */
-  async stop(): Promise<void> {
-    this.#stopping = true;
+  /** Closes the thread's connection, after a checkpoint in progress, whose failure counts. Before the database is closed. */
+  async close(): Promise<void> {
+    this.#closing = true;
     await this.#running;
-    if (this.#halted) return;
-    this.halt();
+    if (this.#stopped) return;
+    this.stop();
     await this.#thread.stop();
   }
 
@@ -130,14 +130,14 @@ export class Checkpointer {
     let succeeded = false;
     for (let round = 1; round <= roundsMax; round++) {
       succeeded = await this.#askThread();
-      if (this.#halted) return;
-      if (!succeeded || this.#stopping || this.#readProgress().framesLeft <= tailFramesMax) break;
+      if (this.#stopped) return;
+      if (!succeeded || this.#closing || this.#readProgress().framesLeft <= tailFramesMax) break;
     }
-    if (succeeded && !this.#stopping && this.#readProgress().framesLeft > 0)
+    if (succeeded && !this.#closing && this.#readProgress().framesLeft > 0)
       await this.#owner.whilePaused(async () => {
         succeeded = await this.#askThread();
       });
-    if (this.#halted) return;
+    if (this.#stopped) return;
     this.#events.checkpointed?.(succeeded);
     this.#finish();
   }
@@ -150,14 +150,14 @@ export class Checkpointer {
     try {
       const { overwritten, syncMs } = await this.#thread.ask("checkpoint", this.#watch.dataBytes);
       if (overwritten !== undefined) {
-        if (!this.#halted) this.#watch.reportOverwritten(overwritten);
+        if (!this.#stopped) this.#watch.reportOverwritten(overwritten);
         return false;
       }
       this.#events.synced?.("data", syncMs);
       return true;
     } catch (error) {
       // A full disk or a lock fails before the fsync: the WAL has everything, and the next checkpoint retries.
-      if (!this.#halted && !isFullOrBusy(error)) {
+      if (!this.#stopped && !isFullOrBusy(error)) {
         this.#events.checkpointed?.(false);
         this.#fail(error);
       }
@@ -180,13 +180,13 @@ export class Checkpointer {
 
   /** The thread ended by itself. If the files are lost, the watch reports that, and it is the worse news. */
   #threadLost(reason: ThreadLost): void {
-    if (this.#halted) return;
+    if (this.#stopped) return;
     if (this.#watch.checkAndReport()) this.#fail(reason);
   }
 
   #fail(cause: unknown): void {
-    if (this.#halted) return;
-    this.#halted = true;
+    if (this.#stopped) return;
+    this.#stopped = true;
     this.#owner.checkpointFailed(
       new OutcomeUnknown(`A checkpoint failed: ${sqliteCodeOf(cause) || String(cause)}.`, { cause }),
     );
