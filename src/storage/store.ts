@@ -35,6 +35,8 @@ export interface StoreEvents {
   readonly synced?: (file: "wal" | "data", tookMs: number) => void;
   /** An fsync of the WAL has taken over a second so far; creates wait for it. */
   readonly diskStalled?: () => void;
+  /** An fsync of the WAL took over a second, and has succeeded; creates waited for it. */
+  readonly diskRecovered?: (tookMs: number) => void;
   readonly checkpointed?: (succeeded: boolean) => void;
 }
 

@@ -18,8 +18,6 @@ export type Events = ReturnType<typeof createEvents>;
 // A flood of refusals, or of failures under overload, must not become a flood of lines.
 const linesPerSecond = 20;
 const limitReachedLinesPerSecond = 1;
-// Far above what an fsync takes on a disk that works.
-const stalledMs = 1000;
 
 export function createEvents(log: Log, counters: Counters, now: () => number) {
   const refusals = new RecentRefusals();
@@ -63,15 +61,12 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       commits.observe(batch.tookMs / 1000);
     },
     responded: (outcome: RequestOutcome, tookMs: number) => durations[outcome].observe(tookMs / 1000),
-    synced(file: "wal" | "data", tookMs: number) {
-      fsyncs[file].observe(tookMs / 1000);
-      // The data file is fsynced by a thread that no request waits for.
-      if (file === "wal" && tookMs >= stalledMs)
-        log.warn("the disk stalled; creates waited until it recovered", {
-          "plant_store.seconds": Math.round(tookMs / 100) / 10,
-        });
-    },
+    synced: (file: "wal" | "data", tookMs: number) => fsyncs[file].observe(tookMs / 1000),
     diskStalled: () => log.warn("the disk is stalling; creates wait until it recovers"),
+    diskRecovered: (tookMs: number) =>
+      log.warn("the disk stalled; creates waited until it recovered", {
+        "plant_store.seconds": Math.round(tookMs / 100) / 10,
+      }),
     checkpointed: (succeeded: boolean) => counters.add(succeeded ? "checkpoints" : "checkpoint-failures"),
     connections: (listener: ListenerName, open: number) => counters.set(`connections:${listener}`, open),
     /** Called for every error response, logged or not. */

@@ -12,7 +12,7 @@ import { DataFileWatch } from "./writing/data-file-watch.ts";
 import { type OpenDataFile, openForWriting } from "./writing/open-for-writing.ts";
 import { SqlitePlants } from "./writing/sqlite-plants.ts";
 import { takeOverSync } from "./writing/wal-sync.ts";
-import { Writer, type WriterOwner } from "./writing/writer.ts";
+import { stalledMs, Writer, type WriterOwner } from "./writing/writer.ts";
 
 /**
  * The embedded store as the service runs it: one connection writes plants, tokens and the audit trail; the others
@@ -63,6 +63,7 @@ export class SqliteStore implements Store {
       committed: (syncMs) => {
         this.#watch.refuseLostIndex();
         events.synced?.("wal", syncMs);
+        if (syncMs >= stalledMs) events.diskRecovered?.(syncMs);
         this.#checkpointer.committed();
       },
       outcomeUnknown: (reason) => {

@@ -22,8 +22,8 @@ export interface WriterOwner {
   stalled?(): void;
 }
 
-// Far above what an fsync takes on a disk that works.
-const stalledMs = 1000;
+/** A disk that takes so long for an fsync of the WAL has stalled. Far above what it takes on a disk that works. */
+export const stalledMs = 1000;
 
 /** The one way to write: a transaction that is durable when it has settled. */
 export class Writer {
