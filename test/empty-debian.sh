@@ -1,10 +1,12 @@
 #!/bin/bash
-# test/empty-debian.sh [trixie]        as root; needs debootstrap, systemd-container, slirp4netns, python3 and a Debian mirror
+# test/empty-debian.sh [trixie [ARCHIVE]]        as root; needs debootstrap, systemd-container, slirp4netns, python3 and a Debian mirror
 # Runs the commands of docs/install.md, docs/monitor.md and docs/backup.md as written, from the archive that `npm run release` made in
 # dist/, in an empty Debian that boots systemd, and prints how long each took. Then it reboots, lets a backup fail and stops the service: mails must arrive.
+# With the archive of an older version it installs that one first, and updates it by the commands of docs/updating.md.
 # What the documents do not have: answers to apt, names in /etc/hosts, a mail server, and a certificate of Caddy's own authority.
 set -euo pipefail
 suite=${1:-trixie}
+older=${2:-}
 repository=$(cd "$(dirname "$0")/.." && pwd)
 machine=$(mktemp -d "/tmp/plant-store-$suite.XXXXXX")
 network=$(basename "$machine")
@@ -50,7 +52,7 @@ step() {
 documented() {
   python3 - "$repository/docs/$1.md" "$2" "$3" > "$root/root/block.sh" << 'END'
 import re, sys
-section = re.search(r"(?ms)^## " + re.escape(sys.argv[2]) + r"\n(.*?)(?=^## |\Z)", open(sys.argv[1]).read()).group(1)
+section = re.search(r"(?ms)^##? " + re.escape(sys.argv[2]) + r"\n(.*?)(?=^## |\Z)", open(sys.argv[1]).read()).group(1)
 print(re.findall(r"(?ms)^```sh\n(.*?)^```", section)[int(sys.argv[3])], end="")
 END
   inside 'bash -e /root/block.sh'
@@ -67,7 +69,8 @@ cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
 echo 'APT::Get::Assume-Yes "true";' > "$root/etc/apt/apt.conf.d/99assume-yes"
 echo '127.0.0.1 localhost plants.example.org mail.example.org' > "$root/etc/hosts"
 case $(uname -m) in aarch64) target=linux-arm64 ;; *) target=linux-x64 ;; esac
-cp "$repository"/dist/plant-store-*-$target.tar.gz "$root/root/"
+archive=$(echo "$repository"/dist/plant-store-*-$target.tar.gz)
+cp "${older:-$archive}" "$root/root/"
 mkdir "$root/root/mails"
 cat > "$root/root/mail-server.py" << 'END'
 import ssl, time
@@ -98,6 +101,15 @@ inside 'apt-get -qq update'
 step 'packages' documented install 'As a systemd service' 0
 step 'unpack it, and start the service' documented install 'As a systemd service' 1
 step 'the first plant and the first backup' documented install 'As a systemd service' 2
+if [ -n "$older" ]; then
+  mkdir "$root/root/older" && mv "$root"/root/plant-store-*-$target* "$root/root/older/"
+  tar -xf "$archive" -C "$root/root"
+  step 'an update' documented updating Updating 0
+  step 'until the service is ready' wait_for 'plant-store ready'
+  step 'the units of the new version' documented updating Updating 1
+  step 'until the service is ready' wait_for 'plant-store ready'
+  inside 'plant-store show 1 --database /var/lib/plant-store/plant-store.db'
+fi
 sed -i 's/^# tls internal/tls internal/' "$root"/root/plant-store-*-linux-*/deploy/Caddyfile
 bundle=$authority step 'https' documented install HTTPS 0
 step 'a token' documented install Settings 0
@@ -106,6 +118,7 @@ step 'mail' documented monitor Mail 0
 step 'until its mail' mail_about 'test failed'
 step 'Prometheus and Alertmanager' documented monitor Prometheus 0
 step 'until its mail' mail_about Test
+[ -z "$older" ] || step 'the alerts of the new version' documented updating Updating 2
 step 'a backup' inside 'systemctl start plant-store-backup'
 step 'a restore drill' documented backup Restore 0
 step 'a restore' documented backup Restore 1
