@@ -25,6 +25,7 @@ const all: readonly Case[] = [
   { name: "0.5ms", syncUs: 500, load: { connections: 64 } },
   { name: "2ms", syncUs: 2000, load: { connections: 512 } },
   { name: "postgres", onPostgres: true, load: { connections: 64 } },
+  { name: "postgres-512", onPostgres: true, load: { connections: 512 } },
 ];
 
 export const caseNames = all.map(({ name }) => name);
