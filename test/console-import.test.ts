@@ -523,7 +523,7 @@ describe("refused rows", () => {
   function refusalOf(line: Uint8Array): LineOutcome {
     const refusal = readPlant(line);
     if (!(refusal instanceof Refusal)) throw new Error(`${line} is a plant`);
-    return { error: catalogue[refusal.kind].error, message: refusal.message };
+    return { error: catalogue[refusal.kind].error, message: refusal.message, position: refusal.position };
   }
 
   const long = "x".repeat(60);

@@ -74,7 +74,7 @@ test("each line of an import is stored or refused as POST /plants would", async 
     "replayed",
     refused(40020, "already belongs to a plant with a different name"),
     refused(40001, "empty"),
-    refused(40002, "at line 1, column 2"),
+    { ...refused(40002, "at line 1, column 2"), position: { line: 1, column: 2 } },
     refused(41301, "longer than 65536 bytes"),
     refused(40003, "not UTF-8"),
     "created",

@@ -1,7 +1,7 @@
 import { inOrder } from "../client/in-order.ts";
 import { PlantStoreClient, ServiceRefused } from "../client/plant-store-client.ts";
-import { checkRow } from "../files/check-row.ts";
-import { type InputRow, withRowPosition } from "../files/input-row.ts";
+import { answerAboutRow, checkRow } from "../files/check-row.ts";
+import type { InputRow } from "../files/input-row.ts";
 
 /** A row that is not stored. */
 export interface Refused {
@@ -40,7 +40,7 @@ export function sendTo({ url, token, attemptsMax }: Target): CreateRow {
       return { row, kind: replayed ? "replayed" : "created" };
     } catch (error) {
       if (!(error instanceof ServiceRefused && error.concernsPlant)) throw error;
-      return refused(row, error.error, error.message);
+      return refused(row, error.error, answerAboutRow(error.message, row));
     }
   };
 }
@@ -84,5 +84,5 @@ export function createRows(
 }
 
 function refused(row: InputRow, error: number | undefined, message: string): Refused {
-  return { row, kind: "refused", error, message: withRowPosition(message, row) };
+  return { row, kind: "refused", error, message };
 }

@@ -1,7 +1,7 @@
 import type { NewPlant } from "../plants/plant.ts";
 import { readPlant } from "../plants/read-plant.ts";
 import { Refusal, type RefusalKind } from "../plants/refusals.ts";
-import type { InputRow } from "./input-row.ts";
+import { aboutRow, type InputRow } from "./input-row.ts";
 
 /** A row as the plant that it is, or why it is refused. */
 export type CheckedRow =
@@ -10,7 +10,6 @@ export type CheckedRow =
       readonly plant: undefined;
       /** Undefined if the row cannot even be sent. */
       readonly kind: RefusalKind | undefined;
-      /** Still that of a body: `withRowPosition` makes it one of the row. */
       readonly message: string;
     };
 
@@ -18,6 +17,17 @@ export type CheckedRow =
 export function checkRow(row: InputRow): CheckedRow {
   if (row.error !== undefined) return { plant: undefined, kind: undefined, message: row.error };
   const plant = readPlant(row.json);
-  if (plant instanceof Refusal) return { plant: undefined, kind: plant.kind, message: plant.message };
-  return { plant };
+  if (!(plant instanceof Refusal)) return { plant };
+  return { plant: undefined, kind: plant.kind, message: aboutRow(plant.message, plant.position, row) };
+}
+
+/**
+ * What the service said about a row that was sent to POST /plants, as a message about the row. The contract's Error body has no
+ * position, but the parser of the service, which is also here, knows it. Another version of it may word the message differently,
+ * and may mean another position.
+ */
+export function answerAboutRow(message: string, row: InputRow): string {
+  const refusal = readPlant(row.json);
+  const isSame = refusal instanceof Refusal && refusal.message === message;
+  return aboutRow(message, isSame ? refusal.position : undefined, row);
 }

@@ -1,3 +1,4 @@
+import { formatPosition, type TextPosition } from "../plants/refusals.ts";
 import { type Bytes, noBytes } from "./bytes.ts";
 
 const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
@@ -53,26 +54,32 @@ export function oversizedRow(line: number, rowBytesMax: number): InputRow {
   return invalidRow(line, undefined, `The row is longer than ${rowBytesMax} bytes, which no request may be.`);
 }
 
-/**
- * A refusal's message as one about a row of a file. The service parses one row as a body, so its line 1 is the line of the row.
- * Only an element of an array has several lines; elsewhere the service counts a stray carriage return as a line break, and its
- * column is not that of the row.
- */
-export function withRowPosition(
+/** A message about a body as one about the row that was sent as that body. */
+export function aboutRow(
   message: string,
-  { line, element }: Pick<InputRow, "line" | "element">,
+  position: TextPosition | undefined,
+  row: Pick<InputRow, "line" | "element">,
 ): string {
-  return message
-    .replace(/^The body\b/, "The row")
-    .replace(/ at line (\d+), column (\d+)/, (_, bodyLine, column) => {
-      if (bodyLine === "1") return ` at column ${column} of the row`;
-      return element === undefined
-        ? ` at line ${line}`
-        : ` at line ${line + Number(bodyLine) - 1}, column ${column}`;
-    });
+  const reworded = message.replace(/^The body\b/, "The row");
+  return position === undefined
+    ? reworded
+    : reworded.replace(formatPosition(position), positionInFile(position, row));
 }
 
 /** An id as JSON, digit by digit as it was written. Text that is not a number becomes a string, which the service refuses. */
 export function idJson(text: string): string {
   return jsonNumber.test(text) ? text : JSON.stringify(text);
+}
+
+/**
+ * The service parses one row as a body, so its line 1 is the line of the row. Only an element of an array has several lines;
+ * elsewhere the service counts a stray carriage return as a line break, and its column is not that of the row.
+ */
+function positionInFile(
+  position: TextPosition,
+  { line, element }: Pick<InputRow, "line" | "element">,
+): string {
+  if (position.line === 1) return `column ${position.column} of the row`;
+  if (element === undefined) return `line ${line}`;
+  return formatPosition({ line: line + position.line - 1, column: position.column });
 }

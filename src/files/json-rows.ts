@@ -16,14 +16,7 @@ import {
   openBracket,
   quote,
 } from "./bytes.ts";
-import {
-  FormatError,
-  type InputRow,
-  oversizedRow,
-  type RowReader,
-  validRow,
-  withRowPosition,
-} from "./input-row.ts";
+import { aboutRow, FormatError, type InputRow, oversizedRow, type RowReader, validRow } from "./input-row.ts";
 
 /** One JSON text on each line. Empty lines are skipped; the service validates the rest. */
 export class NdjsonRows implements RowReader {
@@ -164,7 +157,7 @@ export class JsonArrayRows implements RowReader {
     const plant = readPlant(row.json);
     if (length === 0) this.#break("A value is missing.");
     else if (plant instanceof Refusal && plant.kind === "not-json")
-      this.#break(withRowPosition(plant.message, row));
+      this.#break(aboutRow(plant.message, plant.position, row));
     if (this.broken !== undefined) return false;
     rows.push(row);
     this.#elements++;

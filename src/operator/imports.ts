@@ -12,7 +12,7 @@ import { type Route, route } from "../http/route.ts";
 import type { Intake, Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { Outcome } from "../plants/plant-store.ts";
-import { Refusal } from "../plants/refusals.ts";
+import { Refusal, type TextPosition } from "../plants/refusals.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { ActionRecorder } from "./audit.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
@@ -169,7 +169,7 @@ async function createPlant(
       `The row is longer than ${lineBytesMax} bytes, which no request may be.`,
     );
   const plant = parseNewPlant(line);
-  if (plant instanceof Refusal) return refused(plant.kind, plant.message);
+  if (plant instanceof Refusal) return refused(plant.kind, plant.message, plant.position);
   const outcome = await new Promise<Outcome | Rejected>((settle) =>
     intake.create({ plant, createdBy: caller.name, settle }),
   );
@@ -188,6 +188,6 @@ async function createPlant(
   }
 }
 
-function refused(kind: ErrorKind, message: string): LineOutcome {
-  return { error: catalogue[kind].error, message };
+function refused(kind: ErrorKind, message: string, position?: TextPosition): LineOutcome {
+  return { error: catalogue[kind].error, message, position };
 }

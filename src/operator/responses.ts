@@ -122,7 +122,14 @@ export interface ImportedJson {
 }
 
 /** What became of one line of an import. */
-export type LineOutcome = "created" | "replayed" | { readonly error: number; readonly message: string };
+export type LineOutcome = "created" | "replayed" | RefusedLineJson;
+
+export interface RefusedLineJson {
+  readonly error: number;
+  readonly message: string;
+  /** The line and column that the message names, both from 1; undefined if it names none. */
+  readonly position?: { readonly line: number; readonly column: number } | undefined;
+}
 
 /** GET /api/tokens. */
 export interface TokensJson {

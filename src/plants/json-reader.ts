@@ -1,4 +1,4 @@
-import { Refusal } from "./refusals.ts";
+import { formatPosition, Refusal, type TextPosition } from "./refusals.ts";
 
 export type JsonType = "object" | "array" | "string" | "number" | "boolean" | "null";
 
@@ -192,9 +192,11 @@ export class JsonReader {
   #unescaped(start: number): string {
     const value = JSON.parse(this.#text.slice(start, this.#at)) as string;
     if (value.isWellFormed()) return value;
+    const position = this.#position(start);
     throw new Refusal(
       "not-text",
-      `The string at ${this.#position(start)} contains an unpaired surrogate, which is not valid Unicode.`,
+      `The string at ${formatPosition(position)} contains an unpaired surrogate, which is not valid Unicode.`,
+      position,
     );
   }
 
@@ -209,15 +211,17 @@ export class JsonReader {
   #unexpected(expected: string): Refusal {
     const character = this.#text.codePointAt(this.#at);
     const found = character === undefined ? "the body ends" : `found ${formatCharacter(character)}`;
+    const position = this.#position(this.#at);
     return new Refusal(
       "not-json",
-      `The body is not valid JSON: at ${this.#position(this.#at)}, expected ${expected} but ${found}.`,
+      `The body is not valid JSON: at ${formatPosition(position)}, expected ${expected} but ${found}.`,
+      position,
     );
   }
 
-  #position(at: number): string {
+  #position(at: number): TextPosition {
     const lines = this.#text.slice(0, at).split(/\r\n|\n|\r/);
-    return `line ${lines.length}, column ${Array.from(lines.at(-1) ?? "").length + 1}`;
+    return { line: lines.length, column: Array.from(lines.at(-1) ?? "").length + 1 };
   }
 }
 

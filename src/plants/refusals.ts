@@ -20,11 +20,24 @@ export type RefusalKind =
 export class Refusal {
   readonly kind: RefusalKind;
   readonly message: string;
+  /** Where in the text it is, as `formatPosition` writes it in the message; undefined if it concerns no one place. */
+  readonly position: TextPosition | undefined;
 
-  constructor(kind: RefusalKind, message: string) {
+  constructor(kind: RefusalKind, message: string, position?: TextPosition) {
     this.kind = kind;
     this.message = message;
+    this.position = position;
   }
+}
+
+/** A place in a text; both are counted from 1. */
+export interface TextPosition {
+  readonly line: number;
+  readonly column: number;
+}
+
+export function formatPosition({ line, column }: TextPosition): string {
+  return `line ${line}, column ${column}`;
 }
 
 /** The refusal of an id that belongs to a plant that differs in these fields. */

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { checkRow } from "../../files/check-row.ts";
-import { type InputRow, withRowPosition } from "../../files/input-row.ts";
+import type { InputRow } from "../../files/input-row.ts";
 import { formatBytes, formatCount, formatPlural } from "../format.ts";
 import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button } from "../parts/controls.tsx";
@@ -87,7 +87,7 @@ function FirstRow({ row }: { readonly row: InputRow }) {
   if (checked.plant === undefined)
     return (
       <td colSpan={3} class="field-error">
-        <PlantText text={withRowPosition(checked.message, row)} />
+        <PlantText text={checked.message} />
       </td>
     );
   const { id, name, tag } = checked.plant;

@@ -1,7 +1,7 @@
 import type { Bytes } from "../../files/bytes.ts";
-import { type InputRow, withRowPosition } from "../../files/input-row.ts";
+import { aboutRow, type InputRow } from "../../files/input-row.ts";
 import type { FileFormat } from "../../files/read-rows.ts";
-import type { LineOutcome } from "../../operator/responses.ts";
+import type { LineOutcome, RefusedLineJson } from "../../operator/responses.ts";
 import { reasonOf } from "./refusal-reason.ts";
 
 /** The rows that were refused with the same error for the same reason. */
@@ -33,7 +33,7 @@ export type RowOutcome =
   | LineOutcome
   /** It was only checked. */
   | "valid"
-  | { readonly error: number | undefined; readonly message: string };
+  | (Omit<RefusedLineJson, "error"> & { readonly error: number | undefined });
 
 /** The outcome of every row, in the order of the file, and the refused rows themselves. */
 export class ImportReport {
@@ -86,7 +86,7 @@ export class ImportReport {
         continue;
       }
       const { error } = outcome;
-      const message = withRowPosition(outcome.message, row);
+      const message = aboutRow(outcome.message, outcome.position, row);
       this.refused++;
       lines.push(`${position},refused,${error ?? ""},"${message.replaceAll('"', '""')}"\r\n`);
       if (row.source !== undefined)
