@@ -53,10 +53,11 @@ export function markInUse(database: Database, path: string): void {
 }
 
 /**
- * Checkpoints a WAL that a crash left, marks the data file as closed, and empties the WAL. No other process may have it open.
+ * Checkpoints a WAL that a crash left, marks the data file as closed, and empties the WAL. The connection stays open, and no
+ * other process may have one.
  * @throws StoreUnavailable another connection uses the WAL.
  */
-export function closeRecovered(database: Database): void {
+export function checkpointAndMarkClosed(database: Database): void {
   const use = readUse(database);
   // The last process marked it as closed while a reader kept it from checkpointing. This checkpoint would write that mark to the
   // data file before the plants.

@@ -4,7 +4,7 @@ import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import { addMissingDigests } from "../block-digests.ts";
 import { connect, keepWal, lockWaitMsMax } from "../connect.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
-import { closeRecovered, readUse, writeUse } from "../store-use.ts";
+import { checkpointAndMarkClosed, readUse, writeUse } from "../store-use.ts";
 import { openDatabase } from "../writing/open-for-writing.ts";
 import { type CopiedPlants, compareWithSource, refuseUnsound } from "./copy.ts";
 import type { OnStep } from "./step.ts";
@@ -19,7 +19,7 @@ export async function makeNewStore(path: string, source: string, onStep: OnStep)
     giveNewStoreId(database);
     addMissingDigests(database);
     // Closing would checkpoint too, and ignore a full disk.
-    closeRecovered(database);
+    checkpointAndMarkClosed(database);
     keepWal(database, false);
   } catch (error) {
     throw error instanceof StoreUnavailable ? error : asDataFileProblem(error, path);
@@ -29,11 +29,11 @@ export async function makeNewStore(path: string, source: string, onStep: OnStep)
 }
 
 /**
- * Makes a data file a new store in its place, and marks it as closed. Not through the WAL: one with another store id than its
+ * Makes a data file a new store where it is, and marks it as closed. Not through the WAL: one with another store id than its
  * data file is refused as that of another store. Each page is written in place; after a crash in between, the file still says
  * that it is in use, or is complete.
  */
-export function closeAsNewStore(path: string): void {
+export function makeNewStoreInPlace(path: string): void {
   try {
     using database = connect(path, lockWaitMsMax);
     database.run("PRAGMA synchronous = FULL");

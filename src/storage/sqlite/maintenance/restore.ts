@@ -20,7 +20,7 @@ import { timeInName } from "./backup-folder.ts";
 import { lastBackupFile, recordLastBackup } from "./backup-records.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
 import { type CopiedPlants, compareWithSource, copyDataFile, countPlants, refuseUnsound } from "./copy.ts";
-import { closeAsNewStore, makeNewStore } from "./new-store.ts";
+import { makeNewStore, makeNewStoreInPlace } from "./new-store.ts";
 import { moveWalAside, replaceOld } from "./old-files.ts";
 import { ignoreStep, type OnStep } from "./step.ts";
 
@@ -151,7 +151,7 @@ async function acceptAsItIs(
   if (isReplaced) refuseUnusable(path);
   await refuseUnsound(path, onStep);
   const plants = await compareWithSource(path, path, onStep);
-  closeAsNewStore(path);
+  makeNewStoreInPlace(path);
   return resultOf(path, countPlants(path), checked, plants, before);
 }
 

@@ -19,7 +19,7 @@ import { inspectFiles, refuseJournal } from "../inspect-files.ts";
 import { DataFileLeftOpen, type SyncFailure, syncFailure } from "../left-open.ts";
 import { refuseForeignFile, schemaVersion } from "../migrate.ts";
 import { countNames, refuseOpenElsewhere } from "../other-names.ts";
-import { closeRecovered } from "../store-use.ts";
+import { checkpointAndMarkClosed } from "../store-use.ts";
 import { inspectWal } from "../wal-file.ts";
 import { finishRebuild, rebuild } from "./rebuild.ts";
 
@@ -92,7 +92,7 @@ function tryEmptyWal(path: string): boolean {
     syncCommitted(`${path}-wal`);
     // In this locking mode the lock stays until the connection is closed.
     database.run("ROLLBACK");
-    closeRecovered(database);
+    checkpointAndMarkClosed(database);
   });
 }
 
