@@ -1,11 +1,8 @@
-import type { Database } from "bun:sqlite";
 import { accessSync, constants, existsSync, lstatSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { closeOnError, readSchema } from "./connect.ts";
 import { asDataFileProblem, DataFileProblem, isDenied } from "./data-file-problem.ts";
 
 const linksMax = 40;
-const attemptsMax = 10;
 const whereItMayBe = "Run this where the service runs, or name it with --database.";
 
 /** The target if the path is a symbolic link, even to a missing file: SQLite puts the WAL next to the target. */
@@ -74,23 +71,4 @@ export function refuseExisting(path: string, why: string): void {
   // A symlink exists, even if its target does not.
   if (lstatSync(path, { throwIfNoEntry: false }) !== undefined)
     throw new DataFileProblem(`${path} already exists. ${why}.`);
-}
-
-/**
- * Opens a connection to the file now at the path. A start after a failed sync replaces the data file; a connection to the
- * old one would write into the new one's WAL. A connection that has read holds a lock against that.
- */
-export function openUnmoved(path: string, open: () => Database): Database {
-  for (let attempt = 1; ; attempt++) {
-    const before = inode(path);
-    const database = open();
-    closeOnError(database, () => readSchema(database));
-    if (before === undefined || inode(path) === before || attempt === attemptsMax) return database;
-    // SQLite notices that this file was moved, and does not touch the WAL.
-    database.close();
-  }
-}
-
-function inode(path: string): bigint | undefined {
-  return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino;
 }

@@ -1,8 +1,15 @@
 import { Database, SQLiteError } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
-import { closeOnError, ImmutableDatabase, keepWal, lockWaitMsMax, readSchema } from "../connect.ts";
-import { mayWrite, openUnmoved, realDataFile, refuseMissingFile } from "../data-file-path.ts";
+import {
+  closeOnError,
+  ImmutableDatabase,
+  keepWal,
+  lockWaitMsMax,
+  openUnmoved,
+  readSchema,
+} from "../connect.ts";
+import { mayWrite, realDataFile, refuseMissingFile } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem, type LostWal } from "../data-file-problem.ts";
 import { fileSize } from "../durable-files.ts";
 import { contentsWithoutWal, foreignWalProblem, refuseForeignWal } from "../foreign-wal.ts";

@@ -17,7 +17,7 @@ import {
 import { dirname, join } from "node:path";
 import { crashedStore, emptyingJournal } from "../../../../test/crashed-store.ts";
 import { storedPlants, temporaryFolder } from "../../../../test/harness.ts";
-import { openUnmoved } from "../data-file-path.ts";
+import { openUnmoved } from "../connect.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
 import { type FailureReason, markerFile, readMarker, writeMarker } from "../failure-marker.ts";
 import { verify } from "../maintenance/verify.ts";

@@ -3,14 +3,16 @@ import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";
-import { closeOnError, connect, isLocked, lockWaitMsMax, setDurable, sqliteCodeOf } from "../connect.ts";
 import {
+  closeOnError,
+  connect,
+  isLocked,
+  lockWaitMsMax,
   openUnmoved,
-  realDataFile,
-  refuseFolder,
-  refuseMissingFile,
-  refuseUnwritable,
-} from "../data-file-path.ts";
+  setDurable,
+  sqliteCodeOf,
+} from "../connect.ts";
+import { realDataFile, refuseFolder, refuseMissingFile, refuseUnwritable } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { createEmpty, makeDirectory, syncDirectory } from "../durable-files.ts";
 import { refuseDamagedUnlessServed, refuseMalformed } from "../inspect-files.ts";
