@@ -3,7 +3,7 @@ import { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { DataFileReplaced, type Store, type StoreEvents } from "../store.ts";
 import { type FailureReason, writeMarker } from "./failure-marker.ts";
 import { readLastBackup } from "./maintenance/backup-records.ts";
-import { ReaderThread } from "./reading/reader-thread.ts";
+import { Reader } from "./reading/reader.ts";
 import { syncedReads } from "./reading/synced-reads.ts";
 import { SqliteAudit } from "./sqlite-audit.ts";
 import { SqliteTokens } from "./sqlite-tokens.ts";
@@ -29,7 +29,7 @@ export class SqliteStore implements Store {
   readonly #watch: DataFileWatch;
   readonly #checkpointer: Checkpointer;
   readonly #writer: Writer;
-  readonly #reader: ReaderThread;
+  readonly #reader: Reader;
   readonly #events: StoreEvents;
   readonly #failure = Promise.withResolvers<OutcomeUnknown>();
   #hasFailed = false;
@@ -76,7 +76,7 @@ export class SqliteStore implements Store {
 
     // The thread that reads for the operator. What it reads is returned once it is durable.
     const synced = () => this.#writer.synced();
-    this.#reader = new ReaderThread(realPath, synced);
+    this.#reader = new Reader(realPath, synced);
 
     // What the service sees.
     this.plants = new SqlitePlants(database, this.#writer);

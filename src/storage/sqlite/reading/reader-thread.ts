@@ -1,58 +1,13 @@
-import type { AuditTrail } from "../../../access/audit.ts";
-import { CursorProblem, type PlantArchive, StaleCursor } from "../../../plants/plant-archive.ts";
-import { StoreUnavailable } from "../../../plants/plant-store.ts";
-import { Thread } from "../thread.ts";
-import { forwardingArchive } from "./synced-reads.ts";
+import { serveThread } from "../thread.ts";
+import { readAuditPage } from "./audit-page.ts";
+import { connectBesideWriter } from "./open-read-only.ts";
+import type { ReaderCalls } from "./reader.ts";
+import { SqliteArchive } from "./sqlite-archive.ts";
 
-/** What the reader thread serves. */
-export interface ReaderCalls extends PlantArchive {
-  auditPage: AuditTrail["page"];
-}
-
-/**
- * Reads on a thread of its own, so that no search or count delays the one that writes. It starts with the first read, and
- * reads one after the other: each is short, or returns what it has found in time.
- */
-export class ReaderThread {
-  readonly archive: PlantArchive = forwardingArchive((method, ...values) => this.#ask(method, ...values));
-  readonly auditPage: AuditTrail["page"] = (...request) => this.#ask("auditPage", ...request);
-  readonly #path: string;
-  readonly #synced: () => Promise<void>;
-  #thread: Thread<ReaderCalls> | undefined;
-  #closed = false;
-
-  /** `synced`: resolves once everything is durable that could be read when it was called. */
-  constructor(path: string, synced: () => Promise<void>) {
-    this.#path = path;
-    this.#synced = synced;
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true;
-    await this.#thread?.stop();
-  }
-
-  readonly #ask: Thread<ReaderCalls>["ask"] = async (method, ...values) => {
-    if (this.#closed) throw closedProblem();
-    try {
-      this.#thread ??= new Thread<ReaderCalls>("storage/sqlite/reading/archive-thread", {
-        setting: this.#path,
-        errors: { CursorProblem, StaleCursor },
-        onLost: () => {
-          this.#thread = undefined;
-        },
-        keepsProcessAlive: false,
-      });
-      const result = await this.#thread.ask(method, ...values);
-      // The thread can read what is committed and not yet durable.
-      await this.#synced();
-      return result;
-    } catch (error) {
-      throw this.#closed ? closedProblem() : error;
-    }
-  };
-}
-
-function closedProblem(): StoreUnavailable {
-  return new StoreUnavailable("The store is being closed.");
-}
+// Serves the Reader of reader.ts from a connection that only reads, beside the writer of the same process.
+serveThread<string>((path) => {
+  const database = connectBesideWriter(path);
+  const auditPage: ReaderCalls["auditPage"] = async (...request) => readAuditPage(database, ...request);
+  const calls: ReaderCalls = Object.assign(new SqliteArchive(database, path), { auditPage });
+  return { calls, close: () => database.close() };
+});

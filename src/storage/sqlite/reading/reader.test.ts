@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { temporaryFolder } from "../../../../test/harness.ts";
 import { seedStore } from "../../../../test/seeded-store.ts";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
-import { ReaderThread } from "./reader-thread.ts";
+import { Reader } from "./reader.ts";
 
 const plants = 3;
 const folder = temporaryFolder();
@@ -17,7 +17,7 @@ afterAll(() => folder[Symbol.dispose]());
 test("what was read is returned once it is durable", async () => {
   const read = Promise.withResolvers<void>();
   const synced = Promise.withResolvers<void>();
-  const reader = new ReaderThread(file, () => {
+  const reader = new Reader(file, () => {
     read.resolve();
     return synced.promise;
   });
@@ -35,7 +35,7 @@ test("what was read is returned once it is durable", async () => {
 
 test("a thread that ended by itself is replaced by the next read", async () => {
   const moved = join(folder.path, "moved.db");
-  const reader = new ReaderThread(moved, durable);
+  const reader = new Reader(moved, durable);
   await expect(reader.archive.total()).rejects.toThrow();
   renameSync(file, moved);
   expect(await reader.archive.total()).toBe(plants);
@@ -44,7 +44,7 @@ test("a thread that ended by itself is replaced by the next read", async () => {
 });
 
 test("reads that the closing store does not finish are refused, and so are later ones", async () => {
-  const reader = new ReaderThread(file, durable);
+  const reader = new Reader(file, durable);
   const reading = Array.from({ length: 20 }, () => reader.archive.total().catch((error) => error));
   await reader.close();
   for (const outcome of await Promise.all(reading))
