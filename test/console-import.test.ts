@@ -197,7 +197,7 @@ describeInBrowser("importing a file", () => {
     await start(page, "resumed.ndjson", rowsFrom(20_000));
     await page.getByRole("link", { name: "Tokens" }).click();
     await page.getByRole("button", { name: "Revoke revoked", exact: true }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Revoke revoked" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
     await see(page, "This token has expired or was revoked");
     await signIn(page, await makeToken(session.running, "next", ["operator", "plants:create"]));
     await page.getByRole("link", { name: "Import", exact: true }).click();

@@ -323,7 +323,7 @@ describe("tokens", () => {
 
     await page.getByRole("button", { name: "Revoke robot" }).click();
     await dialog.getByRole("heading", { name: "Revoke “robot”?" }).waitFor();
-    await dialog.getByRole("button", { name: "Revoke robot" }).click();
+    await dialog.getByRole("button", { name: "Revoke" }).click();
     await dialog.waitFor({ state: "detached" });
     await page.locator(".tokens tr.revoked").getByText("robot").waitFor();
     expect(await statusWith(second)).toBe(401);

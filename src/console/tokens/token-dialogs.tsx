@@ -145,7 +145,7 @@ export function RevokeToken({ token, onRevoked, onClose }: Omit<DialogProps, "on
   return (
     <FormDialog
       title={`Revoke “${token.name}”?`}
-      submit={`Revoke ${token.name}`}
+      submit="Revoke"
       danger
       busy={busy}
       error={error}
