@@ -161,9 +161,12 @@ function Refusals({ overview: { refusals, startedAt } }: FiguresProps) {
       id="refusals-title"
       title="Refused"
       aside={
-        <p class="note">
-          since the start, <ShortTime at={startedAt} /> {mayLookUp && <Link href="/refused">See who</Link>}
-        </p>
+        <div class="line">
+          <span class="note">
+            since the start, <ShortTime at={startedAt} />
+          </span>
+          {mayLookUp && <Link href="/refused">See who</Link>}
+        </div>
       }
     >
       {whole === 0 ? (
