@@ -160,7 +160,8 @@ interface DigestProps {
 function ShortDigest({ coveredPlants, digest }: DigestProps) {
   return (
     <>
-      {formatCount(coveredPlants)} plants <code class="note">{digest.slice(0, shownDigits)}…</code>
+      <code>{digest.slice(0, shownDigits)}…</code>{" "}
+      <span class="note">of {formatCount(coveredPlants)} plants</span>
     </>
   );
 }
