@@ -21,9 +21,9 @@ const titles = { running: "Importing", done: "Done", stopped: "Stopped", failed:
 const checkTitles = { ...titles, running: "Checking", done: "Checked" } as const;
 const examples = {
   "NDJSON: one plant per line":
-    '{"id": 1, "name": "Fern", "tag": "indoor"}\n{"id": 9007199254740993, "name": "Oak"}',
-  "A JSON array": '[{"id": 1, "name": "Fern"},\n {"id": 2, "name": "Oak", "tag": "tree"}]',
-  "CSV: the first line names the columns": "id,name,tag\n1,Fern,indoor\n2,Oak,",
+    '{"id": 1, "name": "Oak", "tag": "tree"}\n{"id": 9007199254740993, "name": "Ivy"}',
+  "A JSON array": '[{"id": 1, "name": "Oak"},\n {"id": 2, "name": "Ivy"}]',
+  "CSV: the first line names the columns": "id,name,tag\n1,Oak,tree\n2,Ivy,",
 };
 
 /** Imports a file of plants, which the browser reads and sends in parts. */
