@@ -37,7 +37,7 @@ export function openTokenFile(
   return {
     tokens: new SqliteTokens(database, synced, { writer, audit }),
     async [Symbol.asyncDispose]() {
-      // After a failed sync the process ends without closing, so that the WAL stays.
+      // After a failed sync the connection stays open (left-open.ts).
       if (failed) return;
       try {
         file[Symbol.dispose]();

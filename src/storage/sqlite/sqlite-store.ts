@@ -103,9 +103,9 @@ export class SqliteStore implements Store {
     this.#watch.stop();
     await this.#reader.close();
     if (!this.#hasFailed) await this.#checkpointer.close();
-    // Closing would checkpoint into another file, and delete the WAL of the one that is at the path now.
+    // Closing would checkpoint into a file that another program has changed.
     if (!this.#hasFailed) await this.#watch.checkBeforeClose();
-    // Closing would sync again, which then reports success, checkpoint, and delete the WAL, the only sound copy.
+    // After a failure the connection stays open (left-open.ts).
     if (this.#hasFailed) return;
     try {
       this.#file[Symbol.dispose]();

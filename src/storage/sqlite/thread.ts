@@ -72,9 +72,9 @@ export class Thread<Calls> {
     this.#worker.onmessage = ({ data }: MessageEvent<FromThread>) => this.#receive(data);
     this.#worker.addEventListener("error", (event) => {
       event.preventDefault();
-      this.#hasEnded(event.message);
+      this.#handleEnd(event.message);
     });
-    this.#worker.addEventListener("close", () => this.#hasEnded("the thread ended"));
+    this.#worker.addEventListener("close", () => this.#handleEnd("the thread ended"));
     this.#post({ kind: "start", setting });
   }
 
@@ -96,7 +96,7 @@ export class Thread<Calls> {
   async stop(): Promise<void> {
     if (!this.#stopping && this.#end === undefined) this.#post({ kind: "stop" });
     this.#stopping = true;
-    const late = setTimeout(() => this.#hasEnded("the thread was stopped"), stopMsMax);
+    const late = setTimeout(() => this.#handleEnd("the thread was stopped"), stopMsMax);
     await this.#ended.promise;
     clearTimeout(late);
     this.#worker.terminate();
@@ -107,7 +107,7 @@ export class Thread<Calls> {
   }
 
   #receive(message: FromThread): void {
-    if (message.kind === "stopped") return this.#hasEnded("the thread was stopped");
+    if (message.kind === "stopped") return this.#handleEnd("the thread was stopped");
     const pending = this.#pending.get(message.number);
     this.#pending.delete(message.number);
     if (message.kind === "result") pending?.resolve(message.result);
@@ -119,7 +119,7 @@ export class Thread<Calls> {
     return Known === undefined ? Object.assign(new Error(message), { name, code }) : new Known(message);
   }
 
-  #hasEnded(why: string): void {
+  #handleEnd(why: string): void {
     if (this.#end !== undefined) return;
     this.#end = new ThreadLost(why);
     for (const { reject } of this.#pending.values()) reject(this.#end);

@@ -104,40 +104,31 @@ export class Writer {
     }
   }
 
-  // Not asynchronous where the fsync is done already: then nothing else runs between the commit and the outcomes.
-  #startSync(walSync: Pick<WalSync, "sync">): Promise<void> | undefined {
-    const startedMs = performance.now();
-    try {
-      const syncing = walSync.sync();
-      if (syncing !== undefined) return this.#finishSync(syncing, startedMs);
-    } catch (error) {
-      throw this.#unknown(error);
-    }
-    this.#syncMs = performance.now() - startedMs;
-    return undefined;
+  /** From now on every transaction fails, also one that waits for the lock. */
+  stop(reason: OutcomeUnknown): void {
+    this.#stopped = reason;
   }
 
-  async #finishSync(syncing: Promise<void>, startedMs: number): Promise<void> {
-    const settled = Promise.withResolvers<void>();
-    this.#syncing = settled.promise;
-    const stalling = setTimeout(() => this.#stalls(), stalledMs);
-    try {
-      await syncing;
-      this.#syncMs = performance.now() - startedMs;
-    } catch (error) {
-      throw this.#unknown(error);
-    } finally {
-      clearTimeout(stalling);
-      this.#isStalled = false;
-      this.#syncing = undefined;
-      settled.resolve();
-    }
+  #tryBegin(): boolean {
     if (this.#stopped !== undefined) throw this.#stopped;
+    try {
+      this.#begin.run();
+      return true;
+    } catch (error) {
+      if (isLocked(error)) return false;
+      throw this.#reportUnknown(error);
+    }
   }
 
-  #stalls(): void {
-    this.#isStalled = true;
-    this.#owner.stalled?.();
+  /** One wait for all transactions, from the first attempt on: they do not wait one after another. */
+  #refuseLongWait(): void {
+    const nowMs = performance.now();
+    // No attempt for a while, so this is a different lock from the last one.
+    if (nowMs - this.#lockedAtMs > lockWaitMsMax) this.#lockedSinceMs = undefined;
+    this.#lockedAtMs = nowMs;
+    this.#lockedSinceMs ??= nowMs;
+    if (nowMs - this.#lockedSinceMs >= lockWaitMsMax)
+      throw new StoreUnavailable("Another process has locked the data file.");
   }
 
   #run<Result>(work: () => Result, rolledBack?: () => void): Result {
@@ -154,7 +145,7 @@ export class Writer {
       const isFull = sqliteCodeOf(error) === "SQLITE_FULL";
       // The owner says so before anything is written.
       const isRefused = error instanceof StoreUnavailable;
-      if (!isFull && !isRefused) throw this.#unknown(error);
+      if (!isFull && !isRefused) throw this.#reportUnknown(error);
       this.#rollBack(rolledBack);
       throw isRefused ? error : new StoreUnavailable("The disk is full.", { cause: error });
     }
@@ -165,38 +156,48 @@ export class Writer {
       if (this.#database.inTransaction) this.#database.run("ROLLBACK");
       rolledBack?.();
     } catch (error) {
-      throw this.#unknown(error);
+      throw this.#reportUnknown(error);
     }
   }
 
-  /** From now on every transaction fails, also one that waits for the lock. */
-  stop(reason: OutcomeUnknown): void {
-    this.#stopped = reason;
-  }
-
-  /** One wait for all transactions, from the first attempt on: they do not wait one after another. */
-  #refuseLongWait(): void {
-    const nowMs = performance.now();
-    // No attempt for a while, so this is a different lock from the last one.
-    if (nowMs - this.#lockedAtMs > lockWaitMsMax) this.#lockedSinceMs = undefined;
-    this.#lockedAtMs = nowMs;
-    this.#lockedSinceMs ??= nowMs;
-    if (nowMs - this.#lockedSinceMs >= lockWaitMsMax)
-      throw new StoreUnavailable("Another process has locked the data file.");
-  }
-
-  #tryBegin(): boolean {
-    if (this.#stopped !== undefined) throw this.#stopped;
+  // Not asynchronous where the fsync is done already: then nothing else runs between the commit and the outcomes.
+  #startSync(walSync: Pick<WalSync, "sync">): Promise<void> | undefined {
+    const startedMs = performance.now();
     try {
-      this.#begin.run();
-      return true;
+      const syncing = walSync.sync();
+      if (syncing !== undefined) return this.#finishSync(syncing, startedMs);
     } catch (error) {
-      if (isLocked(error)) return false;
-      throw this.#unknown(error);
+      throw this.#reportUnknown(error);
     }
+    this.#syncMs = performance.now() - startedMs;
+    return undefined;
   }
 
-  #unknown(cause: unknown): OutcomeUnknown {
+  async #finishSync(syncing: Promise<void>, startedMs: number): Promise<void> {
+    const settled = Promise.withResolvers<void>();
+    this.#syncing = settled.promise;
+    const stalling = setTimeout(() => this.#markStalled(), stalledMs);
+    try {
+      await syncing;
+      this.#syncMs = performance.now() - startedMs;
+    } catch (error) {
+      throw this.#reportUnknown(error);
+    } finally {
+      clearTimeout(stalling);
+      this.#isStalled = false;
+      this.#syncing = undefined;
+      settled.resolve();
+    }
+    if (this.#stopped !== undefined) throw this.#stopped;
+  }
+
+  #markStalled(): void {
+    this.#isStalled = true;
+    this.#owner.stalled?.();
+  }
+
+  /** Reports that the outcome is unknown, and returns the error to throw. */
+  #reportUnknown(cause: unknown): OutcomeUnknown {
     const reason =
       cause instanceof OutcomeUnknown
         ? cause
