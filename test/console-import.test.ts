@@ -10,6 +10,7 @@ import { readPlant } from "../src/plants/read-plant.ts";
 import { idConflict, Refusal, type RefusalKind } from "../src/plants/refusals.ts";
 import { contentOf, describe as describeInBrowser } from "./browser.ts";
 import { makeToken, see, signIn, useConsole, waitUntil } from "./console-session.ts";
+import { fake } from "./fake.ts";
 import {
   eventually,
   operatorPost,
@@ -460,16 +461,18 @@ async function importWith(
 ) {
   const sent: { readonly path: string; readonly lines: string[] }[] = [];
   const finished: unknown[] = [];
-  const post = async (path: string, body: object) => {
-    finished.push({ path, ...body });
-    return atEnd();
-  };
-  const json = async (path: string, { body }: { body: Blob }) => {
-    const lines = (await body.text()).split("\n").slice(0, -1);
-    sent.push({ path, lines });
-    return { outcomes: service(lines) };
-  };
-  const run = new ImportRun(new File([content], name), { json, post } as unknown as OperatorApi, 1000);
+  const api = fake<OperatorApi>({
+    async post<Answer>(path: string, body: unknown) {
+      finished.push({ path, ...(body as object) });
+      return atEnd() as Answer;
+    },
+    async json<Answer>(path: string, { body }: RequestInit = {}) {
+      const lines = (await (body as Blob).text()).split("\n").slice(0, -1);
+      sent.push({ path, lines });
+      return { outcomes: service(lines) } as Answer;
+    },
+  });
+  const run = new ImportRun(new File([content], name), api, 1000);
   await eventually(() => run.state !== "running");
   return { run, sent, finished };
 }
@@ -668,8 +671,8 @@ test("an import that an error ended can be resumed", async () => {
 
 test("a file that has changed since it was chosen has to be chosen again", async () => {
   const file = new File(["{}"], "edited.json");
-  file.slice = () => ({ arrayBuffer: () => Promise.reject(new Error("unreadable")) }) as unknown as Blob;
-  const run = new ImportRun(file, {} as OperatorApi, 1000);
+  file.slice = () => fake<Blob>({ arrayBuffer: () => Promise.reject(new Error("unreadable")) });
+  const run = new ImportRun(file, fake<OperatorApi>({}), 1000);
   await eventually(() => run.state !== "running");
   expect(String(run.error)).toBe(
     "Error: edited.json was changed or removed after you chose it. Choose it again.",

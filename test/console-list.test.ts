@@ -3,6 +3,7 @@ import type { OperatorApi } from "../src/console/api.ts";
 import { PlantList } from "../src/console/plants/plant-list.ts";
 import type { PlantJson } from "../src/files/plant-json.ts";
 import { type Engine, onEveryEngine } from "./engines.ts";
+import { fake } from "./fake.ts";
 import { operatorToken, post } from "./harness.ts";
 
 const pageRows = 200;
@@ -11,7 +12,8 @@ const { signal } = new AbortController();
 async function openList(engine: Engine) {
   const running = await engine.start();
   const headers = { Authorization: `Bearer ${operatorToken}` };
-  const get = async (path: string) => (await fetch(running.operatorUrl + path, { headers })).json();
+  const get = async <Answer>(path: string) =>
+    (await (await fetch(running.operatorUrl + path, { headers })).json()) as Answer;
   let stored = 0;
   const add = async (plants: number): Promise<void> => {
     const bodies = Array.from({ length: plants }, (_, index) => ({ id: stored + index + 1, name: "Fern" }));
@@ -19,7 +21,7 @@ async function openList(engine: Engine) {
     await Promise.all(bodies.map((body) => post(running.url, JSON.stringify(body))));
   };
   const load = async (): Promise<PlantList> => {
-    const list = new PlantList({ get } as unknown as OperatorApi, { order: "newest" }, () => {});
+    const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" }, () => {});
     await list.loadMore();
     return list;
   };

@@ -1,10 +1,11 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { createHash } from "node:crypto";
+import { fake } from "../../test/fake.ts";
 import { eventually } from "../../test/harness.ts";
 import { Gate } from "./gate.ts";
 import { RateLimit } from "./rate-limit.ts";
 import { digestOf, isMistyped, mintSecret } from "./token-secret.ts";
-import { TokenUpkeep } from "./token-upkeep.ts";
+import { TokenUpkeep, type TokenUpkeepOptions } from "./token-upkeep.ts";
 import type { Token, TokenStore } from "./tokens.ts";
 
 const secret = mintSecret();
@@ -116,8 +117,10 @@ describe("the uses of tokens", () => {
     const { gate, admit } = gateOf();
     const stop = async (recordUses: TokenStore["recordUses"]) => {
       admit(5);
-      const events = { usesNotWritten: (reason: unknown) => failures.push(reason) } as never;
-      const tokens = { recordUses } as TokenStore;
+      const events = fake<TokenUpkeepOptions["events"]>({
+        usesNotWritten: (reason) => void failures.push(reason),
+      });
+      const tokens = fake<TokenStore>({ recordUses });
       const parts = { tokens, gate, events, delivery: undefined };
       await new TokenUpkeep(parts)[Symbol.asyncDispose]();
     };
@@ -132,7 +135,7 @@ test("a token that another process revokes is refused, and an outage is logged o
   const preset = { name: "preset", scopes: ["metrics"], expiresAtMs: undefined, digest: "" } as const;
   const { gate, admit } = gateOf([], [preset]);
   const state = { stored: [token, { ...token, digest: "" }], version: "1", available: true, asked: 0 };
-  const tokens = {
+  const tokens = fake<TokenStore>({
     all: async () => state.stored,
     async recordUses() {},
     async version() {
@@ -140,7 +143,7 @@ test("a token that another process revokes is refused, and an outage is logged o
       if (!state.available) throw new Error("unavailable");
       return state.version;
     },
-  } as unknown as TokenStore;
+  });
   const seen: string[] = [];
   const events = {
     tokensChanged: () => seen.push("changed"),

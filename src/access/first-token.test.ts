@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fake } from "../../test/fake.ts";
 import { temporaryFolder } from "../../test/harness.ts";
 import { issueFirstToken, mintFirstToken } from "./first-token.ts";
 import type { Token, TokenStore } from "./tokens.ts";
@@ -10,12 +11,12 @@ const writeNew = (path: string, text: string) => writeFileSync(path, text, { fla
 test("after an unknown outcome the same token is issued, and one that another node was faster with is withdrawn", async () => {
   using folder = temporaryFolder();
   for (const winner of ["us", "another node"]) {
-    const stored: Pick<Token, "digest">[] = [];
+    const stored: Token[] = [];
     const addFirst = async (token: Token) => {
       stored.push(winner === "us" ? token : mintFirstToken().token);
       throw new Error("no response");
     };
-    const tokens = { all: async () => stored, addFirst } as unknown as TokenStore;
+    const tokens = fake<TokenStore>({ all: async () => stored, addFirst });
     const minted = mintFirstToken();
     const path = join(folder.path, winner);
     const issue = () => issueFirstToken({ tokens, delivery: { path, writeNew } }, minted);
@@ -34,7 +35,7 @@ test("after a failure before the token was stored, the file is used again, and t
     if (failure !== undefined) throw failure;
     stored.push(token);
   };
-  const tokens = { all: async () => stored, addFirst } as unknown as TokenStore;
+  const tokens = fake<TokenStore>({ all: async () => stored, addFirst });
   const minted = mintFirstToken();
   const path = join(folder.path, "first-token");
   const delivery = { path, writeNew };

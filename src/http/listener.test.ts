@@ -1,8 +1,10 @@
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
+import { fake } from "../../test/fake.ts";
 import { eventually, sendRaw, untilContinue } from "../../test/harness.ts";
-import { type Caller, Gate } from "../access/gate.ts";
+import { Gate } from "../access/gate.ts";
 import type { JwtVerifier } from "../access/jwt-verifier.ts";
+import type { JwtCaller } from "../access/provider-keys.ts";
 import { digestOf } from "../access/token-secret.ts";
 import type { Intake } from "../plants/intake.ts";
 import { Counters } from "../telemetry/counters.ts";
@@ -43,34 +45,39 @@ function start() {
     ),
   ];
   const preset = { name: "preset", scopes: ["operator"] as const, expiresAtMs: undefined };
-  const decided = Promise.withResolvers<Caller | "issuer-unavailable">();
+  const jwtCaller: JwtCaller = {
+    name: "jwt",
+    scopes: ["operator"],
+    expiresAtMs: Number.POSITIVE_INFINITY,
+    hasJwt: true,
+  };
+  const decided = Promise.withResolvers<JwtCaller | "issuer-unavailable">();
   const asked: (() => boolean)[] = [];
-  const verifier = {
-    accepted: undefined as Caller | undefined,
-    recall: () => verifier.accepted,
-    isPlausible: () => true,
-    verify(_: string, isAwaited: () => boolean) {
+  const jwts = { isAccepted: false, isPlausible: true };
+  const verifier = fake<JwtVerifier>({
+    recall: () => (jwts.isAccepted ? jwtCaller : undefined),
+    isPlausible: () => jwts.isPlausible,
+    verify(_, isAwaited) {
       asked.push(isAwaited);
       return decided.promise;
     },
-  };
+  });
   const presets = [
     { ...preset, digest: digestOf(secret) },
     { ...preset, scopes: ["metrics"] as const, digest: digestOf(otherSecret) },
   ];
-  const gate = new Gate(presets, verifier as unknown as JwtVerifier);
+  const gate = new Gate(presets, verifier);
   gate.update([]);
   const log = createLog({ level: "error", format: "json", colour: false, forJournal: false, write() {} });
   const events = createEvents(log, new Counters(), Date.now);
-  const parts = { gate, events, intake: {} as Intake, readiness: {} as Readiness };
+  const parts = { gate, events, intake: fake<Intake>({}), readiness: fake<Readiness>({}) };
   const listener = new Listener(routes, parts, kind, settings);
   const stop = { [Symbol.asyncDispose]: () => listener.drain(0) };
   return {
     gate,
     port: listener.port,
     stop,
-    verifier,
-    preset,
+    jwts,
     asked,
     decide: decided.resolve,
     /** How many requests have reached the handler of GET. */
@@ -108,20 +115,20 @@ test("a request is no longer awaited once its client has gone", async () => {
 });
 
 test("a body that arrives while the keys change is to be sent again; one whose token was revoked meanwhile is refused", async () => {
-  const { gate, port, stop, verifier, preset } = start();
+  const { gate, port, stop, jwts } = start();
   await using _stop = stop;
-  verifier.accepted = preset;
+  jwts.isAccepted = true;
   const head = get(jwt)
     .replace("GET", "POST")
     .replace(/\r\n$/, "Content-Length: 2\r\nExpect: 100-continue\r\n\r\n");
   const forget = async (received: () => string) => {
     await untilContinue(received);
-    verifier.accepted = undefined;
+    jwts.isAccepted = false;
     gate.forgetJwts();
   };
   expect((await sendRaw(port, [head, forget, "{}"])).text).toContain('"error":50304');
-  verifier.accepted = preset;
+  jwts.isAccepted = true;
   expect((await sendRaw(port, [head, untilContinue, "{}"])).text).toContain("stored");
-  verifier.isPlausible = () => false;
+  jwts.isPlausible = false;
   expect((await sendRaw(port, [head, forget, "{}"])).text).toContain('"error":40102');
 });

@@ -1,4 +1,5 @@
 import { expect, spyOn, test } from "bun:test";
+import { fake } from "../../test/fake.ts";
 import type { AuditEntry, AuditTrail } from "../access/audit.ts";
 import type { Caller } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
@@ -11,13 +12,14 @@ const keptEntries = 100_000;
 /** A recorder, the entries that it wrote, and a clock that stands still until it is set. */
 function recorder() {
   const entries: AuditEntry[] = [];
-  const trail = { record: async (entry: AuditEntry) => void entries.push(entry) } as unknown as AuditTrail;
+  const trail = fake<AuditTrail>({ record: async (entry) => void entries.push(entry) });
   const actions = new ActionRecorder(trail);
   const clock = { nowMs: 0 };
   const spy = spyOn(performance, "now").mockImplementation(() => clock.nowMs);
   const record = (name: string): Promise<void> => {
     const caller: Caller = { name, scopes: ["operator:read"], expiresAtMs: undefined };
-    return actions.record({ address: "127.0.0.1" } as Exchange, caller, "console.signed-in", "console");
+    const exchange = fake<Exchange>({ address: "127.0.0.1" });
+    return actions.record(exchange, caller, "console.signed-in", "console");
   };
   return { entries, clock, record, [Symbol.dispose]: () => spy.mockRestore() };
 }

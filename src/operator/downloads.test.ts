@@ -1,4 +1,5 @@
 import { expect, spyOn, test } from "bun:test";
+import { fake } from "../../test/fake.ts";
 import type { Caller, Gate } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { Downloads } from "./downloads.ts";
@@ -12,13 +13,13 @@ function start() {
   const gate = { isAllowed: true };
   const spy = spyOn(performance, "now").mockImplementation(() => clock.nowMs);
   const watch = () => () => gate.isAllowed;
-  const downloads = new Downloads<string>({ watch } as unknown as Gate, "operator");
-  const request = { method: "GET", header: () => undefined, acceptCaller() {} } as unknown as Exchange;
+  const downloads = new Downloads<string>(fake<Gate>({ watch }), "operator");
+  const request = fake<Exchange>({ method: "GET", header: () => undefined, acceptCaller() {} });
   return {
     clock,
     gate,
     create: () => downloads.createLink(request, caller, "file"),
-    follow: (parameter: string) => downloads.follow({ ...request, parameter } as Exchange),
+    follow: (parameter: string) => downloads.follow(fake<Exchange>({ ...request, parameter })),
     [Symbol.dispose]: () => spy.mockRestore(),
   };
 }

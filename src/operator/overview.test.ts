@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { fake } from "../../test/fake.ts";
 import type { Intake } from "../plants/intake.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
@@ -15,20 +16,20 @@ const broken = () => Promise.reject(new StoreUnavailable("canceling statement du
 /** An overview of a store with one new plant, with some methods of its archive replaced. */
 function overviewOf(methods: Partial<PlantArchive>) {
   const failures: string[] = [];
-  const archive = {
+  const archive = fake<PlantArchive>({
     total: async () => 1,
     diskUsage: async () => undefined,
     createdPerBucket: async (_from: number, buckets: number) => [...Array(buckets - 1).fill(0), 1],
     ...methods,
-  } as PlantArchive;
+  });
   const overview = new Overview({
-    store: { engine: "sqlite", archive } as OperatedStore,
+    store: fake<OperatedStore>({ engine: "sqlite", archive }),
     counters: new Counters(),
-    intake: { ready: async () => true } as Intake,
-    events: {
+    intake: fake<Intake>({ ready: async () => true }),
+    events: fake<Events>({
       figureFailed: (figure: string) => void failures.push(figure),
       refusals: new RecentRefusals(),
-    } as unknown as Events,
+    }),
     startedAtMs: nowMs,
   });
   return { read: () => overview.read(nowMs), failures };

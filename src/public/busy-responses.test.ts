@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, jest, test } from "bun:test";
+import { fake } from "../../test/fake.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { BusyResponses } from "./busy-responses.ts";
 
@@ -11,7 +12,7 @@ function start() {
   const answered: number[] = [];
   const send = (first: number, count: number): void => {
     for (let number = first; number < first + count; number++)
-      busyResponses.send({ error: () => void answered.push(number) } as unknown as Exchange);
+      busyResponses.send(fake<Exchange>({ error: () => void answered.push(number) }));
   };
   return { answered, send };
 }

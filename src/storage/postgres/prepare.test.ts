@@ -1,15 +1,18 @@
 import { expect, test } from "bun:test";
+import { fake } from "../../../test/fake.ts";
 import { prepare } from "./prepare.ts";
 import type { Server } from "./server.ts";
+import type { Session } from "./session.ts";
 
 test("sessions that a pooler shares among its connections are refused", async () => {
-  let name: unknown;
+  let name: string | null = null;
   // Every connection gets the same session.
-  const run = async ({ text }: { text: string }, [value]: readonly unknown[] = []) => {
-    if (text.includes("set_config")) name = value;
+  const run: Session["run"] = async ({ text }, [value] = []) => {
+    if (text.includes("set_config")) name = String(value);
     return [[name]];
   };
-  const server = { open: async () => ({ run, destroy() {} }) } as unknown as Server;
+  const session = fake<Session>({ run, destroy() {} });
+  const server = fake<Server>({ open: async () => session });
   const preparing = prepare({
     server,
     changes: "upgrade",

@@ -98,9 +98,7 @@ test("a data file with such an index is opened again", async () => {
     runBeside(file, "CREATE UNIQUE INDEX own ON plants (name)");
   }
   await using store = new SqliteStore(file);
-  expect(await store.plants.create([plantToStore(2, "Fern")], 1)).toEqual([
-    failed("Plant 2 was rejected") as never,
-  ]);
+  expect(await store.plants.create([plantToStore(2, "Fern")], 1)).toEqual([failed("Plant 2 was rejected")]);
 });
 
 /** Plants in a new data file, after this has been done to it. */
