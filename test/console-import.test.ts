@@ -526,7 +526,8 @@ describe("refused rows", () => {
   function refusalOf(line: Uint8Array): LineOutcome {
     const refusal = readPlant(line);
     if (!(refusal instanceof Refusal)) throw new Error(`${line} is a plant`);
-    return { error: catalogue[refusal.kind].error, message: refusal.message, position: refusal.position };
+    const { kind, message, reason, position } = refusal;
+    return { error: catalogue[kind].error, message, reason, position };
   }
 
   const long = "x".repeat(60);
@@ -568,13 +569,9 @@ describe("refused rows", () => {
   });
 
   test("whose ids belong to other plants are one group for each difference", async () => {
-    const messages = [
-      idConflict(1n, ["name"]).message,
-      idConflict(-2n, ["name", "tag"]).message,
-      idConflict(3n, ["name"]).message,
-    ];
+    const conflicts = [idConflict(1n, ["name"]), idConflict(-2n, ["name", "tag"]), idConflict(3n, ["name"])];
     const { run } = await importWith("rows.csv", "id,name\n1,a\n-2,b\n3,c\n", (lines) =>
-      messages.slice(0, lines.length).map((message) => ({ error: 40020, message })),
+      conflicts.slice(0, lines.length).map(({ message, reason }) => ({ error: 40020, message, reason })),
     );
     expect(run.report.groups).toMatchObject([
       { reason: "The id already belongs to a plant with a different name.", count: 2 },
@@ -613,7 +610,12 @@ describe("refused rows", () => {
 });
 
 test("an import that has ended reports what it counted", async () => {
-  const outcomes: LineOutcome[] = ["created", "created", "replayed", { error: 40020, message: "conflict" }];
+  const outcomes: LineOutcome[] = [
+    "created",
+    "created",
+    "replayed",
+    { error: 40020, message: "conflict", reason: "conflict" },
+  ];
   const rows = "id,name\n1,a\n2,b\n3,c\n4,d\nno name\n";
   const { finished } = await importWith("rows.csv", rows, (lines) => outcomes.slice(0, lines.length));
   const path = "/api/imports/finished";

@@ -34,7 +34,7 @@ const retries = { timeoutMs: 30_000, backoffMs: 250, backoffMsMax: 4000, patienc
 export function sendTo({ url, token, attemptsMax }: Target): CreateRow {
   const client = new PlantStoreClient({ baseUrl: url, token, attemptsMax, ...retries });
   return async (row, signal) => {
-    if (row.error !== undefined) return refused(row, undefined, row.error);
+    if (row.problem !== undefined) return refused(row, undefined, row.problem.message);
     try {
       const { replayed } = await client.createPlantFromJson(row.json, { signal });
       return { row, kind: replayed ? "replayed" : "created" };

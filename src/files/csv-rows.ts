@@ -17,6 +17,8 @@ type Field = string | undefined;
 const recordFactor = 4;
 const columnNames = ["id", "name", "tag"];
 const exponentForm = /^[+-]?\d+(?:[.,]\d+)?[eE][+-]?\d{1,5}$/;
+const inExponentForm =
+  "is in exponent form, as spreadsheets save long numbers, and may have lost digits: format the column as text and export it again.";
 const encoder = new TextEncoder();
 // A byte order mark inside the file is part of its field.
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
@@ -163,18 +165,19 @@ class CsvColumns {
   rowOf(fields: readonly Field[], line: number, source: Bytes): InputRow {
     if (fields.length !== this.#count) {
       const has = fields.length === 1 ? "1 field" : `${fields.length} fields`;
-      return invalidRow(line, source, `The row has ${has}, but the header has ${this.#count}.`);
+      return invalidRow(
+        line,
+        source,
+        `The row has ${has}, but the header has ${this.#count}.`,
+        "The row does not have as many fields as the header.",
+      );
     }
     const [id = "", name = "", tag] = this.#columns.map(({ at, escaped }) => {
       const field = fields[at];
       return escaped && field !== undefined ? unescapeFormulas(field) : field;
     });
     if (exponentForm.test(id))
-      return invalidRow(
-        line,
-        source,
-        `The id ${id} is in exponent form, as spreadsheets save long numbers, and may have lost digits: format the column as text and export it again.`,
-      );
+      return invalidRow(line, source, `The id ${id} ${inExponentForm}`, `The id ${inExponentForm}`);
     const rest = JSON.stringify({ name, tag }).slice(1);
     return validRow(line, source, encoder.encode(`{"id":${idJson(id)},${rest}`));
   }

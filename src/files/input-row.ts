@@ -1,4 +1,4 @@
-import { formatPosition, type TextPosition } from "../plants/refusals.ts";
+import { formatPosition, type Refusal, type TextPosition } from "../plants/refusals.ts";
 import { type Bytes, noBytes } from "./bytes.ts";
 
 const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
@@ -11,10 +11,17 @@ export interface InputRow {
   readonly element: number | undefined;
   /** Its bytes, unchanged; undefined if it is too long to keep in memory. */
   readonly source: Bytes | undefined;
-  /** What to send as the plant's JSON; empty if the row has an error. */
+  /** What to send as the plant's JSON; empty if the row has a problem. */
   readonly json: Bytes;
   /** Why the row is refused without being sent. */
-  readonly error: string | undefined;
+  readonly problem: RowProblem | undefined;
+}
+
+/** Why a row is refused. */
+export interface RowProblem {
+  readonly message: string;
+  /** The message without what differs from row to row, so that rows can be grouped by it. */
+  readonly reason: string;
 }
 
 /** Splits a file into rows as its bytes arrive, and buffers only a few rows. */
@@ -43,11 +50,16 @@ export class FormatError extends Error {
 export class BrokenFile extends FormatError {}
 
 export function validRow(line: number, source: Bytes, json = source): InputRow {
-  return { line, element: undefined, source, json, error: undefined };
+  return { line, element: undefined, source, json, problem: undefined };
 }
 
-export function invalidRow(line: number, source: Bytes | undefined, error: string): InputRow {
-  return { line, element: undefined, source, json: noBytes, error };
+export function invalidRow(
+  line: number,
+  source: Bytes | undefined,
+  message: string,
+  reason = message,
+): InputRow {
+  return { line, element: undefined, source, json: noBytes, problem: { message, reason } };
 }
 
 export function oversizedRow(line: number, rowBytesMax: number): InputRow {
@@ -64,6 +76,14 @@ export function aboutRow(
   return position === undefined
     ? reworded
     : reworded.replace(formatPosition(position), positionInFile(position, row));
+}
+
+/** A refusal of a body as one of the row that was sent as that body. */
+export function rowProblem(
+  { message, reason, position }: Pick<Refusal, "message" | "reason"> & Partial<Pick<Refusal, "position">>,
+  row: Pick<InputRow, "line" | "element">,
+): RowProblem {
+  return { message: aboutRow(message, position, row), reason: aboutRow(reason, undefined, row) };
 }
 
 /** An id as JSON, digit by digit as it was written. Text that is not a number becomes a string, which the service refuses. */

@@ -25,10 +25,10 @@ function readAll(format: FileFormat, text: string | Uint8Array<ArrayBuffer>) {
   return whole;
 }
 
-/** Each row as its line and what would be sent, or its line and its error; at the end, why the file is broken. */
+/** Each row as its line and what would be sent, or its line and its problem; at the end, why the file is broken. */
 function readable(format: FileFormat, text: string | Uint8Array<ArrayBuffer>): unknown[] {
   const { rows, broken } = readAll(format, text);
-  const lines = rows.map(({ line, json, error }) => [line, error ?? decode(json)]);
+  const lines = rows.map(({ line, json, problem }) => [line, problem?.message ?? decode(json)]);
   return broken === undefined ? lines : [...lines, broken];
 }
 
@@ -60,7 +60,7 @@ describe("NDJSON", () => {
   test("continues after a line that is too long", () => {
     const { rows } = readAll("ndjson", `1\n${"x".repeat(1000)}\n3\n${"y".repeat(201)}`);
     const long = expect.stringContaining("longer than 200 bytes");
-    expect(rows.map(({ line, error }) => [line, error])).toEqual([
+    expect(rows.map(({ line, problem }) => [line, problem?.message])).toEqual([
       [1, undefined],
       [2, long],
       [3, undefined],

@@ -4,7 +4,11 @@ import type { Outcome } from "../plants/plant-store.ts";
 import { Refusal } from "../plants/refusals.ts";
 import { type CreateResult, createResult } from "./create-result.ts";
 
-const conflict = new Refusal("id-conflict", "The id 7 already belongs to a plant with a different name.");
+const conflict = new Refusal(
+  "id-conflict",
+  "The id 7 already belongs to a plant with a different name.",
+  "The id already belongs to a plant with a different name.",
+);
 
 test.each<[string, Outcome | Rejected, CreateResult]>([
   ["a plant that is stored", { kind: "created" }, { kind: "created" }],

@@ -12,7 +12,7 @@ import { type Route, route } from "../http/route.ts";
 import type { Intake, Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { Outcome } from "../plants/plant-store.ts";
-import { Refusal, type TextPosition } from "../plants/refusals.ts";
+import { Refusal } from "../plants/refusals.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { ActionRecorder } from "./audit.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
@@ -164,12 +164,12 @@ async function createPlant(
   { lineBytesMax, exchange, caller }: ImportRequest,
 ): Promise<LineOutcome | HttpError> {
   if (line.length > lineBytesMax)
-    return refused(
+    return refusedAlike(
       "body-too-large",
       `The row is longer than ${lineBytesMax} bytes, which no request may be.`,
     );
   const plant = parseNewPlant(line);
-  if (plant instanceof Refusal) return refused(plant.kind, plant.message, plant.position);
+  if (plant instanceof Refusal) return refused(plant.kind, plant);
   const outcome = await new Promise<Outcome | Rejected>((settle) =>
     intake.create({ plant, createdBy: caller.name, settle }),
   );
@@ -179,15 +179,20 @@ async function createPlant(
     case "replayed":
       return result.kind;
     case "refused":
-      return refused(result.refusal.kind, result.refusal.message);
+      return refused(result.refusal.kind, result.refusal);
     case "internal-error":
       events.internalError(() => requestIdFields(exchange), result.reason);
-      return refused(result.kind, catalogue[result.kind].when);
+      return refusedAlike(result.kind, catalogue[result.kind].when);
     default:
       return new HttpError(result.kind);
   }
 }
 
-function refused(kind: ErrorKind, message: string, position?: TextPosition): LineOutcome {
-  return { error: catalogue[kind].error, message, position };
+function refused(kind: ErrorKind, { message, reason, position }: Omit<Refusal, "kind">): LineOutcome {
+  return { error: catalogue[kind].error, message, reason, position };
+}
+
+/** Every line that is refused with this error has the same message. */
+function refusedAlike(kind: ErrorKind, message: string): LineOutcome {
+  return refused(kind, { message, reason: message, position: undefined });
 }

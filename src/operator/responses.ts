@@ -127,6 +127,8 @@ export type LineOutcome = "created" | "replayed" | RefusedLineJson;
 export interface RefusedLineJson {
   readonly error: number;
   readonly message: string;
+  /** The message without what differs from line to line, by which the console groups them. */
+  readonly reason: string;
   /** The line and column that the message names, both from 1; undefined if it names none. */
   readonly position?: { readonly line: number; readonly column: number } | undefined;
 }

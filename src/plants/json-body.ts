@@ -39,7 +39,11 @@ export function notAnObject(json: JsonReader): Refusal {
   const type = json.peek();
   const source = json.skip();
   json.end();
-  return new Refusal("not-an-object", `The body must be a JSON object, but is ${describe(type, source)}.`);
+  return new Refusal(
+    "not-an-object",
+    `The body must be a JSON object, but is ${describe(type, source)}.`,
+    `The body must be a JSON object, but is ${describeType(type)}.`,
+  );
 }
 
 export function repeatedNames(names: ReadonlySet<string>): Refusal {
@@ -47,12 +51,21 @@ export function repeatedNames(names: ReadonlySet<string>): Refusal {
   const more = names.size > quoted.length ? ` and ${names.size - quoted.length} more` : "";
   const which =
     names.size === 1 ? `The name ${quoted[0]} appears` : `The names ${quoted.join(", ")}${more} each appear`;
-  return new Refusal("name-repeated", `${which} more than once in the object.`);
+  return new Refusal(
+    "name-repeated",
+    `${which} more than once in the object.`,
+    "A name appears more than once in the object.",
+  );
 }
 
 export function describe(type: JsonType, source: string): string {
-  if (type === "object" || type === "array") return `an ${type}`;
-  return type === "null" ? "null" : `the ${type} ${truncate(source)}`;
+  const isQuoted = type === "string" || type === "number" || type === "boolean";
+  return isQuoted ? `the ${type} ${truncate(source)}` : describeType(type);
+}
+
+export function describeType(type: JsonType): string {
+  if (type === "null") return "null";
+  return type === "object" || type === "array" ? `an ${type}` : `a ${type}`;
 }
 
 export function truncate(source: string): string {

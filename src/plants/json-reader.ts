@@ -193,11 +193,9 @@ export class JsonReader {
     const value = JSON.parse(this.#text.slice(start, this.#at)) as string;
     if (value.isWellFormed()) return value;
     const position = this.#position(start);
-    throw new Refusal(
-      "not-text",
-      `The string at ${formatPosition(position)} contains an unpaired surrogate, which is not valid Unicode.`,
-      position,
-    );
+    const problem = "contains an unpaired surrogate, which is not valid Unicode.";
+    const message = `The string at ${formatPosition(position)} ${problem}`;
+    throw new Refusal("not-text", message, `The string ${problem}`, position);
   }
 
   #skipSpace(): void {
@@ -215,6 +213,7 @@ export class JsonReader {
     return new Refusal(
       "not-json",
       `The body is not valid JSON: at ${formatPosition(position)}, expected ${expected} but ${found}.`,
+      `The body is not valid JSON: expected ${expected}${character === undefined ? " but the body ends" : ""}.`,
       position,
     );
   }

@@ -1,5 +1,5 @@
 import { int64Range, parseInt64 } from "./int64.ts";
-import { decodeBody, describe, notAnObject, repeatedNames, truncate } from "./json-body.ts";
+import { decodeBody, describe, describeType, notAnObject, repeatedNames, truncate } from "./json-body.ts";
 import { JsonReader, type JsonType } from "./json-reader.ts";
 import type { NewPlant, PlantField } from "./plant.ts";
 import { Refusal } from "./refusals.ts";
@@ -72,7 +72,9 @@ function readObject(text: string): NewPlant | Refusal {
   ].filter((problem) => problem !== undefined);
   const [first] = problems;
   if (first === undefined) return { id, name, tag } as NewPlant;
-  return new Refusal(first.kind, problems.map(({ message }) => message).join(" "));
+  const message = problems.map((problem) => problem.message).join(" ");
+  const reason = problems.map((problem) => problem.reason).join(" ");
+  return new Refusal(first.kind, message, reason);
 }
 
 function readId(json: JsonReader): bigint | JsonSource {
@@ -89,10 +91,8 @@ function readString(json: JsonReader): string | JsonSource {
 
 function badId(id: JsonSource | undefined): Refusal {
   if (id?.type !== "number") return missingOrWrongType("id", "an integer", id);
-  return new Refusal(
-    "not-int64",
-    `Field "id" must be a whole number from ${int64Range}, but is ${truncate(id.source)}.`,
-  );
+  const rule = `Field "id" must be a whole number from ${int64Range}`;
+  return new Refusal("not-int64", `${rule}, but is ${truncate(id.source)}.`, `${rule}.`);
 }
 
 function textProblem(field: PlantField, value: string | JsonSource | undefined): Refusal | undefined {
@@ -106,8 +106,10 @@ function missingOrWrongType(field: string, expected: string, value: JsonSource |
     return new Refusal("field-missing", `Field "${field}" is missing; expected ${expected}.`);
   const { type, source } = value;
   const hint = field === "tag" && type === "null" ? " Omit it if the plant has none." : "";
+  const rule = `Field "${field}" must be ${expected}`;
   return new Refusal(
     "wrong-type",
-    `Field "${field}" must be ${expected}, but is ${describe(type, source)}.${hint}`,
+    `${rule}, but is ${describe(type, source)}.${hint}`,
+    `${rule}, but is ${describeType(type)}.${hint}`,
   );
 }

@@ -20,12 +20,15 @@ export type RefusalKind =
 export class Refusal {
   readonly kind: RefusalKind;
   readonly message: string;
+  /** The message without what differs from plant to plant, so that refusals can be grouped by it. */
+  readonly reason: string;
   /** Where in the text it is, as `formatPosition` writes it in the message; undefined if it concerns no one place. */
   readonly position: TextPosition | undefined;
 
-  constructor(kind: RefusalKind, message: string, position?: TextPosition) {
+  constructor(kind: RefusalKind, message: string, reason = message, position?: TextPosition) {
     this.kind = kind;
     this.message = message;
+    this.reason = reason;
     this.position = position;
   }
 }
@@ -42,6 +45,6 @@ export function formatPosition({ line, column }: TextPosition): string {
 
 /** The refusal of an id that belongs to a plant that differs in these fields. */
 export function idConflict(id: bigint, differing: readonly PlantField[]): Refusal {
-  const fields = differing.join(" and a different ");
-  return new Refusal("id-conflict", `The id ${id} already belongs to a plant with a different ${fields}.`);
+  const belongs = `already belongs to a plant with a different ${differing.join(" and a different ")}.`;
+  return new Refusal("id-conflict", `The id ${id} ${belongs}`, `The id ${belongs}`);
 }

@@ -1,8 +1,7 @@
 import type { Bytes } from "../../files/bytes.ts";
-import { aboutRow, type InputRow } from "../../files/input-row.ts";
+import { type InputRow, rowProblem } from "../../files/input-row.ts";
 import type { FileFormat } from "../../files/read-rows.ts";
 import type { LineOutcome, RefusedLineJson } from "../../operator/responses.ts";
-import { reasonOf } from "./refusal-reason.ts";
 
 /** The rows that were refused with the same error for the same reason. */
 export interface RefusalGroup {
@@ -78,7 +77,7 @@ export class ImportReport {
     for (const row of rows) {
       const position = row.element ?? row.line;
       const outcome =
-        row.error === undefined ? nextOutcome.next().value : { error: undefined, message: row.error };
+        row.problem === undefined ? nextOutcome.next().value : { error: undefined, ...row.problem };
       if (outcome === undefined) break;
       if (typeof outcome === "string") {
         this[outcome]++;
@@ -86,12 +85,12 @@ export class ImportReport {
         continue;
       }
       const { error } = outcome;
-      const message = aboutRow(outcome.message, outcome.position, row);
+      const { message, reason } = rowProblem(outcome, row);
       this.refused++;
       lines.push(`${position},refused,${error ?? ""},"${message.replaceAll('"', '""')}"\r\n`);
       if (row.source !== undefined)
         refusedRows.push(row.source, this.format === "json" ? rowSeparator : "\n");
-      const group = this.#groupOf(error, reasonOf(message));
+      const group = this.#groupOf(error, reason);
       group.count++;
       if (group.listed.length < refusedListedMax) {
         const excerpt = new TextDecoder().decode(row.source?.subarray(0, excerptBytesMax));

@@ -151,7 +151,7 @@ export class ImportRun {
 
   /** The rows of the part that can be sent. */
   get #sendable(): readonly InputRow[] {
-    return this.#part.filter(({ error }) => error === undefined);
+    return this.#part.filter(({ problem }) => problem === undefined);
   }
 
   #checkPart(): RowOutcome[] {
@@ -212,7 +212,8 @@ export class ImportRun {
 function outcomeOfCheck(row: InputRow): RowOutcome {
   const checked = checkRow(row);
   if (checked.plant !== undefined) return "valid";
-  return { error: checked.kind && errorNumbers[checked.kind], message: checked.message };
+  const { kind, message, reason } = checked;
+  return { error: kind && errorNumbers[kind], message, reason };
 }
 
 /** An element of a JSON array may have line breaks, which JSON allows only where it also allows spaces. */
