@@ -8,7 +8,7 @@ import { parseFlag } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
 import { changedText, dataFile, dataFileFlags, summaryOf, withProgress } from "./data-file-command.ts";
 import { writing } from "./local-files.ts";
-import { printJson, type Terminal, UsageError } from "./terminal.ts";
+import { printJson, type Terminal, UsageError, warn } from "./terminal.ts";
 
 const keepMax = 100_000;
 
@@ -74,13 +74,12 @@ async function backUpToOutput(from: string, args: Arguments, terminal: Terminal)
   return exitCodeOf(from, done, terminal);
 }
 
-function warnIfUnrecorded(reason: string | undefined, { err }: Terminal): void {
-  if (reason === undefined) return;
-  err(`plant-store: The time of this backup could not be recorded: ${reason}\n`);
+function warnIfUnrecorded(reason: string | undefined, terminal: Terminal): void {
+  if (reason !== undefined) warn(terminal, `The time of this backup could not be recorded: ${reason}`);
 }
 
-function exitCodeOf(from: string, made: Pick<BackupFile, "changedBlocks">, { err }: Terminal): number {
+function exitCodeOf(from: string, made: Pick<BackupFile, "changedBlocks">, terminal: Terminal): number {
   if (made.changedBlocks.length === 0) return 0;
-  err(changedText(from, made));
+  warn(terminal, changedText(from, made));
   return 1;
 }

@@ -1,7 +1,7 @@
 import { effectiveSettings, readConfig, unknownVariables } from "../config/read-config.ts";
 import { type SettingName, settings } from "../config/settings.ts";
 import { type Command, jsonFlag } from "./command.ts";
-import { escapeInvisible, formatColumns, printJson } from "./terminal.ts";
+import { escapeInvisible, formatColumns, printJson, warn } from "./terminal.ts";
 
 export const config: Command = {
   usage: "config",
@@ -22,8 +22,7 @@ export const config: Command = {
       ]);
       terminal.out(`${formatColumns([["SETTING", "VALUE", "FROM"], ...rows])}\n`);
     }
-    for (const name of unknownVariables(terminal.environment))
-      terminal.err(`plant-store: Unknown variable ${escapeInvisible(name)}.\n`);
+    for (const name of unknownVariables(terminal.environment)) warn(terminal, `Unknown variable ${name}.`);
     // Validated after the listing, so that an invalid value is listed with its source before the error.
     readConfig(args.sources);
     return 0;

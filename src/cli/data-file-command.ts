@@ -102,5 +102,5 @@ export function digestText({ coveredPlants, digest }: StoreDigest): string {
 /** A warning: the copy is complete and the same as its source, but the source is not as it was stored. */
 export function changedText(from: string, { changedBlocks }: Pick<BackupFile, "changedBlocks">): string {
   const blocks = describeEachBlock(changedBlocks).join(", ");
-  return `plant-store: Plants in ${from} were changed after they were stored, in ${blocks}. The copy has them as they are now; an older backup may have them as they were: compare them with verify --against.\n`;
+  return `Plants in ${from} were changed after they were stored, in ${blocks}. The copy has them as they are now; an older backup may have them as they were: compare them with verify --against.`;
 }

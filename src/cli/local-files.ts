@@ -4,7 +4,7 @@ import { dirname, resolve } from "node:path";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import type { LostWal } from "../storage/sqlite/data-file-problem.ts";
 import { codeOf, messageOf } from "../system/errors.ts";
-import { escapeInvisible, type Terminal } from "./terminal.ts";
+import { escapeInvisible, type Terminal, warn } from "./terminal.ts";
 
 // Permissions of users who are neither the owner nor in the group.
 const others = { readOrWrite: 0o006, enter: 0o001 };
@@ -61,9 +61,8 @@ export function formatLostWal({ sentence, cases }: LostWal): string {
 }
 
 /** Warns of a lost WAL, for a command that reads what is there nevertheless. */
-export function lostWalWarning({ err }: Terminal): (problem: LostWal) => void {
-  return ({ sentence }) =>
-    err(`plant-store: ${escapeInvisible(sentence)} \`plant-store doctor\` says what to do.\n`);
+export function lostWalWarning(terminal: Terminal): (problem: LostWal) => void {
+  return ({ sentence }) => warn(terminal, `${sentence} \`plant-store doctor\` says what to do.`);
 }
 
 /** The note for a command that is about to create a data file, where nobody may expect one; empty if it will not. */

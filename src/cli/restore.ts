@@ -8,7 +8,7 @@ import { shellQuoted } from "../text/shell.ts";
 import type { Command } from "./command.ts";
 import { changedText, dataFile, dataFileFlags, summaryOf, withProgress } from "./data-file-command.ts";
 import { lostWalWarning } from "./local-files.ts";
-import { formatCount, formatPlants, printJson } from "./terminal.ts";
+import { formatCount, formatPlants, printJson, warn } from "./terminal.ts";
 
 export const restore: Command = {
   usage: "restore FILE",
@@ -35,10 +35,11 @@ export const restore: Command = {
     else terminal.note(summaryOf(done.checksummed ? "Restored and checked" : "Restored", done));
     if (done.before !== null && !args.has("json")) terminal.note(beforeText(done.before, to));
     if (!done.checksummed)
-      terminal.err(
-        `plant-store: ${checksumFile(from)} is missing, so the content of ${from} was checked only by its digests: ${formatCount(done.matchedPlants)} of ${formatPlants(done.plants)} match one. To check all of it, put that file beside the backup and restore again.\n`,
+      warn(
+        terminal,
+        `${checksumFile(from)} is missing, so the content of ${from} was checked only by its digests: ${formatCount(done.matchedPlants)} of ${formatPlants(done.plants)} match one. To check all of it, put that file beside the backup and restore again.`,
       );
-    if (done.changedBlocks.length > 0) terminal.err(changedText(from, done));
+    if (done.changedBlocks.length > 0) warn(terminal, changedText(from, done));
     return 0;
   },
 };

@@ -27,7 +27,7 @@ import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
 import { show } from "./show.ts";
 import { nearestWord } from "./suggestion.ts";
-import { escapeInvisible, type Terminal, UsageError } from "./terminal.ts";
+import { escapeInvisible, type Terminal, UsageError, warn } from "./terminal.ts";
 import { tokenCreate, tokenList, tokenRevoke, tokenRotate } from "./token.ts";
 import { verify } from "./verify.ts";
 import { version } from "./version.ts";
@@ -91,7 +91,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     const parsed = parseArguments(rest, command, terminal);
     if (!command.isService) {
       for (const warning of [...passwordWarnings(parsed), ...tokenFileWarnings(command, terminal)])
-        terminal.err(`plant-store: ${capitalized(escapeInvisible(warning))}.\n`);
+        warn(terminal, `${capitalized(warning)}.`);
     }
     const code = await command.run(parsed, parsed.has("quiet") ? withoutNotes(terminal) : terminal);
     if (!command.isService) await terminal.outFlushed();

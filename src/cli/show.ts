@@ -6,7 +6,7 @@ import { openArchive } from "../storage/open-store.ts";
 import { isoTime } from "../text/time.ts";
 import { type Command, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./local-files.ts";
-import { escapeInvisible, formatColumns, printJson, UsageError, visibleText } from "./terminal.ts";
+import { escapeInvisible, formatColumns, printJson, UsageError, visibleText, warn } from "./terminal.ts";
 
 export const show: Command = {
   usage: "show ID",
@@ -20,7 +20,7 @@ export const show: Command = {
     await using opened = await openArchive(readConfig(args.sources), lostWalWarning(terminal));
     const plant = await opened.archive.find(id);
     if (plant === undefined) {
-      terminal.err(`plant-store: No plant has the id ${id}.\n`);
+      warn(terminal, `No plant has the id ${id}.`);
       return 1;
     }
     if (args.has("json")) printJson(terminal, presentPlant(plant));

@@ -76,6 +76,11 @@ export function printJson(terminal: Terminal, value: unknown): void {
   terminal.out(`${jsonText(value, 2)}\n`);
 }
 
+/** Writes a warning, or why the command failed: one sentence or more, which may quote a file or a server. */
+export function warn({ err }: Pick<Terminal, "err">, sentence: string): void {
+  err(`plant-store: ${escapeInvisible(sentence)}\n`);
+}
+
 /** The text on one line, with control and invisible characters escaped, so that it cannot control the terminal. */
 export function escapeInvisible(text: string): string {
   return text.replaceAll(
