@@ -21,7 +21,7 @@ test("after an unknown outcome the same token is issued, and one that another no
     const path = join(folder.path, winner);
     const issue = () => issueFirstToken({ tokens, delivery: { path, writeNew } }, minted);
     await expect(issue()).rejects.toThrow("no response");
-    expect(await issue()).toEqual(winner === "us" ? { file: path } : undefined);
+    expect(await issue()).toEqual(winner === "us" ? { kind: "in-file", file: path } : undefined);
     expect(existsSync(path)).toBe(winner === "us");
   }
 });
@@ -40,7 +40,7 @@ test("after a failure before the token was stored, the file is used again, and t
   const path = join(folder.path, "first-token");
   const delivery = { path, writeNew };
   await expect(issueFirstToken({ tokens, delivery }, minted)).rejects.toThrow("unavailable");
-  expect(await issueFirstToken({ tokens, delivery }, minted)).toEqual({ file: path });
+  expect(await issueFirstToken({ tokens, delivery }, minted)).toEqual({ kind: "in-file", file: path });
   expect(await issueFirstToken({ tokens, delivery }, mintFirstToken())).toBeUndefined();
   expect(readFileSync(path, "utf8")).toBe(`${minted.secret}\n`);
 });

@@ -6,9 +6,9 @@ import { creationEntry, type Minted, mintToken, type TokenStore } from "./tokens
 
 /** How the first token reaches the operator: printed, in a file, or not at all, with the reason. */
 export type FirstToken =
-  | { readonly secret: string }
-  | { readonly file: string }
-  | { readonly problem: string };
+  | { readonly kind: "printed"; readonly secret: string }
+  | { readonly kind: "in-file"; readonly file: string }
+  | { readonly kind: "not-delivered"; readonly problem: string };
 
 /** Where the first token goes: to the terminal, into a file, or nowhere. */
 export type FirstTokenDelivery = "print" | FirstTokenFile | undefined;
@@ -52,18 +52,25 @@ export async function issueFirstToken(
 ): Promise<FirstToken | undefined> {
   if ((await tokens.all()).length === 0) {
     if (delivery === undefined)
-      return { problem: `There is no token yet, and no --token-folder to write one to. ${howToCreate}` };
+      return notDelivered(`There is no token yet, and no --token-folder to write one to. ${howToCreate}`);
     // Before the token is stored: a stored token whose secret nobody has would be useless.
     const problem = delivery === "print" ? undefined : writeSecret(delivery, secret);
-    if (problem !== undefined) return { problem };
+    if (problem !== undefined) return notDelivered(problem);
     await tokens.addFirst(token, creationEntry(token, localOrigin()));
   }
 
   // Another process may have been first.
   const isOurs = (await tokens.all()).some(({ digest }) => digest === token.digest);
-  if (isOurs) return typeof delivery === "object" ? { file: delivery.path } : { secret };
+  if (isOurs)
+    return typeof delivery === "object"
+      ? { kind: "in-file", file: delivery.path }
+      : { kind: "printed", secret };
   if (typeof delivery === "object" && holds(delivery.path, secret)) rmSync(delivery.path, { force: true });
   return undefined;
+}
+
+function notDelivered(problem: string): FirstToken {
+  return { kind: "not-delivered", problem };
 }
 
 /** Writes the secret to its file, and returns the problem if that fails. */

@@ -128,10 +128,9 @@ function startupMessage(service: Service, config: Config, terminal: Terminal): s
 
 // The log never has the secret itself: logs are collected and stored.
 function logFirstToken(token: FirstToken | undefined, log: Log): void {
-  if (token === undefined || "secret" in token) return;
-  if ("file" in token)
+  if (token?.kind === "in-file")
     log.info("the first token was created; its file has the secret", { "file.path": token.file });
-  else log.warn(token.problem);
+  if (token?.kind === "not-delivered") log.warn(token.problem);
 }
 
 function firstTokenMessage(
@@ -140,7 +139,7 @@ function firstTokenMessage(
   { colourOut }: Terminal,
 ): string {
   if (token === undefined) return "";
-  if ("problem" in token) return `${token.problem}\n\n`;
+  if (token.kind === "not-delivered") return `${token.problem}\n\n`;
   const uses = operatorUrl === undefined ? "send plants" : "send plants and sign in to the console";
   const { note, text, authorization } = whereTokenIs(token);
   return `Your first token can ${uses}. ${note}
@@ -158,8 +157,8 @@ Send your first plant:
 }
 
 /** Where the token is, or the token itself, and the header for a shell that sends it. */
-function whereTokenIs(token: Exclude<FirstToken, { readonly problem: string }>) {
-  if ("file" in token)
+function whereTokenIs(token: Exclude<FirstToken, { readonly kind: "not-delivered" }>) {
+  if (token.kind === "in-file")
     return {
       note: "It is in this file. Delete the file after saving it:",
       text: token.file,
