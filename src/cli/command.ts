@@ -1,7 +1,7 @@
 import type { ConfigSources } from "../config/read-config.ts";
 import { type SecretName, type SettingName, secrets, settings } from "../config/settings.ts";
 import { eitherOf } from "../text/words.ts";
-import { bold, formatColumns, formatTerms, type Terminal } from "./terminal.ts";
+import { bold, columnsOf, formatColumns, formatTerms, type Terminal, wrapped } from "./terminal.ts";
 
 export interface Flag {
   /** The name of its value in the help; a boolean flag has none. */
@@ -87,7 +87,7 @@ export function commandHelp(command: Command, colour: boolean, columns: number):
       [`--${name}${placeholder === undefined ? "" : ` ${placeholder}`}`, help] as const,
   );
   return [
-    `${heading(`plant-store ${command.usage}`)}: ${command.summary}`,
+    ...titleLines(command, heading, columns),
     "",
     heading("Examples"),
     ...command.examples.map((example) => `  ${example}`),
@@ -100,6 +100,18 @@ export function commandHelp(command: Command, colour: boolean, columns: number):
     "  0 done, 1 failed, 2 misused, 130 interrupted",
     "",
   ].join("\n");
+}
+
+/** What the command is called and does, on one line if it fits. */
+function titleLines(
+  { usage, summary }: Command,
+  heading: (text: string) => string,
+  columns: number,
+): string[] {
+  const name = `plant-store ${usage}`;
+  if (columnsOf(`${name}: ${summary}`) <= columns) return [`${heading(name)}: ${summary}`];
+  const indent = "  ";
+  return [`${heading(name)}:`, ...wrapped(summary, columns - indent.length).map((line) => indent + line)];
 }
 
 function commandRows(commands: Readonly<Record<string, Command>>): string[][] {

@@ -23,7 +23,7 @@ export const copy: Command = {
   usage: "copy --from DATABASE --to DATABASE",
   summary: "copy one store to another, on either engine; run it again to resume",
   examples: [
-    "plant-store copy --from data/plant-store.db --to postgres://plants@db.example.org/plants",
+    "plant-store copy --from plants.db --to postgres://plants@db.example.org/plants",
     "plant-store copy --from postgres://plants@db.example.org/plants --to plants.db",
   ],
   flags: {

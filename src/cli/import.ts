@@ -37,7 +37,8 @@ export const importPlants: Command = {
   examples: [
     "plant-store import plants.ndjson",
     "plant-store import plants.csv --dry-run",
-    "plant-store import - --format json --url https://example.org/garden/v1 --refused refused.json < plants.json",
+    "plant-store import plants.json --url https://example.org/garden/v1",
+    "plant-store import - --format json --refused refused.json < plants.json",
   ],
   flags: {
     url: { placeholder: "URL", help: "the base URL of the service (from --base-url or --listen)" },

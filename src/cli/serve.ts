@@ -18,10 +18,7 @@ export const serve: Command = {
   usage: "serve",
   summary: "run the service",
   isService: true,
-  examples: [
-    "plant-store serve",
-    "plant-store serve --listen 0.0.0.0:8080 --database /var/lib/plant-store/plants.db",
-  ],
+  examples: ["plant-store serve", "plant-store serve --listen 0.0.0.0:8080 --database /var/lib/plants.db"],
   settings: Object.keys(settings) as SettingName[],
   secrets: {
     accessToken: "a token that may create plants",

@@ -132,7 +132,7 @@ export function formatTerms(
 }
 
 /** The lines of a text that is broken between words; a word that is too long has a line of its own. */
-function wrapped(text: string, columns: number): string[] {
+export function wrapped(text: string, columns: number): string[] {
   const lines: string[] = [];
   let line = "";
   for (const word of text.split(" ")) {
