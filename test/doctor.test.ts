@@ -109,8 +109,7 @@ describe("the disk", () => {
     function examineFullDisk() {
       using mounted = temporaryFolder();
       const fill = "{ dd if=/dev/zero of=filler bs=1k count=2048 2>/dev/null || true; }";
-      const examineThere =
-        '{ "$2" "$3" doctor --json --database "$1/plants.db"; code=$?; ls -A >&2; exit $code; }';
+      const examineThere = `{ "$2" "$3" doctor --json --database "$1/plants.db" ${freePorts.join(" ")}; code=$?; ls -A >&2; exit $code; }`;
       const script = `mount -t tmpfs -o size=1m none "$1" && cd "$1" && ${fill} && ${examineThere}`;
       const args = ["-m", "sh", "-c", script, "sh", mounted.path, process.execPath, main];
       const { status, stdout, stderr } = spawnSync("unshare", args, { encoding: "utf8" });
