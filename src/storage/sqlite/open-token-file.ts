@@ -1,5 +1,4 @@
 import type { TokenStore } from "../../access/tokens.ts";
-import { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { realDataFile, refuseMissingFile } from "./data-file-path.ts";
 import { syncWal } from "./durable-files.ts";
 import { syncFailure } from "./left-open.ts";
@@ -38,13 +37,7 @@ export function openTokenFile(
     tokens: new SqliteTokens(database, synced, { writer, audit }),
     async [Symbol.asyncDispose]() {
       // After a failed sync the connection stays open (left-open.ts).
-      if (failed) return;
-      try {
-        file[Symbol.dispose]();
-      } catch (error) {
-        if (!(error instanceof OutcomeUnknown)) throw error;
-        throw syncFailure(path, error.message, database);
-      }
+      if (!failed) file[Symbol.dispose]();
     },
   };
 }

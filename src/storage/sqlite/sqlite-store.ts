@@ -1,7 +1,8 @@
 import type { PlantArchive } from "../../plants/plant-archive.ts";
-import { OutcomeUnknown } from "../../plants/plant-store.ts";
+import type { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { DataFileReplaced, type Store, type StoreEvents } from "../store.ts";
 import { type FailureReason, writeMarker } from "./failure-marker.ts";
+import { SyncFailure } from "./left-open.ts";
 import { readLastBackup } from "./maintenance/backup-records.ts";
 import { Reader } from "./reading/reader.ts";
 import { syncedReads } from "./reading/synced-reads.ts";
@@ -111,7 +112,7 @@ export class SqliteStore implements Store {
       this.#file[Symbol.dispose]();
     } catch (error) {
       // Nothing failed but the mark of a clean stop, and the next start recovers what a crash leaves too.
-      if (!(error instanceof OutcomeUnknown)) throw error;
+      if (!(error instanceof SyncFailure)) throw error;
       return this.#fail(error, "sync-failed");
     }
     this.#watch.closeFiles();

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
-import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
+import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";
 import {
   closeOnError,
@@ -16,7 +16,7 @@ import { realDataFile, refuseFolder, refuseMissingFile, refuseUnwritable } from 
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { createEmpty, makeDirectory, syncDirectory } from "../durable-files.ts";
 import { refuseDamagedUnlessServed, refuseMalformed } from "../inspect-files.ts";
-import { closeUnlessSyncFailed, DataFileLeftOpen } from "../left-open.ts";
+import { closeUnlessSyncFailed, DataFileLeftOpen, syncFailure } from "../left-open.ts";
 import { migrate, refuseForeignFile, refuseUnmigrated, schemaVersion } from "../migrate.ts";
 import { refuseMountPoint } from "../other-names.ts";
 import { closeBeside, closeStore, markInUse } from "../store-use.ts";
@@ -27,7 +27,7 @@ import { recover } from "./recovery.ts";
  * A data file that is open for writing. To dispose of it is to mark the data file as closed, to close the database
  * and to release the lock.
  * @throws DataFileLeftOpen from disposal: it could not be marked; the process must end without closing the database.
- * @throws OutcomeUnknown from disposal: a sync failed; the same holds.
+ * @throws SyncFailure from disposal: the same holds.
  */
 export interface OpenDataFile extends Disposable {
   readonly database: Database;
@@ -151,9 +151,11 @@ function closeWriter(database: Database, path: string): void {
     closeStore(database);
   } catch (error) {
     if (!(error instanceof StoreUnavailable))
-      throw new OutcomeUnknown(`The last checkpoint failed: ${sqliteCodeOf(error) || String(error)}.`, {
-        cause: error,
-      });
+      throw syncFailure(
+        path,
+        `The last checkpoint failed: ${sqliteCodeOf(error) || String(error)}.`,
+        database,
+      );
     const why = isLocked(error.cause) ? "another process has locked it" : "the disk is full";
     throw new DataFileLeftOpen(
       `${path} was not closed: ${why}. Every acknowledged plant is on disk, in this file and its WAL; the next start closes it.`,
