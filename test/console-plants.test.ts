@@ -367,7 +367,7 @@ describe("a filter", () => {
     await see(page, "This filter cannot be read");
     await page.getByRole("button", { name: "Export", exact: true }).click();
     await page.getByRole("button", { name: "Plants that match as NDJSON" }).click();
-    await page.locator(".page-head .field-error", { hasText: 'Parameter "until" must be a time' }).waitFor();
+    await page.locator(".page-head .field-error", { hasText: 'Field "until" must be a time' }).waitFor();
   });
 
   test("that cannot be read can be removed alone, and the others stay", async () => {

@@ -16,7 +16,7 @@ import { Refusal } from "../plants/refusals.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { ActionRecorder } from "./audit.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
-import { readFields, readQuery, readRequiredText, readText, type Values, wrong } from "./parameters.ts";
+import { readFields, readQuery, readRequiredText, readText, type Values, wrongValue } from "./parameters.ts";
 import type { ImportedJson, LineOutcome } from "./responses.ts";
 
 /** Where the plants of an import go, and what limits and watches it. */
@@ -86,9 +86,9 @@ function importRoute(path: string, handle: (exchange: Exchange, caller: Caller) 
 }
 
 function readTally(values: Values, name: string): number {
-  const value = values[name];
+  const value = values.byName[name];
   if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0)
-    throw wrong(`Field "${name}" must be a whole number, 0 or more.`);
+    throw wrongValue(values, name, "must be a whole number, 0 or more");
   return value;
 }
 

@@ -8,8 +8,12 @@ import { Refusal } from "../plants/refusals.ts";
 import { parseTimeMs } from "../text/time.ts";
 import { eitherOf } from "../text/words.ts";
 
-/** Parameters or fields by name, as they were sent. */
-export type Values = Readonly<Record<string, unknown>>;
+/** The parameters of a query, or the fields of a body, as they were sent. */
+export interface Values {
+  /** What a message calls one of them. */
+  readonly noun: "Parameter" | "Field";
+  readonly byName: Readonly<Record<string, unknown>>;
+}
 
 const textCharactersMax = 1000;
 const namePartCharactersMax = 100;
@@ -20,7 +24,7 @@ const quotedValueCharactersMax = 60;
 /** The parameters that filter plants. */
 export const filterParameters = ["id", "tag", "name", "token", "since", "until"] as const;
 
-/** A query as an object; a parameter that is sent twice, or that is not known, is an error. */
+/** The parameters of a query; a parameter that is sent twice, or that is not known, is an error. */
 export function readQuery(query: URLSearchParams, known: readonly string[]): Values {
   for (const name of new Set(query.keys())) {
     if (!known.includes(name))
@@ -29,17 +33,17 @@ export function readQuery(query: URLSearchParams, known: readonly string[]): Val
       );
     if (query.getAll(name).length > 1) throw wrong(`Parameter "${name}" is sent more than once.`);
   }
-  return Object.fromEntries(query);
+  return { noun: "Parameter", byName: Object.fromEntries(query) };
 }
 
 /**
- * The request's body as a JSON object with only known members; no body counts as an empty object. A misspelled member
+ * The fields of the request's body, a JSON object with only known members; no body counts as an empty object. A misspelled member
  * must not count as absent: `expires` would make a token that never expires.
  * @throws HttpError
  */
 export async function readFields(exchange: Exchange, known: readonly string[] = []): Promise<Values> {
   const body = await exchange.body();
-  if (body.length === 0) return {};
+  if (body.length === 0) return { noun: "Field", byName: {} };
   const members = parseMembers(body);
   if (members instanceof Refusal) throw new HttpError(members.kind, members.message);
   for (const name of members.keys()) {
@@ -48,15 +52,15 @@ export async function readFields(exchange: Exchange, known: readonly string[] = 
     const unknown = JSON.stringify(name.slice(0, quotedNameCharactersMax));
     throw wrong(`There is no field ${unknown} here; ${expected}.`);
   }
-  return Object.fromEntries(members);
+  return { noun: "Field", byName: Object.fromEntries(members) };
 }
 
 export function readFilter(values: Values): PlantFilter {
   const id = readText(values, "id");
   return {
-    id: id === undefined ? undefined : readId(id),
+    id: id === undefined ? undefined : readId(id, values.noun),
     tag: readText(values, "tag"),
-    namePart: readNamePart(readText(values, "name")),
+    namePart: readNamePart(values),
     createdBy: readText(values, "token"),
     sinceMs: readTime(values, "since"),
     untilMs: readTime(values, "until"),
@@ -78,7 +82,7 @@ export function readCount(values: Values, name: string, defaultCount: number, ma
   if (value === undefined) return defaultCount;
   const count = Number(value);
   if (!/^\d{1,9}$/.test(value) || count < 1 || count > max)
-    throw wrong(`Parameter "${name}" must be a whole number from 1 to ${max}, but is ${quote(value)}.`);
+    throw wrongValue(values, name, `must be a whole number from 1 to ${max}, but is ${quote(value)}`);
   return count;
 }
 
@@ -90,39 +94,40 @@ export function readChoice<const Choice extends string>(
   const value = readText(values, name);
   const choice = choices.find((candidate) => candidate === value);
   if (value !== undefined && choice === undefined)
-    throw wrong(`Parameter "${name}" must be ${eitherOf(choices)}, but is ${quote(value)}.`);
+    throw wrongValue(values, name, `must be ${eitherOf(choices)}, but is ${quote(value)}`);
   return choice;
 }
 
 export function readText(values: Values, name: string): string | undefined {
-  const value = values[name];
+  const value = values.byName[name];
   if (value === undefined) return undefined;
-  if (typeof value !== "string") throw wrong(`Parameter "${name}" must be a string.`);
+  if (typeof value !== "string") throw wrongValue(values, name, "must be a string");
   if (value.includes("\0"))
-    throw wrong(`Parameter "${name}" contains the character U+0000, which no stored text contains.`);
+    throw wrongValue(values, name, "contains the character U+0000, which no stored text contains");
   if (value.length > textCharactersMax)
-    throw wrong(`Parameter "${name}" is over ${textCharactersMax} characters long.`);
+    throw wrongValue(values, name, `is over ${textCharactersMax} characters long`);
   return value;
 }
 
 /** Reads a field that the body must have. */
 export function readRequiredText(values: Values, name: string): string {
   const value = readText(values, name);
-  if (value === undefined) throw wrong(`Field "${name}" is missing; expected a string.`);
+  if (value === undefined) throw wrongValue(values, name, "is missing; expected a string");
   return value;
 }
 
-export function readId(value: string): bigint {
+export function readId(value: string, noun: Values["noun"] = "Parameter"): bigint {
   const id = /^-?\d{1,20}$/.test(value) ? parseInt64(value) : undefined;
   if (id === undefined)
-    throw wrong(`Parameter "id" must be a whole number from ${int64Range}, but is ${quote(value)}.`);
+    throw wrong(`${noun} "id" must be a whole number from ${int64Range}, but is ${quote(value)}.`);
   return id;
 }
 
 // A longer part is of no use to a person, and expensive to search for. An empty part is in every name.
-function readNamePart(value: string | undefined): string | undefined {
+function readNamePart(values: Values): string | undefined {
+  const value = readText(values, "name");
   if (value !== undefined && value.length > namePartCharactersMax)
-    throw wrong(`Parameter "name" is over ${namePartCharactersMax} characters long.`);
+    throw wrongValue(values, "name", `is over ${namePartCharactersMax} characters long`);
   return value || undefined;
 }
 
@@ -131,7 +136,7 @@ export function readTime(values: Values, name: string): number | undefined {
   if (value === undefined) return undefined;
   const timeMs = parseTimeMs(value);
   if (timeMs === undefined)
-    throw wrong(`Parameter "${name}" must be a time such as 2026-11-15T09:30:00Z, but is ${quote(value)}.`);
+    throw wrongValue(values, name, `must be a time such as 2026-11-15T09:30:00Z, but is ${quote(value)}`);
   return timeMs;
 }
 
@@ -150,7 +155,12 @@ function quote(value: string): string {
   return JSON.stringify(`${value.slice(0, quotedValueCharactersMax)}…`);
 }
 
-/** Names the parameter or field, and says what was expected. */
+/** Names the parameter or field, and says what is wrong with it. */
+export function wrongValue({ noun }: Values, name: string, problem: string): HttpError {
+  return wrong(`${noun} "${name}" ${problem}.`);
+}
+
+/** A request that is wrong in another way. */
 export function wrong(message: string): HttpError {
   return new HttpError("wrong-parameter", message);
 }

@@ -71,7 +71,7 @@ async function listPage(archive: PlantArchive, values: Values): Promise<PlantPag
 async function followPage(archive: PlantArchive, after: string, values: Values): Promise<FollowPage> {
   const filter = readFilter(values);
   const limit = readCount(values, "limit", limitDefault, limitMax);
-  if (values["cursor"] !== undefined || values["order"] !== undefined)
+  if (values.byName["cursor"] !== undefined || values.byName["order"] !== undefined)
     throw wrong('Parameter "after" lists the oldest first: send no "cursor" and no "order" with it.');
   try {
     return await archive.pageAfter({ after, filter, limit, searchMsMax });

@@ -22,7 +22,7 @@ import {
   readRequiredText,
   readText,
   type Values,
-  wrong,
+  wrongValue,
 } from "./parameters.ts";
 import type { MintedTokenJson, TokenJson, TokensJson } from "./responses.ts";
 
@@ -43,7 +43,7 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
       const name = readRequiredText(values, "name");
       const wanted = {
         name,
-        scopes: readScopes(values["scopes"]),
+        scopes: readScopes(values),
         lifetimeMs: readDuration(values, "expiresIn"),
         expiresAtMsMax: latestExpiryMs(caller),
       };
@@ -66,7 +66,7 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
     route("POST", "/api/tokens/{id}/rotate", "operator", async (exchange, caller) => {
       const { id } = await findToken(tokens, exchange.parameter);
       const values = await readFields(exchange, ["overlap"]);
-      const overlapMs = readDuration({ overlap: overlapDefault, ...values }, "overlap") ?? 0;
+      const overlapMs = readDuration(values, "overlap") ?? parseDurationMs(overlapDefault) ?? 0;
       const wanted = { overlapMs, expiresAtMsMax: latestExpiryMs(caller) };
       const rotating = rotateToken(tokens, id, wanted, originOf(exchange, caller), Date.now());
       const { token, secret, oldValidUntilMs } = await orWrongParameter(rotating);
@@ -114,14 +114,15 @@ async function findToken(tokens: TokenStore, wanted: string): Promise<Token> {
 function readDuration(values: Values, name: string): number | undefined {
   const text = readText(values, name);
   const durationMs = text === undefined ? undefined : parseDurationMs(text);
-  if (text !== undefined && durationMs === undefined) throw wrong(`Field "${name}" ${durationExpected}.`);
+  if (text !== undefined && durationMs === undefined) throw wrongValue(values, name, durationExpected);
   return durationMs;
 }
 
-function readScopes(value: unknown): readonly Scope[] {
+function readScopes(values: Values): readonly Scope[] {
+  const value = values.byName["scopes"];
   if (value === undefined) return scopesDefault;
   const wanted = Array.isArray(value) ? [...new Set(value)] : [];
   if (wanted.length === 0 || !wanted.every((scope) => typeof scope === "string" && isScope(scope)))
-    throw wrong(`Field "scopes" must be a list of at least one of ${scopes.join(", ")}.`);
+    throw wrongValue(values, "scopes", `must be a list of at least one of ${scopes.join(", ")}`);
   return wanted as Scope[];
 }
