@@ -45,8 +45,10 @@ async function runAll() {
 
 /** Settles with what is wrong. */
 async function check() {
+  // Left alone, Biome writes colours into a file too.
+  const colours = process.stderr.isTTY ? [] : ["--colors=off"];
   const problems = await Promise.all([
-    runTool("Format and lint", ["@biomejs/biome/bin/biome", "ci", "--error-on-warnings", "."]),
+    runTool("Format and lint", ["@biomejs/biome/bin/biome", "ci", "--error-on-warnings", ...colours, "."]),
     runTool("Types", types(".")),
     runTool("Types of the console", types("src/console")),
   ]);
