@@ -1,3 +1,4 @@
+import { dayMs } from "../text/duration.ts";
 import { isoSeconds } from "../text/time.ts";
 import type { AuditEntry, Origin } from "./audit.ts";
 import type { Scope } from "./scopes.ts";
@@ -81,7 +82,7 @@ type NewToken = Pick<Token, "name" | "scopes" | "expiresAtMs" | "createdBy">;
 /** How long an old secret stays valid after a rotation, as a duration. */
 export const overlapDefault = "1h";
 const lifetimeMsMin = 1000;
-const lifetimeMsMax = 100 * 365 * 86_400_000;
+const lifetimeMsMax = 100 * 365 * dayMs;
 
 export async function createToken(
   store: TokenStore,

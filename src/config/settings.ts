@@ -1,3 +1,4 @@
+import { dayMs } from "../text/duration.ts";
 import {
   InvalidValue,
   parseAddress,
@@ -25,7 +26,7 @@ export interface Setting<Value> {
 
 const bodyTimeoutMsMax = 3_600_000;
 // A JavaScript timer longer than 2^31 - 1 ms, not quite 25 days, fires at once.
-const drainMsMax = 24 * 86_400_000;
+const drainMsMax = 24 * dayMs;
 const bodyBytesMaxMax = 64 * 1024 * 1024;
 
 /** Every setting. The command line, its help, `config` and the settings page come from this table. */

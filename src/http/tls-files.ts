@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { codeOf } from "../system/errors.ts";
+import { dayMs } from "../text/duration.ts";
 import type { TlsMaterial } from "./wire/wire-server.ts";
 
 export interface TlsPaths {
@@ -20,7 +21,6 @@ export class TlsProblem extends Error {
   override readonly name = "TlsProblem";
 }
 
-const dayMs = 86_400_000;
 /**
  * How many days before its expiry a certificate should be renewed; the alert PlantStoreCertificateExpires has the same number.
  */

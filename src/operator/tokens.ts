@@ -14,7 +14,7 @@ import {
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
-import { durationExpected, parseDurationMs } from "../text/duration.ts";
+import { dayMs, durationExpected, parseDurationMs } from "../text/duration.ts";
 import { isoTime } from "../text/time.ts";
 import {
   orWrongParameter,
@@ -28,7 +28,7 @@ import type { MintedTokenJson, TokenJson, TokensJson } from "./responses.ts";
 
 const quotedIdCharactersMax = 50;
 // A JWT expires within minutes or hours, too soon for the tokens that its holder creates.
-const byJwtLifetimeMsMax = 90 * 86_400_000;
+const byJwtLifetimeMsMax = 90 * dayMs;
 
 export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): readonly Route[] {
   return [

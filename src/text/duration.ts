@@ -1,4 +1,5 @@
-const unitsMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+export const dayMs = 86_400_000;
+const unitsMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: dayMs } as const;
 
 /** Completes a sentence about a duration that cannot be parsed. */
 export const durationExpected = "must be a number with a unit (ms, s, m, h or d), such as 10s";
