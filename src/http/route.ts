@@ -39,7 +39,7 @@ export interface RouterOptions {
 }
 
 // What a message quotes of a request line.
-export const quotedPathCharactersMax = 100;
+const quotedPathCharactersMax = 100;
 const quotedMethodCharactersMax = 20;
 
 // The routes of a path by method. A Map, because a request may name any, even `constructor`, which every object has.
@@ -101,7 +101,7 @@ export class Router {
     // The home page is not a route, so that everyone but a browser still gets 40401.
     if (home !== undefined && isRoot && exchange.wantsPage) return exchange.redirect(basePath + home);
     if (pageNotFound !== undefined && exchange.wantsPage) return pageNotFound(exchange);
-    exchange.error("no-such-path", `There is nothing at ${path.slice(0, quotedPathCharactersMax)}. ${hint}`);
+    exchange.error("no-such-path", `${nothingAt(path)} ${hint}`);
   }
 
   /** The routes of a path with a parameter, whose value the exchange gets; undefined if there are none. */
@@ -116,6 +116,11 @@ export class Router {
     }
     return undefined;
   }
+}
+
+/** The message about a path that does not exist. */
+export function nothingAt(path: string): string {
+  return `There is nothing at ${path.slice(0, quotedPathCharactersMax)}.`;
 }
 
 function noSuchMethod(exchange: Exchange, path: string, method: string, methods: readonly string[]): void {
