@@ -16,8 +16,13 @@ const columns: readonly Column<ReturnType<typeof presentEntry>>[] = [
   { heading: "actor", text: ({ actor }) => escapeInvisible(actor), canBeCut: true },
   { heading: "action", text: ({ action }) => escapeInvisible(action) },
   { heading: "subject", text: ({ subject }) => escapeInvisible(subject), canBeCut: true },
-  { heading: "address", text: ({ address }) => escapeInvisible(address ?? "-"), canBeCut: true },
-  { heading: "detail", text: ({ detail }) => escapeInvisible(detail), canBeCut: true },
+  {
+    heading: "address",
+    text: ({ address }) => escapeInvisible(address ?? "-"),
+    canBeCut: true,
+    canBeLeftOut: true,
+  },
+  { heading: "detail", text: ({ detail }) => escapeInvisible(detail), canBeCut: true, roomyColumns: 20 },
 ];
 
 export const audit: Command = {

@@ -34,6 +34,15 @@ test("of two long columns neither is cut to less than the other", () => {
   expect(row).toBe(`${plant.id}  ${"n".repeat(18)}…  ${"t".repeat(18)}…  ${plant.at}`);
 });
 
+test("a column that needs more room is cut last", () => {
+  const tagFirst = columns.map((column) =>
+    column.heading === "tag" ? { ...column, roomyColumns: 24 } : column,
+  );
+  const row = { ...plant, tag: "t".repeat(24) };
+  const table = formatTable(tagFirst, [row], { outIsTerminal: true, outColumns: 80, colourOut: false });
+  expect(table.split("\n").at(1)).toBe(`${plant.id}  ${"n".repeat(13)}…  ${"t".repeat(24)}  ${plant.at}`);
+});
+
 test("no column of the terminal is left unused", () => {
   const [, row = ""] = lines(81, true, { ...plant, tag: "t".repeat(90) });
   expect(columnsOf(row)).toBe(81);
@@ -53,26 +62,37 @@ describe("a column that can be left out", () => {
     ...columns,
     { heading: "by", text: () => "greenhouse", canBeLeftOut: true },
   ];
-  const headings = (outColumns: number, outIsTerminal = true) =>
+  const table = (outColumns: number, outIsTerminal = true) =>
     formatTable(withSender, [{ ...plant, tag: "t".repeat(90) }], {
       outIsTerminal,
       outColumns,
       colourOut: false,
-    })
-      .split("\n")
-      .at(0);
+    });
+  const headings = (outColumns: number, outIsTerminal = true) =>
+    table(outColumns, outIsTerminal).split("\n").at(0);
 
   test("is there while every column has room", () => {
-    expect(headings(68)).toEndWith("  by");
+    expect(headings(75)).toEndWith("  by");
   });
 
-  test("goes where shorter times are not enough", () => {
-    expect(headings(67)).toEndWith("  at");
+  test("goes where times without seconds are not enough", () => {
+    expect(headings(74)).toEndWith("  at");
+  });
+
+  test("goes before times become days", () => {
+    const rows = table(74).split("\n");
+    expect(rows.at(1)).toEndWith("  2026-11-17T15:04Z");
   });
 
   test("is there off a terminal", () => {
     expect(headings(20, false)).toEndWith("  by");
   });
+});
+
+test("a time has milliseconds off a terminal only", () => {
+  const precise = { ...plant, at: "2026-11-17T15:04:05.678Z" };
+  expect(lines(200, true, precise).at(1)).toEndWith("  2026-11-17T15:04:05Z");
+  expect(lines(200, false, precise).at(1)).toEndWith("  2026-11-17T15:04:05.678Z");
 });
 
 test.each([40, 46, 50, 58, 79, 80, 120])("the table fits %i columns", (width) => {

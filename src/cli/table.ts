@@ -7,6 +7,8 @@ export interface Column<Row> {
   readonly text: (row: Row, time: TimeForm) => string;
   /** Whether it may be cut: an id or a time that lacks its end would be another one. */
   readonly canBeCut?: true;
+  /** How much of it a table must have room for to be roomy, if that is not as much as of any column that can be cut. */
+  readonly roomyColumns?: number;
   /** Whether it may be left out where there is little room. */
   readonly canBeLeftOut?: true;
 }
@@ -24,7 +26,8 @@ interface Layout<Row> {
 const roomyColumns = 12;
 const cutColumnsMin = 4;
 const gapColumns = 2;
-const toTheSecond: TimeForm = (iso) => iso;
+const exactly: TimeForm = (iso) => iso;
+const toTheSecond: TimeForm = (iso) => iso.replace(/\.\d+Z$/, "Z");
 const toTheMinute: TimeForm = (iso) => `${iso.slice(0, "2026-11-17T15:04".length)}Z`;
 const toTheDay: TimeForm = (iso) => iso.slice(0, "2026-11-17".length);
 
@@ -34,7 +37,7 @@ export function formatTable<Row>(
   rows: readonly Row[],
   { outIsTerminal, outColumns, colourOut }: Pick<Terminal, "outIsTerminal" | "outColumns" | "colourOut">,
 ): string {
-  if (!outIsTerminal) return formatCells(cellsOf({ columns, time: toTheSecond }, rows), colourOut);
+  if (!outIsTerminal) return formatCells(cellsOf({ columns, time: exactly }, rows), colourOut);
   const layout = roomiestLayout(columns, rows, outColumns);
   const cells = cellsOf(layout, rows);
   const widths = fitted(layout.columns, widthsOf(cells), roomFor(layout, outColumns));
@@ -50,25 +53,35 @@ function roomiestLayout<Row>(
 ): Layout<Row> {
   let smallest: Layout<Row> = { columns, time: toTheSecond };
   for (const layout of layoutsOf(columns)) {
-    const needed = sum(narrowed(layout.columns, widthsOf(cellsOf(layout, rows)), roomyColumns));
-    if (needed <= roomFor(layout, outColumns)) return layout;
+    const widths = widthsOf(cellsOf(layout, rows));
+    const needed = layout.columns.map((column, index) => roomyWidth(column, widths[index] ?? 0));
+    if (sum(needed) <= roomFor(layout, outColumns)) return layout;
     smallest = layout;
   }
   return smallest;
 }
 
+/** The width that a column must have in a roomy table. */
+function roomyWidth(
+  { canBeCut, roomyColumns: columns = roomyColumns }: Column<never>,
+  width: number,
+): number {
+  return canBeCut ? Math.min(width, columns) : width;
+}
+
 /**
- * Yields the layout that says most first, and the one that needs least room last: the times become shorter, and then the columns
- * that can be left out go, from the last one on.
+ * Yields the layout that says most first, and the one that needs least room last: the times lose their seconds, the columns that
+ * can be left out go, from the last one on, and then the times are days.
  */
 function* layoutsOf<Row>(columns: readonly Column<Row>[]): Generator<Layout<Row>> {
-  for (const time of [toTheSecond, toTheMinute, toTheDay]) yield { columns, time };
+  for (const time of [toTheSecond, toTheMinute]) yield { columns, time };
   const unneeded = columns.filter(({ canBeLeftOut }) => canBeLeftOut).toReversed();
   let left = columns;
   for (const column of unneeded) {
     left = left.filter((other) => other !== column);
-    yield { columns: left, time: toTheDay };
+    yield { columns: left, time: toTheMinute };
   }
+  yield { columns: left, time: toTheDay };
 }
 
 /** The headings, and the rows under them. */
@@ -88,11 +101,18 @@ function roomFor({ columns }: Layout<never>, outColumns: number): number {
   return outColumns - gapColumns * (columns.length - 1);
 }
 
-/** The widths in which the table fits the room: the widest of the columns that can be cut loses first. */
+/** The widths in which the table fits the room: the widest of the columns that can be cut loses first. A roomy one stays so. */
 function fitted(columns: readonly Column<never>[], widths: readonly number[], room: number): number[] {
+  const roomy = columns.map((column, index) => roomyWidth(column, widths[index] ?? 0));
+  const isRoomy = sum(roomy) <= room;
+  const narrowed = (columnsMax: number): number[] =>
+    widths.map((width, index) => {
+      const least = isRoomy ? (roomy[index] ?? 0) : 0;
+      return columns[index]?.canBeCut ? Math.min(width, Math.max(columnsMax, least)) : width;
+    });
   let limit = Math.max(...widths);
-  while (limit > cutColumnsMin && sum(narrowed(columns, widths, limit)) > room) limit--;
-  const fitting = narrowed(columns, widths, limit);
+  while (limit > cutColumnsMin && sum(narrowed(limit)) > room) limit--;
+  const fitting = narrowed(limit);
   // Several columns may have become narrower by one, of which only some had to.
   let spare = room - sum(fitting);
   return fitting.map((width, index) => {
@@ -100,14 +120,6 @@ function fitted(columns: readonly Column<never>[], widths: readonly number[], ro
     spare--;
     return width + 1;
   });
-}
-
-function narrowed(
-  columns: readonly Column<never>[],
-  widths: readonly number[],
-  columnsMax: number,
-): number[] {
-  return widths.map((width, index) => (columns[index]?.canBeCut ? Math.min(width, columnsMax) : width));
 }
 
 function widthsOf(cells: readonly (readonly string[])[]): number[] {

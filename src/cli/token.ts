@@ -23,7 +23,12 @@ import { escapeInvisible, printJson, type Terminal } from "./terminal.ts";
 const columns: readonly Column<ReturnType<typeof presentToken>>[] = [
   { heading: "id", text: ({ id }) => id },
   { heading: "name", text: ({ name }) => name, canBeCut: true },
-  { heading: "scopes", text: ({ scopes }) => scopes.join(" "), canBeCut: true },
+  {
+    heading: "scopes",
+    text: ({ scopes }) => scopes.join(" "),
+    canBeCut: true,
+    roomyColumns: "operator plants:create".length,
+  },
   { heading: "createdAt", text: ({ createdAt }, time) => time(createdAt), canBeLeftOut: true },
   {
     heading: "createdBy",
