@@ -367,6 +367,11 @@ describe("--quiet", () => {
 });
 
 describe("config", () => {
+  test("has the names of --json as headings", async () => {
+    const { out } = await runInProcess(["config"]);
+    expect(out).toMatch(/^name +value +source\n/);
+  });
+
   test.each([
     { name: "listen", value: "[::1]:1", source: "flag" },
     { name: "max-pending", value: "77", source: "environment" },

@@ -1,7 +1,15 @@
 import { effectiveSettings, readConfig, unknownVariables } from "../config/read-config.ts";
 import { type SettingName, settings } from "../config/settings.ts";
 import { type Command, jsonFlag } from "./command.ts";
-import { escapeInvisible, formatColumns, printJson, warn } from "./terminal.ts";
+import { type Column, formatTable } from "./table.ts";
+import { escapeInvisible, printJson, warn } from "./terminal.ts";
+
+const columns: readonly Column<ReturnType<typeof effectiveSettings>[number]>[] = [
+  { heading: "name", text: ({ name }) => name },
+  // It is whatever the environment has, before it is validated.
+  { heading: "value", text: ({ value }) => escapeInvisible(value) || "(none)" },
+  { heading: "source", text: ({ source }) => source },
+];
 
 export const config: Command = {
   usage: "config",
@@ -14,13 +22,7 @@ export const config: Command = {
     if (args.has("json")) {
       printJson(terminal, effective);
     } else {
-      // A value is whatever the environment has, before it is validated.
-      const rows = effective.map(({ name, value, source }) => [
-        name,
-        escapeInvisible(value) || "(none)",
-        source,
-      ]);
-      terminal.out(`${formatColumns([["SETTING", "VALUE", "FROM"], ...rows])}\n`);
+      terminal.out(`${formatTable(columns, effective, terminal)}\n`);
     }
     for (const name of unknownVariables(terminal.environment)) warn(terminal, `Unknown variable ${name}.`);
     // Validated after the listing, so that an invalid value is listed with its source before the error.
