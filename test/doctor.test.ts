@@ -38,6 +38,16 @@ describe("a store whose service runs", () => {
     expect(code).toBe(0);
   });
 
+  test("is described within the width of a terminal", async () => {
+    const terminal = { outIsTerminal: true, outColumns: 60 };
+    const args = ["doctor", "--database", service.database, "--listen", service.service.addresses[0] ?? ""];
+    const { out } = await runInProcess(args, { terminal });
+    // A path is never broken.
+    const lines = out.split("\n").filter((line) => !line.includes("/"));
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(60);
+    expect(out.replaceAll(/\s+/g, " ")).toContain("is in use, and a service has this data file open");
+  });
+
   test("has a data file that a service has open", async () => {
     const { find } = await examineRunning();
     expect(find("data file")?.outcome).toBe("ok");

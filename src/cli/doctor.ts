@@ -27,7 +27,14 @@ import type { ListenerName } from "../telemetry/counters.ts";
 import { isoTime } from "../text/time.ts";
 import { type Command, jsonFlag } from "./command.ts";
 import { describeFileError } from "./local-files.ts";
-import { escapeInvisible, formatBytes, formatColumns, printJson } from "./terminal.ts";
+import {
+  escapeInvisible,
+  formatBytes,
+  formatColumns,
+  formatTerms,
+  printJson,
+  type Terminal,
+} from "./terminal.ts";
 
 /** What a check found. A check that throws has failed, for the reason in the message. */
 interface Facts {
@@ -98,17 +105,25 @@ export const doctor: Command = {
     if (args.has("json")) {
       printJson(terminal, { result: worst, findings });
     } else {
-      // A message may quote a file or a server.
-      const rows = findings.map(({ check, outcome, message, advice }) => [
-        outcome,
-        check,
-        escapeInvisible(advice === null ? message : `${message.replace(/\.$/, "")}. ${advice}`),
-      ]);
-      terminal.out(`${formatColumns(rows)}\n`);
+      terminal.out(`${formatFindings(findings, terminal)}\n`);
     }
     return worst === "fail" ? 1 : 0;
   },
 };
+
+/** A line for each finding; on a terminal, what does not fit goes on under the message. */
+function formatFindings(
+  findings: readonly Finding[],
+  { outIsTerminal, outColumns }: Pick<Terminal, "outIsTerminal" | "outColumns">,
+): string {
+  const checks = formatColumns(findings.map(({ outcome, check }) => [outcome, check])).split("\n");
+  const terms = findings.map(({ message, advice }, index) => {
+    const text = advice === null ? message : `${message.replace(/\.$/, "")}. ${advice}`;
+    // It may quote a file or a server.
+    return [checks[index] ?? "", escapeInvisible(text)] as const;
+  });
+  return formatTerms(terms, "", outIsTerminal ? outColumns : Number.POSITIVE_INFINITY);
+}
 
 function checksFor(config: Config): Checks {
   const { database, listen, operatorListen, tls } = config;
