@@ -3,7 +3,6 @@
 // its blocks, each as a line of hex. docs/backup.md has the commands that compute both with sqlite3 and sha256sum. Everything is
 // read as bytes: a JavaScript string would replace bytes that are not UTF-8, and hide that they changed.
 import type { Database, Statement } from "bun:sqlite";
-import { createHash } from "node:crypto";
 import { blockOf, rangeOf, type SeqRange } from "./blocks.ts";
 import { sqliteCodeOf } from "./connect.ts";
 
@@ -93,7 +92,7 @@ interface PlantsDigest {
 }
 
 /** The digest of a range without any plant. */
-const digestOfNone: PlantsDigest = { plants: 0, digest: createHash("sha256").digest("hex") };
+const digestOfNone: PlantsDigest = { plants: 0, digest: new Bun.CryptoHasher("sha256").digest("hex") };
 
 /** Computes digests from the rows of a store, of any version. */
 export class DigestReader {
@@ -131,13 +130,13 @@ export class DigestReader {
   readAtOnce({ low, high }: SeqRange): PlantsDigest {
     const found = this.#lines.get(low, high);
     if (found === null) return digestOfNone;
-    const digest = createHash("sha256").update(found.lines).update("\n").digest("hex");
+    const digest = new Bun.CryptoHasher("sha256").update(found.lines).update("\n").digest("hex");
     return { plants: Number(found.plants), digest };
   }
 
   /** Reads row by row: together they may be too long for a value of SQLite. */
   #readEach(bytesMax: number, { low, high }: SeqRange): PlantsDigest | undefined {
-    const hash = createHash("sha256");
+    const hash = new Bun.CryptoHasher("sha256");
     let plants = 0;
     let bytes = 0;
     for (const { line } of this.#line.iterate(low, high)) {
@@ -160,7 +159,7 @@ export class DigestReader {
 export function digestOfStore(blocks: readonly BlockDigest[]): StoreDigest {
   const last = blocks.at(-1);
   if (last === undefined) return noDigest;
-  const hash = createHash("sha256");
+  const hash = new Bun.CryptoHasher("sha256");
   for (const { digest } of blocks) hash.update(`${digest}\n`);
   return { coveredPlants: rangeOf(last.block).high, digest: hash.digest("hex") };
 }
