@@ -1,4 +1,5 @@
 import { describe, expect, spyOn, test } from "bun:test";
+import { eventually } from "../../test/harness.ts";
 import { Intake, type PendingPlant, type Rejected } from "./intake.ts";
 import {
   type Outcome,
@@ -117,7 +118,7 @@ describe("the intake", () => {
       return gate.promise;
     };
     const first = create(1).then(() => events.push("answers"));
-    await Bun.sleep(1);
+    await eventually(() => events.length === 1, "the store to have the first batch");
     const second = create(2);
     gate.resolve();
     await Promise.all([first, second]);
