@@ -15,6 +15,7 @@ import {
   interruptedCode,
   plural,
   printJson,
+  printParagraph,
   stopSignalOf,
   UsageError,
 } from "./terminal.ts";
@@ -61,7 +62,7 @@ export const copy: Command = {
     if (!stop.aborted) await compareStores(source, target.archive, counts, failed, stop);
     line[Symbol.dispose]();
     if (stop.aborted) {
-      terminal.err(`Interrupted. ${summary(counts, failed.size)}. Run this again; it resumes.\n`);
+      printParagraph(terminal, `Interrupted. ${summary(counts, failed.size)}. Run this again; it resumes.`);
       return interruptedCode(stop.reason);
     }
     if (args.has("json")) printJson(terminal, counts);

@@ -14,6 +14,7 @@ import {
   formatCount,
   formatPlants,
   interruptedCode,
+  printParagraph,
   type Terminal,
   UsageError,
 } from "./terminal.ts";
@@ -60,7 +61,10 @@ export async function withProgress<Result>(
     if (isDone) return new Promise<never>(() => {});
     line[Symbol.dispose]();
     const where = step === undefined ? "" : ` while ${step.doing} ${escapeInvisible(file)}${amountOf(step)}`;
-    terminal.err(`Interrupted${where}. ${ifInterrupted} Run this again; it starts from the beginning.\n`);
+    printParagraph(
+      terminal,
+      `Interrupted${where}. ${ifInterrupted} Run this again; it starts from the beginning.`,
+    );
     return terminal.exitWithoutClosing(interruptedCode(signal));
   };
   const work = run((next) => {

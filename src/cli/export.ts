@@ -9,7 +9,7 @@ import { type Command, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./local-files.ts";
 import { filterFlags, parseFilter } from "./plant-filter.ts";
 import { type Progress, shareOf, showProgress } from "./progress.ts";
-import { formatPlants, interruptedCode, stopSignalOf } from "./terminal.ts";
+import { formatPlants, interruptedCode, printParagraph, stopSignalOf } from "./terminal.ts";
 
 const pageRows = 5000;
 
@@ -60,8 +60,9 @@ export const exportPlants: Command = {
     }
     line?.[Symbol.dispose]();
     if (stop.aborted) {
-      terminal.err(
-        `Interrupted after ${formatPlants(exported)}. The output is not complete. Run this again; it starts from the beginning.\n`,
+      printParagraph(
+        terminal,
+        `Interrupted after ${formatPlants(exported)}. The output is not complete. Run this again; it starts from the beginning.`,
       );
       return interruptedCode(stop.reason);
     }

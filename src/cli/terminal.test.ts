@@ -1,5 +1,12 @@
 import { expect, test } from "bun:test";
-import { columnsOf, cutToColumns, escapeInvisible, formatColumns, visibleText } from "./terminal.ts";
+import {
+  columnsOf,
+  cutToColumns,
+  escapeInvisible,
+  formatColumns,
+  printParagraph,
+  visibleText,
+} from "./terminal.ts";
 
 test("columns are aligned by what a terminal shows", () => {
   const twoColumns = ["木", "ab", "🌲", "e\u0301e\u0301", "❤️", "ﾊﾝ", "𠮷"];
@@ -36,4 +43,16 @@ test.each([
   ["Old fern", "Old fern"],
 ])("the text %j is visible as %s", (text, visible) => {
   expect(visibleText(text)).toBe(visible);
+});
+
+test.each([
+  [true, "Interrupted after 7\nplants.\n"],
+  [false, "Interrupted after 7 plants.\n"],
+])("a paragraph breaks between words on a terminal (%p)", (errIsTerminal, printed) => {
+  let err = "";
+  const write = (text: string): void => {
+    err += text;
+  };
+  printParagraph({ err: write, errIsTerminal, errColumns: 20 }, "Interrupted after 7 plants.");
+  expect(err).toBe(printed);
 });

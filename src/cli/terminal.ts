@@ -81,6 +81,15 @@ export function warn({ err }: Pick<Terminal, "err">, sentence: string): void {
   err(`plant-store: ${escapeInvisible(sentence)}\n`);
 }
 
+/** Prints a paragraph on standard error. On a terminal no line of it ends within a word. */
+export function printParagraph(
+  terminal: Pick<Terminal, "err" | "errIsTerminal" | "errColumns">,
+  text: string,
+): void {
+  const lines = terminal.errIsTerminal ? wrapped(text, terminal.errColumns) : [text];
+  terminal.err(`${lines.join("\n")}\n`);
+}
+
 /** The text on one line, with control and invisible characters escaped, so that it cannot control the terminal. */
 export function escapeInvisible(text: string): string {
   return text.replaceAll(
