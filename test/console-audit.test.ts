@@ -65,7 +65,7 @@ describe("the sentence of an entry", () => {
     ],
     ["follow.started", "plants", "", "read all plants from the beginning"],
     ["import.started", "spring.csv", "", "started to import spring.csv"],
-    ["import.finished", "spring.csv", "3 created", "imported spring.csv: 3 created"],
+    ["import.finished", "spring.csv", "59979 created", "imported spring.csv: 59,979 created"],
     ["backup.created", "data file", "", "started a backup"],
     ["backup.verified", "a.db", "", "started to verify backup a.db"],
     ["backup.downloaded", "a.db", "", "downloaded backup a.db"],

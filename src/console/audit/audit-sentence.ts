@@ -1,5 +1,5 @@
 import type { AuditEntryJson } from "../../operator/responses.ts";
-import { formatMinute } from "../format.ts";
+import { formatCount, formatMinute } from "../format.ts";
 
 /** What was done, as a sentence without its subject: "rotated token greenhouse; the old secret works until 08:41". */
 export function auditSentence(entry: AuditEntryJson): string {
@@ -22,7 +22,7 @@ export function auditSentence(entry: AuditEntryJson): string {
     case "import.started":
       return `started to import ${subject}`;
     case "import.finished":
-      return `imported ${subject}: ${detail}`;
+      return `imported ${subject}: ${detail.replace(/\d+/g, formatCount)}`;
     case "backup.created":
       return "started a backup";
     case "backup.verified":
