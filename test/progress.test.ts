@@ -196,6 +196,18 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
     expect(rows).toBeLessThan(manyPlants);
   });
 
+  test("list", async () => {
+    const store = await newStore(manyPlants);
+    const { code, out, err } = await runInProcess(["list", "--database", store, "--limit", "100000"], {
+      stopSignal,
+    });
+    expect(code).toBe(143);
+    expect(out).toBe("");
+    expect(err).toMatch(
+      /^Interrupted after [\d,]+ plants, [\d,]+ of which match\. Run this again; it starts from the beginning\.\n$/,
+    );
+  });
+
   test("copy", async () => {
     const store = await newStore();
     const target = newFile();

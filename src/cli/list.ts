@@ -17,7 +17,16 @@ import { lostWalWarning } from "./local-files.ts";
 import { filterFlags, parseFilter } from "./plant-filter.ts";
 import { showProgress } from "./progress.ts";
 import { type Column, formatTable } from "./table.ts";
-import { escapeInvisible, formatCount, printJson, visibleText } from "./terminal.ts";
+import {
+  escapeInvisible,
+  formatCount,
+  formatPlants,
+  interruptedCode,
+  printJson,
+  printParagraph,
+  stopSignalOf,
+  visibleText,
+} from "./terminal.ts";
 
 const limitDefault = 20;
 const limitMax = 100_000;
@@ -50,6 +59,7 @@ export const list: Command = {
     const limit = parseFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? limitDefault;
     const order = args.has("oldest") ? "oldest-first" : "newest-first";
     await using opened = await openArchive(readConfig(args.sources), lostWalWarning(terminal));
+    const stop = stopSignalOf(terminal);
     let searched = 0;
     using line = showProgress(terminal, () => ({
       what: "Searching",
@@ -60,8 +70,16 @@ export const list: Command = {
     }));
     const { plants, isCut } = await firstPlants(opened.archive, filter, order, limit, (plants) => {
       searched += plants;
+      return !stop.aborted;
     });
     line[Symbol.dispose]();
+    if (stop.aborted) {
+      printParagraph(
+        terminal,
+        `Interrupted after ${formatPlants(searched)}, ${formatCount(plants.length)} of which match. Run this again; it starts from the beginning.`,
+      );
+      return interruptedCode(stop.reason);
+    }
     if (args.has("json")) {
       printJson(terminal, plants.map(presentPlant));
       return 0;
@@ -77,13 +95,13 @@ export const list: Command = {
   },
 };
 
-/** The first plants that match, and whether there are more. */
+/** The first plants that match, and whether there are more. After each page, `continues` gets how many were searched. */
 async function firstPlants(
   archive: PlantArchive,
   filter: PlantFilter,
   order: PageRequest["order"],
   limit: number,
-  onSearched: (plants: number) => void,
+  continues: (searched: number) => boolean,
 ) {
   const plants: StoredPlant[] = [];
   let isCut = false;
@@ -91,8 +109,9 @@ async function firstPlants(
     plants.push(...page.plants);
     isCut = plants.length > limit || page.next !== undefined;
     if (plants.length >= limit) break;
-    onSearched(page.searched);
+    // Timers and signals have their turn.
     await nextTurn();
+    if (!continues(page.searched)) break;
   }
   return { plants: plants.slice(0, limit), isCut };
 }
