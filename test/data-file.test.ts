@@ -91,7 +91,7 @@ const damages: [what: string, harm: (sound: Buffer) => Uint8Array, sentence: str
   [
     "that is not a database",
     () => Buffer.from("Dear diary,\n".repeat(1000)),
-    "is not a SQLite database; move it away or use another data file.",
+    "is not a SQLite database; name another file, or move it away.",
     all,
   ],
   [

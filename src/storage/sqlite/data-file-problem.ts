@@ -64,7 +64,7 @@ export function asDataFileProblem(error: unknown, path: string): DataFileProblem
 function explainSqliteError(error: SQLiteError, path: string): string {
   const code = error.code ?? "";
   if (code === "SQLITE_NOTADB")
-    return `${path} is not a SQLite database; move it away or use another data file.`;
+    return `${path} is not a SQLite database; name another file, or move it away.`;
   if (code.startsWith("SQLITE_CORRUPT"))
     return `${path} is damaged (${error.message}); restore it from a backup.`;
   if (code.startsWith("SQLITE_CANTOPEN"))
