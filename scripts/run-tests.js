@@ -21,6 +21,7 @@ const timings = ownFile("../test/timings.json");
  */
 export async function runTests(paths, { together = false, flags = [], environment = {}, seed }) {
   console.log(`Random order, seed ${seed}`);
+  if (together) console.log("Until the end, only failures are printed.");
   const run = await startRun({ sharesServers: together, environment });
   const order = ["--randomize", `--seed=${seed}`];
   const parallel = [`--parallel=${filesAtOnce}`, `--timings=${timings}`, "--only-failures"];
