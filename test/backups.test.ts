@@ -457,6 +457,34 @@ describe("through the operator listener", () => {
     expect((await fetch(service.operatorUrl + url)).status).toBe(404);
   });
 
+  test("one of a data file with a strange name is downloaded, too", async () => {
+    const store = join(newFolder(), `plants "100%" #1.db`);
+    copyFileSync(database, store);
+    await using service = await startWithBackups(store);
+    const { name } = await service.makeBackup();
+    expect(name).toStartWith(`plants "100%" #1-`);
+    const { url } = await service.call(`/${encodeURIComponent(name)}/link`, "POST");
+    const response = await fetch(service.operatorUrl + url);
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-disposition")).toBe(
+      `attachment; filename="${name.replaceAll('"', "_")}"`,
+    );
+  });
+
+  test("a folder that does not respond keeps no plant from being stored", async () => {
+    await using service = await startWithBackups();
+    const { name } = await service.makeBackup();
+    // To open a FIFO waits for whoever writes to it, as a file on another machine waits for that machine.
+    const record = join(service.backupFolder, `${name}.digest.json`);
+    rmSync(record);
+    expect(spawnSync("mkfifo", [record]).status).toBe(0);
+    const lists = [service.call(""), service.call("")];
+    expect((await post(service.url, '{"id":4,"name":"Fern"}')).status).toBe(200);
+    writeFileSync(record, "{}");
+    rmSync(record);
+    for (const list of lists) expect((await list).backups).toHaveLength(1);
+  });
+
   test("they are made one at a time", async () => {
     await using service = await startWithBackups();
     const both = await Promise.all([service.call("", "POST"), service.call("", "POST")]);

@@ -41,7 +41,7 @@ export interface BackupStore {
   /** The absolute path of the data file. */
   readonly database: string;
   /** The newest first. */
-  list(): readonly Backup[];
+  list(): Promise<readonly Backup[]>;
   /** The warning says what else is wrong although the backup is complete. */
   create(atMs: number): Promise<{ readonly path: string; readonly warning: string | undefined }>;
   /**
@@ -66,7 +66,7 @@ export function backupRoutes(
   const backups = new Backups(configured, events, actions);
   const downloads = new Downloads<string>(gate, "operator");
   return [
-    route("GET", "/api/backups", "operator", (exchange) => exchange.json(backups.present())),
+    route("GET", "/api/backups", "operator", async (exchange) => exchange.json(await backups.present())),
 
     route("POST", "/api/backups", "operator", async (exchange, caller) => {
       await readFields(exchange);
@@ -75,23 +75,23 @@ export function backupRoutes(
         const { path, warning } = await store.create(Date.now());
         return { name: basename(path), problem: undefined, warning };
       });
-      exchange.json(backups.present(), 202);
+      exchange.json(await backups.present(), 202);
     }),
 
     route("POST", "/api/backups/{name}/verify", "operator", async (exchange, caller) => {
       await readFields(exchange);
       const store = backups.store();
-      const name = backups.existing(exchange.parameter);
+      const name = await backups.existing(exchange.parameter);
       await backups.start(exchange, caller, { kind: "verify", name }, async () => {
         const { problems } = await store.verify(name);
         return { name, problem: problems.length === 0 ? undefined : problems.join("; ") };
       });
-      exchange.json(backups.present(), 202);
+      exchange.json(await backups.present(), 202);
     }),
 
     route("POST", "/api/backups/{name}/link", "operator", async (exchange, caller) => {
       await readFields(exchange);
-      const name = backups.existing(exchange.parameter);
+      const name = await backups.existing(exchange.parameter);
       const secret = downloads.createLink(exchange, caller, name);
       exchange.json({ url: `/api/backup-files/${secret}` } satisfies DownloadLinkJson, 201);
     }),
@@ -99,7 +99,7 @@ export function backupRoutes(
     route("GET", "/api/backup-files/{secret}", "none", async (exchange) => {
       exchange.refuseWhileDraining();
       const download = downloads.follow(exchange);
-      const name = backups.existing(download.target);
+      const name = await backups.existing(download.target);
       await actions.record(exchange, download.caller, "backup.downloaded", name);
       const pieces = backups.store().read(name);
       await sendFile(exchange, download, { name, contentType: "application/vnd.sqlite3" }, pieces);
@@ -121,13 +121,14 @@ class Backups {
     this.#actions = actions;
   }
 
-  present(): BackupsJson {
+  async present(): Promise<BackupsJson> {
     const { store, unavailable } = this.#configured;
     if (store === undefined)
       return { unavailable, folder: undefined, backups: [], task: undefined, last: undefined };
     const state = { folder: store.folder, task: this.#task, last: this.#last };
     try {
-      const backups = store.list().map((backup) => presentBackup(store, backup));
+      const listed = await store.list();
+      const backups = listed.map((backup) => presentBackup(store, backup));
       return { ...state, backups, unavailable: undefined };
     } catch (error) {
       // The folder is missing, or cannot be read.
@@ -143,8 +144,8 @@ class Backups {
   }
 
   /** The name of a backup that exists. @throws HttpError there is no such backup. */
-  existing(name: string): string {
-    const listed = this.store().list();
+  async existing(name: string): Promise<string> {
+    const listed = await this.store().list();
     if (listed.some((backup) => backup.name === name)) return name;
     throw new HttpError("no-such-path", `There is no backup ${name.slice(0, quotedNameCharactersMax)}.`);
   }

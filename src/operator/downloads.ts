@@ -76,7 +76,9 @@ export async function sendFile(
   file: { readonly name: string; readonly contentType: string },
   pieces: AsyncIterable<string | Uint8Array>,
 ): Promise<void> {
-  const headers = { "Content-Disposition": `attachment; filename="${file.name}"` };
+  // A data file may have any name. In a header, only a quoted string of printable ASCII is safe.
+  const name = file.name.replaceAll(/[^\x20-\x7e]|["\\]/g, "_");
+  const headers = { "Content-Disposition": `attachment; filename="${name}"` };
   const stream = exchange.stream(file.contentType, headers, isAllowed);
   if (stream === undefined) return;
   for await (const piece of pieces) {

@@ -17,7 +17,7 @@ export function Backups() {
   const start = (path: string) => void attempt(() => api.post(path, {})).then(reload);
   const save = (name: string) =>
     attempt(async () => {
-      const { url } = await api.post<DownloadLinkJson>(`/api/backups/${name}/link`, {});
+      const { url } = await api.post<DownloadLinkJson>(`/api/backups/${encodeURIComponent(name)}/link`, {});
       download(url, name);
     });
   return (
@@ -52,7 +52,7 @@ export function Backups() {
         <BackupTable
           backups={listed.backups}
           busy={busy}
-          onVerify={(name) => start(`/api/backups/${name}/verify`)}
+          onVerify={(name) => start(`/api/backups/${encodeURIComponent(name)}/verify`)}
           onDownload={(name) => void save(name)}
         />
       )}

@@ -1,6 +1,7 @@
-import { createReadStream, lstatSync, readdirSync, rmSync, type Stats, statSync } from "node:fs";
+import { createReadStream, readdirSync, rmSync, type Stats, statSync } from "node:fs";
+import { lstat, readdir, stat } from "node:fs/promises";
 import { basename, join, parse } from "node:path";
-import { messageOf } from "../../../system/errors.ts";
+import { codeOf, messageOf } from "../../../system/errors.ts";
 import { timeInFileName } from "../../../text/time.ts";
 import { noDigest, type StoreDigest } from "../block-digests.ts";
 import { describeEachBlock } from "../blocks.ts";
@@ -58,6 +59,8 @@ export class BackupFolder {
   readonly database: string;
   /** The data file's name without its extension; each backup's name begins with it. */
   readonly #stem: string;
+  /** What is being read of the folder. */
+  #listing: Promise<readonly BackupEntry[]> | undefined;
 
   constructor(database: string, folder: string) {
     this.folder = folder;
@@ -66,18 +69,28 @@ export class BackupFolder {
   }
 
   /**
-   * The complete backups, the newest first. Only regular files with a backup's name, so none leads out of the folder.
+   * The complete backups, the newest first. Only regular files with a backup's name, so none leads out of the folder. Many calls
+   * at once read the folder once: it may be on another machine that does not respond, and must not occupy a thread for each.
    * @throws DataFileProblem
    */
-  list(): BackupEntry[] {
-    this.#refuseMissing();
-    const entries = this.#dated(backupEnding).flatMap((name) => {
-      const file = lstatSync(join(this.folder, name), { throwIfNoEntry: false });
-      if (!file?.isFile()) return [];
-      const atMs = this.#timeOf(name, backupEnding);
-      const record = recordForList(join(this.folder, name), file);
-      return [{ name, atMs, bytes: file.size, ...record }];
+  list(): Promise<readonly BackupEntry[]> {
+    this.#listing ??= this.#readFolder().finally(() => {
+      this.#listing = undefined;
     });
+    return this.#listing;
+  }
+
+  async #readFolder(): Promise<readonly BackupEntry[]> {
+    const folder = await stat(this.folder).catch(undefinedIfMissing);
+    if (!folder?.isDirectory()) throw this.#missing();
+    const entries: BackupEntry[] = [];
+    for (const name of this.#dated(await readdir(this.folder), backupEnding)) {
+      const file = await lstat(join(this.folder, name)).catch(undefinedIfMissing);
+      if (!file?.isFile()) continue;
+      const atMs = this.#timeOf(name, backupEnding);
+      const record = await recordForList(join(this.folder, name), file);
+      entries.push({ name, atMs, bytes: file.size, ...record });
+    }
     return entries.reverse();
   }
 
@@ -111,7 +124,7 @@ export class BackupFolder {
       recordLastBackup(this.database, atMs, made);
     });
     const isSound = made.changedBlocks.length === 0;
-    const removed = keep === undefined || !isSound ? [] : this.#removeOldest(keep, made.path);
+    const removed = keep === undefined || !isSound ? [] : await this.#removeOldest(keep, made.path);
     return { made, removed, unrecorded };
   }
 
@@ -126,7 +139,7 @@ export class BackupFolder {
 
   /** The file for a backup of this time. Also removes what interrupted backups left, which would use up the disk. */
   #prepareFile(atMs: number): string {
-    for (const name of this.#dated(backupEnding + partialEnding)) {
+    for (const name of this.#dated(readdirSync(this.folder), backupEnding + partialEnding)) {
       const partial = join(this.folder, name);
       if (isLeftover(partial)) removeDatabase(partial);
     }
@@ -135,8 +148,9 @@ export class BackupFolder {
   }
 
   /** Removes the oldest complete backups until that many are left, never the one just made. Returns their paths. */
-  #removeOldest(keep: number, made: string): readonly string[] {
-    const others = this.list()
+  async #removeOldest(keep: number, made: string): Promise<readonly string[]> {
+    const listed = await this.list();
+    const others = listed
       .map(({ name }) => join(this.folder, name))
       .filter((backup) => backup !== made && isChecksumOf(backup));
     const removed = others.slice(keep - 1).reverse();
@@ -165,7 +179,7 @@ export class BackupFolder {
     const backup = join(this.folder, name);
     // As it is before the check: a change during the check counts as one after it.
     const file = statSync(backup);
-    const recorded = readDigestRecord(backup, file);
+    const recorded = await readDigestRecord(backup, file);
     const verified = await this.#check(backup, recorded);
     if (verified.problems.length === 0) recordDigest(backup, verified, file);
     else recordDigest(backup, recorded);
@@ -185,9 +199,9 @@ export class BackupFolder {
     yield* createReadStream(join(this.folder, name), { highWaterMark: pieceBytes });
   }
 
-  /** The names of that form, the oldest first. */
-  #dated(ending: string): string[] {
-    return readdirSync(this.folder)
+  /** Those of the names that have that form, the oldest first. */
+  #dated(names: readonly string[], ending: string): string[] {
+    return names
       .filter((name) => name.startsWith(`${this.#stem}-`) && name.endsWith(ending))
       .filter((name) => !Number.isNaN(this.#timeOf(name, ending)))
       .sort();
@@ -199,15 +213,23 @@ export class BackupFolder {
   }
 
   #refuseMissing(): void {
-    if (!statSync(this.folder, { throwIfNoEntry: false })?.isDirectory())
-      throw new DataFileProblem(`The folder ${this.folder} does not exist; create it first.`);
+    if (!statSync(this.folder, { throwIfNoEntry: false })?.isDirectory()) throw this.#missing();
+  }
+
+  #missing(): DataFileProblem {
+    return new DataFileProblem(`The folder ${this.folder} does not exist; create it first.`);
   }
 }
 
+function undefinedIfMissing(error: unknown): undefined {
+  if (codeOf(error) !== "ENOENT") throw error;
+  return undefined;
+}
+
 /** A backup is listed, to be downloaded and restored, even if its record cannot be read; to verify it says why. */
-function recordForList(backup: string, file: Stats): DigestRecord {
+async function recordForList(backup: string, file: Stats): Promise<DigestRecord> {
   try {
-    return readDigestRecord(backup, file);
+    return await readDigestRecord(backup, file);
   } catch (error) {
     if (error instanceof DataFileProblem) return noDigestRecord;
     throw error;

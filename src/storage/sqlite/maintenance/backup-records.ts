@@ -1,6 +1,6 @@
 // What is known about backups, in small JSON files: when the last one of a data file was made, beside the data file; and the
 // digest of each one in a folder, beside the backup.
-import { readFileSync, type Stats } from "node:fs";
+import type { Stats } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { codeOf, messageOf } from "../../../system/errors.ts";
 import { parseJsonObject } from "../../../text/json-text.ts";
@@ -91,10 +91,10 @@ export const noDigestRecord: DigestRecord = { ...noDigest, verifiedAtMs: undefin
  * The record of a backup that is in this state now. There may be none, or a malformed one.
  * @throws DataFileProblem it exists and cannot be read.
  */
-export function readDigestRecord(backup: string, { size, mtimeMs }: FileState): DigestRecord {
+export async function readDigestRecord(backup: string, { size, mtimeMs }: FileState): Promise<DigestRecord> {
   let text: string;
   try {
-    text = readFileSync(digestRecordFile(backup), "utf8");
+    text = await readFile(digestRecordFile(backup), "utf8");
   } catch (error) {
     if (codeOf(error) === "ENOENT") return noDigestRecord;
     throw asDataFileProblem(error, digestRecordFile(backup));
