@@ -115,15 +115,18 @@ function flagMeantBy(name: string, value: string | undefined, command: Command):
   return nearest === undefined ? undefined : `--${nearest}`;
 }
 
-/** Of a flag that the command requires, only the value may have been typed: `token create greenhouse`. */
+/** Of a flag, only the value may have been typed: `token create greenhouse`, `verify plants.db`. */
 function unexpectedArgument(
   argument: string,
-  { usage }: Command,
+  command: Command,
   given: ReadonlyMap<string, unknown>,
 ): UsageError {
   const shown = withoutPassword(argument);
-  const required = [...usage.matchAll(/--([\w-]+) [A-Z]+/g)].map(([, flag = ""]) => flag);
-  const missing = required.find((flag) => !given.has(flag));
+  const expected = [...command.usage.matchAll(/--([\w-]+) [A-Z]+/g)].map(([, flag = ""]) => flag);
+  // With an argument of its own, as in `backup a.db b.db`, the first of two may be the data file.
+  const takesDataFile = !command.positional && flagsOf(command).has("database");
+  if (takesDataFile && argument.endsWith(".db")) expected.push("database");
+  const missing = expected.find((flag) => !given.has(flag));
   const meant = missing === undefined ? undefined : `--${missing} ${shellQuoted(shown)}`;
   return new UsageError(`Unexpected argument "${shown}"`, meant);
 }
