@@ -28,8 +28,8 @@ export class DataFileLeftOpen extends DataFileProblem {
   }
 }
 
-/** The error when a sync may have failed. It also writes a marker for the next start. */
-export function syncFailure(path: string, reason: string, database: Database): SyncFailure {
+/** Records for the next start that a sync may have failed: writes the marker, and returns the error to throw. */
+export function recordSyncFailure(path: string, reason: string, database: Database): SyncFailure {
   let message = `${path} cannot be used: ${reason.replace(/\.$/, "")}.`;
   try {
     // A complete copy stays the one to use.
@@ -49,7 +49,10 @@ export function closeUnlessSyncFailed(database: Database, path: string, work: ()
   try {
     work();
   } catch (error) {
-    if (isSyncFailure(error)) throw syncFailure(path, sqliteCodeOf(error) || String(error), database);
+    if (isSyncFailure(error)) {
+      const failure = recordSyncFailure(path, sqliteCodeOf(error) || String(error), database);
+      throw failure;
+    }
     database.close();
     throw asDataFileProblem(error, path);
   }

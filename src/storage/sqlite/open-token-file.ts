@@ -1,7 +1,7 @@
 import type { TokenStore } from "../../access/tokens.ts";
 import { realDataFile, refuseMissingFile } from "./data-file-path.ts";
 import { syncWal } from "./durable-files.ts";
-import { syncFailure } from "./left-open.ts";
+import { recordSyncFailure } from "./left-open.ts";
 import { syncedAuditPages } from "./reading/audit-page.ts";
 import { syncedReads } from "./reading/synced-reads.ts";
 import { SqliteAudit } from "./sqlite-audit.ts";
@@ -28,7 +28,8 @@ export function openTokenFile(
     committed: () => {},
     outcomeUnknown: ({ message }) => {
       failed = true;
-      return syncFailure(path, message, database);
+      const failure = recordSyncFailure(path, message, database);
+      return failure;
     },
   });
   const synced = syncedReads(path, syncOthers);

@@ -16,7 +16,7 @@ import { realDataFile, refuseFolder, refuseMissingFile, refuseUnwritable } from 
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { createEmpty, makeDirectory, syncDirectory } from "../durable-files.ts";
 import { refuseDamagedUnlessServed, refuseMalformed } from "../inspect-files.ts";
-import { closeUnlessSyncFailed, DataFileLeftOpen, syncFailure } from "../left-open.ts";
+import { closeUnlessSyncFailed, DataFileLeftOpen, recordSyncFailure } from "../left-open.ts";
 import { migrate, refuseForeignFile, refuseUnmigrated, schemaVersion } from "../migrate.ts";
 import { refuseMountPoint } from "../other-names.ts";
 import { closeBeside, closeStore, markInUse } from "../store-use.ts";
@@ -150,12 +150,11 @@ function closeWriter(database: Database, path: string): void {
   try {
     closeStore(database);
   } catch (error) {
-    if (!(error instanceof StoreUnavailable))
-      throw syncFailure(
-        path,
-        `The last checkpoint failed: ${sqliteCodeOf(error) || String(error)}.`,
-        database,
-      );
+    if (!(error instanceof StoreUnavailable)) {
+      const reason = `The last checkpoint failed: ${sqliteCodeOf(error) || String(error)}.`;
+      const failure = recordSyncFailure(path, reason, database);
+      throw failure;
+    }
     const why = isLocked(error.cause) ? "another process has locked it" : "the disk is full";
     throw new DataFileLeftOpen(
       `${path} was not closed: ${why}. Every acknowledged plant is on disk, in this file and its WAL; the next start closes it.`,

@@ -16,7 +16,7 @@ import {
   type StoreContents,
 } from "../foreign-wal.ts";
 import { inspectFiles, refuseJournal } from "../inspect-files.ts";
-import { DataFileLeftOpen, type SyncFailure, syncFailure } from "../left-open.ts";
+import { DataFileLeftOpen, recordSyncFailure, type SyncFailure } from "../left-open.ts";
 import { refuseForeignFile, schemaVersion } from "../migrate.ts";
 import { countNames, refuseOpenElsewhere } from "../other-names.ts";
 import { checkpointAndMarkClosed } from "../store-use.ts";
@@ -144,7 +144,8 @@ function underWriteLock(
       database.close();
       throw error;
     }
-    throw leftOpen(error, path, database);
+    const failure = recordRecoveryFailure(error, path, database);
+    throw failure;
   }
 }
 
@@ -178,12 +179,19 @@ function tryBegin(database: Database, lockingMode: LockingMode): boolean {
   }
 }
 
-/** Why the recovery failed. In every case the connection stays open, so that the WAL stays as the crash left it. */
-function leftOpen(error: unknown, path: string, database: Database): DataFileLeftOpen | SyncFailure {
+/**
+ * Writes the marker if a sync may have failed, and returns the error to throw. In every case the connection stays open, so that
+ * the WAL stays as the crash left it.
+ */
+function recordRecoveryFailure(
+  error: unknown,
+  path: string,
+  database: Database,
+): DataFileLeftOpen | SyncFailure {
   const code = codeOf(error);
   const full = reasonsOfNoSpace[code];
   if (full !== undefined) return new DataFileLeftOpen(`${path} cannot be recovered: ${full}.`, database);
   if (error instanceof DataFileProblem || /^SQLITE_(CORRUPT|NOTADB|CANTOPEN|READONLY)/.test(code))
     return new DataFileLeftOpen(asDataFileProblem(error, path).message, database);
-  return syncFailure(path, code || String(error), database);
+  return recordSyncFailure(path, code || String(error), database);
 }
