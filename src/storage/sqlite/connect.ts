@@ -34,7 +34,7 @@ export function setDurable(database: Database): void {
 
 /**
  * The connection, unless the work on it fails: then it is closed. Only for work that syncs nothing; otherwise it is
- * `closeUnlessSyncFailed` (left-open.ts).
+ * `closeOnErrorUnlessSyncFailed` (left-open.ts).
  */
 export function closeOnError(database: Database, work: () => void): Database {
   try {

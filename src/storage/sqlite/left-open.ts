@@ -41,11 +41,11 @@ export function recordSyncFailure(path: string, reason: string, database: Databa
 }
 
 /**
- * Does the work on a connection, and closes that if the work fails, unless a sync may have failed.
+ * Does the work on a connection, which stays open afterwards. If the work fails, it is closed, unless a sync may have failed.
  * @throws DataFileProblem the connection is closed.
  * @throws SyncFailure the connection stays open.
  */
-export function closeUnlessSyncFailed(database: Database, path: string, work: () => void): void {
+export function closeOnErrorUnlessSyncFailed(database: Database, path: string, work: () => void): void {
   try {
     work();
   } catch (error) {

@@ -16,7 +16,7 @@ import { realDataFile, refuseFolder, refuseMissingFile, refuseUnwritable } from 
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { createEmpty, makeDirectory, syncDirectory } from "../durable-files.ts";
 import { refuseDamagedUnlessServed, refuseMalformed } from "../inspect-files.ts";
-import { closeUnlessSyncFailed, DataFileLeftOpen, recordSyncFailure } from "../left-open.ts";
+import { closeOnErrorUnlessSyncFailed, DataFileLeftOpen, recordSyncFailure } from "../left-open.ts";
 import { migrate, refuseForeignFile, refuseUnmigrated, schemaVersion } from "../migrate.ts";
 import { refuseMountPoint } from "../other-names.ts";
 import { closeBeside, closeStore, markInUse } from "../store-use.ts";
@@ -77,7 +77,7 @@ export function openDatabase(path: string, options: OpenOptions): Database {
     refuseMissingFile(path);
   }
   const database = connectOrCreate(path, create);
-  closeUnlessSyncFailed(database, path, () => prepare(database, path, options));
+  closeOnErrorUnlessSyncFailed(database, path, () => prepare(database, path, options));
   return database;
 }
 
@@ -112,7 +112,7 @@ function open(
     const database = openDatabase(path, { create: create && lock !== undefined, migrate: options.migrate });
     // 6. Ready, unless the file is obviously damaged.
     if (lock !== undefined) refuseMalformedFile(database, path);
-    closeUnlessSyncFailed(database, path, () => {
+    closeOnErrorUnlessSyncFailed(database, path, () => {
       // A power loss must not remove the folders that were just created.
       for (const folder of folders) syncDirectory(folder);
       // 7. From now on the data file needs its WAL.
