@@ -10,8 +10,8 @@ export interface InOrderOptions {
 /** What the source of items returned next, or why it ended early. */
 type NextItem<Item> = IteratorResult<Item, void> | { readonly done: true; readonly error: unknown };
 
-/** The work on an item, once it has begun. */
-interface Begun<Result> {
+/** An item that is worked on. */
+interface StartedItem<Result> {
   /** In an object, because an item that was read must be told from a result, whatever that is. */
   readonly result: Promise<{ readonly result: Result }>;
   readonly abort: () => void;
@@ -30,10 +30,10 @@ export async function* inOrder<Item, Result>(
   { concurrency, signal }: InOrderOptions,
 ): AsyncGenerator<Result, void, void> {
   if (signal?.aborted) throw new RequestAborted(signal);
-  const inFlight: Begun<Result>[] = [];
+  const inFlight: StartedItem<Result>[] = [];
   let stopReading = () => {};
   const abort = () => {
-    for (const begun of inFlight) begun.abort();
+    for (const item of inFlight) item.abort();
     stopReading();
   };
   signal?.addEventListener("abort", abort);
@@ -79,7 +79,7 @@ function begin<Item, Result>(
   index: number,
   work: (item: Item, index: number, signal: AbortSignal) => Promise<Result>,
   signal: AbortSignal | undefined,
-): Begun<Result> {
+): StartedItem<Result> {
   // Each item has a controller of its own: Node warns when a signal has many listeners.
   const controller = new AbortController();
   if (signal?.aborted) controller.abort(signal.reason);
