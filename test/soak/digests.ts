@@ -168,7 +168,7 @@ const steps: Readonly<Record<string, Step>> = {
   async "a full disk"(file, life) {
     using opened = openForWriting(file);
     const { database } = opened;
-    const owner = { committed: () => {}, outcomeUnknown: (reason: Error) => reason as never };
+    const owner = { afterCommit: () => {}, reportUnknown: (reason: Error) => reason as never };
     const plants = new SqlitePlants(database, new Writer(database, owner));
     const pages = database.query<{ page_count: bigint }, []>("PRAGMA page_count").get()?.page_count ?? 0n;
     database.query(`PRAGMA max_page_count = ${pages + BigInt(Math.ceil(life.random() * 20))}`).get();

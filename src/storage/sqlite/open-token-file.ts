@@ -24,9 +24,9 @@ export function openTokenFile(
   };
   let failed = false;
   const writer = new Writer(database, {
-    begun: syncOthers,
-    committed: () => {},
-    outcomeUnknown: ({ message }) => {
+    beforeWork: syncOthers,
+    afterCommit: () => {},
+    reportUnknown: ({ message }) => {
       failed = true;
       const failure = recordSyncFailure(path, message, database);
       return failure;

@@ -60,18 +60,18 @@ export class SqliteStore implements Store {
 
     // The one way to write.
     const writerOwner: WriterOwner = {
-      begun: () => this.#watch.refuseLostIndex(),
-      committed: (syncMs) => {
+      beforeWork: () => this.#watch.refuseLostIndex(),
+      afterCommit: (syncMs) => {
         this.#watch.refuseLostIndex();
         events.synced?.("wal", syncMs);
         if (syncMs >= stalledMs) events.diskRecovered?.(syncMs);
         this.#checkpointer.committed();
       },
-      outcomeUnknown: (reason) => {
+      reportUnknown: (reason) => {
         this.#fail(reason, "sync-failed");
         return reason;
       },
-      stalled: () => events.diskStalled?.(),
+      reportStall: () => events.diskStalled?.(),
     };
     this.#writer = new Writer(database, writerOwner, takeOverSync(database, this.#watch.files.wal));
 

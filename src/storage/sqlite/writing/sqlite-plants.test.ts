@@ -107,7 +107,7 @@ function openPlants(prepare: (database: Database) => void) {
   const file = openForWriting(join(folder.path, "plants.db"));
   const { database } = file;
   prepare(database);
-  const writer = new Writer(database, { committed: () => {}, outcomeUnknown: (reason) => reason });
+  const writer = new Writer(database, { afterCommit: () => {}, reportUnknown: (reason) => reason });
   return {
     database,
     plants: new SqlitePlants(database, writer),

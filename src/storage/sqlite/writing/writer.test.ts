@@ -14,7 +14,7 @@ function openedWriter(owner: Partial<WriterOwner> = {}, walSync?: { sync(): Prom
   const { database } = file;
   const writer = new Writer(
     database,
-    { committed: () => {}, outcomeUnknown: (reason) => reason, ...owner },
+    { afterCommit: () => {}, reportUnknown: (reason) => reason, ...owner },
     walSync,
   );
   return {
@@ -37,7 +37,7 @@ function cuedWriter() {
     syncs.push(Promise.withResolvers<void>());
     return syncs.at(-1)?.promise;
   };
-  const opened = openedWriter({ committed: () => void committed++ }, { sync });
+  const opened = openedWriter({ afterCommit: () => void committed++ }, { sync });
   return { ...opened, syncs, committed: () => committed };
 }
 
@@ -75,7 +75,7 @@ test("each wait for another process's write lock has five seconds, however long 
 test("any other failure of a transaction leaves its outcome unknown, and is thrown as the owner reports it", async () => {
   using database = new Database(":memory:");
   const reported = new OutcomeUnknown("with the marker that could not be written");
-  const writer = new Writer(database, { committed: () => {}, outcomeUnknown: () => reported });
+  const writer = new Writer(database, { afterCommit: () => {}, reportUnknown: () => reported });
   let rolledBack = false;
   const failing = writer.transaction(
     () => {

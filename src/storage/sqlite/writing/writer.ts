@@ -10,16 +10,16 @@ export interface WriterOwner {
    * After BEGIN, before the work of every transaction.
    * @throws StoreUnavailable it is rolled back.
    */
-  begun?(): void;
+  beforeWork?(): void;
   /**
    * After every commit, once it is durable; `syncMs` is what the fsync took, or the COMMIT in which SQLite fsyncs.
    * @throws StoreUnavailable it must not be acknowledged, although it is stored: another process may overwrite it.
    */
-  committed(syncMs: number): void;
+  afterCommit(syncMs: number): void;
   /** The outcome of a write is unknown: from now on the database must not be used, nor closed. Returns the error to throw. */
-  outcomeUnknown(reason: OutcomeUnknown): OutcomeUnknown;
+  reportUnknown(reason: OutcomeUnknown): OutcomeUnknown;
   /** An fsync in the background has taken over a second so far. */
-  stalled?(): void;
+  reportStall?(): void;
 }
 
 /** A disk that takes so long for an fsync of the WAL has stalled. Far above what it takes on a disk that works. */
@@ -56,7 +56,7 @@ export class Writer {
    * Runs the work in a transaction of its own, once it has the write lock and the previous fsync is done; that is why it is
    * passed as a function. `rolledBack` is called if none of it was stored.
    * @throws StoreUnavailable it must not be acknowledged. None of it was stored, because the disk is full, another process holds
-   * the write lock, or `begun` refused it; or `committed` refused it afterwards.
+   * the write lock, or `beforeWork` refused it; or `afterCommit` refused it afterwards.
    * @throws OutcomeUnknown it may or may not be stored.
    */
   async transaction<Result>(work: () => Result, rolledBack?: () => void): Promise<Result> {
@@ -73,7 +73,7 @@ export class Writer {
     const result = this.#run(work, rolledBack);
     const syncing = this.#walSync && this.#startSync(this.#walSync);
     if (syncing !== undefined) await syncing;
-    this.#owner.committed(this.#syncMs);
+    this.#owner.afterCommit(this.#syncMs);
     return result;
   }
 
@@ -133,7 +133,7 @@ export class Writer {
 
   #run<Result>(work: () => Result, rolledBack?: () => void): Result {
     try {
-      this.#owner.begun?.();
+      this.#owner.beforeWork?.();
       const result = work();
       const startedMs = performance.now();
       this.#commit.run();
@@ -193,7 +193,7 @@ export class Writer {
 
   #markStalled(): void {
     this.#isStalled = true;
-    this.#owner.stalled?.();
+    this.#owner.reportStall?.();
   }
 
   /** Reports that the outcome is unknown, and returns the error to throw. */
@@ -202,6 +202,6 @@ export class Writer {
       cause instanceof OutcomeUnknown
         ? cause
         : new OutcomeUnknown(`Writing failed: ${sqliteCodeOf(cause) || String(cause)}.`, { cause });
-    return this.#owner.outcomeUnknown(reason);
+    return this.#owner.reportUnknown(reason);
   }
 }
