@@ -110,7 +110,7 @@ function open(
     if (lock !== undefined) recover(path, events);
     // 5. The schema.
     const database = openDatabase(path, { create: create && lock !== undefined, migrate: options.migrate });
-    // 6. Ready, unless the file is obviously damaged.
+    // 6. The length of the file, and what was written last: an obviously damaged file is refused.
     if (lock !== undefined) refuseMalformedFile(database, path);
     closeOnErrorUnlessSyncFailed(database, path, () => {
       // A power loss must not remove the folders that were just created.
