@@ -103,10 +103,12 @@ export class SqliteStore implements Store {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#watch.stop();
     await this.#reader.close();
-    if (!this.#hasFailed) await this.#checkpointer.close();
+    // After a failure the connection stays open (left-open.ts). The last checkpoint and the last check may find one too.
+    if (this.#hasFailed) return;
+    await this.#checkpointer.close();
+    if (this.#hasFailed) return;
     // Closing would checkpoint into a file that another program has changed.
-    if (!this.#hasFailed) await this.#watch.checkBeforeClose();
-    // After a failure the connection stays open (left-open.ts).
+    await this.#watch.checkBeforeClose();
     if (this.#hasFailed) return;
     try {
       this.#file[Symbol.dispose]();
