@@ -74,7 +74,6 @@ export function recover(path: string, events: StoreEvents): void {
 /** Copies everything into a new file: after a failed fsync, what the kernel calls clean need not be on disk. */
 function rebuildAfterFailedSync(path: string, events: StoreEvents): void {
   const isRebuilt = underWriteLock(path, "EXCLUSIVE", aloneWaitMs, (database) => {
-    // In this locking mode the lock stays until the connection is closed.
     database.run("ROLLBACK");
     events.rebuilding?.(fileSize(path));
     rebuild(database, path);
@@ -90,7 +89,6 @@ function rebuildAfterFailedSync(path: string, events: StoreEvents): void {
 function tryEmptyWal(path: string): boolean {
   return underWriteLock(path, "EXCLUSIVE", aloneWaitMs, (database) => {
     syncCommitted(`${path}-wal`);
-    // In this locking mode the lock stays until the connection is closed.
     database.run("ROLLBACK");
     checkpointAndMarkClosed(database);
   });
@@ -121,7 +119,11 @@ function syncCommitted(walPath: string): void {
   });
 }
 
-/** Does the work inside SQLite's write lock, on a connection that is closed afterwards. False if another process has the lock. */
+/**
+ * Does the work inside SQLite's write lock, on a connection that is closed afterwards. The lock is a transaction, and the work
+ * must end that with a ROLLBACK: what it syncs comes before, what it checkpoints or copies after. In the locking mode EXCLUSIVE
+ * the lock stays until the connection is closed. False if another process has the lock.
+ */
 function underWriteLock(
   path: string,
   lockingMode: LockingMode,
