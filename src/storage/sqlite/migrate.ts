@@ -40,6 +40,11 @@ export function refuseForeignFile(database: Database, path: string): void {
   }
 }
 
+/** @throws DataFileProblem a newer version wrote the file, or its tables are not exactly those that the migrations create. */
+export function refuseAlteredSchema(database: Database, path: string): void {
+  schemaVersion(database, path);
+}
+
 /** Runs every migration that the file lacks, in one transaction. Only for the one writer of the file. */
 export function migrate(database: Database, path: string, migrations = allMigrations): void {
   const newest = newestOf(migrations);

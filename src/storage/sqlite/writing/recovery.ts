@@ -17,7 +17,7 @@ import {
 } from "../foreign-wal.ts";
 import { inspectFiles, refuseJournal } from "../inspect-files.ts";
 import { DataFileLeftOpen, recordSyncFailure, type SyncFailure } from "../left-open.ts";
-import { refuseForeignFile, schemaVersion } from "../migrate.ts";
+import { refuseAlteredSchema, refuseForeignFile } from "../migrate.ts";
 import { countNames, refuseOpenElsewhere } from "../other-names.ts";
 import { checkpointAndMarkClosed } from "../store-use.ts";
 import { inspectWal } from "../wal-file.ts";
@@ -161,7 +161,7 @@ function tryBeginOnOwnWal(
   try {
     if (!tryBegin(database, lockingMode)) return false;
     refuseForeignFile(database, path);
-    schemaVersion(database, path);
+    refuseAlteredSchema(database, path);
     refuseForeignWal(database, path, withoutWal);
     return true;
   } catch (error) {
