@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import type { AuditEntry, AuditFilter } from "../src/access/audit.ts";
-import { type Token, TokenProblem } from "../src/access/tokens.ts";
+import { type Token, TokenProblem, type TokenStore } from "../src/access/tokens.ts";
 import { beginning, CursorProblem, type PageRequest } from "../src/plants/plant-archive.ts";
 import type { PlantToStore } from "../src/plants/plant-store.ts";
 import { openStore, openTokens } from "../src/storage/open-store.ts";
 import type { Store } from "../src/storage/store.ts";
 import { onEveryEngine } from "./engines.ts";
 import { eventually, kindsOf } from "./harness.ts";
-import { runInProcess } from "./terminal.ts";
 
 const plantToStore = (id: bigint | number, name: string, tag?: string, createdBy = "test"): PlantToStore => ({
   plant: { id: BigInt(id), name, tag },
@@ -374,31 +373,33 @@ onEveryEngine((engine) => {
     });
 
     describe("that refuses entries", () => {
-      let database: string;
-      // By commands, since a SQLite store is no longer used after a failed write.
-      const run = (...args: string[]) => runInProcess(["token", ...args, "--database", database]);
-      beforeAll(async () => {
-        database = await engine.newDatabase();
-        expect((await run("create", "--name", "old")).code).toBe(0);
+      const old = token("old");
+      const revoked = { ...old, revokedAtMs: 9 };
+
+      test.each<[change: string, make: (tokens: TokenStore) => Promise<void>]>([
+        ["a new token", (tokens) => tokens.add(token("new"), entry("token.created"))],
+        ["a rotated token", (tokens) => tokens.add(token("new"), entry("token.rotated"), [revoked])],
+        ["a revoked token", (tokens) => tokens.change([revoked], entry("token.revoked"))],
+        ["the first token", (tokens) => tokens.addFirst(token("new"), entry("token.created"))],
+      ])("keeps %s from being stored without its entry", async (change, make) => {
+        const database = await engine.newDatabase();
+        await using opened = await openTokens(settingOf(database), { create: true });
+        if (change !== "the first token") await opened.tokens.add(old, entry("token.created"));
+        const rows = () =>
+          Promise.all([
+            engine.run(database, "SELECT * FROM tokens"),
+            engine.run(database, "SELECT action, subject FROM audit_trail"),
+          ]);
+        const before = await rows();
+        // Only now: a data file with a trigger is refused when it is opened.
         await engine.run(
           database,
           engine.name === "sqlite"
             ? "CREATE TRIGGER refuse BEFORE INSERT ON audit_trail BEGIN SELECT RAISE(ABORT, 'refused'); END"
             : "ALTER TABLE audit_trail ADD CONSTRAINT refuse CHECK (action = 'none') NOT VALID",
         );
-      });
-
-      test.each([
-        ["create", ["create", "--name", "new"]],
-        ["rotate", ["rotate", "old"]],
-        ["revoke", ["revoke", "old"]],
-      ])("keeps `token %s` from changing a token", async (_, args) => {
-        const before = await engine.run(database, "SELECT * FROM tokens");
-        expect((await run(...args)).code).toBe(1);
-        expect(await engine.run(database, "SELECT * FROM tokens")).toEqual(before);
-        expect(await engine.run(database, "SELECT action, subject FROM audit_trail")).toEqual([
-          { action: "token.created", subject: "old" },
-        ]);
+        await expect(make(opened.tokens)).rejects.toThrow(/"refuse"|SQLITE_CONSTRAINT_TRIGGER/);
+        expect(await rows()).toEqual(before);
       });
     });
 
