@@ -60,7 +60,7 @@ export const copy: Command = {
     };
     await copyStore(source, target, counts, reportFailed, stop);
     if (!stop.aborted) await compareStores(source, target.archive, counts, failed, stop);
-    line[Symbol.dispose]();
+    line.end();
     if (stop.aborted) {
       printParagraph(terminal, `Interrupted. ${summary(counts, failed.size)}. Run this again; it resumes.`);
       return interruptedCode(stop.reason);

@@ -59,7 +59,7 @@ export async function withProgress<Result>(
   using line = showProgress(terminal, () => progressOf(file, step));
   const exitOn = async (signal: string): Promise<never> => {
     if (isDone) return new Promise<never>(() => {});
-    line[Symbol.dispose]();
+    line.end();
     const where = step === undefined ? "" : ` while ${step.doing} ${escapeInvisible(file)}${amountOf(step)}`;
     printParagraph(
       terminal,

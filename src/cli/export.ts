@@ -58,7 +58,7 @@ export const exportPlants: Command = {
       const isRead = await Promise.race([terminal.outWithBackpressure(text), stopped]);
       if (!isRead) break;
     }
-    line?.[Symbol.dispose]();
+    line?.end();
     if (stop.aborted) {
       printParagraph(
         terminal,

@@ -72,7 +72,7 @@ export const list: Command = {
       searched += plants;
       return !stop.aborted;
     });
-    line[Symbol.dispose]();
+    line.end();
     if (stop.aborted) {
       printParagraph(
         terminal,

@@ -23,10 +23,12 @@ export interface Progress {
   readonly share: number | undefined;
 }
 
-/** The line on the terminal. It is erased on disposal. */
+/** The line on the terminal. Disposal ends it. */
 export interface ProgressLine extends Disposable {
   /** Erases the line until it is drawn again, so that a message can be printed. */
   clear(): void;
+  /** Erases the line for good. */
+  end(): void;
 }
 
 const redrawMs = 100;
@@ -41,7 +43,7 @@ const nameColumnsMin = 12;
 
 /** Shows how far a command is, on a terminal only. The command must let timers run: a loop that never waits draws nothing. */
 export function showProgress(terminal: Terminal, progress: () => Progress): ProgressLine {
-  if (!terminal.errCanRedraw) return { clear: () => {}, [Symbol.dispose]: () => {} };
+  if (!terminal.errCanRedraw) return { clear: () => {}, end: () => {}, [Symbol.dispose]: () => {} };
   const startMs = performance.now();
   let isDrawn = false;
   const partStartsMs = new Map([[progress().what, startMs]]);
@@ -59,13 +61,11 @@ export function showProgress(terminal: Terminal, progress: () => Progress): Prog
     isDrawn = true;
   };
   const timer = setInterval(draw, redrawMs);
-  return {
-    clear,
-    [Symbol.dispose]: () => {
-      clearInterval(timer);
-      clear();
-    },
+  const end = (): void => {
+    clearInterval(timer);
+    clear();
   };
+  return { clear, end, [Symbol.dispose]: end };
 }
 
 /** How much of the total is done, from 0 to 1; undefined if nothing is known of it. A store that is in use may grow meanwhile. */
