@@ -49,7 +49,10 @@ export interface Service {
    * neither has happened.
    */
   readonly storeFailure: Error | undefined;
-  /** Goes unready, finishes what is in flight within the configured time or the one given, and closes the store. */
+  /**
+   * Goes unready, finishes what is in flight within the configured time or the one given, and closes the store. A second call
+   * waits for the first.
+   */
   stop(reason: string, drainTimeoutMs?: number): Promise<void>;
 }
 
@@ -144,6 +147,7 @@ export async function startService(
   // It runs: from here on `stopService` closes what was started.
   const listeners = operatorListener === undefined ? [publicListener] : [publicListener, operatorListener];
   const running: Running = { listeners, readiness, intake, events, stopping, started: started.move() };
+  let stopped: Promise<void> | undefined;
   return {
     publicUrl: publicListener.url,
     addresses: listeners.map(({ address }) => address),
@@ -155,7 +159,8 @@ export async function startService(
       return intake.storeFailure;
     },
     stop(reason, drainTimeoutMs = config.drainTimeoutMs) {
-      return stopService(running, reason, { delayMs: config.drainDelayMs, timeoutMs: drainTimeoutMs });
+      stopped ??= stopService(running, reason, { delayMs: config.drainDelayMs, timeoutMs: drainTimeoutMs });
+      return stopped;
     },
   };
 }

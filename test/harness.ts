@@ -56,13 +56,8 @@ export async function startTestService(
   cleanUp.defer(printIfTestFails(() => logged.join("")));
   const whenStopped = cleanUp.move();
   const port = Number(new URL(service.publicUrl).port);
-  let stopped: Promise<void> | undefined;
-  const stop = (reason: string, drainTimeoutMs?: number): Promise<void> => {
-    stopped ??= service.stop(reason, drainTimeoutMs);
-    return stopped;
-  };
   return {
-    service: { ...service, stop },
+    service,
     url: service.publicUrl,
     port,
     operatorUrl: service.operatorUrl ?? "",
@@ -70,7 +65,7 @@ export async function startTestService(
     logged,
     async [Symbol.asyncDispose]() {
       // Without draining: the only connections left are fetch's idle ones.
-      await stop("test", 0);
+      await service.stop("test", 0);
       whenStopped.dispose();
       if (leaked.length > 0) throw new Error(`The service logged a secret ${leaked.length} times.`);
     },
