@@ -12,7 +12,7 @@ import type { Fields, Log } from "./log.ts";
 import { RecentRefusals } from "./recent-refusals.ts";
 import { RefusedSenders, type SentError } from "./refused-senders.ts";
 
-/** Everything the service logs and counts, one helper per event. None of them throws. */
+/** Everything the running service logs and counts, one helper per event. None throws. How it started, `serve` logs itself. */
 export type Events = ReturnType<typeof createEvents>;
 
 // A flood of refusals, or of failures under overload, must not become a flood of lines.
