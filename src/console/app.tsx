@@ -96,6 +96,7 @@ function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) 
   const [leaving, setLeaving] = useState(false);
   const { api, connection } = useMemo(() => {
     const connection = new Connection();
+    // A JWT, which a session has, is three parts with dots between them; a secret that was minted has no dot.
     const onUnauthorized = (): void => onSignOut(token.includes(".") ? sessionEnded : tokenEnded);
     const api = new OperatorApi(token, onUnauthorized, (responded) => connection.report(responded));
     return { api, connection };

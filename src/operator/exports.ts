@@ -3,6 +3,7 @@ import { exportFormatNames, exportFormats, exportText } from "../files/export-fo
 import type { Exchange } from "../http/exchange.ts";
 import { type Route, route } from "../http/route.ts";
 import { type PlantArchive, type PlantFilter, pagesOf } from "../plants/plant-archive.ts";
+import { isoDate } from "../text/time.ts";
 import type { ActionRecorder } from "./audit.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import { type Download, Downloads, sendFile } from "./downloads.ts";
@@ -39,7 +40,7 @@ export function exportRoutes(archive: PlantArchive, actions: ActionRecorder, gat
     if (exchange.method !== "HEAD")
       await actions.record(exchange, caller, "export.started", "plants", detail);
     const { contentType, extension } = exportFormats[format];
-    const name = `plants-${new Date().toISOString().slice(0, 10)}.${extension}`;
+    const name = `plants-${isoDate(Date.now())}.${extension}`;
     const pages = pagesOf(archive, filter, rowsPerPage);
     await sendFile(exchange, download, { name, contentType }, exportText(pages, exportFormats[format]));
   };

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isoSeconds, isoTime, parseTimeMs, timeInFileName } from "./time.ts";
+import { isoDate, isoSeconds, isoTime, parseTimeMs, timeInFileName } from "./time.ts";
 
 test.each([
   ["2026-11-15", "2026-11-15T00:00:00.000Z"],
@@ -40,6 +40,10 @@ test("no time has no text", () => {
 
 test("a time for people has no milliseconds", () => {
   expect(isoSeconds(Date.UTC(2026, 10, 15, 9, 30, 15, 250))).toBe("2026-11-15T09:30:15Z");
+});
+
+test("the day of a time is that in UTC", () => {
+  expect(isoDate(Date.UTC(2026, 10, 15, 23, 59, 59, 999))).toBe("2026-11-15");
 });
 
 test("a time in the name of a file has no colon and no dot", () => {

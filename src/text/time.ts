@@ -15,6 +15,11 @@ export function isoSeconds(timeMs: number): string {
   return isoTime(timeMs).replace(/\.\d+Z$/, "Z");
 }
 
+/** The day of the time. */
+export function isoDate(timeMs: number): string {
+  return isoTime(timeMs).slice(0, 10);
+}
+
 /** The time as part of a file's name, which on some systems may not have a colon. */
 export function timeInFileName(timeMs: number): string {
   return isoTime(timeMs).replaceAll(/[:.]/g, "-");

@@ -1,5 +1,6 @@
 import { useRef } from "preact/hooks";
 import type { RefusalJson, RefusalsJson } from "../../operator/responses.ts";
+import { mask } from "../../text/mask-tokens.ts";
 import { formatPlural, formatReason, formatShortTime } from "../format.ts";
 import { EmptyState, ErrorNotice, LoadingCard, NothingListed } from "../parts/content-states.tsx";
 import { CopyButton, Select } from "../parts/controls.tsx";
@@ -12,8 +13,6 @@ import { queryOf, withQuery } from "../query.ts";
 import { Link, useRouter } from "../router.tsx";
 
 const pagePath = "/refused";
-// What stands for a text that may be a token.
-const mask = "[masked]";
 const messageCharactersMax = 300;
 
 /** The filter in the address bar. At most one of token and address is set. */

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { MintedTokenJson, TokenJson } from "../../operator/responses.ts";
+import { dayMs } from "../../text/duration.ts";
 import { formatShortTime, formatTime } from "../format.ts";
 import { Button, CopyButton, Field, FieldError, Select } from "../parts/controls.tsx";
 import { Dialog, FormDialog, focusField } from "../parts/dialog.tsx";
@@ -100,7 +101,7 @@ export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" 
 /** The lifetimes that end before the latest possible expiry, and that expiry itself. */
 function lifetimesUntil(latest: string | undefined): Readonly<Record<string, string>> {
   if (latest === undefined) return { "": "Never", ...lifetimes };
-  const daysMax = (Date.parse(latest) - Date.now()) / 86_400_000;
+  const daysMax = (Date.parse(latest) - Date.now()) / dayMs;
   const shorter = Object.entries(lifetimes).filter(([days]) => Number.parseInt(days, 10) < daysMax);
   return { "": `Latest: ${formatShortTime(latest)}`, ...Object.fromEntries(shorter) };
 }
