@@ -27,10 +27,11 @@ export const filterParameters = ["id", "tag", "name", "token", "since", "until"]
 /** The parameters of a query; a parameter that is sent twice, or that is not known, is an error. */
 export function readQuery(query: URLSearchParams, known: readonly string[]): Values {
   for (const name of new Set(query.keys())) {
-    if (!known.includes(name))
-      throw wrong(
-        `There is no parameter "${name.slice(0, quotedNameCharactersMax).toWellFormed()}" here; expected ${known.join(", ")}.`,
-      );
+    if (!known.includes(name)) {
+      // JSON, which quotes the others, would escape half of a surrogate pair.
+      const unknown = cutTo(quotedNameCharactersMax, name).toWellFormed();
+      throw wrong(`There is no parameter "${unknown}" here; expected ${known.join(", ")}.`);
+    }
     if (query.getAll(name).length > 1) throw wrong(`Parameter "${name}" is sent more than once.`);
   }
   return { noun: "Parameter", byName: Object.fromEntries(query) };
@@ -49,7 +50,7 @@ export async function readFields(exchange: Exchange, known: readonly string[] = 
   for (const name of members.keys()) {
     if (known.includes(name)) continue;
     const expected = known.length === 0 ? "no fields are expected" : `expected ${known.join(", ")}`;
-    const unknown = JSON.stringify(name.slice(0, quotedNameCharactersMax));
+    const unknown = JSON.stringify(cutTo(quotedNameCharactersMax, name));
     throw wrong(`There is no field ${unknown} here; ${expected}.`);
   }
   return { noun: "Field", byName: Object.fromEntries(members) };
@@ -151,8 +152,12 @@ export async function orWrongParameter<Result>(work: Promise<Result>): Promise<R
 }
 
 function quote(value: string): string {
-  if (value.length <= quotedValueCharactersMax) return JSON.stringify(value);
-  return JSON.stringify(`${value.slice(0, quotedValueCharactersMax)}…`);
+  return JSON.stringify(cutTo(quotedValueCharactersMax, value, "…"));
+}
+
+/** As much of a text that was sent as a message quotes. If it is longer, the mark follows. */
+function cutTo(charactersMax: number, text: string, mark = ""): string {
+  return text.length <= charactersMax ? text : text.slice(0, charactersMax) + mark;
 }
 
 /** Names the parameter or field, and says what is wrong with it. */
