@@ -223,10 +223,14 @@ function lineOf({ json }: InputRow): (Bytes | string)[] {
 
 function sleep(delayMs: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, delayMs);
-    signal.addEventListener("abort", () => {
+    const stop = (): void => {
       clearTimeout(timer);
       reject(signal.reason);
-    });
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", stop);
+      resolve();
+    }, delayMs);
+    signal.addEventListener("abort", stop, { once: true });
   });
 }
