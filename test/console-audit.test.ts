@@ -50,6 +50,7 @@ describe("the sentence of an entry", () => {
     ["token.copied", "gh", "cd34", "copied token gh from another store"],
     ["console.signed-in", "console", "operator, metrics", "signed in to the console with operator, metrics"],
     ["export.started", "plants", "ndjson", "exported all plants as NDJSON"],
+    ["export.started", "plants", "json", "exported all plants as JSON"],
     [
       "export.started",
       "plants",

@@ -64,6 +64,7 @@ function exportSentence(detail: string): string {
 
 const formatNames: Readonly<Record<string, string>> = {
   ndjson: "NDJSON",
+  json: "JSON",
   csv: "CSV",
   "csv-safe": "CSV for spreadsheets",
 };
