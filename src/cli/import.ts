@@ -5,7 +5,7 @@ import { ConfigProblem, parseBaseUrl, parseChoice, parseCount } from "../config/
 import { describeSource } from "../files/detect-source.ts";
 import { BrokenFile, type InputRow } from "../files/input-row.ts";
 import { detectFormat, type FileFormat, fileFormats, readRows, rowReaderFor } from "../files/read-rows.ts";
-import { publicUrl } from "../http/listen-address.ts";
+import { reachableUrl } from "../http/listen-address.ts";
 import { isSameFile } from "../storage/sqlite/durable-files.ts";
 import { messageOf } from "../system/errors.ts";
 import { parseFlag } from "./arguments.ts";
@@ -104,7 +104,7 @@ function readTarget(args: Arguments, { baseUrl, listen, tls }: Config): Target {
     throw new ConfigProblem(
       "Set PLANT_STORE_ACCESS_TOKEN. To create a token: plant-store token create --name NAME",
     );
-  const configuredUrl = publicUrl(baseUrl, { ...listen, secure: tls !== undefined });
+  const configuredUrl = reachableUrl(baseUrl, { ...listen, secure: tls !== undefined });
   const url = parseFlag(args, "url", parseBaseUrl)?.href ?? configuredUrl;
   const attemptsMax = parseFlag(args, "attempts", (text) => parseCount(text, 1, attemptsLimit));
   return { url, token, attemptsMax: attemptsMax ?? attemptsDefault };

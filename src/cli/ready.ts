@@ -1,6 +1,6 @@
 import { readConfig } from "../config/read-config.ts";
 import { parseBaseUrl } from "../config/values.ts";
-import { publicUrl } from "../http/listen-address.ts";
+import { reachableUrl } from "../http/listen-address.ts";
 import { codeOf, messageOf } from "../system/errors.ts";
 import { parseFlag } from "./arguments.ts";
 import { type Command, jsonFlag } from "./command.ts";
@@ -24,7 +24,7 @@ export const ready: Command = {
     const { operatorListen, listen, tls, baseUrl } = readConfig(args.sources);
     // The public listener may require a client certificate; the operator listener never does.
     const path = operatorListen === undefined ? (baseUrl?.pathname ?? "") : "";
-    const own = publicUrl(undefined, { ...(operatorListen ?? listen), secure: tls !== undefined });
+    const own = reachableUrl(undefined, { ...(operatorListen ?? listen), secure: tls !== undefined });
     const base = parseFlag(args, "url", parseBaseUrl)?.href ?? `${own}${path}`;
     const url = base.replace(/\/+$/, "");
     const problem = await whyUnready(`${url}/readyz`);

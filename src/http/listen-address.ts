@@ -15,7 +15,7 @@ const inUseRemedies: Readonly<Record<ListenerName, string>> = {
 
 export function listenProblem(
   error: unknown,
-  { host, port }: Pick<Bound, "host" | "port">,
+  { host, port }: Address,
   listener: ListenerName,
 ): ListenProblem {
   if (codeOf(error) === "EADDRINUSE")
@@ -26,16 +26,13 @@ export function listenProblem(
 }
 
 /** @throws ListenProblem if a listener could not be bound to the address now. */
-export async function refuseAddressInUse(
-  address: Pick<Bound, "host" | "port">,
-  listener: ListenerName,
-): Promise<void> {
+export async function refuseAddressInUse(address: Address, listener: ListenerName): Promise<void> {
   const error = await bindError(address);
   if (error !== undefined) throw listenProblem(error, address, listener);
 }
 
 /** Listens there for an instant. Undefined if the address is free. */
-export function bindError({ host, port }: Pick<Bound, "host" | "port">): Promise<Error | undefined> {
+export function bindError({ host, port }: Address): Promise<Error | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once("error", resolve);
@@ -44,20 +41,23 @@ export function bindError({ host, port }: Pick<Bound, "host" | "port">): Promise
 }
 
 /** Writes an address as a setting has it: `127.0.0.1:3000`, `[::1]:3000`. */
-export function formatAddress({ host, port }: Pick<Bound, "host" | "port">): string {
+export function formatAddress({ host, port }: Address): string {
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** What a listener is bound to. */
-export interface Bound {
+export interface Address {
   readonly host: string;
   readonly port: number;
+}
+
+/** What a listener is bound to. */
+export interface Bound extends Address {
   /** Whether it is TLS, in which case the scheme is https. */
   readonly secure: boolean;
 }
 
-/** Where clients reach the service, without a trailing slash: a wildcard host is replaced by one that can be reached. */
-export function publicUrl(baseUrl: URL | undefined, { host, port, secure }: Bound): string {
+/** Where a listener is reached, without a trailing slash: a wildcard host is replaced by one that can be reached. */
+export function reachableUrl(baseUrl: URL | undefined, { host, port, secure }: Bound): string {
   const scheme = secure ? "https" : "http";
   const boundUrl = `${scheme}://${formatAddress({ host: reachableHost(host), port })}`;
   return (baseUrl?.href ?? boundUrl).replace(/\/+$/, "");

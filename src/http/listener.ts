@@ -8,7 +8,7 @@ import { ClientAddresses } from "./client-address.ts";
 import { Cors } from "./cors.ts";
 import { Exchange, type SharedByExchanges } from "./exchange.ts";
 import { healthRoutes, type Readiness } from "./health.ts";
-import { formatAddress, listenProblem, publicUrl } from "./listen-address.ts";
+import { formatAddress, listenProblem, reachableUrl } from "./listen-address.ts";
 import { RequestIds } from "./request-ids.ts";
 import { type LoggedRequests, RequestLog } from "./request-log.ts";
 import { ResponseDate } from "./response-date.ts";
@@ -125,7 +125,7 @@ export class Listener implements RequestHandler, AsyncDisposable {
     const bound = { host, port: this.#server.port, secure: tls !== undefined };
     this.port = bound.port;
     this.address = formatAddress(bound);
-    this.url = publicUrl(settings.baseUrl, bound);
+    this.url = reachableUrl(settings.baseUrl, bound);
     // Tokens travel in every request.
     if (!bound.secure && !isLoopback(host)) events.plainText(this.address);
   }
