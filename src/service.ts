@@ -77,11 +77,7 @@ export async function startService(
   const store = started.use(await openServiceStore(config, events));
 
   // Who may call: the store's tokens, those of the configuration, and the JWTs of an identity provider.
-  let identityProvider: IdentityProvider | undefined;
-  if (config.oidc !== undefined) {
-    const keys = started.use(new ProviderKeys(config.oidc.issuer, events));
-    identityProvider = { settings: config.oidc, keys };
-  }
+  const identityProvider = openIdentityProvider(config.oidc, events, started);
   const jwts = identityProvider && new JwtVerifier(identityProvider.settings, identityProvider.keys);
   const gate = new Gate(config.presetTokens, jwts);
   identityProvider?.keys.onChange(() => gate.forgetJwts());
@@ -111,7 +107,7 @@ export async function startService(
     startPublicListener(createPlant, listenerDependencies, publicSettings(config, budget.publicMax)),
   );
 
-  // Both listeners have the same certificate: this is said once.
+  // Both listeners use the same certificate, so this is logged once.
   warnOfExpiry(publicListener.certificateExpiresAtMs, events);
 
   // The operator listener, unless it is off: the console, its API, and metrics.
@@ -133,7 +129,7 @@ export async function startService(
     operatorListener = started.use(startOperatorListener(operatorDependencies, settings));
   }
 
-  // The identity provider is asked from now on: a start that cannot listen asks nobody.
+  // The identity provider's keys are fetched only now: a start that cannot listen must not contact it.
   identityProvider?.keys.start();
 
   // The first token last, when nothing else can fail: one that is stored must also be delivered.
@@ -202,6 +198,16 @@ async function stopService(
   if (failure === undefined) events.stopped();
   // If the data file was found to be lost only now, nobody can have copied it from this process yet.
   if (failure instanceof DataFileReplaced && !storeHadFailed) await neverEnd();
+}
+
+/** The identity provider whose JWTs are accepted; undefined if none is configured. */
+function openIdentityProvider(
+  oidc: Config["oidc"],
+  events: Events,
+  started: AsyncDisposableStack,
+): IdentityProvider | undefined {
+  if (oidc === undefined) return undefined;
+  return { settings: oidc, keys: started.use(new ProviderKeys(oidc.issuer, events)) };
 }
 
 /** Where the public listener is reached, and its limits. */
