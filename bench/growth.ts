@@ -2,6 +2,7 @@ import { closeSync, fsyncSync, openSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { BlockSummaries, lastSummarised } from "../src/storage/sqlite/block-summaries.ts";
 import { blockPlants } from "../src/storage/sqlite/blocks.ts";
+import { checkpoint } from "../src/storage/sqlite/connect.ts";
 import { openDatabase } from "../src/storage/sqlite/writing/open-for-writing.ts";
 import { lineChart } from "./charts.ts";
 import { type Load, load } from "./load.ts";
@@ -161,6 +162,8 @@ function fill(path: string, count: number, order: "sequential" | "random"): void
   const summaries = new BlockSummaries(database);
   // Each call summarises a bounded number of blocks.
   while (lastSummarised(database) + blockPlants <= count) database.transaction(() => summaries.stored(0))();
+  // Everything into the data file: a start would recover what is in the WAL, which no service has left.
+  checkpoint(database, "TRUNCATE");
   database.close();
   // On disk before anything is measured: pending writes of the system would compete with the creates.
   const file = openSync(path, "r+");
