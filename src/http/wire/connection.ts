@@ -177,7 +177,7 @@ export class Connection implements LimitedConnection, TakesTurns {
   send(data: string | Buffer, bytes: number): void {
     if (this.state.now === "closed") return;
     this.#settleLastResponse();
-    this.#written(this.#outgoing.write(data, bytes));
+    this.#afterWrite(this.#outgoing.write(data, bytes));
   }
 
   /** Starts a response that is sent piece by piece, by `write`, until `endStream`. */
@@ -193,18 +193,18 @@ export class Connection implements LimitedConnection, TakesTurns {
   write(piece: Buffer): boolean {
     if (this.#stream === undefined) return false;
     const written = this.#outgoing.write(piece, piece.length);
-    if (written !== "all") this.#written(written);
+    if (written !== "all") this.#afterWrite(written);
     return written === "all";
   }
 
   endStream(): void {
     this.#stream = undefined;
-    if (this.state.now === "streaming") this.#responded();
+    if (this.state.now === "streaming") this.#afterResponse();
   }
 
   /** The socket accepts bytes again. */
   writable(): void {
-    if (this.#outgoing.unsentBytes > 0) this.#written(this.#outgoing.flush());
+    if (this.#outgoing.unsentBytes > 0) this.#afterWrite(this.#outgoing.flush());
   }
 
   /** The client will send no more; what it has sent is still responded to. */
@@ -349,13 +349,13 @@ export class Connection implements LimitedConnection, TakesTurns {
     return reader;
   }
 
-  #written(written: Written): void {
+  #afterWrite(written: Written): void {
     if (written === "reset") {
       this.#socket.terminate();
       return;
     }
     if (written === "partly") return this.#waitForReader();
-    if (this.#stream === undefined) return this.#responded();
+    if (this.#stream === undefined) return this.#afterResponse();
     this.state.enter("streaming");
     this.#incoming.resume();
     this.#stream.writable();
@@ -377,7 +377,7 @@ export class Connection implements LimitedConnection, TakesTurns {
     if (this.isLastResponse) this.closeAfterResponse();
   }
 
-  #responded(): void {
+  #afterResponse(): void {
     if (this.#closesAfter === "current-response") this.#linger();
     else if (this.#bodyUnread) this.#skipBody(this.#head?.contentLength ?? 0);
     else this.#becomeIdle();

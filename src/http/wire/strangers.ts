@@ -122,8 +122,8 @@ export class Strangers<Candidate extends PossibleStranger> {
     if (entry === undefined) return;
     this.#entries.delete(connection);
     entry.isRemoved = true;
-    this.#all.removed();
-    entry.network.strangers.removed();
+    this.#all.compactAfterRemoval();
+    entry.network.strangers.compactAfterRemoval();
     this.#countAgain(entry.network, entry.network.strangers.count + 1);
   }
 
@@ -163,8 +163,8 @@ class ByAge<Candidate> {
     this.count++;
   }
 
-  /** To be called for each entry that was marked as removed. */
-  removed(): void {
+  /** To be called for each entry that was marked as removed. It deletes them once they are many. */
+  compactAfterRemoval(): void {
     this.count--;
     const removed = this.#entries.length - this.count;
     if (removed <= this.count / removedOneIn + removedMin) return;
