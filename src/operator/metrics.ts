@@ -79,7 +79,7 @@ const errors = listeners.flatMap((listener) =>
 /** The metrics for Prometheus, in its text format. */
 export function metricsRoute(sources: MetricSources): Route {
   return route("GET", "/metrics", "metrics", async (exchange) => {
-    const samples = { ...counted(sources), ...(await measured(sources)) };
+    const samples = { ...readCounters(sources), ...(await readGauges(sources)) };
     exchange.respond("text/plain; version=0.0.4; charset=utf-8", formatMetrics(samples));
   });
 }
@@ -89,7 +89,8 @@ type Samples = Partial<Record<MetricName, readonly Sample[]>>;
 /** A line of a metric: the suffix of its name if it is a histogram's, its labels, its value. */
 type Sample = readonly [suffix: string, labels: Readonly<Record<string, string>>, value: number];
 
-function counted({ counters, store }: MetricSources): Samples {
+/** What the service counts while it runs. */
+function readCounters({ counters, store }: MetricSources): Samples {
   const countOf = (name: CounterName) => value(counters.value(name));
   const samplesOf = (name: HistogramName, labels?: Record<string, string>) =>
     histogramSamples(counters.histogram(name).observed(), labels);
@@ -129,7 +130,7 @@ function counted({ counters, store }: MetricSources): Samples {
 }
 
 /** What is read on each scrape. A value that cannot be read is omitted. */
-async function measured(sources: MetricSources): Promise<Samples> {
+async function readGauges(sources: MetricSources): Promise<Samples> {
   const { store, intake, certificateExpiresAtMs, startedAtMs } = sources;
   const ready = await intake.ready();
   const [disk, byState, last, openDescriptors] = await Promise.all([
