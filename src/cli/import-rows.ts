@@ -46,7 +46,10 @@ export function sendTo({ url, token, attemptsMax }: Target): CreateRow {
 }
 
 /** Creates rows as `create` does, and knows how long it has been waiting for an outcome. */
-export function watched(create: CreateRow): { readonly create: CreateRow; readonly silentMs: () => number } {
+export function withSilenceTimer(create: CreateRow): {
+  readonly create: CreateRow;
+  readonly silentMs: () => number;
+} {
   let pending = 0;
   let lastMs = 0;
   return {

@@ -12,7 +12,14 @@ import { parseFlag } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
 import { openInput } from "./import-input.ts";
 import { RefusedFile, reportText, Tally } from "./import-report.ts";
-import { createNone, createRows, type RowOutcome, sendTo, type Target, watched } from "./import-rows.ts";
+import {
+  createNone,
+  createRows,
+  type RowOutcome,
+  sendTo,
+  type Target,
+  withSilenceTimer,
+} from "./import-rows.ts";
 import { FileProblem, refuseMissingOrUnreadable } from "./local-files.ts";
 import { showProgress } from "./progress.ts";
 import {
@@ -135,7 +142,7 @@ async function importFile(
   const tally = new Tally();
   const name = file === "-" ? "standard input" : file;
   const source = () => describeSource(format, input.gzip, reader.separator);
-  const { create, silentMs } = watched(target === undefined ? createNone : sendTo(target));
+  const { create, silentMs } = withSilenceTimer(target === undefined ? createNone : sendTo(target));
   using line = showProgress(terminal, () => {
     const isSilent = target !== undefined && silentMs() > silentMsMax;
     const outcome = tally.outcome();
