@@ -161,7 +161,8 @@ function fill(path: string, count: number, order: "sequential" | "random"): void
   }
   const summaries = new BlockSummaries(database);
   // Each call summarises a bounded number of blocks.
-  while (lastSummarised(database) + blockPlants <= count) database.transaction(() => summaries.stored(0))();
+  while (lastSummarised(database) + blockPlants <= count)
+    database.transaction(() => summaries.summariseIfFull(0))();
   // Everything into the data file: a start would recover what is in the WAL, which no service has left.
   checkpoint(database, "TRUNCATE");
   database.close();

@@ -34,7 +34,7 @@ export async function seedStore(
       const createdAtMs = Math.round(fromMs + (untilMs - fromMs) * varying(seq / plants));
       insert.run(seq, idOf(seq), name, tagOf(seq, pick), createdAtMs, sender);
     }
-    new BlockSummaries(database).stored(0);
+    new BlockSummaries(database).summariseIfFull(0);
   })();
 }
 

@@ -36,7 +36,7 @@ function insert(database: Database, seqs: Iterable<number>, nameOf = (seq: numbe
   );
   database.transaction(() => {
     for (const seq of seqs) statement.run(seq, seq, nameOf(seq));
-    new BlockSummaries(database).stored(0);
+    new BlockSummaries(database).summariseIfFull(0);
   })();
 }
 

@@ -171,7 +171,7 @@ test("plants and summaries that another process writes are included", async () =
     );
     other.transaction(() => {
       for (let id = 10_000; id < 80_000; id++) insert.run(id, startMs);
-      new BlockSummaries(other).stored(0);
+      new BlockSummaries(other).summariseIfFull(0);
       // Two of ours, and no more than so many at once, however many there are.
       expect(lastSummarised(other)).toBe((2 + 64) * 1024);
     })();

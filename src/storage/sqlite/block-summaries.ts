@@ -77,8 +77,11 @@ export class BlockSummaries {
     this.reload();
   }
 
-  /** To be called inside the transaction that stored the plants. The length of their text is in UTF-16 units, if it is known. */
-  stored(plants: number, textLength = unknownLength): void {
+  /**
+   * Counts the plants that were stored, and summarises the blocks that are full with them. To be called inside the transaction
+   * that stored them. The length of their text is in UTF-16 units, if it is known.
+   */
+  summariseIfFull(plants: number, textLength = unknownLength): void {
     this.#lastStored += plants;
     this.#textLengthMax += textLength;
     if (this.#lastStored < this.#lastSummarised + blockPlants) return;

@@ -29,7 +29,7 @@ export class Scan {
     this.#shorten = shorten;
   }
 
-  /** The slices of what is left, until the time is over, but at least one. `passed` must be called for each. */
+  /** The slices of what is left, until the time is over, but at least one. `advancePast` must be called for each. */
   *slices(msMax: number): Generator<SeqRange, void, void> {
     const deadlineMs = performance.now() + msMax;
     while (this.#low <= this.#high) {
@@ -40,7 +40,7 @@ export class Scan {
   }
 
   /** To be called when the slice was read, entirely or up to that plant. Returns how many plants it passed. */
-  passed({ low, high }: SeqRange, upTo?: bigint): number {
+  advancePast({ low, high }: SeqRange, upTo?: bigint): number {
     this.#adaptSize(performance.now() - this.#sliceStartedMs);
     if (this.#order === "newest-first") {
       const end = Number(upTo ?? low);

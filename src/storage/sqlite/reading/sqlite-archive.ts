@@ -65,7 +65,7 @@ export class SqliteArchive implements PlantArchive {
         characters += row.name.length + (row.tag?.length ?? 0);
       }
       // With as many rows as wanted, there may be more in the slice.
-      searched += scan.passed(slice, rows.length === wanted ? rows.at(-1)?.seq : undefined);
+      searched += scan.advancePast(slice, rows.length === wanted ? rows.at(-1)?.seq : undefined);
       if (plants.length === limit || characters > pageCharactersMax) break;
     }
     return { plants, next: scan.cursor, searched, newest };
@@ -109,7 +109,7 @@ export class SqliteArchive implements PlantArchive {
     let plants = 0;
     for (const slice of scan.slices(msMax)) {
       plants += this.#countIn(filter, slice);
-      scan.passed(slice);
+      scan.advancePast(slice);
     }
     return { plants, next: scan.cursor };
   }

@@ -59,7 +59,7 @@ export class SqlitePlants implements PlantStore {
         plants++;
         textLength += textLengthOf(toStore);
       }
-      this.#summaries.stored(plants, textLength);
+      this.#summaries.summariseIfFull(plants, textLength);
       return outcomes;
     }, this.#rolledBack);
   }
