@@ -85,10 +85,12 @@ export class BlockSummaries {
     this.#lastStored += plants;
     this.#textLengthMax += textLength;
     if (this.#lastStored < this.#lastSummarised + blockPlants) return;
-    this.#summariseFullBlocks(this.#reloadTextLength());
+    // Read inside the lock: another process may have stored plants or summarised blocks, and then the text is not known.
+    if (!this.#isUpToDate()) this.reload();
+    this.#summariseFullBlocks();
     // What is left are the plants that were stored last. If they are no more than this batch has, they are all its own.
     const left = this.#lastStored - this.#lastSummarised;
-    if (left <= plants) this.#textLengthMax = textLength;
+    this.#textLengthMax = left <= plants ? textLength : unknownLength;
   }
 
   /** To be called when a transaction was rolled back, and what it wrote here with it. */
@@ -98,27 +100,19 @@ export class BlockSummaries {
     this.#textLengthMax = unknownLength;
   }
 
-  /**
-   * Reads again, inside the lock, what may have changed, and returns the length of the text as it was counted; unknown if another
-   * process has stored plants or summarised blocks since.
-   */
-  #reloadTextLength(): number {
-    const lastStored = this.#lastStored;
-    const lastSummarised = this.#lastSummarised;
-    const textLengthMax = this.#textLengthMax;
-    this.reload();
-    const isAsCounted = this.#lastStored === lastStored && this.#lastSummarised === lastSummarised;
-    return isAsCounted ? textLengthMax : unknownLength;
+  #isUpToDate(): boolean {
+    return (
+      this.#lastStored === lastSeq(this.#database) && this.#lastSummarised === lastSummarised(this.#database)
+    );
   }
 
-  /** `textLengthMax` is the most text that any of the blocks has. */
-  #summariseFullBlocks(textLengthMax: number): void {
+  #summariseFullBlocks(): void {
     for (let blocks = 0; blocks < blocksPerBatchMax; blocks++) {
       const block = this.#nextBlock();
       const { low, high } = rangeOf(block);
       if (high > this.#lastStored) return;
       for (const insert of this.#inserts) insert.run(block, low, high);
-      this.#digests.write(block, textLengthMax);
+      this.#digests.write(block, this.#textLengthMax);
       this.#lastSummarised = high;
     }
   }
