@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import type { AuditEntry, AuditFilter } from "../src/access/audit.ts";
 import { type Token, TokenProblem, type TokenStore } from "../src/access/tokens.ts";
@@ -560,6 +560,18 @@ onEveryEngine((engine) => {
         await live.plants.create([plantToStore(count, "a")], Date.now() - (5 - count) * 3000);
         expect(await live.archive.total()).toBe(count);
       }
+    });
+
+    test("totals stay right after the clock steps back", async () => {
+      await using live = await openNew();
+      const nowMs = Date.now();
+      using clock = spyOn(Date, "now").mockReturnValue(nowMs + 3_600_000);
+      await live.plants.create([plantToStore(1, "a")], nowMs);
+      expect(await live.archive.total()).toBe(1);
+      clock.mockReturnValue(nowMs);
+      expect(await live.archive.total()).toBe(1);
+      await live.plants.create([plantToStore(2, "b")], nowMs);
+      expect(await live.archive.total()).toBe(2);
     });
 
     /** All plants from the beginning, as a client that follows the store gets them, until it has caught up. */

@@ -83,9 +83,12 @@ export class PostgresArchive implements PlantArchive {
 
   async total(): Promise<number> {
     const nowMs = Date.now();
-    const isOld = nowMs - this.#counted.sinceMs > recountAfterMs;
-    const { sinceMs, untilMs, plants } = isOld ? { sinceMs: nowMs, untilMs: -1, plants: 0 } : this.#counted;
     const settledMs = nowMs - countedAfterMs;
+    const isOld = nowMs - this.#counted.sinceMs > recountAfterMs;
+    // Then plants still get times up to which all were counted.
+    const clockSteppedBack = settledMs < this.#counted.untilMs;
+    const { sinceMs, untilMs, plants } =
+      isOld || clockSteppedBack ? { sinceMs: nowMs, untilMs: -1, plants: 0 } : this.#counted;
     const sql = `SELECT count(*), count(*) FILTER (WHERE created_at_ms <= $2::bigint)
         FROM plants WHERE created_at_ms > $1::bigint`;
     const [row] = await this.#read(sql, [untilMs, settledMs]);
