@@ -113,7 +113,7 @@ test.each([
     "only the HTTP modules and their clients contain HTTP statuses",
     /\bstatus\w*\b.*\b[2-5]\d\d\b|\b[45]\d\d(?:0[1-9]|[1-3]\d)\b/,
     // PostgreSQL's SQLSTATEs have five digits too.
-    /^(?:http|public|operator|console|cli|client)\/|^storage\/postgres\/faults\.ts$/,
+    /^(?:http|public|operator|console|cli|client)\/|^storage\/postgres\/(?:faults|migrate)\.ts$/,
   ],
   // A browser has no process; the bundler replaces it. The metrics only read what the process uses.
   ["only main.ts uses process", /\bprocess\.\w/, /^(?:main|operator\/console-bundle|operator\/metrics)\.ts$/],

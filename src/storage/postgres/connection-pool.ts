@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { backoffMs } from "../../retry/backoff.ts";
-import { ConnectionLost, kindOf, mayRetry, readFailure, StatementTimeout } from "./faults.ts";
+import { kindOf, mayRetry, readFailure, ServerUnavailable, StatementTimeout } from "./faults.ts";
 import type { Server } from "./server.ts";
 import { type Row, Session, type Statement } from "./session.ts";
 
@@ -152,10 +152,10 @@ export function retryWaitMs(attempt: number): number {
   return backoffMs(attempt, retryWaitMsMin, retryWaitMsMax);
 }
 
-/** The result, or ConnectionLost once the time is up. */
+/** The result, or ServerUnavailable once the time is up. */
 function within<Result>(timeoutMs: number, work: Promise<Result>, otherwise: string): Promise<Result> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new ConnectionLost(otherwise)), Math.max(1, timeoutMs));
+    const timer = setTimeout(() => reject(new ServerUnavailable(otherwise)), Math.max(1, timeoutMs));
     work.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }

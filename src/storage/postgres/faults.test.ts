@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
-import { CommitWarning, ConnectionLost, type FaultKind, kindOf, maySplit, readFailure } from "./faults.ts";
+import { CommitWarning, type FaultKind, kindOf, maySplit, readFailure, ServerUnavailable } from "./faults.ts";
 
 const fromServer = (code: string) => Object.assign(new Error("it said so"), { severity: "ERROR", code });
 const fromNetwork = (code: string) => Object.assign(new Error("it said so"), { code });
@@ -22,7 +22,7 @@ describe("a failure of PostgreSQL", () => {
   }
 
   test("of the network, or of the connection, needs another connection", () => {
-    const errors = [fromNetwork("ECONNREFUSED"), fromNetwork("ENOTFOUND"), new ConnectionLost("x")];
+    const errors = [fromNetwork("ECONNREFUSED"), fromNetwork("ENOTFOUND"), new ServerUnavailable("x")];
     expect(errors.map(kindOf)).toEqual(["reconnect", "reconnect", "reconnect"]);
     expect(kindOf(new CommitWarning("x"))).toBe("unavailable");
     // Splitting a batch because of a certificate would only send one statement for each plant.
@@ -41,7 +41,7 @@ describe("a failure of PostgreSQL", () => {
   test("of a read is thrown unchanged if it is internal, and otherwise as StoreUnavailable", () => {
     const internal = fromServer("42601");
     expect(readFailure(internal)).toBe(internal);
-    for (const error of [fromServer("57014"), fromServer("40001"), new ConnectionLost("x")])
+    for (const error of [fromServer("57014"), fromServer("40001"), new ServerUnavailable("x")])
       expect(readFailure(error)).toBeInstanceOf(StoreUnavailable);
   });
 });

@@ -1,13 +1,13 @@
 import { StoreUnavailable } from "../../plants/plant-store.ts";
 import { codeOf, messageOf } from "../../system/errors.ts";
 
-/** The connection is closed or unusable. */
-export class ConnectionLost extends Error {
-  override readonly name = "ConnectionLost";
+/** No session can be used now; a later one may. */
+export class ServerUnavailable extends Error {
+  override readonly name = "ServerUnavailable";
 }
 
-/** A statement was not answered in time; its connection was dropped. */
-export class StatementTimeout extends ConnectionLost {}
+/** A statement was not answered in time; its session was dropped. */
+export class StatementTimeout extends ServerUnavailable {}
 
 /** The server committed with a warning, such as that a wait for a standby was cancelled. */
 export class CommitWarning extends Error {
@@ -44,7 +44,7 @@ const noTls = "The server does not support SSL connections";
 const certificateFault = /^(?:UNABLE_TO_\w+|CERT_\w+|\w*SELF_SIGNED_CERT\w*|ERR_TLS_CERT_ALTNAME_INVALID)$/;
 
 export function kindOf(error: unknown): FaultKind {
-  if (error instanceof ConnectionLost) return "reconnect";
+  if (error instanceof ServerUnavailable) return "reconnect";
   if (error instanceof CommitWarning || error instanceof StoreUnavailable) return "unavailable";
   const code = codeOf(error);
   if (code === "XX000" && error instanceof Error && workerLost.test(error.message)) return "retry";

@@ -1,6 +1,6 @@
 import { codeOf } from "../../system/errors.ts";
 import { DatabaseProblem } from "./database-url.ts";
-import { ConnectionLost, reasonOf } from "./faults.ts";
+import { reasonOf, ServerUnavailable } from "./faults.ts";
 import tables from "./migrations/006-tables.sql" with { type: "text" };
 import type { Session } from "./session.ts";
 
@@ -32,10 +32,10 @@ export const migrations: readonly Migration[] = [
   },
 ];
 
-const lockNotAvailable = /^55P03$/;
-// Even with IF NOT EXISTS, PostgreSQL fails one of two sessions that create a table concurrently, with one of these.
-const createdMeanwhile = /^(?:23505|42(?:710|P07)|XX000)$/;
 const noSuchTable = "42P01";
+const lockNotAvailable = "55P03";
+// Even with IF NOT EXISTS, PostgreSQL fails one of two sessions that create a table concurrently, with one of these.
+const createdMeanwhile = ["23505", "42710", "42P07", "XX000"];
 
 const selectVersion = { text: "SELECT version FROM plant_store_schema" };
 // NOWAIT: the caller does the waiting, so that it is logged, and ends when the service stops.
@@ -61,10 +61,10 @@ export async function migrate(session: Session, changes: TableChanges, known = m
   if (found === newest) return;
   refuseUnmigrated(found, changes);
   await session.script(withoutTimeouts);
-  await session.script(createVersionTable).catch(retryAfter(createdMeanwhile));
+  await session.script(createVersionTable).catch(throwRetryableAfter(createdMeanwhile));
   for (;;) {
     await session.script("BEGIN");
-    const have = await readVersion(session, lockVersion).catch(retryAfter(lockNotAvailable));
+    const have = await readVersion(session, lockVersion).catch(throwRetryableAfter([lockNotAvailable]));
     const next = known.find(({ number }) => number > have);
     if (next === undefined) break;
     await session.script(next.sql);
@@ -121,11 +121,14 @@ function refuseUnmigrated(found: number, changes: TableChanges): void {
     );
 }
 
-/** Failures with these codes mean that another process is at work on the tables, so that `prepare` waits for it. */
-function retryAfter(codes: RegExp): (error: unknown) => never {
+/**
+ * Throws the error again; or, if it has one of these codes, ServerUnavailable. They mean that another process is at work on the
+ * tables, and then `prepare` waits and retries.
+ */
+function throwRetryableAfter(codes: readonly string[]): (error: unknown) => never {
   return (error) => {
-    if (!codes.test(codeOf(error))) throw error;
-    throw new ConnectionLost(`another process is creating or upgrading the tables: ${reasonOf(error)}`);
+    if (!codes.includes(codeOf(error))) throw error;
+    throw new ServerUnavailable(`another process is creating or upgrading the tables: ${reasonOf(error)}`);
   };
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { eventually, kindsOf } from "../../../test/harness.ts";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
 import type { ConnectionPool, Run } from "./connection-pool.ts";
-import { ConnectionLost } from "./faults.ts";
+import { ServerUnavailable } from "./faults.ts";
 import { PostgresPlants } from "./postgres-plants.ts";
 
 const upTo = (count: number) => Array.from({ length: count }, (_, id) => id);
@@ -43,7 +43,7 @@ test("plants that are too large together are stored in several statements", asyn
 test("while the server is unreachable plants are refused at once, until a write in the background succeeds", async () => {
   let isReachable = false;
   const { plants, sizes } = storeOn(() => {
-    if (!isReachable) throw new ConnectionLost("away");
+    if (!isReachable) throw new ServerUnavailable("away");
   });
   const creating = () => plants.create(plantsToStore([1]), 1);
   await expect(creating()).rejects.toThrow(StoreUnavailable);

@@ -1,6 +1,6 @@
 import { messageOf } from "../../system/errors.ts";
 import { type DatabaseAddress, DatabaseMisuse, type Host, parseDatabaseUrl } from "./database-url.ts";
-import { ConnectionLost, mayRetry } from "./faults.ts";
+import { mayRetry, ServerUnavailable } from "./faults.ts";
 import { connectMsMax, Session } from "./session.ts";
 
 // A statement that waits longer than this for a lock fails with 55P03 and is sent again, while its session stays usable.
@@ -81,11 +81,11 @@ export class Server {
 
   /**
    * Sets up a new session, and destroys it if no plants may be stored in it.
-   * @throws DatabaseMisuse, ConnectionLost
+   * @throws DatabaseMisuse, ServerUnavailable
    */
   async setUp(session: Session): Promise<void> {
     try {
-      await this.#refuseUnsafe(session);
+      await this.#setUpAndCheck(session);
     } catch (error) {
       session.destroy();
       throw error;
@@ -105,7 +105,7 @@ export class Server {
     return session;
   }
 
-  async #refuseUnsafe(session: Session): Promise<void> {
+  async #setUpAndCheck(session: Session): Promise<void> {
     if (this.address.bindsChannel && !session.isChannelBound)
       throw new DatabaseMisuse(
         "The database URL has channel_binding=require, but the server offers no channel binding.",
@@ -114,7 +114,7 @@ export class Server {
     const [readOnly, synchronousCommit, fsync, encoding, shardCount] = row;
     // Neither is permanent: a provider can make a database read-only while its disk is full.
     if (readOnly === "on")
-      throw new ConnectionLost(
+      throw new ServerUnavailable(
         `${session.target.host}:${session.target.port} accepts no writes: it is a standby, or default_transaction_read_only is on`,
       );
     if (encoding !== "UTF8")
@@ -148,7 +148,7 @@ function passwordOf(password: PostgresOptions["databasePassword"]): DatabaseAddr
     try {
       return password();
     } catch (error) {
-      throw new ConnectionLost(messageOf(error));
+      throw new ServerUnavailable(messageOf(error));
     }
   };
 }
