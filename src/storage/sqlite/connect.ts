@@ -118,6 +118,11 @@ export function sqliteCodeOf(error: unknown): string {
   return code.startsWith("SQLITE_") ? code : "";
 }
 
+/** A failure in a message: SQLite's code if it has one, otherwise its name and message. */
+export function failureText(error: unknown): string {
+  return sqliteCodeOf(error) || String(error);
+}
+
 function inode(path: string): bigint | undefined {
   return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino;
 }

@@ -3,8 +3,8 @@
 // Garbage collection closes a connection too, so the error holds it.
 import type { Database } from "bun:sqlite";
 import { OutcomeUnknown } from "../../plants/plant-store.ts";
-import { codeOf } from "../../system/errors.ts";
-import { sqliteCodeOf } from "./connect.ts";
+import { codeOf, messageOf } from "../../system/errors.ts";
+import { failureText } from "./connect.ts";
 import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
 import { readMarker, writeMarker } from "./failure-marker.ts";
 
@@ -35,7 +35,7 @@ export function recordSyncFailure(path: string, reason: string, database: Databa
     // A complete copy stays the one to use.
     if (readMarker(path) !== "rebuilt") writeMarker(path, "sync-failed");
   } catch (error) {
-    message += ` The failure marker could not be written either: ${String(error)}.`;
+    message += ` The failure marker could not be written either: ${messageOf(error)}.`;
   }
   return new SyncFailure(message, database);
 }
@@ -50,7 +50,7 @@ export function closeOnErrorUnlessSyncFailed(database: Database, path: string, w
     work();
   } catch (error) {
     if (isSyncFailure(error)) {
-      const failure = recordSyncFailure(path, sqliteCodeOf(error) || String(error), database);
+      const failure = recordSyncFailure(path, failureText(error), database);
       throw failure;
     }
     database.close();

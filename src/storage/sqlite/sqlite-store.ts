@@ -1,5 +1,6 @@
 import type { PlantArchive } from "../../plants/plant-archive.ts";
 import type { OutcomeUnknown } from "../../plants/plant-store.ts";
+import { messageOf } from "../../system/errors.ts";
 import { DataFileReplaced, type Store, type StoreEvents } from "../store.ts";
 import { type FailureReason, writeMarker } from "./failure-marker.ts";
 import { SyncFailure } from "./left-open.ts";
@@ -138,7 +139,7 @@ export class SqliteStore implements Store {
     try {
       if (recorded !== undefined) writeMarker(this.#file.path, recorded);
     } catch (error) {
-      this.#events.markerNotWritten?.(String(error));
+      this.#events.markerNotWritten?.(messageOf(error));
     }
     this.#failure.resolve(reason);
   }

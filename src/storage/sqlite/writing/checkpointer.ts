@@ -2,7 +2,7 @@ import type { Database, Statement } from "bun:sqlite";
 import { fstatSync } from "node:fs";
 import { OutcomeUnknown } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";
-import { isFullOrBusy, sqliteCodeOf } from "../connect.ts";
+import { failureText, isFullOrBusy } from "../connect.ts";
 import { Thread, type ThreadLost } from "../thread.ts";
 import type { OpenFiles, WatchedFile } from "./checkpoint-check.ts";
 import type { DataFileWatch } from "./data-file-watch.ts";
@@ -188,7 +188,7 @@ export class Checkpointer {
     if (this.#stopped) return;
     this.#stopped = true;
     this.#owner.checkpointFailed(
-      new OutcomeUnknown(`A checkpoint failed: ${sqliteCodeOf(cause) || String(cause)}.`, { cause }),
+      new OutcomeUnknown(`A checkpoint failed: ${failureText(cause)}.`, { cause }),
     );
   }
 }

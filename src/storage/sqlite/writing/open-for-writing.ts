@@ -6,11 +6,11 @@ import type { StoreEvents } from "../../store.ts";
 import {
   closeOnError,
   connect,
+  failureText,
   isLocked,
   lockWaitMsMax,
   openUnmoved,
   setDurable,
-  sqliteCodeOf,
 } from "../connect.ts";
 import { realDataFile, refuseFolder, refuseMissingFile, refuseUnwritable } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
@@ -151,7 +151,7 @@ function closeWriter(database: Database, path: string): void {
     closeStore(database);
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) {
-      const reason = `The last checkpoint failed: ${sqliteCodeOf(error) || String(error)}.`;
+      const reason = `The last checkpoint failed: ${failureText(error)}.`;
       const failure = recordSyncFailure(path, reason, database);
       throw failure;
     }

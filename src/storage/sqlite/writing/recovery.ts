@@ -5,7 +5,7 @@ import { fstatSync, fsyncSync, ftruncateSync } from "node:fs";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import { codeOf } from "../../../system/errors.ts";
 import type { StoreEvents } from "../../store.ts";
-import { connect, isLocked, keepWal, lockWaitMsMax, setDurable } from "../connect.ts";
+import { connect, failureText, isLocked, keepWal, lockWaitMsMax, setDurable } from "../connect.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { fileSize, withFile } from "../durable-files.ts";
 import { readMarker, refuseReplaced, removeMarker } from "../failure-marker.ts";
@@ -195,5 +195,5 @@ function recordRecoveryFailure(
   if (full !== undefined) return new DataFileLeftOpen(`${path} cannot be recovered: ${full}.`, database);
   if (error instanceof DataFileProblem || /^SQLITE_(CORRUPT|NOTADB|CANTOPEN|READONLY)/.test(code))
     return new DataFileLeftOpen(asDataFileProblem(error, path).message, database);
-  return recordSyncFailure(path, code || String(error), database);
+  return recordSyncFailure(path, failureText(error), database);
 }

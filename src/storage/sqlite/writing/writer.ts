@@ -1,7 +1,7 @@
 import type { Database, Statement } from "bun:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
-import { isLocked, lockRetryMs, lockWaitMsMax, sqliteCodeOf } from "../connect.ts";
+import { failureText, isLocked, lockRetryMs, lockWaitMsMax, sqliteCodeOf } from "../connect.ts";
 import type { WalSync } from "./wal-sync.ts";
 
 /** Who writes with a writer, and is told what becomes of its transactions. */
@@ -201,7 +201,7 @@ export class Writer {
     const reason =
       cause instanceof OutcomeUnknown
         ? cause
-        : new OutcomeUnknown(`Writing failed: ${sqliteCodeOf(cause) || String(cause)}.`, { cause });
+        : new OutcomeUnknown(`Writing failed: ${failureText(cause)}.`, { cause });
     return this.#owner.reportUnknown(reason);
   }
 }
