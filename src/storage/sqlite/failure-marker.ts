@@ -13,6 +13,9 @@ import { makeDirectory, openNew, syncDirectory, syncFile } from "./durable-files
  */
 export type FailureReason = "sync-failed" | "rebuilt" | "replaced";
 
+/** The reasons that a process records when it fails; the third is a step of a rebuild. */
+export type RunFailure = Exclude<FailureReason, "rebuilt">;
+
 /** The path of the failure marker, beside the data file. */
 export function markerFile(path: string): string {
   return `${path}.failure.json`;
@@ -47,6 +50,18 @@ export function writeMarker(path: string, reason: FailureReason, copy?: RebuiltC
   if (isDurable) syncFile(unfinished);
   renameSync(unfinished, markerFile(path));
   if (isDurable) for (const folder of folders) syncDirectory(folder);
+}
+
+/** Records a failure for the next start. Returns why that could not be done; undefined if it was. */
+export function tryToRecordFailure(path: string, reason: RunFailure): string | undefined {
+  try {
+    // If a copy is complete, it stays the one to use after a failed sync.
+    const isRebuilt = reason === "sync-failed" && readMarker(path) === "rebuilt";
+    if (!isRebuilt) writeMarker(path, reason);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 /** @throws DataFileProblem it exists and cannot be read, such as one that another user wrote. */

@@ -3,10 +3,10 @@
 // Garbage collection closes a connection too, so the error holds it.
 import type { Database } from "bun:sqlite";
 import { OutcomeUnknown } from "../../plants/plant-store.ts";
-import { codeOf, messageOf } from "../../system/errors.ts";
+import { codeOf } from "../../system/errors.ts";
 import { failureText } from "./connect.ts";
 import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
-import { readMarker, writeMarker } from "./failure-marker.ts";
+import { tryToRecordFailure } from "./failure-marker.ts";
 
 /** A sync may have failed: nobody knows what is on disk. */
 export class SyncFailure extends OutcomeUnknown {
@@ -30,14 +30,13 @@ export class DataFileLeftOpen extends DataFileProblem {
 
 /** Records for the next start that a sync may have failed: writes the marker, and returns the error to throw. */
 export function recordSyncFailure(path: string, reason: string, database: Database): SyncFailure {
-  let message = `${path} cannot be used: ${reason.replace(/\.$/, "")}.`;
-  try {
-    // A complete copy stays the one to use.
-    if (readMarker(path) !== "rebuilt") writeMarker(path, "sync-failed");
-  } catch (error) {
-    message += ` The failure marker could not be written either: ${messageOf(error)}.`;
-  }
-  return new SyncFailure(message, database);
+  const message = `${path} cannot be used: ${reason.replace(/\.$/, "")}.`;
+  const unrecorded = tryToRecordFailure(path, "sync-failed");
+  if (unrecorded === undefined) return new SyncFailure(message, database);
+  return new SyncFailure(
+    `${message} The failure marker could not be written either; reboot before the next start: ${unrecorded}.`,
+    database,
+  );
 }
 
 /**

@@ -1,8 +1,7 @@
 import type { PlantArchive } from "../../plants/plant-archive.ts";
 import type { OutcomeUnknown } from "../../plants/plant-store.ts";
-import { messageOf } from "../../system/errors.ts";
 import { DataFileReplaced, type Store, type StoreEvents } from "../store.ts";
-import { type FailureReason, writeMarker } from "./failure-marker.ts";
+import { type RunFailure, tryToRecordFailure } from "./failure-marker.ts";
 import { SyncFailure } from "./left-open.ts";
 import { readLastBackup } from "./maintenance/backup-records.ts";
 import { Reader } from "./reading/reader.ts";
@@ -114,33 +113,31 @@ export class SqliteStore implements Store {
     try {
       this.#file[Symbol.dispose]();
     } catch (error) {
-      // Nothing failed but the mark of a clean stop, and the next start recovers what a crash leaves too.
+      // Only a failed sync is a failure of the store, and `recordSyncFailure` has recorded it. A data file that could not be
+      // marked as closed is the caller's to report: it has lost nothing, and the next start recovers it as after a kill.
       if (!(error instanceof SyncFailure)) throw error;
-      return this.#fail(error, "sync-failed");
+      return this.#fail(error, undefined);
     }
     this.#watch.closeFiles();
   }
 
-  /** If only the -shm file is lost, nothing is recorded: the files have everything. */
+  /** If only the -shm file is lost, nothing is recorded: the data file and the WAL have everything, and a start recovers them. */
   #filesLost(loss: OutcomeUnknown): void {
     this.#fail(loss, loss instanceof DataFileReplaced ? "replaced" : undefined);
   }
 
   /**
-   * Stops everything without closing the database, and records why for the next start. Without a reason to record, that recovers
-   * as after a kill.
+   * Stops everything without closing the database. `toRecord` is what the next start must know; undefined if it needs to know
+   * nothing, or if that has been recorded already.
    */
-  #fail(reason: OutcomeUnknown, recorded: FailureReason | undefined): void {
+  #fail(reason: OutcomeUnknown, toRecord: RunFailure | undefined): void {
     if (this.#hasFailed) return;
     this.#hasFailed = true;
     this.#writer.stop(reason);
     this.#checkpointer.stop();
     this.#watch.stop();
-    try {
-      if (recorded !== undefined) writeMarker(this.#file.path, recorded);
-    } catch (error) {
-      this.#events.markerNotWritten?.(messageOf(error));
-    }
+    const unrecorded = toRecord === undefined ? undefined : tryToRecordFailure(this.#file.path, toRecord);
+    if (unrecorded !== undefined) this.#events.markerNotWritten?.(unrecorded);
     this.#failure.resolve(reason);
   }
 }
