@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, type Stats, statSync } from "node:fs";
+import { closeSync, fstatSync, openSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
 import { codeOf } from "../../../system/errors.ts";
@@ -27,7 +27,6 @@ export class DataFileWatch {
   readonly files: OpenFiles;
   readonly #lost: (loss: OutcomeUnknown) => void;
   readonly #timer: NodeJS.Timeout;
-  readonly #shmStats: Stats;
   #known: DataFileState;
   #indexLookedAtMs = Number.NEGATIVE_INFINITY;
   /** Set once the -shm file is lost; settles when the loss is reported. */
@@ -41,7 +40,6 @@ export class DataFileWatch {
       wal: openSync(`${path}-wal`, "r"),
       shm: openSync(`${path}-shm`, "r"),
     };
-    this.#shmStats = fstatSync(this.files.shm);
     this.#known = readDataFile(this.files);
     this.#timer = setInterval(() => this.checkAndReport(), watchEveryMs);
     this.#timer.unref();
@@ -58,7 +56,7 @@ export class DataFileWatch {
       this.#reportMoved(moved);
       return false;
     }
-    if (!this.#isIndexAtPath()) {
+    if (!isAtPath(`${this.path}-shm`, this.files.shm)) {
       this.#reportLostIndex();
       return false;
     }
@@ -123,16 +121,6 @@ export class DataFileWatch {
   #reportMoved(file: WatchedFile): void {
     this.stop();
     this.#lost(new DataFileReplaced(`The ${file} was deleted or replaced while it was open.`));
-  }
-
-  #isIndexAtPath(): boolean {
-    try {
-      const named = statSync(`${this.path}-shm`, { throwIfNoEntry: false });
-      return named !== undefined && isSameInode(named, this.#shmStats);
-    } catch {
-      // A folder that cannot be read at the moment proves nothing about the file.
-      return true;
-    }
   }
 
   /** By its open handle: a deleted or replaced file has no name. To look for the name, as a check does, takes twice as long. */
