@@ -77,6 +77,11 @@ export class CursorProblem extends Error {
   override readonly name = "CursorProblem";
 }
 
+/** The error for a cursor that no page of this archive has returned. */
+export function invalidCursor(): CursorProblem {
+  return new CursorProblem("The cursor is not from a page of this store.");
+}
+
 /** The cursor belongs to another store, or to this one before it was restored. */
 export class StaleCursor extends Error {
   override readonly name = "StaleCursor";

@@ -18,6 +18,9 @@ export type Outcome =
   /** The engine rejected this plant alone; nothing of it is stored. The reason is for the log. */
   | { readonly kind: "failed"; readonly reason: string };
 
+export const created: Outcome = { kind: "created" };
+export const replayed: Outcome = { kind: "replayed" };
+
 /** Where plants are stored. Its one promise: an outcome is returned only once it is durable. */
 export interface PlantStore {
   /** How many batches may be written concurrently. */

@@ -11,7 +11,7 @@ import { Refusal } from "../plants/refusals.ts";
 import { BusyResponses } from "./busy-responses.ts";
 import { isJsonMediaType } from "./json-media-type.ts";
 
-const replayed = { "Idempotent-Replayed": "true" };
+const replayedHeaders = { "Idempotent-Replayed": "true" };
 const quotedCharactersMax = 100;
 
 /** `POST /plants`. */
@@ -84,7 +84,7 @@ class PlantRequest implements BodyHandler, PendingPlant {
 
   #respondStored(result: "created" | "replayed"): void {
     const { name, tag } = this.plant;
-    const headers = result === "replayed" ? replayed : undefined;
+    const headers = result === "replayed" ? replayedHeaders : undefined;
     // Not by `exchange.json`, whose search for control characters would cost every create.
     const body = JSON.stringify({ name, tag });
     this.#exchange.respond("application/json", body, headers, result);

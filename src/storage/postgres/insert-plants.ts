@@ -1,13 +1,16 @@
 import { differingFields, type Plant } from "../../plants/plant.ts";
-import { type Outcome, type PlantToStore, StoreUnavailable } from "../../plants/plant-store.ts";
+import {
+  created,
+  type Outcome,
+  type PlantToStore,
+  replayed,
+  StoreUnavailable,
+} from "../../plants/plant-store.ts";
 import type { Run } from "./connection-pool.ts";
 import type { Row } from "./session.ts";
 
 // A plant whose id exists can be read, unless someone deletes it in between.
 const readTriesMax = 5;
-
-const created: Outcome = { kind: "created" };
-const replayed: Outcome = { kind: "replayed" };
 
 /**
  * Stores plants and returns their outcomes, all durable. It needs one statement, or two if ids exist, each a transaction of its
@@ -90,7 +93,7 @@ const postgresStatements: PlantStatements = {
 };
 
 const readUnlocked = {
-  name: "read-plants",
+  name: "read-plants-unlocked",
   text: "SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[])",
 };
 

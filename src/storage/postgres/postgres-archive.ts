@@ -1,9 +1,9 @@
 import { int64Max } from "../../plants/int64.ts";
 import {
   beginning,
-  CursorProblem,
   type FollowPage,
   type FollowRequest,
+  invalidCursor,
   type MatchCount,
   type PageRequest,
   type PlantArchive,
@@ -251,8 +251,7 @@ function cursorOf({ createdAtMs, id }: Position): string {
 function parseCursor(cursor: string): Position {
   const match = /^(-?\d{1,15})\.(-?\d{1,19})$/.exec(cursor);
   const id = BigInt(match?.[2] ?? 0);
-  if (match === null || BigInt.asIntN(64, id) !== id)
-    throw new CursorProblem("The cursor is not from a page of this store.");
+  if (match === null || BigInt.asIntN(64, id) !== id) throw invalidCursor();
   return { createdAtMs: Number(match[1]), id };
 }
 

@@ -3,10 +3,10 @@ import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import {
   beginning,
-  CursorProblem,
   type DiskUsage,
   type FollowPage,
   type FollowRequest,
+  invalidCursor,
   type MatchCount,
   type PageRequest,
   type PlantArchive,
@@ -185,7 +185,7 @@ export class SqliteArchive implements PlantArchive {
 
   #followedSeq(cursor: string): number {
     const seq = Number(followCursor.exec(cursor)?.[2]);
-    if (Number.isNaN(seq)) throw new CursorProblem("The cursor is not from a page of this store.");
+    if (Number.isNaN(seq)) throw invalidCursor();
     if (this.#cursorAt(seq) !== cursor)
       throw new StaleCursor("The cursor belongs to another store, or to this one before it was restored.");
     return seq;
@@ -200,7 +200,7 @@ function rangeAfter(cursor: string | undefined, order: Order, last: number): Seq
 }
 
 function seqOf(cursor: string): number {
-  if (!/^\d{1,15}$/.test(cursor)) throw new CursorProblem("The cursor is not from a page of this store.");
+  if (!/^\d{1,15}$/.test(cursor)) throw invalidCursor();
   return Number(cursor);
 }
 

@@ -1,10 +1,12 @@
 import type { Database, Statement } from "bun:sqlite";
 import { differingFields } from "../../../plants/plant.ts";
 import {
+  created,
   type Outcome,
   OutcomeUnknown,
   type PlantStore,
   type PlantToStore,
+  replayed,
 } from "../../../plants/plant-store.ts";
 import { BlockSummaries } from "../block-summaries.ts";
 import { readPragma, sqliteCodeOf } from "../connect.ts";
@@ -15,8 +17,6 @@ import type { Writer } from "./writer.ts";
 const cacheKib = 16_000;
 // Errors of an INSERT that no plant causes.
 const concernsTheFile = /^SQLITE_(?:FULL|IOERR|NOMEM|CORRUPT)/;
-const created: Outcome = { kind: "created" };
-const replayed: Outcome = { kind: "replayed" };
 
 /** What became of an INSERT: the row is new, or its id exists, or the row was rejected. */
 type Inserted = "inserted" | "exists" | { readonly reason: string };
