@@ -1,4 +1,8 @@
-import type { ListPosition } from "./plant-list.ts";
+import { useEffect } from "preact/hooks";
+import type { ListPosition, PlantList } from "./plant-list.ts";
+
+// Browsers allow a page to change its history about three times per second.
+const saveMs = 300;
 
 /**
  * The position in the current entry of the browser's history, if Back or Forward led to it. A page that was opened or reloaded
@@ -10,6 +14,19 @@ export function savedPosition(navigations: number): ListPosition | undefined {
   return (history.state as { readonly position?: ListPosition } | null)?.position;
 }
 
-export function savePosition(position: ListPosition): void {
-  history.replaceState({ position }, "");
+/** Saves the first visible row in the current entry of the history, so that Back returns to it. */
+export function useSavedPosition(
+  list: PlantList,
+  firstRow: number,
+  busy: boolean,
+  selectedId: string | undefined,
+): void {
+  useEffect(() => {
+    const { id } = list.rows[firstRow] ?? {};
+    if (busy || id === undefined) return;
+    const position: ListPosition = { id, row: firstRow };
+    const timer = setTimeout(() => history.replaceState({ position }, ""), saveMs);
+    return () => clearTimeout(timer);
+    // Each plant that is opened is an entry of its own.
+  }, [list, busy, firstRow, selectedId]);
 }

@@ -11,7 +11,7 @@ import { PlantText } from "../parts/plant-text.tsx";
 import { ShortTime } from "../parts/time.tsx";
 import { Link, useRouter } from "../router.tsx";
 import { FilterLink, type HrefWith, TagLink } from "./filter-link.tsx";
-import { savePosition } from "./list-position.ts";
+import { useSavedPosition } from "./list-position.ts";
 import type { PlantList } from "./plant-list.ts";
 
 interface PlantTableProps {
@@ -30,89 +30,18 @@ const overscanRows = 12;
 // Rows this close to the visible ones are loaded.
 const prefetchRows = 120;
 
-// Browsers allow a page to change its history about three times per second.
-const saveMs = 300;
-
 /** A virtual table: only the rows near the visible ones exist, all of one height, which the style sheet decides. */
 export function PlantTable(props: PlantTableProps) {
   const { list, busy, selectedId, order, scroller, onOrder, hrefOf, hrefWith } = props;
   const { active } = list;
   const { length } = list.rows;
-  const redraw = useRedraw();
   const { navigate } = useRouter();
-  const [view, setView] = useState({ first: 0, last: 0 });
-  const mustFocus = useRef(false);
-
-  const rowPx = () => (scroller.current?.firstElementChild?.clientHeight ?? 0) / length;
-  const look = (): void => {
-    const { scrollTop = 0, clientHeight = 0 } = scroller.current ?? {};
-    const first = Math.floor(scrollTop / rowPx()) || 0;
-    const last = Math.ceil((scrollTop + clientHeight) / rowPx()) || 0;
-    setView((before) => (before.first === first && before.last === last ? before : { first, last }));
-  };
-  useLayoutEffect(() => {
-    if (scroller.current !== null) scroller.current.scrollTop = list.startRow * rowPx();
-  }, [list, list.startRow]);
-  // Back returns to the first visible plant.
+  const rows = useVisibleRows(list, scroller);
+  const { activate, onKeyDown } = useActiveRow(list, selectedId, rows, scroller);
+  useSavedPosition(list, rows.first, busy, selectedId);
   useEffect(() => {
-    const { id } = list.rows[view.first] ?? {};
-    if (busy || id === undefined) return;
-    const timer = setTimeout(() => savePosition({ id, row: view.first }), saveMs);
-    return () => clearTimeout(timer);
-  }, [list, busy, view.first, selectedId]);
-  // After any change, since there may be more rows.
-  useLayoutEffect(look);
-  useEffect(() => {
-    addEventListener("resize", look);
-    return () => removeEventListener("resize", look);
-  }, [length]);
-  useEffect(() => {
-    if (list.state === "idle" && view.last > length - prefetchRows) void list.loadMore();
+    if (list.state === "idle" && rows.last > length - prefetchRows) void list.loadMore();
   });
-  // This is a layout effect so that the next key already starts from this row.
-  useLayoutEffect(() => {
-    if (!mustFocus.current) return;
-    mustFocus.current = false;
-    scroller.current?.querySelector<HTMLElement>(`[aria-rowindex="${active + 2}"] a`)?.focus();
-  });
-
-  const activate = (row: number): void => {
-    list.active = row;
-    redraw();
-  };
-  const scrollIntoView = (row: number): void => {
-    const body = scroller.current;
-    if (body === null) return;
-    const topPx = row * rowPx();
-    body.scrollTop = Math.min(topPx, Math.max(body.scrollTop, topPx + rowPx() - body.clientHeight));
-  };
-  const moveTo = (row: number): void => {
-    const index = Math.max(0, Math.min(row, length - 1));
-    scrollIntoView(index);
-    mustFocus.current = true;
-    activate(index);
-  };
-  // The arrow keys may have opened a plant beyond the visible rows.
-  useLayoutEffect(() => {
-    if (selectedId !== undefined && list.rows[active]?.id === selectedId) scrollIntoView(active);
-  }, [selectedId]);
-  const onKeyDown = (event: KeyboardEvent): void => {
-    // With the details open, the page moves to the next plant.
-    if (selectedId !== undefined || hasModifier(event)) return;
-    const pageOfRows = Math.max(Math.floor((scroller.current?.clientHeight ?? 0) / rowPx()) - 1, 1);
-    const targets: Readonly<Record<string, number>> = {
-      ArrowDown: active + 1,
-      ArrowUp: active - 1,
-      PageDown: active + pageOfRows,
-      PageUp: active - pageOfRows,
-      Home: 0,
-      End: length - 1,
-    };
-    const target = targets[event.key];
-    if (target === undefined) return;
-    event.preventDefault();
-    moveTo(target);
-  };
 
   return (
     <div
@@ -137,9 +66,15 @@ export function PlantTable(props: PlantTableProps) {
           </span>
         </div>
       </div>
-      <div class="table-body" ref={scroller} role="presentation" onScroll={look} onKeyDown={onKeyDown}>
+      <div
+        class="table-body"
+        ref={scroller}
+        role="presentation"
+        onScroll={rows.onScroll}
+        onKeyDown={onKeyDown}
+      >
         <div class="rows" role="rowgroup" style={{ height: `calc(${length} * var(--row-height))` }}>
-          {rowsAround(view.first, view.last, active, length).map((index) => {
+          {rowsAround(rows.first, rows.last, active, length).map((index) => {
             const plant = list.rows[index];
             if (plant === undefined) return null;
             return (
@@ -163,6 +98,96 @@ export function PlantTable(props: PlantTableProps) {
       </div>
     </div>
   );
+}
+
+type Scroller = RefObject<HTMLDivElement | null>;
+type VisibleRows = ReturnType<typeof useVisibleRows>;
+
+/** The first and the last row that can be seen, and how to scroll to another one. */
+function useVisibleRows(list: PlantList, scroller: Scroller) {
+  const { length } = list.rows;
+  const [view, setView] = useState({ first: 0, last: 0 });
+  const rowPx = () => (scroller.current?.firstElementChild?.clientHeight ?? 0) / length;
+  const readView = (): void => {
+    const { scrollTop = 0, clientHeight = 0 } = scroller.current ?? {};
+    const first = Math.floor(scrollTop / rowPx()) || 0;
+    const last = Math.ceil((scrollTop + clientHeight) / rowPx()) || 0;
+    setView((before) => (before.first === first && before.last === last ? before : { first, last }));
+  };
+  useLayoutEffect(() => {
+    if (scroller.current !== null) scroller.current.scrollTop = list.startRow * rowPx();
+  }, [list, list.startRow]);
+  // After any change, since there may be more rows.
+  useLayoutEffect(readView);
+  useEffect(() => {
+    addEventListener("resize", readView);
+    return () => removeEventListener("resize", readView);
+  }, [length]);
+
+  return {
+    ...view,
+    onScroll: readView,
+    /** How many rows Page Down moves by: one of those that can be seen stays. */
+    pageLength: () => Math.max(Math.floor((scroller.current?.clientHeight ?? 0) / rowPx()) - 1, 1),
+    /** Scrolls as little as it can to make the row visible. */
+    scrollIntoView(row: number): void {
+      const body = scroller.current;
+      if (body === null) return;
+      const topPx = row * rowPx();
+      body.scrollTop = Math.min(topPx, Math.max(body.scrollTop, topPx + rowPx() - body.clientHeight));
+    },
+  };
+}
+
+/** The row that has the focus, or gets it when Tab reaches the table. The keys that move it are those of a list. */
+function useActiveRow(
+  list: PlantList,
+  selectedId: string | undefined,
+  { pageLength, scrollIntoView }: VisibleRows,
+  scroller: Scroller,
+) {
+  const { active } = list;
+  const { length } = list.rows;
+  const redraw = useRedraw();
+  const mustFocus = useRef(false);
+  // This is a layout effect so that the next key already starts from this row.
+  useLayoutEffect(() => {
+    if (!mustFocus.current) return;
+    mustFocus.current = false;
+    scroller.current?.querySelector<HTMLElement>(`[aria-rowindex="${active + 2}"] a`)?.focus();
+  });
+  // The arrow keys may have opened a plant beyond the visible rows.
+  useLayoutEffect(() => {
+    if (selectedId !== undefined && list.rows[active]?.id === selectedId) scrollIntoView(active);
+  }, [selectedId]);
+
+  const activate = (row: number): void => {
+    list.active = row;
+    redraw();
+  };
+  const moveTo = (row: number): void => {
+    const index = Math.max(0, Math.min(row, length - 1));
+    scrollIntoView(index);
+    mustFocus.current = true;
+    activate(index);
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    // With the details open, the page moves to the next plant.
+    if (selectedId !== undefined || hasModifier(event)) return;
+    const targets: Readonly<Record<string, number>> = {
+      ArrowDown: active + 1,
+      ArrowUp: active - 1,
+      PageDown: active + pageLength(),
+      PageUp: active - pageLength(),
+      Home: 0,
+      End: length - 1,
+    };
+    const target = targets[event.key];
+    if (target === undefined) return;
+    event.preventDefault();
+    moveTo(target);
+  };
+  return { activate, onKeyDown };
 }
 
 /**
