@@ -175,6 +175,7 @@ describe("the overview", () => {
     await page.getByRole("link", { name: "Tokens" }).click();
     await heading(page, "Tokens");
     await page.getByRole("link", { name: "Overview", exact: true }).click();
+    await see(page, "This page stopped working");
     await page.unrouteAll();
     await page.getByRole("button", { name: "Reload" }).click();
     await see(page, "All plants are on disk");
