@@ -10,7 +10,7 @@ import {
 } from "playwright-core";
 import { findChromium } from "../scripts/browsers.js";
 import { lacks } from "./lacks.ts";
-import { sharedServer } from "./shared-server.ts";
+import { sharedServerAddress } from "./shared-server-address.ts";
 
 /** Without a browser its tests are skipped and counted; under CI they fail. */
 export const browserMissing = lacks("a browser", findChromium() === undefined && !process.env["CI"]);
@@ -29,7 +29,7 @@ export async function newPage(browser: Browser, options: BrowserContextOptions =
 
 /** A connection to the Chromium of the whole run, or without one a Chromium of its own. Closing it closes its contexts. */
 export async function openBrowser(): Promise<Browser> {
-  const address = await sharedServer("chromium");
+  const address = await sharedServerAddress("chromium");
   return address === undefined ? chromium.launch(chromiumOptions()) : chromium.connect(address);
 }
 

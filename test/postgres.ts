@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import pg from "pg";
 import type { StoredPlant } from "./harness.ts";
-import { sharedServer } from "./shared-server.ts";
+import { sharedServerAddress } from "./shared-server-address.ts";
 
 // PostgreSQL refuses to run as root; then it runs as this user, which every system has.
 const nobody = 65_534;
@@ -65,7 +65,7 @@ export const canMount =
 
 /** A server whose databases only this test file uses: that of the whole run, or without one its own. */
 export async function usePostgres(): Promise<Databases & AsyncDisposable> {
-  const port = await sharedServer("postgres");
+  const port = await sharedServerAddress("postgres");
   if (port === undefined) return startPostgres();
   const databases = databasesOn(Number(port), `plants_${crypto.randomUUID().replaceAll("-", "")}`);
   // Its databases go with the run.
