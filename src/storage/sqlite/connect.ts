@@ -94,11 +94,10 @@ export class ImmutableDatabase extends Database {
 }
 
 /**
- * Checkpoints the WAL: with PASSIVE as much of it as other connections allow, otherwise all of it, so that the next transaction
- * begins at its start; TRUNCATE also empties the file.
+ * Checkpoints all of the WAL, so that the next transaction begins at its start; TRUNCATE also empties the file.
  * @throws StoreUnavailable another connection uses the WAL.
  */
-export function checkpoint(database: Database, mode: "PASSIVE" | "RESTART" | "TRUNCATE"): void {
+export function checkpoint(database: Database, mode: "RESTART" | "TRUNCATE"): void {
   if (readPragma(database, `wal_checkpoint(${mode})`) !== 0n)
     throw new StoreUnavailable("The WAL cannot be checkpointed: the data file is in use.");
 }

@@ -7,6 +7,7 @@ import {
   isFullOrBusy,
   keepWal,
   lockWaitMsMax,
+  readPragma,
   setDurable,
 } from "./connect.ts";
 import { fileSize, syncDirectory } from "./durable-files.ts";
@@ -43,13 +44,14 @@ export function writeUse(database: Database, use: StoreUse): void {
 
 /**
  * To be called before the first plant is written. The WAL, with its name in the folder, is durable before the data file says that
- * it needs one. A snapshot of another process may keep this checkpoint from the mark; then the next one writes it.
+ * it needs one. A snapshot or a checkpoint of another process may keep this one from the mark; then the next one writes it.
  */
 export function markInUse(database: Database, path: string): void {
   // SQLite fsyncs the WAL at this commit, and the data file at the end of the checkpoint.
   writeUse(database, "in use");
   syncDirectory(dirname(path));
-  checkpoint(database, "PASSIVE");
+  // Not `checkpoint`, which throws while another process checkpoints.
+  readPragma(database, "wal_checkpoint(PASSIVE)");
 }
 
 /**

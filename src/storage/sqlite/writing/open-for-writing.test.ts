@@ -17,11 +17,12 @@ import {
 import { dirname, join } from "node:path";
 import { crashedStore, emptyingJournal } from "../../../../test/crashed-store.ts";
 import { storedPlants, temporaryFolder } from "../../../../test/harness.ts";
-import { openUnmoved } from "../connect.ts";
+import { openUnmoved, readPragma } from "../connect.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
 import { type FailureReason, markerFile, readMarker, writeMarker } from "../failure-marker.ts";
 import { verify } from "../maintenance/verify.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
+import { readUse, readUseWithoutWal } from "../store-use.ts";
 import { copyInto } from "./copy-and-check.ts";
 import { openBeside, openForWriting } from "./open-for-writing.ts";
 import { contentsOf } from "./rebuild.ts";
@@ -186,6 +187,33 @@ test("a data file that a start rebuilds while a command opens it is opened again
   });
   expect(database.query("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "new_one" }]);
   expect(() => opened[0]?.query("SELECT 1").get()).toThrow();
+});
+
+/** Another process in the middle of a checkpoint: it holds SQLite's lock against other checkpoints until it is disposed of. */
+async function checkpointElsewhere(file: string): Promise<Disposable> {
+  // The checkpoint gets that lock, waits for the write lock, and is stopped before it gets that too.
+  using writer = new Database(file);
+  writer.run("BEGIN IMMEDIATE");
+  using observer = new Database(file, { safeIntegers: true });
+  const script = `
+    const database = new (require("bun:sqlite").Database)(${JSON.stringify(file)});
+    database.run("PRAGMA busy_timeout = 60000");
+    database.run("PRAGMA wal_checkpoint(RESTART)");`;
+  const child = Bun.spawn([process.execPath, "-e", script]);
+  const isBusy = () => readPragma(observer, "wal_checkpoint(PASSIVE)") === 1n;
+  while (!isBusy()) await Bun.sleep(5);
+  child.kill("SIGSTOP");
+  writer.run("ROLLBACK");
+  return { [Symbol.dispose]: () => child.kill("SIGKILL") };
+}
+
+test("a start while another process checkpoints succeeds, and marks the data file as in use in its WAL", async () => {
+  const file = join(folder.path, "checkpointed.db");
+  open(file);
+  using _checkpoint = await checkpointElsewhere(file);
+  using opened = openForWriting(file);
+  expect(readUse(opened.database)).toBe("in use");
+  expect(readUseWithoutWal(file)).toBe("closed");
 });
 
 describe("what a crash cannot have left", () => {
