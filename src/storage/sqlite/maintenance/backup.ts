@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { mayWrite, realDataFile, refuseExisting } from "../data-file-path.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
 import { fileSize, syncDirectory, writeNew } from "../durable-files.ts";
-import { openReadOnly } from "../reading/open-read-only.ts";
+import { refuseUnusable } from "../reading/open-read-only.ts";
 import { tryLock } from "../writer-lock.ts";
 import { checksum, checksumFile } from "./checksum.ts";
 import { type CopiedPlants, compareWithSource, copyDataFile } from "./copy.ts";
@@ -51,7 +51,7 @@ export async function streamBackup(
   onStep: OnStep = ignoreStep,
 ): Promise<Omit<BackupFile, "path">> {
   const real = realDataFile(from);
-  openReadOnly(real, { older: true }).close();
+  refuseUnusable(real);
   // Next to the data file, on a disk of its size; elsewhere only if that is read-only.
   const to = join(mayWrite(dirname(real)) ? dirname(real) : tmpdir(), `${basename(real)}.backup`);
   using lock = tryLock(to);

@@ -12,7 +12,7 @@ import {
 } from "../durable-files.ts";
 import { readMarker, removeMarker } from "../failure-marker.ts";
 import { refuseMountPoint } from "../other-names.ts";
-import { openReadOnly } from "../reading/open-read-only.ts";
+import { refuseUnusable } from "../reading/open-read-only.ts";
 import { lockForWriting } from "../writer-lock.ts";
 import { finishRebuild } from "../writing/rebuild.ts";
 import type { BackupFile } from "./backup.ts";
@@ -159,11 +159,6 @@ function lockTarget(path: string): Target {
   const folders = [dirname(path), ...makeDirectory(dirname(path))];
   const lock = lockForWriting(path);
   return { folders, [Symbol.dispose]: () => lock[Symbol.dispose]() };
-}
-
-/** @throws DataFileProblem it is not a data file, or cannot be read. */
-function refuseUnusable(path: string, warnOfLostWal?: (problem: LostWal) => void): void {
-  openReadOnly(path, { older: true, warnOfLostWal }).close();
 }
 
 function refuseMissingBackup(from: string): void {

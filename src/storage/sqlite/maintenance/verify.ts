@@ -5,7 +5,7 @@ import { describeEachBlock, rangeOf } from "../blocks.ts";
 import { refuseMissingFile } from "../data-file-path.ts";
 import { DataFileProblem, isDamage } from "../data-file-problem.ts";
 import { type FileSchema, fileSchema } from "../migrate.ts";
-import { openReadOnly } from "../reading/open-read-only.ts";
+import { openReadOnly, refuseUnusable } from "../reading/open-read-only.ts";
 import { type LastBackup, readLastBackup } from "./backup-records.ts";
 import { type CheckedRows, problemsMax } from "./check-rows.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
@@ -81,7 +81,7 @@ export async function compareWith(
   onStep: OnStep = ignoreStep,
 ): Promise<ComparedWith> {
   refuseMissingFile(against, "Check --against.");
-  openReadOnly(against, { older: true }).close();
+  refuseUnusable(against);
   try {
     const { comparedPlants, differingBlocks, lackingPlants } = await compareDataFiles(path, against, onStep);
     const differences = describeEachBlock(differingBlocks).map((blocks) => `${blocks}: the plants differ`);

@@ -50,6 +50,14 @@ export function openReadOnly(named: string, { older = false, warnOfLostWal }: Re
   }
 }
 
+/**
+ * Opens a data file, of an older version too, only to check it as `openReadOnly` does.
+ * @throws DataFileProblem it is not a data file, or cannot be read.
+ */
+export function refuseUnusable(path: string, warnOfLostWal?: ReadOptions["warnOfLostWal"]): void {
+  openReadOnly(path, { older: true, warnOfLostWal }).close();
+}
+
 /** Connects to any SQLite database, and checks nothing. It leaves the WAL unchanged. */
 export function connectReadOnly(named: string): Database {
   const path = realDataFile(named);
