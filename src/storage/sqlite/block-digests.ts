@@ -4,7 +4,7 @@
 // read as bytes: a JavaScript string would replace bytes that are not UTF-8, and hide that they changed.
 import type { Database, Statement } from "bun:sqlite";
 import { blockOf, rangeOf, type SeqRange } from "./blocks.ts";
-import { sqliteCodeOf } from "./connect.ts";
+import { hasTable, sqliteCodeOf } from "./connect.ts";
 
 /** How many plants a store has up to the end of its last full block, and the digest of these. */
 export interface StoreDigest {
@@ -73,7 +73,7 @@ export class BlockDigests {
  * none. Only for the one writer of the file.
  */
 export function addMissingDigests(database: Database): void {
-  if (!hasDigests(database)) return;
+  if (!hasTable(database, "block_digests")) return;
   const missing = database.query<{ block: bigint }, []>(
     "SELECT block FROM block_times WHERE block NOT IN (SELECT block FROM block_digests) ORDER BY block",
   );
@@ -166,17 +166,11 @@ export function digestOfStore(blocks: readonly BlockDigest[]): StoreDigest {
 
 /** The digests that were stored when the blocks were filled, in hex, by block and in order. A file of 1.0.0 has none. */
 export function storedDigests(database: Database): ReadonlyMap<number, string> {
-  if (!hasDigests(database)) return new Map();
+  if (!hasTable(database, "block_digests")) return new Map();
   const rows = database
     .query<{ block: bigint; digest: string }, []>(
       "SELECT block, lower(hex(digest)) AS digest FROM block_digests ORDER BY block",
     )
     .all();
   return new Map(rows.map(({ block, digest }) => [Number(block), digest]));
-}
-
-/** Whether the file has the table of digests. */
-function hasDigests(database: Database): boolean {
-  const table = database.query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'block_digests'");
-  return table.get() !== null;
 }

@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
 import {
   checkpoint,
+  hasTable,
   ImmutableDatabase,
   isFullOrBusy,
   keepWal,
@@ -21,8 +22,7 @@ export type StoreUse = "closed" | "in use";
 
 /** Reads the mark, with what is in the WAL. Undefined for a file of 1.0.0, which has none. */
 export function readUse(database: Database): StoreUse | undefined {
-  const table = database.query("SELECT 1 FROM sqlite_schema WHERE name = 'store_use'").get();
-  if (table === null) return undefined;
+  if (!hasTable(database, "store_use")) return undefined;
   return database.query<{ state: StoreUse }, []>("SELECT state FROM store_use").get()?.state;
 }
 
