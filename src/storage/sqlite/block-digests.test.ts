@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../test/harness.ts";
 import type { PlantToStore } from "../../plants/plant-store.ts";
-import { addMissingDigests, storedDigests } from "./block-digests.ts";
+import { addMissingDigests, BlockDigests, storedDigests } from "./block-digests.ts";
 import { BlockSummaries } from "./block-summaries.ts";
 import { describeEachBlock } from "./blocks.ts";
 import { checkpoint } from "./connect.ts";
@@ -43,6 +43,13 @@ function insert(database: Database, seqs: Iterable<number>, nameOf = (seq: numbe
 function seqs(first: number, last: number): number[] {
   return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 }
+
+test("a block without any plant gets no digest, also where its text is known to be short", async () => {
+  const { database } = await emptyStore();
+  using _ = database;
+  new BlockDigests(database).write(0, 0);
+  expect(storedDigests(database).size).toBe(0);
+});
 
 test("a digest is the SHA-256 of the rows as lines of JSON", async () => {
   const file = newFile();

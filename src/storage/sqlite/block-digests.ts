@@ -129,7 +129,8 @@ export class DigestReader {
   /** The digest of rows that are known to have little text, by one statement. */
   readAtOnce({ low, high }: SeqRange): PlantsDigest {
     const found = this.#lines.get(low, high);
-    if (found === null) return digestOfNone;
+    // An aggregate always returns a row: without any plant, its lines are null.
+    if (found === null || found.plants === 0n) return digestOfNone;
     const digest = new Bun.CryptoHasher("sha256").update(found.lines).update("\n").digest("hex");
     return { plants: Number(found.plants), digest };
   }
