@@ -18,9 +18,9 @@ const selectSums = {
 // Each change is one statement with its entry in the audit trail, so that it is one transaction. A retry finds the token and the
 // entry that the first attempt stored.
 
-// $1 to $3 are the tokens that end, $4 to $12 the new token, $13 to $19 the entry. FOR UPDATE waits for a node that
-// is changing one of the tokens, then sees what it stored. What another node has ended since the tokens were read
-// stays ended, and `least` ignores NULL.
+// `live` has those of the tokens to end that are still valid at $8, when the new one is created. FOR UPDATE waits for a node that
+// is changing one of them, then sees what that node stored. What another node has ended since the tokens were read stays ended,
+// and `least` ignores NULL.
 const addToken = {
   text: `
     WITH live AS (
@@ -37,15 +37,18 @@ const addToken = {
         FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS ended (digest, expires_at_ms, revoked_at_ms), allowed
        WHERE tokens.digest = ended.digest),
     entry AS (
-      INSERT INTO audit_trail (id, at_ms, actor, action, subject, address, detail)
-      SELECT $13::text, $14::bigint, $15::text, $16::text, $17::text, $18::text, $19::text FROM allowed
+      INSERT INTO audit_trail
+             (id,        at_ms,       actor,     action,    subject,   address,   detail)
+      SELECT  $13::text, $14::bigint, $15::text, $16::text, $17::text, $18::text, $19::text
+        FROM allowed
       ON CONFLICT (id) DO NOTHING)
-    INSERT INTO tokens (id, name, digest, scopes, created_at_ms, expires_at_ms, revoked_at_ms, created_by, last_used_at_ms)
-    SELECT $4::text, $5::text, $6::text, $7::text, $8::bigint, $9::bigint, $10::bigint, $11::text, $12::bigint FROM allowed
+    INSERT INTO tokens
+           (id,       name,     digest,   scopes,   created_at_ms, expires_at_ms, revoked_at_ms, created_by, last_used_at_ms)
+    SELECT  $4::text, $5::text, $6::text, $7::text, $8::bigint,    $9::bigint,    $10::bigint,   $11::text,  $12::bigint
+      FROM allowed
     ON CONFLICT (digest) DO NOTHING
     RETURNING 1`,
 };
-// $1 to $3 are the tokens that end, $4 to $10 the entry.
 const changeTokens = {
   text: `
     WITH changed AS (
@@ -54,25 +57,32 @@ const changeTokens = {
              revoked_at_ms = coalesce(tokens.revoked_at_ms, ended.revoked_at_ms)
         FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS ended (digest, expires_at_ms, revoked_at_ms)
        WHERE tokens.digest = ended.digest)
-    INSERT INTO audit_trail (id, at_ms, actor, action, subject, address, detail)
+    INSERT INTO audit_trail
+           (id,       at_ms,      actor,    action,   subject,  address,  detail)
     VALUES ($4::text, $5::bigint, $6::text, $7::text, $8::text, $9::text, $10::text)
     ON CONFLICT (id) DO NOTHING`,
 };
-// $1 is the time, $2 to $10 the token, $11 to $17 the entry. Two nodes may both find no token. The row that both insert makes the
-// second wait, and then insert nothing; it is removed like the row of a stopped node.
+// Two nodes may both find no token. The row that both insert makes the second wait, and then insert nothing; it is removed like
+// the row of a stopped node.
 const addFirstToken = {
   text: `
     WITH claimed AS (
-      INSERT INTO plant_store_nodes (node, seen_at_ms)
-      SELECT 'first-token', $1::bigint WHERE NOT EXISTS (SELECT 1 FROM tokens)
+      INSERT INTO plant_store_nodes
+             (node,          seen_at_ms)
+      SELECT  'first-token', $1::bigint
+       WHERE NOT EXISTS (SELECT 1 FROM tokens)
       ON CONFLICT (node) DO NOTHING
       RETURNING node),
     entry AS (
-      INSERT INTO audit_trail (id, at_ms, actor, action, subject, address, detail)
-      SELECT $11::text, $12::bigint, $13::text, $14::text, $15::text, $16::text, $17::text FROM claimed
+      INSERT INTO audit_trail
+             (id,        at_ms,       actor,     action,    subject,   address,   detail)
+      SELECT  $11::text, $12::bigint, $13::text, $14::text, $15::text, $16::text, $17::text
+        FROM claimed
       ON CONFLICT (id) DO NOTHING)
-    INSERT INTO tokens (id, name, digest, scopes, created_at_ms, expires_at_ms, revoked_at_ms, created_by, last_used_at_ms)
-    SELECT $2::text, $3::text, $4::text, $5::text, $6::bigint, $7::bigint, $8::bigint, $9::text, $10::bigint FROM claimed`,
+    INSERT INTO tokens
+           (id,       name,     digest,   scopes,   created_at_ms, expires_at_ms, revoked_at_ms, created_by, last_used_at_ms)
+    SELECT  $2::text, $3::text, $4::text, $5::text, $6::bigint,    $7::bigint,    $8::bigint,    $9::text,   $10::bigint
+      FROM claimed`,
 };
 const updateLastUses = {
   text: `UPDATE tokens SET last_used_at_ms = used.at_ms
