@@ -39,7 +39,7 @@ interface Backup extends BackupDigest {
 export interface BackupStore {
   readonly folder: string;
   /** The absolute path of the data file. */
-  readonly database: string;
+  readonly databasePath: string;
   /** The newest first. */
   list(): Promise<readonly Backup[]>;
   /** The warning says what else is wrong although the backup is complete. */
@@ -183,7 +183,7 @@ class Backups {
   }
 }
 
-function presentBackup({ folder, database }: BackupStore, backup: Backup): BackupJson {
+function presentBackup({ folder, databasePath }: BackupStore, backup: Backup): BackupJson {
   const { name, atMs, bytes, coveredPlants, digest, verifiedAtMs } = backup;
   const file = shellQuoted(join(folder, name));
   return {
@@ -193,6 +193,6 @@ function presentBackup({ folder, database }: BackupStore, backup: Backup): Backu
     coveredPlants,
     digest,
     verifiedAt: isoTime(verifiedAtMs),
-    restoreCommand: `plant-store restore ${file} --replace --database ${shellQuoted(database)}`,
+    restoreCommand: `plant-store restore ${file} --replace --database ${shellQuoted(databasePath)}`,
   };
 }

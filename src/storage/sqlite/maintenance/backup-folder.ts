@@ -56,16 +56,16 @@ export interface VerifiedBackup extends StoreDigest {
 export class BackupFolder {
   readonly folder: string;
   /** The path of the data file, as --database names it. */
-  readonly database: string;
+  readonly databasePath: string;
   /** The data file's name without its extension; each backup's name begins with it. */
   readonly #stem: string;
   /** What is being read of the folder. */
   #listing: Promise<readonly BackupEntry[]> | undefined;
 
-  constructor(database: string, folder: string) {
+  constructor(databasePath: string, folder: string) {
     this.folder = folder;
-    this.database = database;
-    this.#stem = parse(realDataFile(database)).name;
+    this.databasePath = databasePath;
+    this.#stem = parse(realDataFile(databasePath)).name;
   }
 
   /**
@@ -118,10 +118,10 @@ export class BackupFolder {
     { keep, onStep = ignoreStep }: { readonly keep?: number | undefined; readonly onStep?: OnStep } = {},
   ): Promise<CompletedBackup> {
     using _lock = this.lock();
-    const made = await backUp(this.database, this.#prepareFile(atMs), onStep);
+    const made = await backUp(this.databasePath, this.#prepareFile(atMs), onStep);
     const unrecorded = tryToRecord(() => {
       recordDigest(made.path, made);
-      recordLastBackup(this.database, atMs, made);
+      recordLastBackup(this.databasePath, atMs, made);
     });
     const isSound = made.changedBlocks.length === 0;
     const removed = keep === undefined || !isSound ? [] : await this.#removeOldest(keep, made.path);

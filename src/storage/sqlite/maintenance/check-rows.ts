@@ -62,7 +62,7 @@ class RowCheck {
       this.#checkBeforeFirst();
     } catch (error) {
       // Damage outside the rows of one block, such as in a table of summaries.
-      this.#problems.push(damageOf(error));
+      this.#problems.push(damageOfRows(error));
       this.#isReadable = false;
     }
   }
@@ -95,7 +95,7 @@ class RowCheck {
         else if (stored.has(block)) this.#differing.push(block);
       } catch (error) {
         this.#isReadable = false;
-        this.#report(`the plants ${low} to ${expected.high} cannot be read: ${damageOf(error)}`);
+        this.#report(`the plants ${low} to ${expected.high} cannot be read: ${damageOfRows(error)}`);
       }
       stored.delete(block);
       setPlantsDone(this.#count, expected.high);
@@ -144,7 +144,8 @@ class RowCheck {
   }
 }
 
-function damageOf(error: unknown): string {
+/** What is wrong with the rows that could not be read. Any other error is thrown again. */
+function damageOfRows(error: unknown): string {
   if (!isDamage(error)) throw error;
   return error.message;
 }

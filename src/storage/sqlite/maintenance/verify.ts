@@ -46,7 +46,7 @@ export async function verify(path: string, onStep: OnStep = ignoreStep): Promise
   } catch (error) {
     // With a wrong checksum, a file that is not recognised is a damaged one.
     const changed = problems.length > 0 && error instanceof DataFileProblem;
-    problems.push(changed ? error.message : damageOf(error));
+    problems.push(changed ? error.message : damageOfFile(error));
   }
   // Plants that cannot be read cannot be compared with the last backup either.
   const lastBackup = rows.blocks === undefined ? undefined : await lastBackupWithDigest(path);
@@ -124,7 +124,8 @@ async function checksumProblems(path: string, expected: string, onStep: OnStep):
   }
 }
 
-function damageOf(error: unknown): string {
+/** The damage for which the file could not be opened, or not be read. Any other error is thrown again. */
+function damageOfFile(error: unknown): string {
   const cause = error instanceof DataFileProblem ? error.cause : error;
   if (!isDamage(cause)) throw error;
   return cause.message;
