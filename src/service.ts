@@ -140,7 +140,7 @@ export async function startService(
     if (!stopping.signal.aborted) mustStop.resolve(error);
   });
 
-  // It runs: from here on `stopService` closes what was started.
+  // The service runs: from here on `stopService` closes what was started.
   const listeners = operatorListener === undefined ? [publicListener] : [publicListener, operatorListener];
   const running: Running = { listeners, readiness, intake, events, stopping, started: started.move() };
   let stopped: Promise<void> | undefined;

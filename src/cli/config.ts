@@ -6,7 +6,7 @@ import { escapeInvisible, printJson, warn } from "./terminal.ts";
 
 const columns: readonly Column<ReturnType<typeof effectiveSettings>[number]>[] = [
   { heading: "name", text: ({ name }) => name },
-  // It is whatever the environment has, before it is validated.
+  // The value is whatever the environment has, before it is validated.
   { heading: "value", text: ({ value }) => escapeInvisible(value) || "(none)" },
   { heading: "source", text: ({ source }) => source },
 ];

@@ -119,7 +119,7 @@ function formatFindings(
   const checks = formatColumns(findings.map(({ outcome, check }) => [outcome, check])).split("\n");
   const terms = findings.map(({ message, advice }, index) => {
     const text = advice === null ? message : `${message.replace(/\.$/, "")}. ${advice}`;
-    // It may quote a file or a server.
+    // The text may quote a file or a server.
     return [checks[index] ?? "", escapeInvisible(text)] as const;
   });
   return formatTerms(terms, "", outIsTerminal ? outColumns : Number.POSITIVE_INFINITY);

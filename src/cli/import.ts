@@ -31,7 +31,7 @@ import {
   UsageError,
 } from "./terminal.ts";
 
-// These take at least 15 seconds, even if jitter halves each delay and each attempt fails immediately.
+// So many attempts take at least 15 seconds, even if jitter halves each delay and each attempt fails immediately.
 const attemptsDefault = 12;
 const attemptsLimit = 10_000;
 // A service that has not responded for that long may not be there.

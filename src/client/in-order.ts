@@ -84,7 +84,7 @@ function begin<Item, Result>(
   const controller = new AbortController();
   if (signal?.aborted) controller.abort(signal.reason);
   const result = work(item, index, controller.signal).then((value) => ({ result: value }));
-  // Its error is thrown where it is awaited, if it ever is.
+  // The error is thrown where the result is awaited, if it ever is.
   result.catch(() => {});
   return { result, abort: () => controller.abort(signal?.reason) };
 }

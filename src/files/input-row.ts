@@ -9,7 +9,7 @@ export interface InputRow {
   readonly line: number;
   /** The element of a JSON array, from 1; undefined in other formats. */
   readonly element: number | undefined;
-  /** Its bytes, unchanged; undefined if it is too long to keep in memory. */
+  /** The bytes of the row, unchanged; undefined if it is too long to keep in memory. */
   readonly source: Bytes | undefined;
   /** What to send as the plant's JSON; empty if the row has a problem. */
   readonly json: Bytes;

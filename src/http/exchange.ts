@@ -169,7 +169,7 @@ export class Exchange implements BodyReader, LoggedRequest {
   /** Called by the connection. */
   bodyReceived(bytes: Buffer, start: number, end: number): void {
     try {
-      // Its token may have been revoked while the body was arriving.
+      // The token of the request may have been revoked while the body was arriving.
       if (!this.#bodyIsLate || this.#isStillAdmitted()) this.#bodyHandler?.received(bytes, start, end);
       else this.#bodyHandler?.notReceived?.();
     } catch (error) {

@@ -31,7 +31,7 @@ export interface ResponseHead {
   readonly requestId: string;
   /** The headers of this response alone. A Cache-Control replaces the one that all others have. */
   readonly headers: Headers;
-  /** Those for a page of another origin, as whole lines; empty if there are none. */
+  /** The headers for a page of another origin, as whole lines; empty if there are none. */
   readonly corsLines: string;
   /** Whether the connection closes after this response. */
   readonly isLast: boolean;

@@ -63,9 +63,9 @@ export class StreamedResponse implements StreamOwner {
 
 /** The streamed responses of a listener. Those whose token is revoked or has expired are aborted. */
 export class OpenStreams {
-  /** Each, and whether it is still allowed. */
+  /** Each stream, and whether its caller is still allowed to read it. */
   readonly #streams = new Map<StreamedResponse, () => boolean>();
-  /** None may start any more. */
+  /** Whether no stream may start any more. */
   draining = false;
   #timer: NodeJS.Timeout | undefined;
 

@@ -47,7 +47,7 @@ export class Downloads<Target> {
 
   /** The download of the link in the path. @throws HttpError it was used, has expired, or its caller is no longer allowed. */
   find(exchange: Exchange): Download<Target> {
-    // It would use up the link, and there is nothing to say before the content.
+    // A HEAD request would use up the link, and there is nothing to say before the content.
     if (exchange.method === "HEAD")
       throw new HttpError("no-such-method", "A download link supports only GET.", { Allow: "GET" });
     const link = this.#links.get(exchange.parameter);

@@ -58,7 +58,7 @@ export class Intake {
   #pending = 0;
   /** Loops that write the queue, including those scheduled for the end of the turn. */
   #writers = 0;
-  /** Those of the writers that have not begun. */
+  /** How many of the writers are scheduled and have not begun. */
   #scheduled = 0;
   #state: "open" | "unavailable" | "closing" | "outcome-unknown" = "open";
   // The time of the last write or probe, by the monotonic clock.

@@ -16,7 +16,7 @@ export function startPublicListener(
     hint: `The only operation is POST ${basePath}/plants; see ${basePath}/docs.`,
     home: docsPath,
   } as const;
-  // Its address is known once it listens.
+  // The address of the listener is known once it listens.
   const routes = publicRoutes(createPlant, () => listener.url);
   const listener = new Listener(routes, dependencies, kind, settings);
   return listener;

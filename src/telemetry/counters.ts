@@ -20,7 +20,7 @@ export type RequestOutcome = (typeof requestOutcomes)[number];
 export type ClosedAtLimit = "stranger" | "slow" | "idle";
 /** What the log, the metrics and the console call a listener. */
 export type ListenerName = "public" | "operator";
-/** Those with a number are the error responses of a listener. */
+/** The counters whose name ends with a number count the error responses of a listener that have that number. */
 export type CounterName =
   | "created"
   | "replayed"
@@ -37,11 +37,11 @@ export type HistogramName =
   | "fsync:data"
   | "batch-plants";
 
-// They reach from a commit on a fast NVMe disk to the time after which clients give up.
+// The bounds reach from a commit on a fast NVMe disk to the time after which clients give up.
 const secondsBounds = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
-// They reach up to the intake's largest batch.
+// The bounds reach up to the intake's largest batch.
 const plantsBounds = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
 /** The counters, gauges and histograms of a service, by name. */

@@ -14,7 +14,7 @@ interface Victim {
   readonly reason: ClosedAtLimit;
 }
 
-// Those who have not shown valid credentials may have this share of the connections, as with OpenSSH's MaxStartups.
+// Clients that have not shown valid credentials may have this share of the connections, as with OpenSSH's MaxStartups.
 const strangersOneIn = 4;
 // A client may need this part of that share for a moment, such as for the connections of a pool that it opens.
 const fewOneIn = 16;

@@ -57,7 +57,7 @@ export class LongestWaiting<Candidate> {
       const { connection, sinceMs } = longest;
       if (sinceMs > sinceMsMax) return undefined;
       this.#found.pop();
-      // It may have been closed, or used again.
+      // The connection may have been closed, or used again, since it was found.
       if (this.#waitingSince(connection) === sinceMs) return connection;
     }
     return undefined;

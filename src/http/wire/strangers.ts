@@ -143,7 +143,7 @@ export class Strangers<Candidate extends PossibleStranger> {
       joined.push(network);
     }
     if (count > this.#most) this.#most = count;
-    // It falls by one at the most, as the count of one network has changed by one.
+    // The highest count falls by one at the most, as the count of one network has changed by one.
     else if (this.#most > 0 && this.#networksWith[this.#most]?.length === 0) this.#most--;
   }
 }

@@ -46,7 +46,7 @@ export class Turns {
     while (left > 0 && this.#queue.length > 0) {
       const round = this.#queue.splice(0, left);
       left -= round.length;
-      // Those that have more requests wait again, after the others.
+      // Connections that have more requests wait again, after the others.
       for (const connection of round) connection.takeTurn();
     }
     if (this.#queue.length > 0) this.#schedule();

@@ -55,7 +55,7 @@ export class PostgresArchive implements PlantArchive {
   }
 
   async page(request: PageRequest): Promise<PlantPage> {
-    // This is read before the plants: what is committed while they are read is younger.
+    // The settled position is read before the plants: what is committed while they are read is younger.
     const newest = cursorOf(await this.#settled());
     const { plants, position, searched, isEnd } = await this.#readMatches(request);
     const next = isEnd || position === undefined ? undefined : cursorOf(position);
@@ -85,7 +85,7 @@ export class PostgresArchive implements PlantArchive {
     const nowMs = Date.now();
     const settledMs = nowMs - countedAfterMs;
     const isOld = nowMs - this.#counted.sinceMs > recountAfterMs;
-    // Then plants still get times up to which all were counted.
+    // After such a step, plants still get times up to which all were counted.
     const clockSteppedBack = settledMs < this.#counted.untilMs;
     const { sinceMs, untilMs, plants } =
       isOld || clockSteppedBack ? { sinceMs: nowMs, untilMs: -1, plants: 0 } : this.#counted;

@@ -85,7 +85,7 @@ export class PostgresPlants implements PlantStore, Disposable {
     if (batch.length > 1 && charactersOf(batch) > charactersMax)
       return this.#storeHalves(batch, clockStartMs);
     try {
-      // Its own time: a client that follows the store expects a plant to be committed soon after its time.
+      // Each statement has its own time: a client that follows the store expects a plant to be committed soon after its time.
       const createdAtMs = Math.round(clockStartMs + performance.now());
       return await this.#pool.use(createMsMax, (run, isCitus) =>
         insertPlants(run, isCitus, batch, createdAtMs),

@@ -112,7 +112,7 @@ export class Server {
       );
     const [row = []] = await session.run(setUpSession, [], connectMsMax);
     const [readOnly, synchronousCommit, fsync, encoding, shardCount] = row;
-    // Neither is permanent: a provider can make a database read-only while its disk is full.
+    // Neither need last: a standby may be promoted, and a provider can make a database read-only while its disk is full.
     if (readOnly === "on")
       throw new ServerUnavailable(
         `${session.target.host}:${session.target.port} accepts no writes: it is a standby, or default_transaction_read_only is on`,

@@ -57,7 +57,7 @@ export class BlockDigests {
   #read(block: number, textLengthMax: number): PlantsDigest | undefined {
     const range = rangeOf(block);
     try {
-      // Then the lengths need not be read.
+      // If even the longest text fits, the lengths need not be read.
       if (textLengthMax * utf8BytesMax <= atOnceBytesMax) return this.#reader.readAtOnce(range);
       return this.#reader.readWithin(linesBytesMax, range);
     } catch (error) {

@@ -88,7 +88,7 @@ function readFields(path: string): (Partial<RebuiltCopy> & { readonly reason: Fa
       `${markerFile(path)} records a failure and cannot be read: ${messageOf(error)}.`,
     );
   }
-  // It may have been truncated by the failure that it records: the others are written by a disk that works.
+  // The marker may have been truncated by the failed sync that it records; the other reasons are written by a disk that works.
   return { reason: "sync-failed", ...parseJsonObject(text) };
 }
 

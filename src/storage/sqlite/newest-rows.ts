@@ -42,7 +42,7 @@ function newestAndOutermost(database: Database): readonly NewestPlant[] {
   );
 }
 
-/** Those with one row for each block. A file of 1.0.0 has fewer. */
+/** The tables with one row for each block. A file of 1.0.0 has fewer. */
 function blockTables(database: Database): readonly string[] {
   const tables = database
     .query<{ name: string }, []>(
@@ -52,7 +52,7 @@ function blockTables(database: Database): readonly string[] {
   return tables.map(({ name }) => name);
 }
 
-/** They are ordered by tag: the newest row of one tag, and both ends. */
+/** The tags of blocks are ordered by tag, so this reads the newest row of one tag, and both ends of the table. */
 function readTagsOfBlocks(database: Database): void {
   for (const order of ["tag, block", "tag DESC, block DESC"])
     database.query(`SELECT * FROM block_tags ORDER BY ${order} LIMIT 1`).all();

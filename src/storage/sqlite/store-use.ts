@@ -33,7 +33,7 @@ export function readUseWithoutWal(path: string): StoreUse | undefined {
     using database = new ImmutableDatabase(path);
     return readUse(database);
   } catch {
-    // It is damaged, or not a database, which whoever opens it reports.
+    // The file is damaged, or not a database, which whoever opens it reports.
     return undefined;
   }
 }

@@ -80,9 +80,9 @@ interface Header {
 interface Frame {
   /** Frames are counted from 1. */
   readonly number: number;
-  /** It has the salts of this WAL, and is the last of a transaction. */
+  /** Whether the frame has the salts of this WAL, and is the last of a transaction. */
   readonly commits: boolean;
-  /** It has the salts of this WAL, and its bytes continue the checksum of the frame before it. */
+  /** Whether the frame has the salts of this WAL, and its bytes continue the checksum of the frame before it. */
   readonly intact: boolean;
   readonly checksum: Checksum;
 }

@@ -199,7 +199,7 @@ export class BackupFolder {
     yield* createReadStream(join(this.folder, name), { highWaterMark: pieceBytes });
   }
 
-  /** Those of the names that have that form, the oldest first. */
+  /** The names among these that have the form of a dated backup with that ending, the oldest first. */
   #dated(names: readonly string[], ending: string): string[] {
     return names
       .filter((name) => name.startsWith(`${this.#stem}-`) && name.endsWith(ending))

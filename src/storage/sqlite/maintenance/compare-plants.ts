@@ -59,7 +59,7 @@ interface ComparedStore {
 
 interface ComparedBlock {
   readonly block: number;
-  /** Its digest in the first store, if it is full there. */
+  /** The digest of the block in the first store; undefined if it is not full there. */
   readonly full: (BlockDigest & { readonly plants: number }) | undefined;
   /** How many plants of the first store are in the part of the block that both have. */
   readonly sharedPlants: number;

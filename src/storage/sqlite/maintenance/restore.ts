@@ -86,7 +86,7 @@ export async function restoreInPlace(
 ): Promise<Restored> {
   const path = realDataFile(named);
   refuseMissingBackup(from);
-  // It could not be moved away either.
+  // A mount point could not be moved away either.
   refuseMountPoint(path);
   const checked = await compareChecksum(from, onStep);
   if (isSameFile(from, path)) return acceptAsItIs(path, checked, warnOfLostWal, onStep);

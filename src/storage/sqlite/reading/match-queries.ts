@@ -150,7 +150,7 @@ function eitherCase(letter: string): string {
   return single.length === 1 ? letter : `[${single.join("")}]`;
 }
 
-/** Its longest run of ASCII, since lower() leaves other letters unchanged. Empty if there is none. */
+/** The longest run of ASCII in a part of a name, since lower() leaves other letters unchanged. Empty if there is none. */
 function longestAscii(part: string): string {
   const pieces = part.match(/[\x20-\x7e]+/g) ?? [];
   return pieces.reduce((longest, piece) => (piece.length > longest.length ? piece : longest), "");

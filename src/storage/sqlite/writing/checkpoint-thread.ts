@@ -17,7 +17,7 @@ serveThread<CheckpointSetting>(({ path, files, inode }) => {
     if (statSync(path, { bigint: true }).ino !== inode) throw new Error("the data file was replaced");
     // As durable as the writer's own: the WAL is on disk before the data file is written, and that before the WAL restarts.
     setDurable(database);
-    // It must have its files open if they are deleted later.
+    // The connection must have its files open in case they are deleted later.
     readSchema(database);
   });
   const checkpoint = database.query("PRAGMA wal_checkpoint(PASSIVE)");

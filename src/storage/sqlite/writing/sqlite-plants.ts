@@ -83,8 +83,9 @@ export class SqlitePlants implements PlantStore {
   }
 
   /**
-   * An index or a trigger of the operator's own may reject a plant. Then SQLite undoes its INSERT alone, and the transaction goes
-   * on. After any other error the transaction must not be committed.
+   * An index of the operator's own may reject a plant, and so may a trigger that was created after the start, which refuses them.
+   * Then SQLite undoes the INSERT of that plant alone, and the transaction goes on. After any other error the transaction must
+   * not be committed.
    */
   #tryInsert({ plant, createdBy, createdAtMs: ownMs }: PlantToStore, nowMs: number): Inserted {
     const { id, name, tag } = plant;
