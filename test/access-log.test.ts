@@ -2,6 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { connect } from "node:net";
 import {
   accessToken,
+  bearer,
   eventually,
   operatorToken,
   post,
@@ -96,7 +97,7 @@ test("the address is the one that a trusted proxy names, on both listeners", asy
 });
 
 function get(url: string, token: string, headers: Record<string, string>): Promise<Response> {
-  return fetch(url, { headers: { ...(token && { Authorization: `Bearer ${token}` }), ...headers } });
+  return fetch(url, { headers: { ...(token && bearer(token)), ...headers } });
 }
 
 function lines({ logged }: TestService) {

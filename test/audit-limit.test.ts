@@ -1,6 +1,13 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { eventually, operatorPost, startTestService, type TestService, temporaryFolder } from "./harness.ts";
+import {
+  bearer,
+  eventually,
+  operatorPost,
+  startTestService,
+  type TestService,
+  temporaryFolder,
+} from "./harness.ts";
 
 const actionsAtOnce = 60;
 
@@ -9,7 +16,7 @@ async function createToken(running: TestService, scopes: readonly string[]): Pro
 }
 
 function request(running: TestService, method: string, path: string, token: string): Promise<Response> {
-  return fetch(running.operatorUrl + path, { method, headers: { Authorization: `Bearer ${token}` } });
+  return fetch(running.operatorUrl + path, { method, headers: bearer(token) });
 }
 
 const signIn = (running: TestService, token: string) => request(running, "POST", "/api/sign-in", token);

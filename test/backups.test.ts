@@ -19,6 +19,7 @@ import { lastBackupFile, readLastBackup } from "../src/storage/sqlite/maintenanc
 import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
 import { type Finished, main } from "./command.ts";
 import {
+  bearer,
   eventually,
   operatorToken,
   post,
@@ -375,7 +376,7 @@ describe("the record of the last backup", () => {
 });
 
 describe("through the operator listener", () => {
-  const headers = { Authorization: `Bearer ${operatorToken}` };
+  const headers = bearer(operatorToken);
 
   /** A service with an empty folder for backups, and its calls. It has three plants, or those of a given store. */
   async function startWithBackups(store?: string, backupFolder = newFolder()) {

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { operatorToken, startTestService } from "./harness.ts";
+import { bearer, operatorToken, startTestService } from "./harness.ts";
 
 test("pages run only their own scripts, and no response is cached, guessed at or sets a cookie", async () => {
   await using running = await startTestService();
-  const headers = { Authorization: `Bearer ${operatorToken}` };
+  const headers = bearer(operatorToken);
   const pages = [`${running.url}/docs`, `${running.operatorUrl}/`, `${running.operatorUrl}/plants`];
   const data = [
     `${running.url}/openapi.json`,

@@ -5,7 +5,7 @@ import packageFile from "../package.json" with { type: "json" };
 import { commands } from "../src/cli/run.ts";
 import { executable, plantStore, startPlantStore } from "./command.ts";
 import { onEveryEngine } from "./engines.ts";
-import { eventually, post, startTestService, type TestService, temporaryFolder } from "./harness.ts";
+import { bearer, eventually, post, startTestService, type TestService, temporaryFolder } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
 const folder = temporaryFolder();
@@ -37,7 +37,7 @@ onEveryEngine((engine) => {
 
   async function statusFor(secret: string, service: TestService, id: number): Promise<number> {
     const body = `{"id":${id},"name":"a"}`;
-    return (await post(service.url, body, { Authorization: `Bearer ${secret}` })).status;
+    return (await post(service.url, body, bearer(secret))).status;
   }
 
   describe("a token", () => {

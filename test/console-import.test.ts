@@ -12,6 +12,7 @@ import { contentOf, describe as describeInBrowser } from "./browser.ts";
 import { makeToken, see, signIn, useConsole, waitUntil } from "./console-session.ts";
 import { fake } from "./fake.ts";
 import {
+  bearer,
   eventually,
   operatorPost,
   post,
@@ -60,7 +61,7 @@ async function download(page: Page, button: string): Promise<string> {
 /** A token that has used up its burst, so that its import is running for as long as a test needs it to. */
 async function makeSlowToken(running: TestService, name: string): Promise<string> {
   const token = await makeToken(running, name, ["operator", "plants:create"]);
-  const headers = { Authorization: `Bearer ${token}` };
+  const headers = bearer(token);
   await Promise.all(Array.from({ length: rowsMax }, () => post(running.url, "{}", headers)));
   return token;
 }

@@ -4,14 +4,14 @@ import { PlantList } from "../src/console/plants/plant-list.ts";
 import type { PlantJson } from "../src/files/plant-json.ts";
 import { type Engine, onEveryEngine } from "./engines.ts";
 import { fake } from "./fake.ts";
-import { operatorToken, post } from "./harness.ts";
+import { bearer, operatorToken, post } from "./harness.ts";
 
 const pageRows = 200;
 const { signal } = new AbortController();
 
 async function openList(engine: Engine) {
   const running = await engine.start();
-  const headers = { Authorization: `Bearer ${operatorToken}` };
+  const headers = bearer(operatorToken);
   const get = async <Answer>(path: string) =>
     (await (await fetch(running.operatorUrl + path, { headers })).json()) as Answer;
   let stored = 0;

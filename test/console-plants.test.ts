@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { contentOf, copiedBy, describe, test } from "./browser.ts";
 import { makeToken, see, useConsole, waitUntil } from "./console-session.ts";
-import { operatorPost, post, storedPlants } from "./harness.ts";
+import { bearer, operatorPost, post, storedPlants } from "./harness.ts";
 import { idOf } from "./seeded-store.ts";
 import { startTcpProxy } from "./tcp-proxy.ts";
 
@@ -464,7 +464,7 @@ describe("a click", () => {
 
   test("on a sender in the table filters by it too", async () => {
     const token = await makeToken(session.running, "clicked sender", ["plants:create"]);
-    const headers = { Authorization: `Bearer ${token}` };
+    const headers = bearer(token);
     await post(session.running.url, '{"id":890003,"name":"Sent aster"}', headers);
     await add(890_004, "Sent rose");
     const page = await openTable("/plants?name=sent");

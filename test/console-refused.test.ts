@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { copiedBy, describe, test } from "./browser.ts";
 import { makeToken, see, useConsole, waitUntil } from "./console-session.ts";
-import { post } from "./harness.ts";
+import { bearer, post } from "./harness.ts";
 
 const session = useConsole(1);
 const { open } = session;
@@ -10,7 +10,7 @@ const { open } = session;
 /** A token with this name that was refused, and the id of that request. */
 async function refuseToken(name: string): Promise<string> {
   const secret = await makeToken(session.running, name, ["plants:create"]);
-  const response = await post(session.running.url, "[]", { Authorization: `Bearer ${secret}` });
+  const response = await post(session.running.url, "[]", bearer(secret));
   return response.headers.get("x-request-id") ?? "";
 }
 

@@ -8,6 +8,7 @@ import { chromiumOptions, contentOf, copiedBy, describe, newPage, secretField, t
 import { makeToken, see, signIn, useConsole, waitUntil } from "./console-session.ts";
 import {
   accessToken,
+  bearer,
   eventually,
   operatorPost,
   post,
@@ -38,7 +39,7 @@ const noStorage = (area: "localStorage" | "sessionStorage") => `Object.definePro
 })`;
 
 async function statusWith(secret: string): Promise<number> {
-  const headers = { Authorization: `Bearer ${secret}` };
+  const headers = bearer(secret);
   return (await post(session.running.url, '{"id":91,"name":"By robot"}', headers)).status;
 }
 
@@ -79,7 +80,7 @@ describe("signing in", () => {
     // One token may do no more than 60 of them at once.
     for (const name of ["exporter", "other exporter"]) {
       const secret = await makeToken(session.running, name, ["operator:read"]);
-      const headers = { Authorization: `Bearer ${secret}` };
+      const headers = bearer(secret);
       for (let count = 0; count < 50; count++)
         await (await fetch(`${session.running.operatorUrl}/api/export?tag=none`, { headers })).text();
     }

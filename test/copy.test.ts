@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { openStore } from "../src/storage/open-store.ts";
 import { type DatabaseServer, startServer } from "./engines.ts";
-import { post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+import { bearer, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
 const folder = temporaryFolder();
@@ -67,7 +67,7 @@ describe("a copy from a file to PostgreSQL, and from there to another file,", ()
   test("has the tokens, so that a client can replay its request", async () => {
     await using again = await startTestService({}, back);
     const body = `{"id":${greatest},"name":"${nameOf(greatest)}","tag":"t"}`;
-    const replay = await post(again.url, body, { Authorization: `Bearer ${secret}` });
+    const replay = await post(again.url, body, bearer(secret));
     expect(replay.status).toBe(200);
     expect(replay.headers.get("idempotent-replayed")).toBe("true");
   });

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
+  bearer,
   eventually,
   operatorToken,
   post,
@@ -13,7 +14,7 @@ import { lacks } from "./lacks.ts";
 import { runInProcess } from "./terminal.ts";
 
 function get({ operatorUrl }: TestService, query: string): Promise<Response> {
-  const headers = { Authorization: `Bearer ${operatorToken}` };
+  const headers = bearer(operatorToken);
   return fetch(`${operatorUrl}/api/plants?${query}`, { headers });
 }
 

@@ -93,6 +93,11 @@ export function temporaryFolder(): { readonly path: string } & Disposable {
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
 }
 
+/** The header that sends a token. */
+export function bearer(token: string): { readonly Authorization: string } {
+  return { Authorization: `Bearer ${token}` };
+}
+
 /** POST /plants with a valid token and JSON; `headers` override both. */
 export function post(
   url: string,
@@ -101,7 +106,7 @@ export function post(
 ): Promise<Response> {
   return fetch(`${url}/plants`, {
     method: "POST",
-    headers: { Authorization: `Bearer ${accessToken}`, "Content-Type": "application/json", ...headers },
+    headers: { ...bearer(accessToken), "Content-Type": "application/json", ...headers },
     body,
   });
 }
@@ -112,7 +117,7 @@ export async function operatorPost<Answer = { token: { id: string }; secret: str
   path: string,
   body: object = {},
 ): Promise<Answer> {
-  const headers = { Authorization: `Bearer ${operatorToken}` };
+  const headers = bearer(operatorToken);
   const response = await fetch(operatorUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
   return (await response.json()) as Answer;
 }

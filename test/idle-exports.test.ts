@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
 import {
+  bearer,
   eventually,
   operatorPost,
   operatorToken,
@@ -57,7 +58,7 @@ async function startIdle(running: TestService, { name, secret }: Reader): Promis
 }
 
 function get(running: TestService, path: string, token = operatorToken): Promise<Response> {
-  return fetch(running.operatorUrl + path, { headers: { Authorization: `Bearer ${token}` } });
+  return fetch(running.operatorUrl + path, { headers: bearer(token) });
 }
 
 async function exportStatus(running: TestService, token = operatorToken): Promise<number> {
@@ -82,7 +83,7 @@ test("exports that nobody reads leave half of them to other tokens", async () =>
 test("a link that is refused because of them works later", async () => {
   await using running = await startWithPlants();
   const reader = await createReader(running, "reader");
-  const headers = { Authorization: `Bearer ${reader.secret}` };
+  const headers = bearer(reader.secret);
   const linked = await fetch(`${running.operatorUrl}/api/exports`, { method: "POST", headers });
   const { url } = (await linked.json()) as { url: string };
   {

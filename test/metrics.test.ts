@@ -6,6 +6,7 @@ import { join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
 import { metricFamilies } from "../src/operator/metrics.ts";
 import {
+  bearer,
   eventually,
   operatorPost,
   operatorToken,
@@ -27,7 +28,7 @@ const duration = "plant_store_request_duration_seconds";
 
 /** The page for Prometheus, as it is. */
 async function metricsText({ operatorUrl }: TestService): Promise<string> {
-  const headers = { Authorization: `Bearer ${operatorToken}` };
+  const headers = bearer(operatorToken);
   return (await fetch(`${operatorUrl}/metrics`, { headers })).text();
 }
 

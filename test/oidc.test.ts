@@ -9,7 +9,7 @@ import {
   openBrowser,
 } from "./browser.ts";
 import { collectErrors } from "./console-session.ts";
-import { eventually, post, startTestService, storedPlants, type TestService } from "./harness.ts";
+import { bearer, eventually, post, startTestService, storedPlants, type TestService } from "./harness.ts";
 import { audience, inSeconds, keyId, startProvider } from "./identity-provider.ts";
 
 let provider: Awaited<ReturnType<typeof startProvider>>;
@@ -31,7 +31,6 @@ afterAll(async () => {
   await provider[Symbol.asyncDispose]();
 });
 
-const bearer = (jwt: string) => ({ Authorization: `Bearer ${jwt}` });
 const errorOf = async (response: Response) => ((await response.json()) as { error?: number }).error;
 
 const get = (path: string, jwt: string) =>

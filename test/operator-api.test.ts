@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Scope, scopes } from "../src/access/scopes.ts";
 import {
   accessToken,
+  bearer,
   eventually,
   operatorToken,
   post,
@@ -37,8 +38,6 @@ beforeAll(async () => {
   ])
     expect((await post(running.url, plant)).status).toBe(200);
 });
-
-const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 
 /** The calls of a service's operator API, with a token that may do everything there unless another is given. */
 function apiOf({ operatorUrl }: TestService) {

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { LineOutcome } from "../src/operator/responses.ts";
 import {
+  bearer,
   eventually,
   operatorPost,
   operatorToken,
@@ -23,21 +24,21 @@ async function createToken(name: string, scopes = bothScopes, service = running)
 }
 
 async function send(body: string | Buffer<ArrayBuffer>, token = importer, query = "", service = running) {
-  const headers = { Authorization: `Bearer ${token}` };
+  const headers = bearer(token);
   const url = `${service.operatorUrl}/api/imports${query}`;
   const response = await fetch(url, { method: "POST", headers, body });
   return { status: response.status, ...((await response.json()) as { outcomes: LineOutcome[] }) };
 }
 
 function finish(body: object, token = importer): Promise<Response> {
-  const headers = { Authorization: `Bearer ${token}` };
+  const headers = bearer(token);
   const url = `${running.operatorUrl}/api/imports/finished`;
   return fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
 }
 
 /** What the audit trail has of this caller, newest first. */
 async function auditedOf(actor: string) {
-  const headers = { Authorization: `Bearer ${operatorToken}` };
+  const headers = bearer(operatorToken);
   const response = await fetch(`${running.operatorUrl}/api/audit`, { headers });
   const { entries } = (await response.json()) as { entries: { actor: string }[] };
   return entries.filter((entry) => entry.actor === actor);

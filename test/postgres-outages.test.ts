@@ -5,6 +5,7 @@ import pg from "pg";
 import { ConnectionPool } from "../src/storage/postgres/connection-pool.ts";
 import { Server } from "../src/storage/postgres/server.ts";
 import {
+  bearer,
   eventually,
   operatorToken,
   post,
@@ -35,7 +36,6 @@ type Running = { readonly url: string };
 const create = ({ url }: Running, id: number, headers = {}) =>
   post(url, `{"id":${id},"name":"plant ${id}"}`, headers);
 const status = async ({ url }: Running, path: string) => (await fetch(`${url}${path}`)).status;
-const bearer = (secret: string) => ({ Authorization: `Bearer ${secret}` });
 const throughPort = (port: number) => database.replace(/:\d+\//, `:${port}/`);
 const proxied = () => startTcpProxy(Number(new URL(database).port));
 const createToken = async () =>

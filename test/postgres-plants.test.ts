@@ -6,7 +6,7 @@ import { openStore } from "../src/storage/open-store.ts";
 import { migrate, migrations } from "../src/storage/postgres/migrate.ts";
 import { Server } from "../src/storage/postgres/server.ts";
 import type { Store } from "../src/storage/store.ts";
-import { accessToken, kindsOf, post, startOpenService } from "./harness.ts";
+import { accessToken, bearer, kindsOf, post, startOpenService } from "./harness.ts";
 import { type Databases, usePostgres } from "./postgres.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -79,7 +79,7 @@ describe("a plant that the database rejects", () => {
     await using running = await startWithoutWeeds();
     const imported = await fetch(`${running.operatorUrl}/api/imports`, {
       method: "POST",
-      headers: { Authorization: `Bearer ${accessToken}` },
+      headers: bearer(accessToken),
       body: '{"id":1000,"name":"weed"}\n',
     });
     expect(imported.status).toBe(200);

@@ -1,14 +1,21 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { catalogue } from "../src/http/error-catalogue.ts";
 import type { RefusalJson, RefusalsJson } from "../src/operator/responses.ts";
-import { accessToken, operatorPost, operatorToken, post, sendRaw, startTestService } from "./harness.ts";
+import {
+  accessToken,
+  bearer,
+  operatorPost,
+  operatorToken,
+  post,
+  sendRaw,
+  startTestService,
+} from "./harness.ts";
 
 // The tests share a service, which trusts the X-Forwarded-For of this machine. Each refuses under names or addresses of its own.
 const running = await startTestService({ "trusted-proxies": "127.0.0.1" });
 afterAll(() => running[Symbol.asyncDispose]());
 
 const unknownToken = "unknown0token0123456789";
-const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 
 async function refusals(): Promise<readonly RefusalJson[]> {
   const response = await fetch(`${running.operatorUrl}/api/refusals`, { headers: bearer(operatorToken) });

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { mintSecret } from "../src/access/token-secret.ts";
 import { plantStore, type Serving, serve } from "./command.ts";
-import { eventually, post, sendRaw, temporaryFolder } from "./harness.ts";
+import { bearer, eventually, post, sendRaw, temporaryFolder } from "./harness.ts";
 import { operatorRoutes } from "./routes.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -159,10 +159,6 @@ async function mint({ operatorUrl }: Serving, path: string, body: object) {
   const headers = bearer(operator);
   const response = await fetch(operatorUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
   return (await response.json()) as { token: { id: string }; secret: string };
-}
-
-function bearer(secret: string) {
-  return { Authorization: `Bearer ${secret}` };
 }
 
 /** Its headers and its body. */

@@ -7,6 +7,7 @@ import { Server } from "../src/storage/postgres/server.ts";
 import { allMigrations, migrate as migrateFile } from "../src/storage/sqlite/migrate.ts";
 import { plantStore } from "./command.ts";
 import {
+  bearer,
   operatorToken,
   post,
   startOpenService,
@@ -106,7 +107,7 @@ describe.each(written)(
     afterAll(() => running[Symbol.asyncDispose]());
 
     function send(body: string, secret: string): Promise<Response> {
-      return post(running.url, body, { Authorization: `Bearer ${secret}` });
+      return post(running.url, body, bearer(secret));
     }
 
     test.each(plants)("replays plant $id", async ({ id, name, tag }) => {
@@ -129,7 +130,7 @@ describe.each(written)(
 
     test("finds a plant by its tag", async () => {
       const list = await fetch(`${running.operatorUrl}/api/plants?tag=indoor`, {
-        headers: { Authorization: `Bearer ${operatorToken}` },
+        headers: bearer(operatorToken),
       });
       expect(await list.json()).toMatchObject({
         plants: [{ id: "-9223372036854775808", createdBy: "greenhouse" }],
