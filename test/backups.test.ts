@@ -25,6 +25,7 @@ import { type Finished, main } from "./command.ts";
 import {
   bearer,
   eventually,
+  expectOneLine,
   operatorToken,
   post,
   startTestService,
@@ -265,7 +266,7 @@ describe("backup refuses", () => {
   ])("%s in one line", async (_, args, code, says) => {
     const refused = await backUp(...args);
     expect(refused.err).toContain(says);
-    expect(refused.err.trimEnd().split("\n")).toHaveLength(1);
+    expectOneLine(refused.err);
     expect(refused.out).toBe("");
     expect(refused.code).toBe(code);
   });

@@ -28,6 +28,7 @@ import {
   accessToken,
   createUntilRefused,
   eventually,
+  expectOneLine,
   missingIn,
   post,
   startTestService,
@@ -54,7 +55,7 @@ async function refusedStart(file: string): Promise<string> {
   const { code, err, out } = await runInProcess(["serve", "--database", file], { environment });
   expect(code).toBe(1);
   expect(out).toBe("");
-  expect(err.trim().split("\n")).toHaveLength(1);
+  expectOneLine(err);
   return err;
 }
 

@@ -17,7 +17,7 @@ import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { openForWriting } from "../src/storage/sqlite/writing/open-for-writing.ts";
 import { commandLine } from "./command.ts";
 import { crashedStore, emptyingJournal } from "./crashed-store.ts";
-import { storedPlants, temporaryFolder } from "./harness.ts";
+import { expectOneLine, storedPlants, temporaryFolder } from "./harness.ts";
 import { lacksMounts } from "./lacks.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -222,7 +222,7 @@ describe.skipIf(lacksMounts())("on read-only media", () => {
     const { code, err } = onReadOnly(media, "list", "--database", file);
     expect(code).toBe(1);
     expect(err).toContain("copy both files into another folder");
-    expect(err.trimEnd().split("\n")).toHaveLength(1);
+    expectOneLine(err);
   });
 });
 

@@ -1,4 +1,5 @@
 import { Database } from "bun:sqlite";
+import { expect } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -120,6 +121,11 @@ export async function operatorPost<Answer = { token: { id: string }; secret: str
   const headers = bearer(operatorToken);
   const response = await fetch(operatorUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
   return (await response.json()) as Answer;
+}
+
+/** Expects that a command or a service wrote a single line to standard error, which names it. */
+export function expectOneLine(err: string): void {
+  expect(err.trimEnd().split("\n")).toEqual([expect.stringMatching(/^plant-store: /)]);
 }
 
 export interface StoredPlant {

@@ -6,6 +6,7 @@ import { serve, startPlantStore } from "./command.ts";
 import {
   accessToken,
   eventually,
+  expectOneLine,
   operatorToken,
   startTestService,
   storedPlants,
@@ -211,7 +212,7 @@ describe("import detects", () => {
     expect(code).toBe(1);
     expect(out).toBe("");
     expect(err).toContain(`The file ${reason}`);
-    expect(err.trim().split("\n")).toHaveLength(1);
+    expectOneLine(err);
   });
 
   test("that a gzip file is truncated", async () => {
@@ -322,7 +323,7 @@ describe("an import command is refused", () => {
     expect(result.code).toBe(code);
     expect(result.out).toBe("");
     expect(result.err).toContain(message);
-    expect(result.err.trim().split("\n")).toHaveLength(1);
+    expectOneLine(result.err);
     expect(readFileSync(file, "utf8")).toBe("id,name\n1,a\n");
   });
 });

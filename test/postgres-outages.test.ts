@@ -7,6 +7,7 @@ import { Server } from "../src/storage/postgres/server.ts";
 import {
   bearer,
   eventually,
+  expectOneLine,
   operatorToken,
   post,
   startOpenService,
@@ -118,7 +119,7 @@ describe("a database that cannot be reached", () => {
     const { code, err } = await toNowhere;
     expect(code).toBe(1);
     expect(err).toContain("The database cannot be used");
-    expect(err.trim().split("\n")).toHaveLength(1);
+    expectOneLine(err);
     expect(err).not.toContain("secret");
   });
 
@@ -309,7 +310,7 @@ describe("refused at the start, in one sentence,", () => {
     const { code, err } = await runInProcess(["serve", "--database", url]);
     expect(code).toBe(2);
     expect(err).toContain(says);
-    expect(err.trim().split("\n")).toHaveLength(1);
+    expectOneLine(err);
   };
 
   test("is an encoding that cannot represent every text", async () => {

@@ -7,7 +7,14 @@ import { join } from "node:path";
 import { openStore } from "../src/storage/open-store.ts";
 import { DatabaseMisuse } from "../src/storage/postgres/database-url.ts";
 import { Server } from "../src/storage/postgres/server.ts";
-import { accessToken, eventually, post, startOpenService, temporaryFolder } from "./harness.ts";
+import {
+  accessToken,
+  eventually,
+  expectOneLine,
+  post,
+  startOpenService,
+  temporaryFolder,
+} from "./harness.ts";
 import { lacks } from "./lacks.ts";
 import { type PostgresServer, startPostgres } from "./postgres.ts";
 import { runInProcess, serveInProcess } from "./terminal.ts";
@@ -127,7 +134,7 @@ describe("connecting", () => {
     const { code, err } = await runInProcess(["serve", "--database", address(host, by, query)]);
     expect(code).toBe(2);
     expect(err).toContain(says);
-    expect(err.trim().split("\n")).toHaveLength(1);
+    expectOneLine(err);
     expect(err).not.toMatch(/pass@word|pass%40|not-it-at-all/);
   });
 
