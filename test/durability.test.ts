@@ -30,6 +30,7 @@ import {
 } from "./harness.ts";
 import { lacks, lacksMounts } from "./lacks.ts";
 import { runKillRounds } from "./soak/kill.ts";
+import { seededRandom } from "./soak/rounds.ts";
 import { canRecordSyncs, recordSyncs } from "./syncs.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -49,7 +50,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 test("what was acknowledged is stored after a loaded service was killed with -9 again and again", async () => {
-  const { acknowledged, lost } = await runKillRounds({ rounds: 3, random: Math.random, tell: () => {} });
+  const { acknowledged, lost } = await runKillRounds({ rounds: 3, random: seededRandom(1), tell: () => {} });
   expect(acknowledged).toBeGreaterThan(100);
   expect(lost).toBe(0);
 });

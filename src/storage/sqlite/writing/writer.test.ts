@@ -41,35 +41,66 @@ function cuedWriter() {
   return { ...opened, syncs, committed: () => committed };
 }
 
-test("each wait for another process's write lock has five seconds, however long ago the last one was", async () => {
-  using store = openedWriter();
-  const { writer } = store;
-  using other = new Database(store.path);
+/** A writer, another connection to take the write lock, and a clock that the test can advance. */
+function contendedWriter() {
+  const stack = new DisposableStack();
+  const { path, writer } = stack.use(openedWriter());
+  const other = stack.use(new Database(path));
   const realNow = performance.now.bind(performance);
   let laterMs = 0;
-  using _clock = spyOn(performance, "now").mockImplementation(() => realNow() + laterMs);
+  stack.use(spyOn(performance, "now").mockImplementation(() => realNow() + laterMs));
   // A transaction makes its first attempt when it is called: it has found the lock by the next line.
-  const waitShortly = async () => {
-    other.run("BEGIN IMMEDIATE");
-    const stored = writer.transaction(() => "stored").catch((error: Error) => error);
-    other.run("ROLLBACK");
-    expect(await stored).toBe("stored");
+  const store = (): Promise<unknown> => writer.transaction(() => "stored").catch((error: Error) => error);
+  return {
+    other,
+    store,
+    advance: (ms: number) => {
+      laterMs += ms;
+    },
+    /** A transaction that finds the lock, which is then released. */
+    async storeAfterLock(): Promise<unknown> {
+      other.run("BEGIN IMMEDIATE");
+      const stored = store();
+      other.run("ROLLBACK");
+      return stored;
+    },
+    /** Three transactions that find the lock over five seconds. */
+    async storeDespiteLock(): Promise<unknown[]> {
+      other.run("BEGIN IMMEDIATE");
+      const refused: Promise<unknown>[] = [];
+      // In steps: after five seconds without an attempt it would be another lock.
+      for (const stepMs of [0, 2500, 2500]) {
+        laterMs += stepMs;
+        refused.push(store());
+      }
+      const outcomes = await Promise.all(refused);
+      other.run("ROLLBACK");
+      return outcomes;
+    },
+    [Symbol.dispose]: () => stack[Symbol.dispose](),
   };
+}
+
+test("a transaction waits for another process's write lock, however long ago the last wait was", async () => {
+  using writer = contendedWriter();
   for (const pauseMs of [3000, 3000, 60_000]) {
-    await waitShortly();
-    laterMs += pauseMs;
+    expect(await writer.storeAfterLock()).toBe("stored");
+    writer.advance(pauseMs);
   }
-  other.run("BEGIN IMMEDIATE");
-  const refused = [];
-  // In steps: after five seconds without an attempt it would be another lock. One that starts to wait later waits no longer.
-  for (const stepMs of [0, 2500, 2500]) {
-    laterMs += stepMs;
-    refused.push(writer.transaction(() => "stored").catch((error: Error) => error));
-  }
-  for (const outcome of await Promise.all(refused)) expect(outcome).toBeInstanceOf(StoreUnavailable);
-  other.run("ROLLBACK");
-  laterMs += 60_000;
-  await waitShortly();
+});
+
+test("a write lock of five seconds refuses all that wait for it, also those that began later", async () => {
+  using writer = contendedWriter();
+  const outcomes = await writer.storeDespiteLock();
+  expect(outcomes).toHaveLength(3);
+  for (const outcome of outcomes) expect(outcome).toBeInstanceOf(StoreUnavailable);
+});
+
+test("after such a refusal, the next write lock is waited for again", async () => {
+  using writer = contendedWriter();
+  await writer.storeDespiteLock();
+  writer.advance(60_000);
+  expect(await writer.storeAfterLock()).toBe("stored");
 });
 
 test("any other failure of a transaction leaves its outcome unknown, and is thrown as the owner reports it", async () => {
