@@ -129,7 +129,8 @@ function ratesTable(rows: readonly Row[]): string {
       row.rate.toFixed(0),
       (row.rate / bareRate).toFixed(2),
       row.p99Us.toFixed(0),
-      row.memoryMb.toFixed(0),
+      // Not known of a server whose first process has ended.
+      row.memoryMb === 0 ? "" : row.memoryMb.toFixed(0),
       sharesWork ? "" : row.cpuUs.toFixed(0),
       row.cores.toFixed(2),
     ]),

@@ -61,6 +61,7 @@ export const growth: Bench = {
     );
     console.log(`${text}\n\n${queries}`);
     if (!write) return;
+    writeSection("benchmarks.md", "growth", text);
     writeSection("benchmarks.md", "operator", `With ${Math.max(...sizes)} million plants.\n\n${queries}`);
     const line = (order: Order) => ({
       label: `${order} ids`,
