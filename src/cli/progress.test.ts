@@ -1,5 +1,6 @@
-import { expect, test } from "bun:test";
-import { type Progress, progressText, shareOf } from "./progress.ts";
+import { expect, jest, spyOn, test } from "bun:test";
+import { type Progress, progressText, shareOf, showProgress } from "./progress.ts";
+import type { Terminal } from "./terminal.ts";
 
 const importing: Progress = {
   what: "Importing plants.csv (CSV)",
@@ -60,4 +61,30 @@ test.each([
   [5, 4, 1],
 ])("%i of %i is a share of %p", (done, total, share) => {
   expect(shareOf(done, total)).toBe(share as number);
+});
+
+test("computes the time left from the moment when the share is known", () => {
+  jest.useFakeTimers();
+  using stack = new DisposableStack();
+  stack.defer(() => void jest.useRealTimers());
+  let nowMs = 0;
+  stack.use(spyOn(performance, "now").mockImplementation(() => nowMs));
+  let text = "";
+  const err = (drawn: string): void => {
+    text = drawn;
+  };
+  const checking: Progress = { what: "Checking the rows", done: 0, unit: "plants", share: undefined };
+  let current = checking;
+  const pass = (ms: number): void => {
+    nowMs += ms;
+    jest.advanceTimersByTime(100);
+  };
+  stack.use(showProgress({ errCanRedraw: true, errColumns: 120, err } as Terminal, () => current));
+  pass(60_000);
+  expect(text).toEndWith("Checking the rows  1:00");
+  current = { ...checking, share: 0 };
+  pass(100);
+  current = { ...checking, done: 100, share: 0.1 };
+  pass(10_000);
+  expect(text).toEndWith("Checking the rows  [#...............]  10 %  100 plants  10/s  1:30 left");
 });

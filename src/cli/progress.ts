@@ -12,7 +12,7 @@ import {
 export interface Progress {
   /**
    * What it is doing, such as `Importing plants.csv (CSV)`. Another text is another part, with its own rate and time; a text that
-   * comes back continues its part.
+   * comes back continues its part. What goes before its share is known is a part of its own, since it says nothing of the rest.
    */
   readonly what: string;
   readonly done: number;
@@ -46,7 +46,7 @@ export function showProgress(terminal: Terminal, progress: () => Progress): Prog
   if (!terminal.errCanRedraw) return { clear: () => {}, end: () => {}, [Symbol.dispose]: () => {} };
   const startMs = performance.now();
   let isDrawn = false;
-  const partStartsMs = new Map([[progress().what, startMs]]);
+  const partStartsMs = new Map([[partOf(progress()), startMs]]);
   const clear = (): void => {
     if (isDrawn) terminal.err(clearLine);
     isDrawn = false;
@@ -54,8 +54,9 @@ export function showProgress(terminal: Terminal, progress: () => Progress): Prog
   const draw = (): void => {
     const nowMs = performance.now();
     const current = progress();
-    const partStartMs = partStartsMs.get(current.what) ?? nowMs;
-    partStartsMs.set(current.what, partStartMs);
+    const part = partOf(current);
+    const partStartMs = partStartsMs.get(part) ?? nowMs;
+    partStartsMs.set(part, partStartMs);
     if (nowMs - startMs < firstDrawnMs) return;
     terminal.err(clearLine + progressText(current, nowMs - partStartMs, terminal.errColumns));
     isDrawn = true;
@@ -97,6 +98,11 @@ export function progressText(progress: Progress, elapsedMs: number, columns: num
   if (nameColumns >= nameColumnsMin) return joined(cutToColumns(what, nameColumns), end);
   if (columnsOf(end) <= columnsMax) return end;
   return cutToColumns(joined(percent, done, time), columnsMax);
+}
+
+/** The name of a part, among all parts of the command. */
+function partOf({ what, share }: Progress): string {
+  return `${what} ${share === undefined ? "of an unknown total" : "of a known total"}`;
 }
 
 function joined(...parts: readonly string[]): string {
