@@ -3,7 +3,7 @@ import { startOurs } from "./servers.ts";
 
 /** A local PostgreSQL, durable, with room for every connection of the benchmarks. */
 export function startBenchPostgres(): Promise<PostgresServer> {
-  return startPostgres({ settings: { max_connections: "200", shared_buffers: "256MB" } });
+  return startPostgres({ settings: { max_connections: "600", shared_buffers: "256MB" } });
 }
 
 /** A database with our tables in it, for those who do not create them. */

@@ -8,10 +8,18 @@ import { installPeers, peersOn } from "./peers.ts";
 import { type Server, startOurs, temporaryFolder } from "./servers.ts";
 import { median } from "./statistics.ts";
 
-const connections = 64;
+const fewConnections = 64;
+const manyConnections = 512;
 const pgbench = "/usr/bin/pgbench";
 // Nodes that write at the same time take their ids from far apart.
 const idsApart = 10_000_000;
+
+interface Measure {
+  readonly name: string;
+  /** How many connections it has. Its rate is compared with that of one plant-store node at as many, or at 64 if it has fewer. */
+  readonly connections: number;
+  readonly run: (firstId: number) => Promise<{ rate: number; nextId: number }>;
+}
 
 /** Durable creates on one local PostgreSQL, all on tables of the same shape, in interleaved rounds. */
 export const postgres: Bench = {
@@ -28,32 +36,42 @@ export const postgres: Bench = {
     const nodeA = stack.use(await startOurs({ database: shared }));
     const nodeB = stack.use(await startOurs({ database: shared }));
     const forPgbench = await databaseOfPlants(server);
-    const measures = new Map<string, (firstId: number) => Promise<{ rate: number; nextId: number }>>();
-    for (const { name, start } of peersOn(server)) {
-      const peer = stack.use(await start());
-      measures.set(name, (firstId) => rateOf([peer], { seconds, firstId }));
-    }
-    measures.set("plant-store, two nodes", (firstId) => rateOf([nodeA, nodeB], { seconds, firstId }));
-    for (const clients of existsSync(pgbench) ? [connections, 4] : [])
-      measures.set(`pgbench, one INSERT each, ${clients} connections, no HTTP`, async (nextId) => {
-        return { rate: runPgbench(forPgbench, clients, seconds), nextId };
-      });
+    const ofServers = (name: string, servers: readonly Server[], connections: number): Measure => ({
+      name: `${name}, ${connections} connections`,
+      connections,
+      run: (firstId) => rateOf(servers, { connections, seconds, firstId }),
+    });
+    const ofPgbench = (connections: number): Measure => ({
+      name: `pgbench, one INSERT each, ${connections} connections, no HTTP`,
+      connections,
+      run: async (nextId) => ({ rate: runPgbench(forPgbench, connections, seconds), nextId }),
+    });
 
-    const rates = new Map([...measures.keys()].map((name) => [name, [] as number[]]));
+    const measures: Measure[] = [];
+    for (const { name, start } of peersOn(server))
+      measures.push(ofServers(name, [stack.use(await start())], fewConnections));
+    measures.push(ofServers("plant-store, two nodes", [nodeA, nodeB], fewConnections));
+    if (existsSync(pgbench)) measures.push(ofPgbench(fewConnections), ofPgbench(4));
+    measures.push(ofServers("plant-store on PostgreSQL", [nodeA], manyConnections));
+    if (existsSync(pgbench)) measures.push(ofPgbench(manyConnections));
+
+    const rates = new Map(measures.map((measure) => [measure, [] as number[]]));
     let nextId = 1;
     for (let round = 0; round <= rounds; round++) {
-      for (const [name, measure] of measures) {
-        const result = await measure(nextId);
+      for (const [measure, values] of rates) {
+        const result = await measure.run(nextId);
         nextId = result.nextId;
-        if (round > 0) rates.get(name)?.push(result.rate);
+        if (round > 0) values.push(result.rate);
       }
       console.error(round === 0 ? "warmed up" : `round ${round} of ${rounds}`);
     }
-    // The first is plant-store.
-    const own = [...rates.values()][0] ?? [];
-    const rows = [...rates].map(([name, values]) => {
+    const rows = measures.map((measure) => {
+      const values = rates.get(measure) ?? [];
+      const connections = Math.max(measure.connections, fewConnections);
+      // The first with as many connections is plant-store.
+      const own = rates.get(measures.find((other) => other.connections === connections) ?? measure) ?? [];
       const times = median(own.map((rate, round) => rate / (values[round] ?? 1)));
-      return [name, Math.round(median(values)), values === own ? "" : `${times.toFixed(2)} ×`];
+      return [measure.name, Math.round(median(values)), values === own ? "" : `${times.toFixed(2)} ×`];
     });
     const text = table(
       ["what creates plants on one PostgreSQL", "#creates/s", "#one plant-store node is"],
@@ -67,7 +85,7 @@ export const postgres: Bench = {
 /** All of them at the same time, with the connections shared out. */
 async function rateOf(
   servers: readonly Server[],
-  { seconds, firstId }: { seconds: number; firstId: number },
+  { connections, seconds, firstId }: { connections: number; seconds: number; firstId: number },
 ): Promise<{ rate: number; nextId: number }> {
   const each = { connections: connections / servers.length, seconds, order: "random" as const };
   const results = await Promise.all(
@@ -76,6 +94,9 @@ async function rateOf(
   const rate = results.reduce((sum, result) => sum + result.rate, 0);
   return { rate, nextId: Math.max(...results.map((result) => result.nextId)) };
 }
+
+// The time in which 512 connections are opened is part of the run, though not of the rate.
+const pgbenchSecondsMin = 8;
 
 function runPgbench(database: string, clients: number, seconds: number): number {
   const folder = temporaryFolder();
@@ -87,8 +108,11 @@ function runPgbench(database: string, clients: number, seconds: number): number 
     VALUES (:id, 'plant of some kind', 'indoor', (extract(epoch from clock_timestamp()) * 1000)::bigint, 'bench')
     ON CONFLICT (id) DO NOTHING;`,
   );
-  const options = ["-n", "-M", "prepared", "-c", clients, "-j", 2, "-T", seconds, "-f", script].map(String);
-  const ran = Bun.spawnSync([pgbench, ...options, database]);
+  const time = Math.max(seconds, pgbenchSecondsMin);
+  const options = ["-n", "-M", "prepared", "-c", clients, "-j", 2, "-T", time, "-f", script].map(String);
+  const ran = Bun.spawnSync([pgbench, ...options, database], { stderr: "pipe" });
   rmSync(folder, { recursive: true });
-  return Number(/tps = ([\d.]+)/.exec(ran.stdout.toString())?.[1]);
+  const rate = Number(/tps = ([\d.]+)/.exec(ran.stdout.toString())?.[1]);
+  if (!(rate > 0)) throw new Error(`pgbench with ${clients} connections failed: ${ran.stderr}${ran.stdout}`);
+  return rate;
 }
