@@ -67,29 +67,38 @@ export class Connection implements LimitedConnection, TakesTurns {
   readonly #limits: WireLimits;
   readonly #connectionLimit: ConnectionLimit;
   readonly #turns: Turns;
-  readonly state: ConnectionState;
   /** The address of the other end, as the socket reports it. */
   readonly remoteAddress: string;
   readonly network: string;
   #isStranger = true;
+
+  readonly state: ConnectionState;
   readonly #incoming: Incoming;
   readonly #outgoing: Outgoing;
-  #head: Head | undefined;
+  /** How much of the response the client's side had accepted when `writing` was entered last. */
+  #acceptedBefore = 0;
+
+  // Which request comes next.
   /** Whether the next request is being read or handled, further up the stack. */
   #isAdvancing = false;
   /** Whether the next request waits for its turn, and the socket may be paused until then. */
   #waitsForTurn = false;
-  #closesAfter: ClosesAfter = "nothing";
-  /** Whether the client has closed its half: nothing more arrives. */
-  #inputEnded = false;
-  #closeCalled = false;
-  /** Whether the current request has a body that no one has asked for. */
+
+  // The current request, and the response to it.
+  #head: Head | undefined;
+  /** Whether the request has a body that no one has asked for. */
   #bodyUnread = false;
   /** The body that is still to arrive, and who reads it; no one, if it is skipped. */
   #body: ArrivingBody | undefined;
   #reader: BodyReader | undefined;
+  /** Who sends the response, if it is sent piece by piece. */
   #stream: StreamOwner | undefined;
-  #acceptedBefore = 0;
+
+  // How the connection ends.
+  #closesAfter: ClosesAfter = "nothing";
+  /** Whether the client has closed its half: nothing more arrives. */
+  #inputEnded = false;
+  #closeCalled = false;
 
   constructor(
     socket: Socket<Connection>,
