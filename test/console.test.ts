@@ -553,6 +553,18 @@ describe("the system page", () => {
     expect(await docs.getAttribute("href")).toBe(`${session.running.url}/docs`);
   });
 
+  test("says how far a verification is", async () => {
+    const task = { kind: "verify", name: "a.db" };
+    const progress = { doing: "checking the rows of", share: 0.41 };
+    const page = await open("/tokens");
+    await page.route("**/api/backups", (route) =>
+      route.fulfill({ json: { folder: "/b", backups: [], task, progress } }),
+    );
+    await page.getByRole("link", { name: "System" }).click();
+    await see(page, "Verifying a.db…");
+    await see(page, "Now checking the rows of it: 41%");
+  });
+
   test("makes a backup that can be verified, restored and downloaded", async () => {
     const page = await open("/system");
     await see(page, "No backups yet.");

@@ -13,6 +13,7 @@ import { Downloads, sendFile } from "./downloads.ts";
 import { readFields, wrong } from "./parameters.ts";
 import type {
   BackupJson,
+  BackupProgressJson,
   BackupResultJson,
   BackupsJson,
   BackupTaskJson,
@@ -35,6 +36,15 @@ interface Backup extends BackupDigest {
   readonly verifiedAtMs: number | undefined;
 }
 
+/** A part of a verification. */
+interface VerificationStep {
+  /** What is done to the backup, before whose name it stands: `checking the rows of`. */
+  readonly doing: string;
+  readonly done: () => number;
+  /** How much there is to do; 0 if nobody knows. */
+  readonly total: () => number;
+}
+
 /** The dated backups of the data file. */
 export interface BackupStore {
   readonly folder: string;
@@ -46,9 +56,12 @@ export interface BackupStore {
   create(atMs: number): Promise<{ readonly path: string; readonly warning: string | undefined }>;
   /**
    * Takes a name that `list` returned, as `read` does: any other could lead out of the folder. What it finds stays in the folder,
-   * for the next `list`.
+   * for the next `list`. Calls back when a part begins.
    */
-  verify(name: string): Promise<BackupDigest & { readonly problems: readonly string[] }>;
+  verify(
+    name: string,
+    onStep: (step: VerificationStep) => void,
+  ): Promise<BackupDigest & { readonly problems: readonly string[] }>;
   read(name: string): AsyncIterable<Uint8Array>;
 }
 
@@ -83,7 +96,7 @@ export function backupRoutes(
       const store = backups.store();
       const name = await backups.existing(exchange.parameter);
       await backups.start(exchange, caller, { kind: "verify", name }, async () => {
-        const { problems } = await store.verify(name);
+        const { problems } = await store.verify(name, (step) => backups.showStep(step));
         return { name, problem: problems.length === 0 ? undefined : problems.join("; ") };
       });
       exchange.json(await backups.present(), 202);
@@ -113,6 +126,7 @@ class Backups {
   readonly #events: Events;
   readonly #actions: ActionRecorder;
   #task: BackupTaskJson | undefined;
+  #step: VerificationStep | undefined;
   #last: BackupResultJson | undefined;
 
   constructor(configured: ConfiguredBackups, events: Events, actions: ActionRecorder) {
@@ -124,8 +138,16 @@ class Backups {
   async present(): Promise<BackupsJson> {
     const { store, unavailable } = this.#configured;
     if (store === undefined)
-      return { unavailable, folder: undefined, backups: [], task: undefined, last: undefined };
-    const state = { folder: store.folder, task: this.#task, last: this.#last };
+      return {
+        unavailable,
+        folder: undefined,
+        backups: [],
+        task: undefined,
+        progress: undefined,
+        last: undefined,
+      };
+    const progress = this.#step === undefined ? undefined : presentStep(this.#step);
+    const state = { folder: store.folder, task: this.#task, progress, last: this.#last };
     try {
       const listed = await store.list();
       const backups = listed.map((backup) => presentBackup(store, backup));
@@ -148,6 +170,11 @@ class Backups {
     const listed = await this.store().list();
     if (listed.some((backup) => backup.name === name)) return name;
     throw new HttpError("no-such-path", `There is no backup ${name.slice(0, quotedNameCharactersMax)}.`);
+  }
+
+  /** Says what the running task does now. */
+  showStep(step: VerificationStep): void {
+    this.#step = step;
   }
 
   /** The audit trail has an entry before the work starts, which then goes on without the request. */
@@ -178,9 +205,15 @@ class Backups {
       })
       .then((result) => {
         this.#task = undefined;
+        this.#step = undefined;
         this.#last = { kind, ...result };
       });
   }
+}
+
+function presentStep({ doing, done, total }: VerificationStep): BackupProgressJson {
+  const all = total();
+  return { doing, share: all === 0 ? undefined : Math.min(1, done() / all) };
 }
 
 function presentBackup({ folder, databasePath }: BackupStore, backup: Backup): BackupJson {

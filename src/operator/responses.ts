@@ -196,6 +196,8 @@ export interface BackupsJson {
   readonly backups: readonly BackupJson[];
   /** What is running. */
   readonly task: BackupTaskJson | undefined;
+  /** How far it is; undefined unless that is known. */
+  readonly progress: BackupProgressJson | undefined;
   /** How the last task since the start of the service ended. */
   readonly last: BackupResultJson | undefined;
 }
@@ -218,6 +220,13 @@ export interface BackupTaskJson {
   readonly kind: "create" | "verify";
   /** The name of the backup; a new one has it in the end. */
   readonly name: string | undefined;
+}
+
+export interface BackupProgressJson {
+  /** What is done to the backup, before whose name it stands: `checking the rows of`. */
+  readonly doing: string;
+  /** How much of that is done, from 0 to 1; undefined if nobody knows. */
+  readonly share: number | undefined;
 }
 
 export interface BackupResultJson extends BackupTaskJson {

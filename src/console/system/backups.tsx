@@ -1,5 +1,10 @@
-import type { BackupJson, BackupsJson, DownloadLinkJson } from "../../operator/responses.ts";
-import { formatBytes, formatCount } from "../format.ts";
+import type {
+  BackupJson,
+  BackupProgressJson,
+  BackupsJson,
+  DownloadLinkJson,
+} from "../../operator/responses.ts";
+import { formatBytes, formatCount, formatShare } from "../format.ts";
 import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button, CopyButton, download } from "../parts/controls.tsx";
 import { useAttempt, useLoad } from "../parts/hooks.ts";
@@ -42,6 +47,7 @@ export function Backups() {
       >
         {listed !== undefined && statusText(listed)}
       </p>
+      {listed?.progress !== undefined && <p class="note">{progressText(listed.progress)}</p>}
       {listed !== undefined && listed.backups.length > 0 && (
         <p class="note">
           To restore one, stop the service, run its restore command on the machine, and start the service
@@ -168,6 +174,11 @@ function ShortDigest({ coveredPlants, digest }: DigestProps) {
 
 function digestText(coveredPlants: number, digest: string): string {
   return `${coveredPlants} ${digest}`;
+}
+
+/** It changes every second, so it is not a part of the status, which a screen reader reads out. */
+function progressText({ doing, share }: BackupProgressJson): string {
+  return `Now ${doing} it${share === undefined ? "." : `: ${formatShare(share)}`}`;
 }
 
 function statusText({ task, last, backups, unavailable }: BackupsJson): string {

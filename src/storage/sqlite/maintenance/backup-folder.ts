@@ -175,20 +175,20 @@ export class BackupFolder {
    * that nothing is wrong, or removes that record.
    * @throws DataFileProblem its record cannot be read, so that its digest cannot be compared.
    */
-  async verify(name: string): Promise<VerifiedBackup> {
+  async verify(name: string, onStep: OnStep = ignoreStep): Promise<VerifiedBackup> {
     const backup = join(this.folder, name);
     // As it is before the check: a change during the check counts as one after it.
     const file = statSync(backup);
     const recorded = await readDigestRecord(backup, file);
-    const verified = await this.#check(backup, recorded);
+    const verified = await this.#check(backup, recorded, onStep);
     if (verified.problems.length === 0) recordDigest(backup, verified, file);
     else recordDigest(backup, recorded);
     return verified;
   }
 
-  async #check(backup: string, recorded: StoreDigest): Promise<VerifiedBackup> {
+  async #check(backup: string, recorded: StoreDigest, onStep: OnStep): Promise<VerifiedBackup> {
     if (expectedChecksum(backup) === undefined) return { problems: ["it has no checksum file"], ...noDigest };
-    const { coveredPlants, digest, problems } = await verify(backup);
+    const { coveredPlants, digest, problems } = await verify(backup, onStep);
     const differs = recorded.digest !== null && recorded.digest !== digest;
     const difference = differs ? [`its digest is not the one in ${digestRecordFile(backup)}`] : [];
     return { problems: [...problems, ...difference], coveredPlants, digest };

@@ -1,0 +1,55 @@
+import { expect, test } from "bun:test";
+import { fake } from "../../test/fake.ts";
+import { eventually } from "../../test/harness.ts";
+import type { AuditTrail } from "../access/audit.ts";
+import type { Caller, Gate } from "../access/gate.ts";
+import type { Exchange } from "../http/exchange.ts";
+import type { Events } from "../telemetry/events.ts";
+import { ActionRecorder } from "./audit.ts";
+import { type BackupStore, backupRoutes } from "./backups.ts";
+import type { BackupsJson } from "./responses.ts";
+
+const name = "plants-2026-11-15T02-00-00-000Z.db";
+const backup = { name, atMs: 0, bytes: 1, coveredPlants: 0, digest: null, verifiedAtMs: undefined };
+const caller: Caller = { name: "operator", scopes: ["operator"], expiresAtMs: undefined };
+
+/** Calls of the routes, with a store whose verification the test drives. */
+function routesOf(verify: BackupStore["verify"]) {
+  const store = fake<BackupStore>({ folder: "/b", databasePath: "/d", list: async () => [backup], verify });
+  const actions = new ActionRecorder(fake<AuditTrail>({ record: async () => {} }));
+  const routes = backupRoutes({ store, unavailable: undefined }, fake<Gate>({}), fake<Events>({}), actions);
+  return async (method: string, path: string): Promise<BackupsJson> => {
+    const found = routes.find((route) => route.method === method && route.path === path);
+    const bodies: BackupsJson[] = [];
+    const exchange = fake<Exchange>({
+      address: "127.0.0.1",
+      parameter: name,
+      body: async () => Buffer.alloc(0),
+      json: (value) => void bodies.push(value as BackupsJson),
+    });
+    await found?.handle(exchange, caller);
+    return bodies[0] as BackupsJson;
+  };
+}
+
+test("a verification says what it does and how much of that is done", async () => {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  let done = 0;
+  let total = 0;
+  const call = routesOf(async (_, onStep) => {
+    onStep({ doing: "checking the rows of", done: () => done, total: () => total });
+    await promise;
+    return { problems: [], coveredPlants: 0, digest: null };
+  });
+  const started = await call("POST", "/api/backups/{name}/verify");
+  expect(started.progress).toEqual({ doing: "checking the rows of", share: undefined });
+  total = 200;
+  done = 50;
+  expect((await call("GET", "/api/backups")).progress).toEqual({
+    doing: "checking the rows of",
+    share: 0.25,
+  });
+  resolve(undefined);
+  await eventually(async () => (await call("GET", "/api/backups")).task === undefined);
+  expect((await call("GET", "/api/backups")).progress).toBeUndefined();
+});
