@@ -8,22 +8,38 @@ import type { Token, TokenStore } from "./tokens.ts";
 
 const writeNew = (path: string, text: string) => writeFileSync(path, text, { flag: "wx" });
 
-test("after an unknown outcome the same token is issued, and one that another node was faster with is withdrawn", async () => {
+/** Issues it twice: the first time the store has this token afterwards, and does not respond. */
+async function issueAfterUnknownOutcome(
+  minted: ReturnType<typeof mintFirstToken>,
+  storedToken: Token,
+  path: string,
+) {
+  const stored: Token[] = [];
+  const addFirst = async () => {
+    stored.push(storedToken);
+    throw new Error("no response");
+  };
+  const tokens = fake<TokenStore>({ all: async () => stored, addFirst });
+  const issue = () => issueFirstToken({ tokens, delivery: { path, writeNew } }, minted);
+  await expect(issue()).rejects.toThrow("no response");
+  return issue();
+}
+
+test("after an unknown outcome the same token is issued", async () => {
   using folder = temporaryFolder();
-  for (const winner of ["us", "another node"]) {
-    const stored: Token[] = [];
-    const addFirst = async (token: Token) => {
-      stored.push(winner === "us" ? token : mintFirstToken().token);
-      throw new Error("no response");
-    };
-    const tokens = fake<TokenStore>({ all: async () => stored, addFirst });
-    const minted = mintFirstToken();
-    const path = join(folder.path, winner);
-    const issue = () => issueFirstToken({ tokens, delivery: { path, writeNew } }, minted);
-    await expect(issue()).rejects.toThrow("no response");
-    expect(await issue()).toEqual(winner === "us" ? { kind: "in-file", file: path } : undefined);
-    expect(existsSync(path)).toBe(winner === "us");
-  }
+  const path = join(folder.path, "first-token");
+  const minted = mintFirstToken();
+  const issued = await issueAfterUnknownOutcome(minted, minted.token, path);
+  expect(issued).toEqual({ kind: "in-file", file: path });
+  expect(readFileSync(path, "utf8")).toBe(`${minted.secret}\n`);
+});
+
+test("after an unknown outcome the token is withdrawn if another node was faster", async () => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "first-token");
+  const issued = await issueAfterUnknownOutcome(mintFirstToken(), mintFirstToken().token, path);
+  expect(issued).toBeUndefined();
+  expect(existsSync(path)).toBe(false);
 });
 
 test("after a failure before the token was stored, the file is used again, and the file of someone else is left", async () => {

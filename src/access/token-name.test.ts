@@ -62,10 +62,20 @@ test.each(Object.entries(confusing))("a token's name cannot have %s", (_, name) 
   expect(findNameProblem(name)).toContain("in NFKC form.");
 });
 
-test("a token's name cannot be reserved, have an id's shape, or be too long", () => {
-  for (const name of ["preset", "PRESET-access", "preset-operator", "oidc:me", "OS:root"])
+test.each(["preset", "PRESET-access", "preset-operator", "oidc:me", "OS:root"])(
+  "a token's name cannot be %s, which is reserved",
+  (name) => {
     expect(findNameProblem(name)).toBe(`The name "${name}" is reserved. Choose another.`);
+  },
+);
+
+test("a token's name cannot have an id's shape", () => {
   expect(findNameProblem("0123abcd")).toContain("looks like a token's id");
-  for (const name of ["", "x".repeat(65)])
-    expect(findNameProblem(name)).toBe("Enter a name of 1 to 64 characters.");
+});
+
+test.each([
+  ["empty", ""],
+  ["longer than 64 characters", "x".repeat(65)],
+])("a token's name cannot be %s", (_, name) => {
+  expect(findNameProblem(name)).toBe("Enter a name of 1 to 64 characters.");
 });

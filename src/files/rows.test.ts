@@ -200,18 +200,19 @@ describe("CSV", () => {
   );
 });
 
-test("the format is detected from the name and the first bytes", () => {
-  const guesses: [string, string, FileFormat][] = [
-    ["plants.csv", "id,name", "csv"],
-    ["plants.json", " [", "json"],
-    ["plants.json", '{"id":1}', "ndjson"],
-    ["plants.jsonl", "", "ndjson"],
-    ["-", '\ufeff\n[{"id"', "json"],
-    ["-", "name,id\n", "csv"],
-    ["-", "what", "ndjson"],
-  ];
-  for (const [name, opening, format] of guesses)
-    expect([name, opening, detectFormat(name, encode(opening))]).toEqual([name, opening, format]);
+test.each<[string, string, FileFormat]>([
+  ["plants.csv", "id,name", "csv"],
+  ["plants.json", " [", "json"],
+  ["plants.json", '{"id":1}', "ndjson"],
+  ["plants.jsonl", "", "ndjson"],
+  ["-", '\ufeff\n[{"id"', "json"],
+  ["-", "name,id\n", "csv"],
+  ["-", "what", "ndjson"],
+])("of a file %s that starts with %j, the format is %s", (name, opening, format) => {
+  expect(detectFormat(name, encode(opening))).toBe(format);
+});
+
+test("a binary file has no format", () => {
   expect(() => detectFormat("plants.xlsx", encode("PK\u0003\u0000"))).toThrow("The file is binary");
 });
 

@@ -21,22 +21,43 @@ test("a replacement character that the client has sent is stored", () => {
   expect(parse('{"id":1,"name":"\ufffd"}')).toEqual({ id: 1n, name: "\ufffd", tag: undefined });
 });
 
-test("a plant is accepted, however it is written", () => {
-  const taken: [string, { id: bigint; name: string; tag?: string }][] = [
-    ['{"tag":"","name":"","id":-0}', { id: 0n, name: "", tag: "" }],
-    [' \t\r\n{ "id" : 1.0 , "name" : "a" } \n', { id: 1n, name: "a" }],
-    ['{"id":9007199254740993,"name":"a"}', { id: 9007199254740993n, name: "a" }],
-    ['{"\\u0069d":7,"n\\u0061me":"x"}', { id: 7n, name: "x" }],
-    ['{"id":1,"name":"\\ud83c\\udf31 \\"\\\\\\/\\b\\f\\n\\r\\t"}', { id: 1n, name: '🌱 "\\/\b\f\n\r\t' }],
-    ['{"__proto__":{"x":1},"id":1,"name":"a","constructor":null}', { id: 1n, name: "a" }],
-    [
-      '{"other":[1,{"a":[]},{},[[]],-1.5e+3,true,false,null,"\\u0000"],"id":1,"name":"a"}',
-      { id: 1n, name: "a" },
-    ],
-    [`{"deep":${"[".repeat(20_000)}${"]".repeat(20_000)},"id":1,"name":"a"}`, { id: 1n, name: "a" }],
-    [`{"deep":${'{"a":'.repeat(9_000)}1${"}".repeat(9_000)},"id":1,"name":"a"}`, { id: 1n, name: "a" }],
-  ];
-  for (const [body, plant] of taken) expect(parse(body)).toEqual({ tag: undefined, ...plant });
+test.each<[what: string, body: string, plant: { id: bigint; name: string; tag?: string }]>([
+  ["the id -0 and empty texts", '{"tag":"","name":"","id":-0}', { id: 0n, name: "", tag: "" }],
+  ["white space", ' \t\r\n{ "id" : 1 , "name" : "a" } \n', { id: 1n, name: "a" }],
+  ["the id 1.0", '{"id":1.0,"name":"a"}', { id: 1n, name: "a" }],
+  [
+    "an id that is not exact as a double",
+    '{"id":9007199254740993,"name":"a"}',
+    { id: 9007199254740993n, name: "a" },
+  ],
+  ["escapes in the names of fields", '{"\\u0069d":7,"n\\u0061me":"x"}', { id: 7n, name: "x" }],
+  [
+    "every kind of escape in a text",
+    '{"id":1,"name":"\\ud83c\\udf31 \\"\\\\\\/\\b\\f\\n\\r\\t"}',
+    { id: 1n, name: '🌱 "\\/\b\f\n\r\t' },
+  ],
+  [
+    "fields that every object inherits",
+    '{"__proto__":{"x":1},"id":1,"name":"a","constructor":null}',
+    { id: 1n, name: "a" },
+  ],
+  [
+    "another field with every kind of value",
+    '{"other":[1,{"a":[]},{},[[]],-1.5e+3,true,false,null,"\\u0000"],"id":1,"name":"a"}',
+    { id: 1n, name: "a" },
+  ],
+  [
+    "20,000 nested arrays",
+    `{"deep":${"[".repeat(20_000)}${"]".repeat(20_000)},"id":1,"name":"a"}`,
+    { id: 1n, name: "a" },
+  ],
+  [
+    "9,000 nested objects",
+    `{"deep":${'{"a":'.repeat(9_000)}1${"}".repeat(9_000)},"id":1,"name":"a"}`,
+    { id: 1n, name: "a" },
+  ],
+])("a plant is accepted with %s", (_, body, plant) => {
+  expect(parse(body)).toEqual({ tag: undefined, ...plant });
 });
 
 describe("a body is refused", () => {

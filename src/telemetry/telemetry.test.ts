@@ -60,8 +60,9 @@ const controls = Array.from({ length: 0xa0 }, (_, code) => String.fromCharCode(c
   .filter((character) => /\p{Cc}/u.test(character))
   .join("");
 
-for (const format of ["json", "pretty"] as const)
-  test(`a ${format} line contains no control character but its line break`, () => {
+test.each(["json", "pretty"] as const)(
+  "a %s line contains no control character but its line break",
+  (format) => {
     const lines: string[] = [];
     const write = (text: string) => void lines.push(text);
     const log = createLog({ level: "info", format, colour: false, forJournal: false, write });
@@ -70,4 +71,5 @@ for (const format of ["json", "pretty"] as const)
     expect(line).toMatch(/^\P{Cc}+\n$/u);
     if (format === "json") expect(JSON.parse(line)).toMatchObject({ "url.path": controls });
     expect(line).toContain("\\u009b31m");
-  });
+  },
+);

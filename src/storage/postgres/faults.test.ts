@@ -13,13 +13,13 @@ describe("a failure of PostgreSQL", () => {
     ["plant", ["22001", "22021", "23514", "54000", "P0001"]],
     ["internal", ["42601", "XX000", "0A000", "25P02", "EPIPE"]],
   ];
-  for (const [kind, all] of codes) {
-    test(`is ${kind} with ${all.join(", ")}`, () => {
-      expect(all.map((code) => kindOf(fromServer(code)))).toEqual(all.map(() => kind));
-      const splits = kind === "plant" || kind === "internal";
-      expect(all.map((code) => maySplit(fromServer(code)))).toEqual(all.map(() => splits));
-    });
-  }
+  test.each(codes.flatMap(([kind, all]) => all.map((code) => [kind, code] as const)))(
+    "is %s with the code %s",
+    (kind, code) => {
+      expect(kindOf(fromServer(code))).toBe(kind);
+      expect(maySplit(fromServer(code))).toBe(kind === "plant" || kind === "internal");
+    },
+  );
 
   test("of the network, or of the connection, needs another connection", () => {
     const errors = [fromNetwork("ECONNREFUSED"), fromNetwork("ENOTFOUND"), new ServerUnavailable("x")];
@@ -38,10 +38,16 @@ describe("a failure of PostgreSQL", () => {
     expect(kindOf(said("invalid page in block 7"))).toBe("internal");
   });
 
-  test("of a read is thrown unchanged if it is internal, and otherwise as StoreUnavailable", () => {
+  test("of a read is thrown unchanged if it is internal", () => {
     const internal = fromServer("42601");
     expect(readFailure(internal)).toBe(internal);
-    for (const error of [fromServer("57014"), fromServer("40001"), new ServerUnavailable("x")])
-      expect(readFailure(error)).toBeInstanceOf(StoreUnavailable);
+  });
+
+  test.each([
+    ["is a timeout", fromServer("57014")],
+    ["is a serialization failure", fromServer("40001")],
+    ["has no server", new ServerUnavailable("x")],
+  ])("of a read is thrown as StoreUnavailable if it %s", (_, error) => {
+    expect(readFailure(error)).toBeInstanceOf(StoreUnavailable);
   });
 });

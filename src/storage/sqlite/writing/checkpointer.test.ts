@@ -198,15 +198,16 @@ test("a checkpoint thread that a reader kept from finishing is asked again after
   thread.end();
 });
 
-test("a checkpoint thread that ends makes the outcome unknown, idle or not", async () => {
-  for (const isBusy of [false, true]) {
+test.each(["idle", "busy"])(
+  "a checkpoint thread that ends while it is %s makes the outcome unknown",
+  async (state) => {
     using thread = cuedThread();
     await using store = opened();
-    if (isBusy) store.commit("huge");
+    if (state === "busy") store.commit("huge");
     thread.end();
     expect(store.failed).toEqual(["A checkpoint failed: ThreadLost: the thread ended."]);
-  }
-});
+  },
+);
 
 test("a checkpoint thread is not asked when the files are not the ones that were opened, or it was stopped", async () => {
   using thread = cuedThread();

@@ -158,13 +158,16 @@ describe("the start after a failed fsync", () => {
   });
 });
 
-test("a truncated marker means a failed sync, and one that cannot be read is an error", () => {
-  const path = join(folder.path, "marked.db");
-  for (const text of ["", '{"reason":"repl', "{}"]) {
-    writeFileSync(markerFile(path), text);
-    expect(readMarker(path)).toBe("sync-failed");
-  }
-  rmSync(markerFile(path));
+test.each(["", '{"reason":"repl', "{}"])("a marker truncated to %j means a failed sync", (text) => {
+  using own = temporaryFolder();
+  const path = join(own.path, "marked.db");
+  writeFileSync(markerFile(path), text);
+  expect(readMarker(path)).toBe("sync-failed");
+});
+
+test("a marker that cannot be read is an error", () => {
+  using own = temporaryFolder();
+  const path = join(own.path, "marked.db");
   mkdirSync(markerFile(path));
   expect(() => readMarker(path)).toThrow(/records a failure and cannot be read: EISDIR/);
 });
