@@ -40,10 +40,12 @@ describe("settings", () => {
     expect(read({ "rate-limit": "100/m" }).rateLimit).toEqual({ count: 100, perMs: 60_000 });
   });
 
-  test("accept an http issuer on loopback, and any issuer exactly as it is typed", () => {
-    for (const issuer of ["http://localhost:8080/realms/x", "http://[::1]:1/", "https://ID.example.org/"])
+  test.each(["http://localhost:8080/realms/x", "http://[::1]:1/", "https://ID.example.org/"])(
+    "accept the issuer %s exactly as it is typed",
+    (issuer) => {
       expect(read({ ...oidc, "oidc-issuer": issuer }).oidc?.issuer).toBe(issuer);
-  });
+    },
+  );
 
   const wrong: [Record<string, string>, Record<string, string>, string][] = [
     [{ listen: "3000" }, {}, "--listen must be HOST:PORT, such as 127.0.0.1:3000 or [::1]:3000; it is"],
@@ -74,13 +76,18 @@ describe("settings", () => {
     [oidc, { PLANT_STORE_ACCESS_TOKEN: "three.parts.of-base64url" }, "PLANT_STORE_ACCESS_TOKEN holds"],
     [{}, { PLANT_STORE_ACCESS_TOKEN: "short" }, "PLANT_STORE_ACCESS_TOKEN must hold a token of at least 20"],
     [{}, { PLANT_STORE_ACCESS_TOKEN: "has a space in it, alas!" }, "PLANT_STORE_ACCESS_TOKEN must hold"],
-    [{}, { PLANT_STORE_ACCESS_TOKEN: mintSecret().slice(0, -3) }, "its checksum is wrong"],
     [{}, { PLANT_STORE_OPERATOR_TOKEN_FILE: "nowhere" }, "OPERATOR_TOKEN_FILE names a file that cannot be"],
     [{}, { PLANT_STORE_ACCESS_TOKEN: "x", PLANT_STORE_ACCESS_TOKEN_FILE: "y" }, "are both set"],
   ];
   test.each(wrong)("are refused if they are %j and %j", (flags, environment, message) => {
     expect(() => read(flags, environment)).toThrow(ConfigProblem);
     expect(() => read(flags, environment)).toThrow(message);
+  });
+
+  test("are refused if a generated token has lost its end", () => {
+    const truncated = mintSecret().slice(0, -3);
+    expect(() => read({}, { PLANT_STORE_ACCESS_TOKEN: truncated })).toThrow(ConfigProblem);
+    expect(() => read({}, { PLANT_STORE_ACCESS_TOKEN: truncated })).toThrow("its checksum is wrong");
   });
 });
 
