@@ -3,6 +3,7 @@ import { chmodSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
 import { commands } from "../src/cli/run.ts";
+import { settings } from "../src/config/settings.ts";
 import { executable, plantStore, startPlantStore } from "./command.ts";
 import { onEveryEngine } from "./engines.ts";
 import { bearer, eventually, post, startTestService, type TestService, temporaryFolder } from "./harness.ts";
@@ -217,6 +218,17 @@ describe("help", () => {
     const widths = out.split("\n").map((line) => line.length);
     expect(Math.max(...widths)).toBeLessThanOrEqual(120);
     expect(Math.max(...widths)).toBeGreaterThan(80);
+  });
+
+  test("of serve has every setting once, under a heading", async () => {
+    const { out } = await runInProcess(["serve", "--help"]);
+    const flags = [...out.matchAll(/^ {2}--([a-z-]+)/gm)].map(([, flag]) => flag);
+    expect(flags.sort()).toEqual(
+      Object.values(settings)
+        .map(({ flag }) => flag)
+        .sort(),
+    );
+    expect(out).toContain("\n\nLogs\n  --log-level LEVEL");
   });
 
   test("of a command ends with the exit codes", async () => {

@@ -34,11 +34,16 @@ export interface Command {
   readonly positional?: true;
   /** The settings that it accepts as flags. */
   readonly settings?: readonly SettingName[];
+  /** Those settings under headings, for the help of a command with many. */
+  readonly settingGroups?: SettingGroups;
   /** The secrets that it reads from the environment, and what for. */
   readonly secrets?: Readonly<Partial<Record<SecretName, string>>>;
   /** Returns the exit code. `run.ts` prints the message of an expected error. */
   run(args: Arguments, terminal: Terminal): Promise<number>;
 }
+
+/** The settings under each heading. */
+export type SettingGroups = Readonly<Record<string, readonly SettingName[]>>;
 
 export const jsonFlag: Flag = { help: "print JSON" };
 
@@ -81,19 +86,13 @@ export function verbsOf(commands: Readonly<Record<string, Command>>, first: stri
 
 export function commandHelp(command: Command, colour: boolean, columns: number): string {
   const heading = (text: string) => bold(text, colour);
-  const flags = Array.from(
-    flagsOf(command),
-    ([name, { placeholder, help }]) =>
-      [`--${name}${placeholder === undefined ? "" : ` ${placeholder}`}`, help] as const,
-  );
   return [
     ...titleLines(command, heading, columns),
     "",
     heading("Examples"),
     ...command.examples.map((example) => `  ${example}`),
     "",
-    heading("Flags"),
-    formatTerms(flags, "  ", columns),
+    ...flagLines(command, heading, columns),
     ...secretLines(command.secrets, heading, columns),
     "",
     heading("Exit codes"),
@@ -112,6 +111,24 @@ function titleLines(
   if (columnsOf(`${name}: ${summary}`) <= columns) return [`${heading(name)}: ${summary}`];
   const indent = "  ";
   return [`${heading(name)}:`, ...wrapped(summary, columns - indent.length).map((line) => indent + line)];
+}
+
+/** Every flag and what it is for, in one list or, aligned with each other, in one under each heading. */
+function flagLines(command: Command, heading: (text: string) => string, columns: number): string[] {
+  const known = flagsOf(command);
+  const groups = Object.entries(command.settingGroups ?? {}).map(
+    ([title, names]) => [title, names.map((name) => settings[name].flag)] as const,
+  );
+  const all = groups.length === 0 ? [["Flags", [...known.keys()]] as const] : groups;
+  const termOf = (name: string): string => {
+    const placeholder = known.get(name)?.placeholder;
+    return placeholder === undefined ? `--${name}` : `--${name} ${placeholder}`;
+  };
+  const widest = Math.max(...Array.from(known.keys(), (name) => termOf(name).length));
+  return all.flatMap(([title, names], index) => {
+    const terms = names.map((name) => [termOf(name).padEnd(widest), known.get(name)?.help ?? ""] as const);
+    return [...(index === 0 ? [] : [""]), heading(title), formatTerms(terms, "  ", columns)];
+  });
 }
 
 function commandRows(commands: Readonly<Record<string, Command>>): string[][] {

@@ -2,7 +2,6 @@ import { resolve } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
 import type { FirstToken } from "../access/first-token.ts";
 import { type Config, readConfig, secretFiles, unknownVariables } from "../config/read-config.ts";
-import { type SettingName, settings } from "../config/settings.ts";
 import { withoutPassword } from "../config/values.ts";
 import { type Service, startService } from "../service.ts";
 import { DatabaseProblem, isDatabaseUrl } from "../storage/postgres/database-url.ts";
@@ -10,16 +9,35 @@ import { WalIndexLost } from "../storage/store.ts";
 import { createLog, type Level, type Log } from "../telemetry/log.ts";
 import { shellQuoted } from "../text/shell.ts";
 import { passwordWarnings } from "./arguments.ts";
-import type { Command } from "./command.ts";
+import type { Command, SettingGroups } from "./command.ts";
 import { exposureWarnings } from "./local-files.ts";
 import { bold, escapeInvisible, formatColumns, green, type Terminal } from "./terminal.ts";
+
+/** Every setting, by what a person looks for. */
+const settingGroups: SettingGroups = {
+  Listening: ["listen", "operatorListen", "baseUrl", "tlsCert", "tlsKey", "tlsClientCa"],
+  Storage: ["database", "allowUnsafeDatabase", "backupFolder"],
+  Access: [
+    "tokenFolder",
+    "oidcIssuer",
+    "oidcAudience",
+    "oidcClientId",
+    "trustedProxies",
+    "operatorHosts",
+    "corsOrigins",
+  ],
+  Limits: ["bodyBytesMax", "bodyTimeoutMs", "pendingMax", "rateLimit"],
+  Stopping: ["drainDelayMs", "drainTimeoutMs"],
+  Logs: ["logLevel", "logFormat", "logRequests"],
+};
 
 export const serve: Command = {
   usage: "serve",
   summary: "run the service",
   isService: true,
   examples: ["plant-store serve", "plant-store serve --listen 0.0.0.0:8080 --database /var/lib/plants.db"],
-  settings: Object.keys(settings) as SettingName[],
+  settings: Object.values(settingGroups).flat(),
+  settingGroups,
   secrets: {
     accessToken: "a token that may create plants",
     operatorToken: "a token for the console and its API",
