@@ -88,7 +88,8 @@ export class BlockSummaries {
     // Read inside the lock: another process may have stored plants or summarised blocks, and then the text is not known.
     if (!this.#isUpToDate()) this.reload();
     this.#summariseFullBlocks();
-    // What is left are the plants that were stored last. If they are no more than this batch has, they are all its own.
+    // The plants without a summary are the last ones that were stored. If there are at most as many of them as this batch has,
+    // all of them are from this batch, and their text is at most as long as its text.
     const left = this.#lastStored - this.#lastSummarised;
     this.#textLengthMax = left <= plants ? textLength : unknownLength;
   }

@@ -18,15 +18,17 @@ export type WatchedFile = "data file" | "WAL";
 const attemptsMax = 10;
 
 /**
- * Finds out, around a checkpoint, whether another program has shortened or zeroed one of the files: the checkpoint would write
- * what it finds in the WAL into the data file, and the WAL would restart.
+ * Finds out, before and after a checkpoint, whether another program has shortened or zeroed the WAL or the data file. Otherwise
+ * the checkpoint would copy zeros from the WAL into the data file, and the WAL would restart.
  *
- * Every frame that is about to be written, the last one of each page, must have the WAL's salts and the page's number. One in a
- * hole has neither: a hole of a page or more hits the header of a frame, and a writer that appends after a truncation leaves a
- * hole. (The checksums of all frames would find every change, but at 319 MB/s; this takes 2 µs for each page.)
+ * The WAL is checked before. For each page, the checkpoint copies the last frame; its header must have the salts of the WAL and
+ * the number of the page. If the WAL was truncated and then appended to, it has a hole where the lost frames were, which reads as
+ * zeros. A hole of at least one page includes the header of a frame. The checksums of all frames would reveal every change, but
+ * are computed at 319 MB/s; the headers take 2 µs for each page.
  *
- * A data file that is truncated just before the checkpoint is as long as it should be afterwards. What was cut off and not
- * written again then reads as zeros. So one page is compared: the last one of those that the checkpoint does not write.
+ * The data file is checked before and after, by its length. One that is truncated just before the checkpoint can have its full
+ * length again afterwards. Then the pages that were cut off read as zeros, except those that the checkpoint has written. So the
+ * last page that it does not write is read before and after: it must not have become zeros.
  */
 export class CheckpointCheck {
   readonly #files: OpenFiles;
