@@ -31,6 +31,16 @@ const tokenKey = "plant-store-token";
 const tokenEnded = "This token has expired or was revoked. Sign in with another one.";
 const sessionEnded = "Your session has ended. Sign in again.";
 
+const pages: readonly (PageLink & { readonly Page: () => JSX.Element })[] = [
+  { href: "/", name: "Overview", icon: "overview", Page: OverviewPage },
+  { href: "/plants", name: "Plants", icon: "plants", Page: PlantsPage },
+  { href: "/import", name: "Import", icon: "import", scope: createScope, Page: ImportPage },
+  { href: "/tokens", name: "Tokens", icon: "tokens", scope: "operator", Page: TokensPage },
+  { href: "/refused", name: "Refused", icon: "refused", scope: "operator", Page: RefusedPage },
+  { href: "/audit", name: "Audit", icon: "audit", scope: "operator", Page: AuditPage },
+  { href: "/system", name: "System", icon: "system", scope: "operator", Page: SystemPage },
+];
+
 export function App({ signInResponse }: { readonly signInResponse: SignInResponse | undefined }) {
   const router = useBrowserLocation();
   const [me, setMe] = useState<CallerJson>();
@@ -150,16 +160,6 @@ function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) 
     </SessionContext.Provider>
   );
 }
-
-const pages: readonly (PageLink & { readonly Page: () => JSX.Element })[] = [
-  { href: "/", name: "Overview", icon: "overview", Page: OverviewPage },
-  { href: "/plants", name: "Plants", icon: "plants", Page: PlantsPage },
-  { href: "/import", name: "Import", icon: "import", scope: createScope, Page: ImportPage },
-  { href: "/tokens", name: "Tokens", icon: "tokens", scope: "operator", Page: TokensPage },
-  { href: "/refused", name: "Refused", icon: "refused", scope: "operator", Page: RefusedPage },
-  { href: "/audit", name: "Audit", icon: "audit", scope: "operator", Page: AuditPage },
-  { href: "/system", name: "System", icon: "system", scope: "operator", Page: SystemPage },
-];
 
 function Page() {
   const { path } = useRouter();
