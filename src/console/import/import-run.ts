@@ -17,6 +17,8 @@ const retryMsMin = 500;
 const retryMsMax = 8000;
 // A restart of the service, or an outage of a minute, does not end an import.
 const outageMsMax = 90_000;
+// The service records only the first ones, as many as this, and the end of a name says more.
+const auditedNameCharactersMax = 200;
 const space = 0x20;
 
 /** The import of one file: its rows are read here, and sent in parts. Or they are only checked, and none is sent. */
@@ -199,7 +201,7 @@ export class ImportRun {
 
   /** The file as the audit trail names it. */
   get #auditedName(): string {
-    return this.file.name.slice(-200).toWellFormed();
+    return this.file.name.slice(-auditedNameCharactersMax).toWellFormed();
   }
 
   #post(api: OperatorApi, query: string, lines: (Bytes | string)[]) {
