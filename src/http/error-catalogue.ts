@@ -3,7 +3,7 @@ import { int64Range } from "../plants/int64.ts";
 import type { Rejected } from "../plants/intake.ts";
 import type { RefusalKind } from "../plants/refusals.ts";
 import type { RequestOutcome } from "../telemetry/counters.ts";
-import type { WireFaultKind } from "./wire/fields.ts";
+import type { WireFaultKind } from "./wire/wire-fault.ts";
 
 export interface CatalogueEntry {
   /** HTTP status × 100 + a number, so that it explains itself. */

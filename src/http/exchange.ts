@@ -16,8 +16,8 @@ import { formatHead, type Headers, noHeaders } from "./response-head.ts";
 import type { OpenStreams, StreamedResponse } from "./streaming.ts";
 import type { BodyReader } from "./wire/body.ts";
 import type { Connection } from "./wire/connection.ts";
-import type { WireFault } from "./wire/fields.ts";
 import type { Head } from "./wire/head.ts";
+import type { WireFault } from "./wire/wire-fault.ts";
 
 /** What all exchanges of a listener share. */
 export interface SharedByExchanges {

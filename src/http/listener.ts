@@ -16,8 +16,8 @@ import { type Route, Router, type RouterOptions } from "./route.ts";
 import { OpenStreams } from "./streaming.ts";
 import { readTlsFiles, type TlsPaths } from "./tls-files.ts";
 import type { Connection, RequestHandler } from "./wire/connection.ts";
-import type { WireFault } from "./wire/fields.ts";
 import { ExpectationFailed, type Head } from "./wire/head.ts";
+import type { WireFault } from "./wire/wire-fault.ts";
 import { WireServer } from "./wire/wire-server.ts";
 
 /** What the configuration says about a listener. */

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { ChunkedBody, SizedBody } from "../../src/http/wire/body.ts";
 import type { Connection } from "../../src/http/wire/connection.ts";
-import { WireFault } from "../../src/http/wire/fields.ts";
 import { Head, HeadReader, parseHead } from "../../src/http/wire/head.ts";
+import { WireFault } from "../../src/http/wire/wire-fault.ts";
 import { WireServer } from "../../src/http/wire/wire-server.ts";
 
 // Requests of real clients, and what two parsers have read in two ways.

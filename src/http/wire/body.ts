@@ -1,4 +1,5 @@
-import { carriageReturn, notHttp, parseTrailer, tokenCharacter, WireFault } from "./fields.ts";
+import { carriageReturn, parseTrailer, tokenCharacter } from "./fields.ts";
+import { notHttp, WireFault } from "./wire-fault.ts";
 
 const token = `${tokenCharacter}+`;
 const quotedString = String.raw`"(?:[\t\x20\x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"`;

@@ -10,11 +10,11 @@ import {
 } from "./body.ts";
 import type { ConnectionLimit, LimitedConnection } from "./connection-limit.ts";
 import { type CoarseClock, ConnectionState } from "./connection-state.ts";
-import { WireFault } from "./fields.ts";
 import type { Head } from "./head.ts";
 import { Incoming } from "./incoming.ts";
 import { Outgoing, type Written } from "./outgoing.ts";
 import type { TakesTurns, Turns } from "./turns.ts";
+import { WireFault } from "./wire-fault.ts";
 
 /** Who answers the requests of a connection. */
 export interface RequestHandler {

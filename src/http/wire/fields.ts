@@ -1,3 +1,5 @@
+import { notHttp, WireFault } from "./wire-fault.ts";
+
 const headerCountMax = 100;
 const colon = 0x3a;
 export const carriageReturn = 0x0d;
@@ -13,29 +15,6 @@ export const tokenCharacter = "[!#$%&'*+.^_`|~0-9A-Za-z-]";
 const isTokenByte = tableOf(new RegExp(tokenCharacter));
 // Spaces, tabs, visible characters and bytes above ASCII. No CR, LF or NUL: those are how requests are smuggled.
 const isValueByte = tableOf(/[\t\x20-\x7e\x80-\xff]/);
-
-/** Why a request cannot be read. */
-export type WireFaultKind =
-  | "not-http"
-  | "head-too-large"
-  | "expectation-failed"
-  | "body-too-large"
-  | "body-too-slow";
-
-/** What is wrong with what arrived. The message is a sentence for its sender. */
-export class WireFault {
-  readonly kind: WireFaultKind;
-  readonly message: string;
-
-  constructor(kind: WireFaultKind, message: string) {
-    this.kind = kind;
-    this.message = message;
-  }
-}
-
-export function notHttp(reason: string): WireFault {
-  return new WireFault("not-http", `The request is not valid HTTP/1.1: ${reason}.`);
-}
 
 /**
  * The header lines of a head, found in one pass. Most headers are never asked for, so a name or a value becomes a string of its

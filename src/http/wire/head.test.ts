@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { ChunkedBody } from "./body.ts";
-import { WireFault } from "./fields.ts";
 import { type Head, HeadReader, parseHead } from "./head.ts";
+import { WireFault } from "./wire-fault.ts";
 
 const parse = (...lines: string[]) => {
   const text = lines.join("\r\n");

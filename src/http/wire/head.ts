@@ -1,13 +1,6 @@
 import { isIPv6 } from "node:net";
-import {
-  carriageReturn,
-  type Fields,
-  lineFeed,
-  notHttp,
-  parseFields,
-  tokenCharacter,
-  WireFault,
-} from "./fields.ts";
+import { carriageReturn, type Fields, lineFeed, parseFields, tokenCharacter } from "./fields.ts";
+import { notHttp, WireFault } from "./wire-fault.ts";
 
 /** What a request line says. */
 export interface RequestLine {

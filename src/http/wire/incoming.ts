@@ -1,7 +1,8 @@
 import type { Socket } from "bun";
 import type { BodyReader } from "./body.ts";
-import { carriageReturn, lineFeed, WireFault } from "./fields.ts";
+import { carriageReturn, lineFeed } from "./fields.ts";
 import { faultSoFar, type Head, HeadReader } from "./head.ts";
+import { WireFault } from "./wire-fault.ts";
 
 const headBytesMax = 16 * 1024;
 // How many consumed bytes may stay in memory while a request waits.
