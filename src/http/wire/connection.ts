@@ -151,6 +151,10 @@ export class Connection implements LimitedConnection, TakesTurns {
     return contentLength > this.#limits.bodyBytesMax || expectsContinue;
   }
 
+  /**
+   * Bytes have arrived: more of a body, a head, or requests that are pipelined after the current one. Past the share of this turn
+   * of the event loop a body is still read, but the next request is kept, and the socket is paused, until the connection's turn.
+   */
   receive(bytes: Buffer): void {
     if (this.state.now === "closed") return;
     if (!this.#turns.mayHandle()) {
