@@ -276,7 +276,7 @@ export class Exchange implements BodyReader, LoggedRequest {
     const chunked = this.head?.isHttp11 === true;
     const framing = chunked ? "Transfer-Encoding: chunked" : undefined;
     const nowMs = this.#observeDuration("other");
-    const head = this.#head(200, contentType, headers, framing, nowMs);
+    const head = this.#formatHead(200, contentType, headers, framing, nowMs);
     this.#responded = true;
     this.#shared.log.succeeded(this, 200);
     if (this.method === "HEAD") {
@@ -326,7 +326,7 @@ export class Exchange implements BodyReader, LoggedRequest {
     const isText = typeof body === "string";
     const bodyBytes = isText ? Buffer.byteLength(body) : body.length;
     const nowMs = this.#observeDuration(outcome);
-    const head = this.#head(status, contentType, headers, `Content-Length: ${bodyBytes}`, nowMs);
+    const head = this.#formatHead(status, contentType, headers, `Content-Length: ${bodyBytes}`, nowMs);
     if (status < 400) this.#shared.log.succeeded(this, status);
     // The head is ASCII, so it has as many bytes as characters.
     if (this.method === "HEAD") this.#connection.send(head, head.length);
@@ -342,7 +342,7 @@ export class Exchange implements BodyReader, LoggedRequest {
     return nowMs;
   }
 
-  #head(
+  #formatHead(
     status: number,
     contentType: string,
     headers: Headers,
