@@ -39,25 +39,37 @@ export class StreamedResponse implements StreamOwner {
     if (!this.#open) return;
     if (this.#chunked) this.#connection.write(Buffer.from("0\r\n\r\n"));
     this.#connection.endStream();
-    this.closed();
+    this.#finish();
   }
 
   /** Closes the connection without the last chunk, so that the client knows the response is incomplete. */
   abort(): void {
     if (this.#open) this.#connection.close();
-    this.closed();
+    this.#finish();
   }
 
+  /** Called by the connection. */
   writable(): void {
-    this.#writable.resolve();
-    this.#writable = Promise.withResolvers<void>();
+    this.#wake();
   }
 
+  /** Called by the connection. */
   closed(): void {
+    this.#finish();
+  }
+
+  // Whichever of the two sides ends it, and whichever is first.
+  #finish(): void {
     if (!this.#open) return;
     this.#open = false;
-    this.writable();
+    this.#wake();
     this.#onEnd();
+  }
+
+  // Whoever awaits `write` goes on.
+  #wake(): void {
+    this.#writable.resolve();
+    this.#writable = Promise.withResolvers<void>();
   }
 }
 
