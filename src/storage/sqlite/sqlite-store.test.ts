@@ -3,6 +3,8 @@ import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../test/harness.ts";
+import type { AuditEntry } from "../../access/audit.ts";
+import { StoreUnavailable } from "../../plants/plant-store.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 import { readUseWithoutWal } from "./store-use.ts";
 import { isServed } from "./writer-lock.ts";
@@ -51,4 +53,25 @@ test("the event loop turns while the audit trail is read, which may take long wi
   });
   await store.audit.page(100, undefined, { actor: "nobody" });
   expect(turned).toBe(true);
+});
+
+test("a store that is closed while a write waits for another process's lock refuses the write", async () => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "plants.db");
+  const store = new SqliteStore(path);
+  using other = new Database(path);
+  other.run("BEGIN IMMEDIATE");
+  const entry: AuditEntry = {
+    atMs: 1,
+    actor: "rosa",
+    address: undefined,
+    action: "console.signed-in",
+    subject: "console",
+    detail: "",
+  };
+  const recorded = store.audit.record(entry).catch((error: Error) => error);
+  const closed = store[Symbol.asyncDispose]();
+  other.run("ROLLBACK");
+  await closed;
+  expect(await recorded).toBeInstanceOf(StoreUnavailable);
 });

@@ -102,6 +102,8 @@ export class SqliteStore implements Store {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#watch.stop();
+    // What still waits, such as for another process's lock, would otherwise find a closed database, which looks like a failure.
+    if (!this.#hasFailed) await this.#writer.close();
     await this.#reader.close();
     // After a failure the connection stays open (left-open.ts). The last checkpoint and the last check may find one too.
     if (this.#hasFailed) return;

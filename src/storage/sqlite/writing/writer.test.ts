@@ -32,13 +32,13 @@ function openedWriter(owner: Partial<WriterOwner> = {}, walSync?: { sync(): Prom
 /** The same with fsyncs that end when the test says so. */
 function cuedWriter() {
   const syncs: PromiseWithResolvers<void>[] = [];
-  let committed = 0;
+  const syncTimesMs: number[] = [];
   const sync = () => {
     syncs.push(Promise.withResolvers<void>());
     return syncs.at(-1)?.promise;
   };
-  const opened = openedWriter({ afterCommit: () => void committed++ }, { sync });
-  return { ...opened, syncs, committed: () => committed };
+  const opened = openedWriter({ afterCommit: (syncMs) => void syncTimesMs.push(syncMs) }, { sync });
+  return { ...opened, syncs, syncTimesMs, committed: () => syncTimesMs.length };
 }
 
 /** A writer, another connection to take the write lock, and a clock that the test can advance. */
@@ -177,6 +177,22 @@ test("a transaction that waited begins after the fsync of the one before", async
   await second;
 });
 
+test("the owner is told how long each fsync took, also where the next transaction waited for it", async () => {
+  using store = cuedWriter();
+  const { writer, syncs } = store;
+  const first = writer.transaction(() => {});
+  const second = writer.transaction(() => {});
+  await Bun.sleep(100);
+  syncs[0]?.resolve();
+  await first;
+  await nextTurn();
+  syncs[1]?.resolve();
+  await second;
+  const [firstMs = 0, secondMs = 0] = store.syncTimesMs;
+  expect(firstMs).toBeGreaterThanOrEqual(99);
+  expect(secondMs).not.toBe(firstMs);
+});
+
 test("a reader waits for the fsync in progress", async () => {
   using store = cuedWriter();
   const { writer, syncs } = store;
@@ -222,6 +238,24 @@ test("no transaction begins after the store failed", async () => {
   const later = store.writer.transaction(() => "stored").catch((error: Error) => error);
   expect(await later).toBe(reason);
   expect(store.syncs).toHaveLength(0);
+});
+
+test("no transaction begins once the writer is closed", async () => {
+  using store = cuedWriter();
+  await store.writer.close();
+  await expect(store.writer.transaction(() => "stored")).rejects.toBeInstanceOf(StoreUnavailable);
+});
+
+test("a writer is closed after the fsync in progress, of which its owner is told before", async () => {
+  using store = cuedWriter();
+  const { writer, syncs } = store;
+  const stored = writer.transaction(() => "stored");
+  const closed = writer.close().then(() => store.committed());
+  await nextTurn();
+  expect(store.committed()).toBe(0);
+  syncs[0]?.resolve();
+  expect(await closed).toBe(1);
+  expect(await stored).toBe("stored");
 });
 
 test("no transaction begins during a pause", async () => {

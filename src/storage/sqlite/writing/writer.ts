@@ -36,9 +36,8 @@ export class Writer {
   #lockedSinceMs: number | undefined;
   /** When it was found so last. */
   #lockedAtMs = 0;
-  /** How long the last fsync took, or the COMMIT in which SQLite fsyncs. */
-  #syncMs = 0;
   #stopped: OutcomeUnknown | undefined;
+  #isClosed = false;
   #syncing: Promise<void> | undefined;
   #isStalled = false;
   #paused: Promise<void> | undefined;
@@ -56,7 +55,7 @@ export class Writer {
    * Runs the work in a transaction of its own, once it has the write lock and the previous fsync is done; that is why it is
    * passed as a function. `rolledBack` is called if none of it was stored.
    * @throws StoreUnavailable it must not be acknowledged. None of it was stored, because the disk is full, another process holds
-   * the write lock, or `beforeWork` refused it; or `afterCommit` refused it afterwards.
+   * the write lock, the writer is closed, or `beforeWork` refused it; or `afterCommit` refused it afterwards.
    * @throws OutcomeUnknown it may or may not be stored.
    */
   async transaction<Result>(work: () => Result, rolledBack?: () => void): Promise<Result> {
@@ -70,10 +69,9 @@ export class Writer {
       await sleep(lockRetryMs);
     }
     this.#lockedSinceMs = undefined;
-    const result = this.#run(work, rolledBack);
-    const syncing = this.#walSync && this.#startSync(this.#walSync);
+    const { result, commitMs } = this.#run(work, rolledBack);
+    const syncing = this.#sync(commitMs);
     if (syncing !== undefined) await syncing;
-    this.#owner.afterCommit(this.#syncMs);
     return result;
   }
 
@@ -109,8 +107,17 @@ export class Writer {
     this.#stopped = reason;
   }
 
+  /**
+   * From now on no transaction begins, also none that waits for the lock. Resolves once the last one is durable, or has failed.
+   */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#syncing;
+  }
+
   #tryBegin(): boolean {
     if (this.#stopped !== undefined) throw this.#stopped;
+    if (this.#isClosed) throw new StoreUnavailable("The store is being closed.");
     try {
       this.#begin.run();
       return true;
@@ -131,14 +138,13 @@ export class Writer {
       throw new StoreUnavailable("Another process has locked the data file.");
   }
 
-  #run<Result>(work: () => Result, rolledBack?: () => void): Result {
+  #run<Result>(work: () => Result, rolledBack?: () => void): { result: Result; commitMs: number } {
     try {
       this.#owner.beforeWork?.();
       const result = work();
       const startedMs = performance.now();
       this.#commit.run();
-      this.#syncMs = performance.now() - startedMs;
-      return result;
+      return { result, commitMs: performance.now() - startedMs };
     } catch (error) {
       // A full disk is noticed while the WAL is written, before its fsync. Any other failure may be after the commit
       // frame was written: then only recovery finds out whether the transaction is stored.
@@ -160,35 +166,45 @@ export class Writer {
     }
   }
 
-  // Not asynchronous where the fsync is done already: then nothing else runs between the commit and the outcomes.
-  #startSync(walSync: Pick<WalSync, "sync">): Promise<void> | undefined {
-    const startedMs = performance.now();
-    try {
-      const syncing = walSync.sync();
-      if (syncing !== undefined) return this.#finishSync(syncing, startedMs);
-    } catch (error) {
-      throw this.#reportUnknown(error);
+  // Tells the owner once the commit is durable. Not asynchronous where the fsync is done already: then nothing else runs between
+  // the commit and the outcomes.
+  #sync(commitMs: number): Promise<void> | undefined {
+    if (this.#walSync === undefined) {
+      this.#owner.afterCommit(commitMs);
+      return undefined;
     }
-    this.#syncMs = performance.now() - startedMs;
+    const startedMs = performance.now();
+    const syncing = this.#startSync(this.#walSync);
+    if (syncing !== undefined) return this.#finishSync(syncing, startedMs);
+    this.#owner.afterCommit(performance.now() - startedMs);
     return undefined;
   }
 
+  #startSync(walSync: Pick<WalSync, "sync">): Promise<void> | undefined {
+    try {
+      return walSync.sync();
+    } catch (error) {
+      throw this.#reportUnknown(error);
+    }
+  }
+
+  // The owner is told before the next transaction begins, and before the writer is closed.
   async #finishSync(syncing: Promise<void>, startedMs: number): Promise<void> {
     const settled = Promise.withResolvers<void>();
     this.#syncing = settled.promise;
     const stalling = setTimeout(() => this.#markStalled(), stalledMs);
     try {
-      await syncing;
-      this.#syncMs = performance.now() - startedMs;
-    } catch (error) {
-      throw this.#reportUnknown(error);
+      await syncing.catch((error) => {
+        throw this.#reportUnknown(error);
+      });
+      if (this.#stopped !== undefined) throw this.#stopped;
+      this.#owner.afterCommit(performance.now() - startedMs);
     } finally {
       clearTimeout(stalling);
       this.#isStalled = false;
       this.#syncing = undefined;
       settled.resolve();
     }
-    if (this.#stopped !== undefined) throw this.#stopped;
   }
 
   #markStalled(): void {
