@@ -97,6 +97,21 @@ test("the WAL restarts when it has been checkpointed, so that it does not grow, 
   expect(store.failed).toEqual([]);
 });
 
+test("a WAL whose length cannot be read is a failed checkpoint, and not a failed commit", async () => {
+  await using store = opened();
+  const database = new Database(store.path);
+  const failed: string[] = [];
+  const owner = {
+    checkpointFailed: ({ message }: Error) => failed.push(message),
+    whilePaused: (work: () => Promise<void>) => work(),
+  };
+  const checkpointer = new Checkpointer(database, store.files, owner, {}, framesMax, 0);
+  database.close();
+  checkpointer.committed();
+  await checkpointer.close();
+  expect(failed).toEqual([expect.stringContaining("A checkpoint failed: ")]);
+});
+
 /** A checkpoint thread that answers on cue; it simulates one whose disk fails, or that dies. */
 function cuedThread() {
   const RealWorker = globalThis.Worker;

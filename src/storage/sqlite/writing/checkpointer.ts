@@ -102,13 +102,25 @@ export class Checkpointer {
     const nowMs = performance.now();
     if (nowMs - this.#lookedAtMs < this.#lookEveryMs) return;
     this.#lookedAtMs = nowMs;
+    try {
+      if (!this.#isDue()) return;
+    } catch (error) {
+      // Not thrown: the commit is durable, whatever is wrong with the WAL now.
+      this.#lookFailed(error);
+      return;
+    }
+    this.#running = this.#checkpoint()
+      .catch((error) => this.#lookFailed(error))
+      .finally(() => {
+        this.#running = undefined;
+      });
+  }
+
+  #isDue(): boolean {
     const { frames } = this.#readProgress();
     if (frames < this.#lastFrames) this.#checkpointAtFrames = this.#framesMax;
     this.#lastFrames = frames;
-    if (frames < this.#checkpointAtFrames) return;
-    this.#running = this.#checkpoint().finally(() => {
-      this.#running = undefined;
-    });
+    return frames >= this.#checkpointAtFrames;
   }
 
   /** From now on it starts no checkpoint. The thread's connection stays open. */
@@ -176,6 +188,11 @@ export class Checkpointer {
   #readProgress(): { readonly frames: number; readonly framesLeft: number } {
     const { log, checkpointed } = this.#progress.get() ?? { log: 0n, checkpointed: 0n };
     return { frames: Number(log), framesLeft: Number(log - checkpointed) };
+  }
+
+  /** After a lock, the next commit looks again. */
+  #lookFailed(error: unknown): void {
+    if (!isFullOrBusy(error)) this.#fail(error);
   }
 
   /** The thread ended by itself. If the files are lost, the watch reports that, and it is the worse news. */
