@@ -25,6 +25,8 @@ export class TokenUpkeep implements AsyncDisposable {
   /** The version of the stored tokens that the gate has. */
   #version = "";
   #polling = false;
+  /** The uses that are being written. */
+  #writing: Promise<void> = Promise.resolve();
   #readable = true;
 
   constructor(options: TokenUpkeepOptions) {
@@ -43,7 +45,7 @@ export class TokenUpkeep implements AsyncDisposable {
     }
     if (this.#stopped) return created;
     this.#timers.push(setInterval(() => this.#poll(), tokensPollEveryMs));
-    this.#timers.push(setInterval(() => this.#writeUses(), usesWrittenEveryMs));
+    this.#timers.push(setInterval(() => void this.#writeUses(), usesWrittenEveryMs));
     return created;
   }
 
@@ -81,8 +83,14 @@ export class TokenUpkeep implements AsyncDisposable {
     }
   }
 
+  /** Writes them after those that are being written: whoever waits for it waits for all. */
+  #writeUses(): Promise<void> {
+    this.#writing = this.#writing.then(() => this.#writeUsesNow());
+    return this.#writing;
+  }
+
   /** What cannot be written is lost: a token that is in use is used again. */
-  async #writeUses(): Promise<void> {
+  async #writeUsesNow(): Promise<void> {
     const { tokens, gate, events } = this.#options;
     const uses = gate.takeUses();
     if (uses.length > 0) await tokens.recordUses(uses).catch(events.usesNotWritten);
