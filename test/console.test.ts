@@ -385,6 +385,14 @@ describe("tokens", () => {
     expect(Number(button?.x) + Number(button?.width)).toBeLessThan(Number(card?.x) + Number(card?.width));
   });
 
+  test("have all their scopes in sight at 1280 px", async () => {
+    const scopes = ["plants:create", "operator:read", "metrics", "operator"];
+    await operatorPost(session.running, "/api/tokens", { name: "all-scopes", scopes });
+    const page = await open("/tokens");
+    const shown = page.getByRole("row", { name: "all-scopes" }).locator(".scopes .two-lines > :first-child");
+    expect(await shown.evaluate((line) => line.scrollWidth - line.clientWidth)).toBe(0);
+  });
+
   test("replaced while one is signed in with it still show their new secret", async () => {
     const own = await makeToken(session.running, "own", ["operator"]);
     const page = await open("/tokens", { token: own });
