@@ -7,6 +7,7 @@ import openapi from "../src/public/openapi.json" with { type: "json" };
 import { onEveryEngine } from "./engines.ts";
 import {
   accessToken,
+  bearer,
   eventually,
   operatorToken,
   post,
@@ -142,10 +143,10 @@ const running = await startTestService();
 afterAll(() => running[Symbol.asyncDispose]());
 
 const json = { "Content-Type": "application/json" };
-const good = { ...json, Authorization: `Bearer ${accessToken}` };
-const typed = (type: string) => ({ ...good, "Content-Type": type });
-const as = (authorization: string) => ({ ...json, Authorization: authorization });
-const authenticate = (rest: string) => ({ "WWW-Authenticate": `Bearer realm="plant-store"${rest}` });
+const validHeaders = { ...json, ...bearer(accessToken) };
+const withMediaType = (type: string) => ({ ...validHeaders, "Content-Type": type });
+const withAuthorization = (authorization: string) => ({ ...json, Authorization: authorization });
+const challenge = (rest: string) => ({ "WWW-Authenticate": `Bearer realm="plant-store"${rest}` });
 const allow = (methods: string) => ({ Allow: methods });
 
 /** A request, and the error that it gets. */
@@ -176,18 +177,18 @@ const refusals: RefusedRequest[] = [
   { what: "a fraction", error: 40012, body: '{"id":1.0000000000000000001,"name":"a"}', says: "0000000001" },
   { what: "an id beyond int64", error: 40012, body: '{"id":9223372036854775808,"name":"a"}' },
   { what: "U+0000", error: 40013, body: '{"id":1,"name":"\\u0000"}', says: "U+0000" },
-  { what: "no credentials", error: 40101, headers: json, has: authenticate("") },
+  { what: "no credentials", error: 40101, headers: json, has: challenge("") },
   {
     what: "an unknown token",
     error: 40102,
-    headers: as("Bearer nobody-knows-this-token"),
-    has: authenticate(', error="invalid_token"'),
+    headers: withAuthorization("Bearer nobody-knows-this-token"),
+    has: challenge(', error="invalid_token"'),
   },
   {
     what: "a token without the scope",
     error: 40301,
-    headers: as(`Bearer ${operatorToken}`),
-    has: authenticate(', error="insufficient_scope", scope="plants:create"'),
+    headers: withAuthorization(`Bearer ${operatorToken}`),
+    has: challenge(', error="insufficient_scope", scope="plants:create"'),
   },
   { what: "an unknown path", error: 40401, path: "/plant" },
   { what: "the metrics, which are an operator's", error: 40401, method: "GET", path: "/metrics" },
@@ -195,17 +196,17 @@ const refusals: RefusedRequest[] = [
   { what: "a method like an object's property", error: 40501, method: "constructor", has: allow("POST") },
   { what: "POST to a page", error: 40501, path: "/docs", has: allow("GET, HEAD") },
   { what: "a large body", error: 41301, body: " ".repeat(65_537) },
-  { what: "no media type", error: 41501, headers: typed("") },
-  { what: "text", error: 41501, headers: typed("text/plain") },
-  { what: "another charset", error: 41501, headers: typed("application/json; charset=latin1") },
-  { what: "a compressed body", error: 41502, headers: { ...good, "Content-Encoding": "gzip" } },
+  { what: "no media type", error: 41501, headers: withMediaType("") },
+  { what: "text", error: 41501, headers: withMediaType("text/plain") },
+  { what: "another charset", error: 41501, headers: withMediaType("application/json; charset=latin1") },
+  { what: "a compressed body", error: 41502, headers: { ...validHeaders, "Content-Encoding": "gzip" } },
 ];
 
 /** Sends the request of that row: a POST of a valid plant, except for what the row says. */
 function send({
   method = "POST",
   path = "/plants",
-  headers = good,
+  headers = validHeaders,
   body,
 }: RefusedRequest): Promise<Response> {
   const sent = body ?? '{"id":1,"name":"a"}';
