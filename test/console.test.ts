@@ -1,7 +1,7 @@
 import { afterAll, expect } from "bun:test";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { chromium, type Page } from "playwright-core";
+import { chromium, type Locator, type Page } from "playwright-core";
 import packageFile from "../package.json" with { type: "json" };
 import { recordLastBackup } from "../src/storage/sqlite/maintenance/backup-records.ts";
 import { chromiumOptions, contentOf, copiedBy, describe, newPage, secretField, test } from "./browser.ts";
@@ -31,6 +31,7 @@ const find = (id: bigint) => storedPlants(session.running.database).find((plant)
 const heading = (page: Page, name: string) => page.getByRole("heading", { name, level: 1 }).waitFor();
 const textOf = async (page: Page, selector: string) => (await page.locator(selector).textContent()) ?? "";
 const focusedText = (page: Page) => page.evaluate<string>("document.activeElement.textContent.trim()");
+const isFocused = (element: Locator) => element.evaluate((node) => node.ownerDocument.activeElement === node);
 const secretOf = (page: Page) => textOf(page, "pre.secret");
 
 /** A script for a browser that refuses to keep anything there, as Chromium does where all cookies are blocked. */
@@ -330,6 +331,45 @@ describe("tokens", () => {
     await dialog.waitFor({ state: "detached" });
     await page.locator(".tokens tr.revoked").getByText("robot").waitFor();
     expect(await statusWith(second)).toBe(401);
+  });
+
+  /** Opens the dialog that creates one. */
+  async function openCreation() {
+    const page = await open("/tokens");
+    await page.getByRole("button", { name: "Create a token" }).click();
+    const dialog = page.getByRole("dialog");
+    const create = dialog.getByRole("button", { name: "Create token" });
+    return { page, dialog, create };
+  }
+
+  test("that lack a name get the error at that field", async () => {
+    const { dialog, create } = await openCreation();
+    await create.click();
+    const name = dialog.getByLabel("Name");
+    await dialog.getByText("Enter a name of 1 to 64 characters.").waitFor();
+    expect(await name.getAttribute("aria-invalid")).toBe("true");
+    expect(await isFocused(name)).toBe(true);
+  });
+
+  test("that lack a scope move the focus to the scopes", async () => {
+    const { dialog, create } = await openCreation();
+    await dialog.getByLabel("Name").fill("without scopes");
+    await dialog.getByLabel("plants:create").uncheck();
+    await create.click();
+    await dialog.locator("fieldset").getByText("Choose at least one scope.").waitFor();
+    expect(await isFocused(dialog.getByLabel("plants:create"))).toBe(true);
+  });
+
+  test("that are not created because the service does not respond have no error at a field", async () => {
+    const { page, dialog, create } = await openCreation();
+    await page.route("**/api/tokens", (route) => route.abort());
+    const name = dialog.getByLabel("Name");
+    await name.fill("unanswered");
+    await create.click();
+    await dialog.locator("form > .field-error").getByText("The service does not respond.").waitFor();
+    expect(await name.getAttribute("aria-invalid")).toBe("false");
+    await name.fill("unanswered again");
+    await dialog.locator(".field-error").waitFor({ state: "detached" });
   });
 
   test.each([

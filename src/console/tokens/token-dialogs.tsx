@@ -1,6 +1,7 @@
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { MintedTokenJson, TokenJson } from "../../operator/responses.ts";
 import { dayMs } from "../../text/duration.ts";
+import { errorMessage, isRefusal } from "../api.ts";
 import { formatShortTime, formatTime } from "../format.ts";
 import { Button, CopyButton, Field, FieldError, Select } from "../parts/controls.tsx";
 import { Dialog, FormDialog, focusField } from "../parts/dialog.tsx";
@@ -27,6 +28,8 @@ const overlaps = {
   "7d": "7 days",
 } as const;
 
+type CreationErrors = Partial<Record<"name" | "scopes" | "form", string>>;
+
 const empty = { name: "", chosen: ["plants:create"] as readonly string[], expiresIn: "" };
 
 interface DialogProps {
@@ -40,32 +43,45 @@ export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" 
   const { api, me } = useSession();
   const [wanted, setWanted] = useState(empty);
   const { name, chosen, expiresIn } = wanted;
-  // An error is about what was sent, and no longer shown once a field has changed.
-  const [sent, setSent] = useState(wanted);
-  const { busy, error, attempt } = useAttempt();
-  const change = (changed: Partial<typeof empty>) => setWanted({ ...wanted, ...changed });
-  const create = () => {
-    setSent(wanted);
-    return attempt(async () => {
-      if (chosen.length === 0) throw new Error("Choose at least one scope.");
-      onMinted(await api.post("/api/tokens", { name, scopes: chosen, expiresIn: expiresIn || undefined }));
-    });
+  const [errors, setErrors] = useState<CreationErrors>({});
+  const [busy, setBusy] = useState(false);
+
+  const change = (changed: Partial<typeof empty>) => {
+    setWanted({ ...wanted, ...changed });
+    // An error is about what was sent.
+    setErrors({});
   };
-  const isCurrent = error !== undefined && sent === wanted;
-  const wrongField = sent.chosen.length === 0 ? "scopes" : "name";
-  const errorAt = (name: string) => (isCurrent && name === wrongField ? error : undefined);
-  // The button was disabled meanwhile, and so lost the focus.
-  useEffect(() => {
-    if (isCurrent) focusField(wrongField);
-  }, [busy]);
+  const showError = (at: keyof CreationErrors, message: string): void => {
+    setErrors({ [at]: message });
+    if (at !== "form") focusField(at);
+  };
+  const create = async (): Promise<void> => {
+    setErrors({});
+    if (chosen.length === 0) return showError("scopes", "Choose at least one scope.");
+    setBusy(true);
+    try {
+      onMinted(await api.post("/api/tokens", { name, scopes: chosen, expiresIn: expiresIn || undefined }));
+    } catch (reason) {
+      // The scopes and the lifetime were chosen from lists, so it is most likely the name.
+      showError(isRefusal(reason, "wrong-parameter") ? "name" : "form", errorMessage(reason));
+    }
+    setBusy(false);
+  };
   return (
-    <FormDialog title="Create a token" submit="Create token" busy={busy} onSubmit={create} onClose={onClose}>
+    <FormDialog
+      title="Create a token"
+      submit="Create token"
+      busy={busy}
+      error={errors.form}
+      onSubmit={create}
+      onClose={onClose}
+    >
       <Field
         label="Name"
         name="name"
         hint="Who uses it, such as “greenhouse”. The name is stored with each plant that the token creates."
         value={name}
-        error={errorAt("name")}
+        error={errors.name}
         onInput={(event) => change({ name: event.currentTarget.value })}
       />
       <fieldset>
@@ -74,6 +90,7 @@ export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" 
           <label key={scope} class="check">
             <input
               type="checkbox"
+              name="scopes"
               checked={chosen.includes(scope)}
               onChange={(event) => {
                 const others = chosen.filter((other) => other !== scope);
@@ -86,7 +103,7 @@ export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" 
             </span>
           </label>
         ))}
-        <FieldError error={errorAt("scopes")} />
+        <FieldError error={errors.scopes} />
       </fieldset>
       <Select
         label="Expires"
