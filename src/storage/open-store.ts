@@ -1,6 +1,5 @@
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { StoreUnavailable } from "../plants/plant-store.ts";
 import { isDatabaseUrl } from "./postgres/database-url.ts";
 import { type OpeningEvents, PostgresStore } from "./postgres/postgres-store.ts";
 import type { PostgresOptions } from "./postgres/server.ts";
@@ -20,7 +19,6 @@ import type { Store, StoreEvents } from "./store.ts";
 
 // Long enough for any reachable server; a migration may take longer, and the service listens meanwhile.
 const openMsMax = 3000;
-const retryAfterMs = 500;
 
 export interface StoreSetting extends PostgresOptions {
   /** The path of a data file, or postgres://… */
@@ -104,44 +102,4 @@ export async function openTokens(
   const { database } = setting;
   if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, create ? "create" : "none");
   return openTokenFile(database, { create });
-}
-
-/** What was started, or the promise of it while the server is unreachable. */
-export interface Started<Result> {
-  readonly result: Result | undefined;
-  readonly later: Promise<Result> | undefined;
-}
-
-/** Starts what needs the store: now or, if its server is unreachable, as soon as it is reachable. */
-export async function startOnceOpen<Result>(
-  store: Store,
-  start: () => Promise<Result>,
-  events: OpeningEvents,
-  signal: AbortSignal,
-): Promise<Started<Result>> {
-  try {
-    if (store.opening === undefined) return { result: await start(), later: undefined };
-  } catch (error) {
-    if (!isUnreachable(store, error)) throw error;
-    events.databaseUnavailable(error.message);
-  }
-  const retry = async (): Promise<Result> => {
-    for (;;) {
-      try {
-        await store.opening;
-        const result = await start();
-        events.databaseOpened();
-        return result;
-      } catch (error) {
-        if (!isUnreachable(store, error)) throw error;
-        await sleep(retryAfterMs, undefined, { signal });
-      }
-    }
-  };
-  return { result: undefined, later: retry() };
-}
-
-/** Whether waiting may help: only a server can become reachable again. */
-export function isUnreachable(store: Store, error: unknown): error is StoreUnavailable {
-  return store.plants.canBecomeUnreachable && error instanceof StoreUnavailable;
 }

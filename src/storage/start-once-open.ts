@@ -1,0 +1,49 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { StoreUnavailable } from "../plants/plant-store.ts";
+import type { OpeningEvents } from "./postgres/postgres-store.ts";
+import type { Store } from "./store.ts";
+
+const retryAfterMs = 500;
+
+/** What was started, or the promise of it while the server is unreachable. */
+export interface Started<Result> {
+  readonly result: Result | undefined;
+  readonly later: Promise<Result> | undefined;
+}
+
+/**
+ * Starts what needs the store: now or, if its server is unreachable, as soon as it is reachable. The signal ends the wait between
+ * two attempts.
+ */
+export async function startOnceOpen<Result>(
+  store: Store,
+  start: () => Promise<Result>,
+  events: OpeningEvents,
+  signal: AbortSignal,
+): Promise<Started<Result>> {
+  try {
+    if (store.opening === undefined) return { result: await start(), later: undefined };
+  } catch (error) {
+    if (!isUnreachable(store, error)) throw error;
+    events.databaseUnavailable(error.message);
+  }
+  const retry = async (): Promise<Result> => {
+    for (;;) {
+      try {
+        await store.opening;
+        const result = await start();
+        events.databaseOpened();
+        return result;
+      } catch (error) {
+        if (!isUnreachable(store, error)) throw error;
+        await sleep(retryAfterMs, undefined, { signal });
+      }
+    }
+  };
+  return { result: undefined, later: retry() };
+}
+
+/** Whether waiting may help: only a server can become reachable again. */
+export function isUnreachable(store: Store, error: unknown): error is StoreUnavailable {
+  return store.plants.canBecomeUnreachable && error instanceof StoreUnavailable;
+}
