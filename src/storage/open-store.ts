@@ -77,21 +77,19 @@ export async function openArchive(
   };
 }
 
-/** A folder with the backups of a store; or why there is none. */
-export type OpenedBackups =
-  | { readonly store: BackupFolder; readonly unavailable: undefined }
-  | { readonly store: undefined; readonly unavailable: string };
-
-export function openBackups(database: string, folder: string | undefined): OpenedBackups {
+/** The folder with the backups of a store; or why there is none, for the console's `ConfiguredBackups`. */
+export function openBackups(database: string, folder: string | undefined) {
   if (isDatabaseUrl(database))
-    return unavailable("Back up PostgreSQL with its own tools, such as pg_dump or pg_basebackup.");
+    return {
+      store: undefined,
+      unavailable: "Back up PostgreSQL with its own tools, such as pg_dump or pg_basebackup.",
+    };
   if (folder === undefined)
-    return unavailable("Set --backup-folder to an existing folder to make backups here.");
+    return {
+      store: undefined,
+      unavailable: "Set --backup-folder to an existing folder to make backups here.",
+    };
   return { store: new BackupFolder(resolve(database), resolve(folder)), unavailable: undefined };
-}
-
-function unavailable(reason: string): OpenedBackups {
-  return { store: undefined, unavailable: reason };
 }
 
 /** Opens only the tokens of a store, even while a service uses it; it notices the changes. */
