@@ -6,18 +6,23 @@ import type { Caller, Gate } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
 import type { Events } from "../telemetry/events.ts";
 import { ActionRecorder } from "./audit.ts";
-import { type BackupStore, backupRoutes } from "./backups.ts";
+import { backupRoutes, type DatedBackups } from "./backups.ts";
 import type { BackupsJson } from "./responses.ts";
 
 const name = "plants-2026-11-15T02-00-00-000Z.db";
 const backup = { name, atMs: 0, bytes: 1, coveredPlants: 0, digest: null, verifiedAtMs: undefined };
 const caller: Caller = { name: "operator", scopes: ["operator"], expiresAtMs: undefined };
 
-/** Calls of the routes, with a store whose verification the test drives. */
-function routesOf(verify: BackupStore["verify"]) {
-  const store = fake<BackupStore>({ folder: "/b", databasePath: "/d", list: async () => [backup], verify });
+/** Calls of the routes, with a folder whose verification the test drives. */
+function routesOf(verify: DatedBackups["verify"]) {
+  const folder = fake<DatedBackups>({
+    folderPath: "/b",
+    databasePath: "/d",
+    list: async () => [backup],
+    verify,
+  });
   const actions = new ActionRecorder(fake<AuditTrail>({ record: async () => {} }));
-  const routes = backupRoutes({ store, unavailable: undefined }, fake<Gate>({}), fake<Events>({}), actions);
+  const routes = backupRoutes({ folder, unavailable: undefined }, fake<Gate>({}), fake<Events>({}), actions);
   return async (method: string, path: string): Promise<BackupsJson> => {
     const found = routes.find((route) => route.method === method && route.path === path);
     const bodies: BackupsJson[] = [];

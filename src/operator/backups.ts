@@ -45,9 +45,10 @@ interface VerificationStep {
   readonly total: () => number;
 }
 
-/** The dated backups of the data file. */
-export interface BackupStore {
-  readonly folder: string;
+/** The folder with the dated backups of the data file. */
+export interface DatedBackups {
+  /** The absolute path of the folder. */
+  readonly folderPath: string;
   /** The absolute path of the data file. */
   readonly databasePath: string;
   /** The newest first. */
@@ -67,8 +68,8 @@ export interface BackupStore {
 
 /** Where backups are made; without a folder for them, why not. */
 export type ConfiguredBackups =
-  | { readonly store: BackupStore; readonly unavailable: undefined }
-  | { readonly store: undefined; readonly unavailable: string };
+  | { readonly folder: DatedBackups; readonly unavailable: undefined }
+  | { readonly folder: undefined; readonly unavailable: string };
 
 export function backupRoutes(
   configured: ConfiguredBackups,
@@ -83,9 +84,9 @@ export function backupRoutes(
 
     route("POST", "/api/backups", "operator", async (exchange, caller) => {
       await readFields(exchange);
-      const store = backups.store();
+      const folder = backups.folder();
       await backups.start(exchange, caller, { kind: "create", name: undefined }, async () => {
-        const { path, warning } = await store.create(Date.now());
+        const { path, warning } = await folder.create(Date.now());
         return { name: basename(path), problem: undefined, warning };
       });
       exchange.json(await backups.present(), 202);
@@ -93,10 +94,10 @@ export function backupRoutes(
 
     route("POST", "/api/backups/{name}/verify", "operator", async (exchange, caller) => {
       await readFields(exchange);
-      const store = backups.store();
+      const folder = backups.folder();
       const name = await backups.existing(exchange.parameter);
       await backups.start(exchange, caller, { kind: "verify", name }, async () => {
-        const { problems } = await store.verify(name, (step) => backups.showStep(step));
+        const { problems } = await folder.verify(name, (step) => backups.showStep(step));
         return { name, problem: problems.length === 0 ? undefined : problems.join("; ") };
       });
       exchange.json(await backups.present(), 202);
@@ -114,7 +115,7 @@ export function backupRoutes(
       const download = downloads.follow(exchange);
       const name = await backups.existing(download.target);
       await actions.record(exchange, download.caller, "backup.downloaded", name);
-      const pieces = backups.store().read(name);
+      const pieces = backups.folder().read(name);
       await sendFile(exchange, download, { name, contentType: "application/vnd.sqlite3" }, pieces);
     }),
   ];
@@ -136,8 +137,8 @@ class Backups {
   }
 
   async present(): Promise<BackupsJson> {
-    const { store, unavailable } = this.#configured;
-    if (store === undefined)
+    const { folder, unavailable } = this.#configured;
+    if (folder === undefined)
       return {
         unavailable,
         folder: undefined,
@@ -147,10 +148,10 @@ class Backups {
         last: undefined,
       };
     const progress = this.#step === undefined ? undefined : presentStep(this.#step);
-    const state = { folder: store.folder, task: this.#task, progress, last: this.#last };
+    const state = { folder: folder.folderPath, task: this.#task, progress, last: this.#last };
     try {
-      const listed = await store.list();
-      const backups = listed.map((backup) => presentBackup(store, backup));
+      const listed = await folder.list();
+      const backups = listed.map((backup) => presentBackup(folder, backup));
       return { ...state, backups, unavailable: undefined };
     } catch (error) {
       // The folder is missing, or cannot be read.
@@ -159,15 +160,15 @@ class Backups {
   }
 
   /** @throws HttpError there are no backups here. */
-  store(): BackupStore {
-    const { store, unavailable } = this.#configured;
-    if (store === undefined) throw wrong(unavailable);
-    return store;
+  folder(): DatedBackups {
+    const { folder, unavailable } = this.#configured;
+    if (folder === undefined) throw wrong(unavailable);
+    return folder;
   }
 
   /** The name of a backup that exists. @throws HttpError there is no such backup. */
   async existing(name: string): Promise<string> {
-    const listed = await this.store().list();
+    const listed = await this.folder().list();
     if (listed.some((backup) => backup.name === name)) return name;
     throw new HttpError("no-such-path", `There is no backup ${name.slice(0, quotedNameCharactersMax)}.`);
   }
@@ -216,9 +217,9 @@ function presentStep({ doing, done, total }: VerificationStep): BackupProgressJs
   return { doing, share: all === 0 ? undefined : Math.min(1, done() / all) };
 }
 
-function presentBackup({ folder, databasePath }: BackupStore, backup: Backup): BackupJson {
+function presentBackup({ folderPath, databasePath }: DatedBackups, backup: Backup): BackupJson {
   const { name, atMs, bytes, coveredPlants, digest, verifiedAtMs } = backup;
-  const file = shellQuoted(join(folder, name));
+  const file = shellQuoted(join(folderPath, name));
   return {
     name,
     at: isoTime(atMs),

@@ -78,18 +78,18 @@ export async function openArchive(
 }
 
 /** The folder with the backups of a store; or why there is none, for the console's `ConfiguredBackups`. */
-export function openBackups(database: string, folder: string | undefined) {
+export function openBackups(database: string, folderPath: string | undefined) {
   if (isDatabaseUrl(database))
     return {
-      store: undefined,
+      folder: undefined,
       unavailable: "Back up PostgreSQL with its own tools, such as pg_dump or pg_basebackup.",
     };
-  if (folder === undefined)
+  if (folderPath === undefined)
     return {
-      store: undefined,
+      folder: undefined,
       unavailable: "Set --backup-folder to an existing folder to make backups here.",
     };
-  return { store: new BackupFolder(resolve(database), resolve(folder)), unavailable: undefined };
+  return { folder: new BackupFolder(resolve(database), resolve(folderPath)), unavailable: undefined };
 }
 
 /** Opens only the tokens of a store, even while a service uses it; it notices the changes. */

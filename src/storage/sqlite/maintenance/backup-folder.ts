@@ -54,7 +54,7 @@ export interface VerifiedBackup extends StoreDigest {
  * names are never touched.
  */
 export class BackupFolder {
-  readonly folder: string;
+  readonly folderPath: string;
   /** The path of the data file, as --database names it. */
   readonly databasePath: string;
   /** The data file's name without its extension; each backup's name begins with it. */
@@ -62,8 +62,8 @@ export class BackupFolder {
   /** What is being read of the folder. */
   #listing: Promise<readonly BackupEntry[]> | undefined;
 
-  constructor(databasePath: string, folder: string) {
-    this.folder = folder;
+  constructor(databasePath: string, folderPath: string) {
+    this.folderPath = folderPath;
     this.databasePath = databasePath;
     this.#stem = parse(realDataFile(databasePath)).name;
   }
@@ -81,14 +81,14 @@ export class BackupFolder {
   }
 
   async #readFolder(): Promise<readonly BackupEntry[]> {
-    const folder = await stat(this.folder).catch(undefinedIfMissing);
+    const folder = await stat(this.folderPath).catch(undefinedIfMissing);
     if (!folder?.isDirectory()) throw this.#missing();
     const entries: BackupEntry[] = [];
-    for (const name of this.#dated(await readdir(this.folder), backupEnding)) {
-      const file = await lstat(join(this.folder, name)).catch(undefinedIfMissing);
+    for (const name of this.#dated(await readdir(this.folderPath), backupEnding)) {
+      const file = await lstat(join(this.folderPath, name)).catch(undefinedIfMissing);
       if (!file?.isFile()) continue;
       const atMs = this.#timeOf(name, backupEnding);
-      const record = await recordForList(join(this.folder, name), file);
+      const record = await recordForList(join(this.folderPath, name), file);
       entries.push({ name, atMs, bytes: file.size, ...record });
     }
     return entries.reverse();
@@ -100,10 +100,10 @@ export class BackupFolder {
    */
   lock(): Disposable {
     this.#refuseMissing();
-    const lock = tryLock(join(this.folder, this.#stem));
+    const lock = tryLock(join(this.folderPath, this.#stem));
     if (lock === undefined)
       throw new DataFileProblem(
-        `Another backup of ${this.#stem} to ${this.folder} is running; wait for it to finish.`,
+        `Another backup of ${this.#stem} to ${this.folderPath} is running; wait for it to finish.`,
       );
     return lock;
   }
@@ -139,19 +139,19 @@ export class BackupFolder {
 
   /** The file for a backup of this time. Also removes what interrupted backups left, which would use up the disk. */
   #prepareFile(atMs: number): string {
-    for (const name of this.#dated(readdirSync(this.folder), backupEnding + partialEnding)) {
-      const partial = join(this.folder, name);
+    for (const name of this.#dated(readdirSync(this.folderPath), backupEnding + partialEnding)) {
+      const partial = join(this.folderPath, name);
       if (isLeftover(partial)) removeDatabase(partial);
     }
     const at = timeInFileName(atMs);
-    return join(this.folder, `${this.#stem}-${at}${backupEnding}`);
+    return join(this.folderPath, `${this.#stem}-${at}${backupEnding}`);
   }
 
   /** Removes the oldest complete backups until that many are left, never the one just made. Returns their paths. */
   async #removeOldest(keep: number, made: string): Promise<readonly string[]> {
     const listed = await this.list();
     const others = listed
-      .map(({ name }) => join(this.folder, name))
+      .map(({ name }) => join(this.folderPath, name))
       .filter((backup) => backup !== made && isChecksumOf(backup));
     const removed = others.slice(keep - 1).reverse();
     for (const backup of removed) {
@@ -166,7 +166,7 @@ export class BackupFolder {
         );
       }
     }
-    if (removed.length > 0) syncDirectory(this.folder);
+    if (removed.length > 0) syncDirectory(this.folderPath);
     return removed;
   }
 
@@ -176,7 +176,7 @@ export class BackupFolder {
    * @throws DataFileProblem its record cannot be read, so that its digest cannot be compared.
    */
   async verify(name: string, onStep: OnStep = ignoreStep): Promise<VerifiedBackup> {
-    const backup = join(this.folder, name);
+    const backup = join(this.folderPath, name);
     // As it is before the check: a change during the check counts as one after it.
     const file = statSync(backup);
     const recorded = await readDigestRecord(backup, file);
@@ -196,7 +196,7 @@ export class BackupFolder {
 
   /** Reads a backup that `list` returned. The file is opened only once someone reads it: a download may still be refused. */
   async *read(name: string): AsyncGenerator<Uint8Array, void, void> {
-    yield* createReadStream(join(this.folder, name), { highWaterMark: pieceBytes });
+    yield* createReadStream(join(this.folderPath, name), { highWaterMark: pieceBytes });
   }
 
   /** The names among these that have the form of a dated backup with that ending, the oldest first. */
@@ -213,11 +213,11 @@ export class BackupFolder {
   }
 
   #refuseMissing(): void {
-    if (!statSync(this.folder, { throwIfNoEntry: false })?.isDirectory()) throw this.#missing();
+    if (!statSync(this.folderPath, { throwIfNoEntry: false })?.isDirectory()) throw this.#missing();
   }
 
   #missing(): DataFileProblem {
-    return new DataFileProblem(`The folder ${this.folder} does not exist; create it first.`);
+    return new DataFileProblem(`The folder ${this.folderPath} does not exist; create it first.`);
   }
 }
 
