@@ -2,6 +2,28 @@ import { isIPv6 } from "node:net";
 import { carriageReturn, type Fields, lineFeed, parseFields, tokenCharacter } from "./fields.ts";
 import { notHttp, WireFault } from "./wire-fault.ts";
 
+const pathTarget = String.raw`/[\x21-\x7e]*`;
+const absoluteTarget = String.raw`[hH][tT][tT][pP][sS]?://[\x21\x22\x24-\x2e\x30-\x3e\x40-\x7e][\x21-\x7e]*`;
+// The asterisk is the target of OPTIONS.
+const requestLine = new RegExp(
+  String.raw`^(${tokenCharacter}+) (${pathTarget}|${absoluteTarget}|\*) HTTP/1\.([01])$`,
+);
+// A name or an IPv4 address, or an IPv6 address in brackets, and a port (RFC 3986, 3.2.2).
+const hostShape = /^(?:\[([0-9A-Fa-f:.]+)\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)(?::\d*)?$/;
+const hostOfTarget = /^https?:\/\/([^/?#]*)/i;
+const closeOption = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
+// Elements of a list may be empty (RFC 9110, 5.6.1), and the same expectation twice is one.
+const emptyList = /^[ \t,]*$/;
+const continueList = /^[ \t,]*100-continue[ \t]*(?:,[ \t]*(?:100-continue[ \t]*)?)*$/i;
+// How a content-length may be written.
+const lengthShape = /^\d{1,15}$/;
+const lengthLine = /\r\ncontent-length:[ \t]*(\d+)/i;
+// If every head has its own id, caching them gains nothing and costs a quarter of parsing them. So after `differingMax`
+// different ones in a row, only one in `rememberedOneIn` is cached.
+const differingMax = 4;
+const rememberedOneIn = 64;
+const quotedCharactersMax = 100;
+
 /** What a request line says. */
 export interface RequestLine {
   /** The whole line, as it was sent. */
@@ -32,43 +54,42 @@ export interface Framing {
 /** A request's line and headers, as RFC 9110 and 9112 define them. */
 export class Head {
   readonly line: RequestLine;
+  /** The value of the content-length header. */
+  readonly contentLength: number | undefined;
+  // Copied from the line and the framing, so that handlers ask the head alone; and plain fields, not getters, since every request
+  // reads them.
   readonly method: string;
   readonly isHttp11: boolean;
   readonly path: string;
   readonly query: string;
-  readonly contentLength: number | undefined;
   readonly chunked: boolean;
   readonly keepAlive: boolean;
-  readonly expectation: Expectation;
   readonly hostField: string | undefined;
+  // As they were parsed. A head made by `withContentLength` shares them, so they may have the content-length of another head.
+  readonly #framing: Framing;
   readonly #fields: Fields;
 
-  constructor(
-    line: RequestLine,
-    fields: Fields,
-    framing: Framing,
-    contentLength: number | undefined = framing.contentLength,
-  ) {
+  constructor(line: RequestLine, framing: Framing, fields: Fields, contentLength: number | undefined) {
     this.line = line;
+    this.contentLength = contentLength;
     this.method = line.method;
     this.isHttp11 = line.isHttp11;
     this.path = line.path;
     this.query = line.query;
-    this.contentLength = contentLength;
     this.chunked = framing.chunked;
     this.keepAlive = framing.keepAlive;
-    this.expectation = framing.expectation;
     this.hostField = framing.hostField;
+    this.#framing = framing;
     this.#fields = fields;
   }
 
   get expectsContinue(): boolean {
-    return this.expectation === "100-continue";
+    return this.#framing.expectation === "100-continue";
   }
 
   /**
-   * By lower-case name; the values of a repeated header are joined by a comma, as they may be read (RFC 9110, 5.3). The
-   * content-length is a property of its own: a reader of many heads may have put another number in its place.
+   * By lower-case name; the values of a repeated header are joined by a comma, as they may be read (RFC 9110, 5.3). Always
+   * undefined for content-length, which is `contentLength`: the text of the headers may have another number.
    */
   header(name: string): string | undefined {
     if (name === "content-length") return undefined;
@@ -76,12 +97,11 @@ export class Head {
     return this.#fields.get(name);
   }
 
+  /** The head of another request, which differs from this one only in its content-length. */
   withContentLength(contentLength: number): Head {
-    return new Head(this.line, this.#fields, this, contentLength);
+    return new Head(this.line, this.#framing, this.#fields, contentLength);
   }
 }
-
-const quotedCharactersMax = 100;
 
 /**
  * The head is valid HTTP/1.1, but expects something that the service does not do. To ignore it would not be safe: a proxy that
@@ -96,27 +116,6 @@ export class ExpectationFailed extends WireFault {
     this.head = head;
   }
 }
-
-const pathTarget = String.raw`/[\x21-\x7e]*`;
-const absoluteTarget = String.raw`[hH][tT][tT][pP][sS]?://[\x21\x22\x24-\x2e\x30-\x3e\x40-\x7e][\x21-\x7e]*`;
-// The asterisk is the target of OPTIONS.
-const requestLine = new RegExp(
-  String.raw`^(${tokenCharacter}+) (${pathTarget}|${absoluteTarget}|\*) HTTP/1\.([01])$`,
-);
-// A name or an IPv4 address, or an IPv6 address in brackets, and a port (RFC 3986, 3.2.2).
-const hostShape = /^(?:\[([0-9A-Fa-f:.]+)\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)(?::\d*)?$/;
-const hostOfTarget = /^https?:\/\/([^/?#]*)/i;
-const closeOption = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
-// Elements of a list may be empty (RFC 9110, 5.6.1), and the same expectation twice is one.
-const emptyList = /^[ \t,]*$/;
-const continueList = /^[ \t,]*100-continue[ \t]*(?:,[ \t]*(?:100-continue[ \t]*)?)*$/i;
-// How a content-length may be written.
-const lengthShape = /^\d{1,15}$/;
-const lengthLine = /\r\ncontent-length:[ \t]*(\d+)/i;
-// If every head has its own id, caching them gains nothing and costs a quarter of parsing them. So after `differingMax`
-// different ones in a row, only one in `rememberedOneIn` is cached.
-const differingMax = 4;
-const rememberedOneIn = 64;
 
 /**
  * Reads the heads of one connection. A client's next head mostly differs from its last only in the content-length, and
@@ -187,8 +186,8 @@ export function parseHead(text: string, bytes: Uint8Array, offset: number, befor
     return notHttp("the target has no valid host");
   const framing = readFraming(line.isHttp11, fields, before?.hostField);
   if (framing instanceof WireFault) return framing;
-  const head = new Head(line, fields, framing);
-  return head.expectation === "unknown" ? new ExpectationFailed(head) : head;
+  const head = new Head(line, framing, fields, framing.contentLength);
+  return framing.expectation === "unknown" ? new ExpectationFailed(head) : head;
 }
 
 /**
