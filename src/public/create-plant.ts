@@ -1,8 +1,8 @@
 import type { Caller } from "../access/gate.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
-import { createResult } from "../http/create-result.ts";
 import type { BodyHandler, Exchange } from "../http/exchange.ts";
 import { HttpError, overRate } from "../http/http-error.ts";
+import { createResult } from "../plants/create-result.ts";
 import type { Intake, PendingPlant, Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { NewPlant } from "../plants/plant.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import type { Rejected } from "../plants/intake.ts";
-import type { Outcome } from "../plants/plant-store.ts";
-import { Refusal } from "../plants/refusals.ts";
 import { type CreateResult, createResult } from "./create-result.ts";
+import type { Rejected } from "./intake.ts";
+import type { Outcome } from "./plant-store.ts";
+import { Refusal } from "./refusals.ts";
 
 const conflict = new Refusal(
   "id-conflict",

@@ -1,7 +1,7 @@
-import type { Rejected } from "../plants/intake.ts";
-import type { NewPlant } from "../plants/plant.ts";
-import type { Outcome } from "../plants/plant-store.ts";
-import { idConflict, type Refusal } from "../plants/refusals.ts";
+import type { Rejected } from "./intake.ts";
+import type { NewPlant } from "./plant.ts";
+import type { Outcome } from "./plant-store.ts";
+import { idConflict, type Refusal } from "./refusals.ts";
 
 /** What the sender of a plant learns: that it is stored, now or before, or the error that it gets. */
 export type CreateResult =
@@ -11,7 +11,7 @@ export type CreateResult =
   | { readonly kind: "internal-error"; readonly reason: string }
   | Rejected;
 
-/** The rule of a create, by POST /plants and by an import alike. */
+/** What the sender of a plant gets for its outcome; POST /plants and imports share it. */
 export function createResult(plant: NewPlant, outcome: Outcome | Rejected): CreateResult {
   switch (outcome.kind) {
     case "conflict":
