@@ -5,7 +5,7 @@ import type { AuditTrail } from "../access/audit.ts";
 import type { Caller, Gate } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
 import type { Events } from "../telemetry/events.ts";
-import { ActionRecorder } from "./audit.ts";
+import { ActionRecorder } from "./action-recorder.ts";
 import { backupRoutes, type DatedBackups } from "./backups.ts";
 import type { BackupsJson } from "./responses.ts";
 

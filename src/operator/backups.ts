@@ -8,7 +8,7 @@ import { messageOf } from "../system/errors.ts";
 import type { Events } from "../telemetry/events.ts";
 import { shellQuoted } from "../text/shell.ts";
 import { isoTime } from "../text/time.ts";
-import type { ActionRecorder } from "./audit.ts";
+import type { ActionRecorder } from "./action-recorder.ts";
 import { Downloads, sendFile } from "./downloads.ts";
 import { readFields, wrong } from "./parameters.ts";
 import type {

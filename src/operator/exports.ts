@@ -4,7 +4,7 @@ import type { Exchange } from "../http/exchange.ts";
 import { type Route, route } from "../http/route.ts";
 import { type PlantArchive, type PlantFilter, pagesOf } from "../plants/plant-archive.ts";
 import { isoDate } from "../text/time.ts";
-import type { ActionRecorder } from "./audit.ts";
+import type { ActionRecorder } from "./action-recorder.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import { type Download, Downloads, sendFile } from "./downloads.ts";
 import {

@@ -6,7 +6,7 @@ import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { Intake } from "../plants/intake.ts";
 import type { Events } from "../telemetry/events.ts";
-import type { ActionRecorder } from "./audit.ts";
+import type { ActionRecorder } from "./action-recorder.ts";
 import { importRoutes } from "./imports.ts";
 
 const asTheGate = { "WWW-Authenticate": 'Bearer realm="plant-store", error="invalid_token"' };

@@ -14,7 +14,7 @@ import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { Outcome } from "../plants/plant-store.ts";
 import { Refusal } from "../plants/refusals.ts";
 import type { Events } from "../telemetry/events.ts";
-import type { ActionRecorder } from "./audit.ts";
+import type { ActionRecorder } from "./action-recorder.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import { readFields, readQuery, readRequiredText, readText, type Values, wrongValue } from "./parameters.ts";
 import type { ImportedJson, LineOutcome } from "./responses.ts";

@@ -1,7 +1,8 @@
 import type { Exchange } from "../http/exchange.ts";
 import { Listener, type ListenerSettings } from "../http/listener.ts";
 import { type Route, route } from "../http/route.ts";
-import { ActionRecorder, auditRoute } from "./audit.ts";
+import { ActionRecorder } from "./action-recorder.ts";
+import { auditRoute } from "./audit.ts";
 import { backupRoutes } from "./backups.ts";
 import { Console } from "./console.ts";
 import { exportRoutes } from "./exports.ts";

@@ -2,7 +2,7 @@ import { presentPlant } from "../files/plant-json.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
 import { type FollowPage, type PlantArchive, type PlantPage, StaleCursor } from "../plants/plant-archive.ts";
-import type { ActionRecorder } from "./audit.ts";
+import type { ActionRecorder } from "./action-recorder.ts";
 import {
   filterParameters,
   filterText,

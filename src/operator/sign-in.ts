@@ -4,7 +4,7 @@ import type { ProviderKeys } from "../access/provider-keys.ts";
 import { scopes } from "../access/scopes.ts";
 import { type Route, route } from "../http/route.ts";
 import { isoTime } from "../text/time.ts";
-import type { ActionRecorder } from "./audit.ts";
+import type { ActionRecorder } from "./action-recorder.ts";
 import { readFields } from "./parameters.ts";
 import type { CallerJson, ProviderSignInJson } from "./responses.ts";
 import { latestExpiryMs } from "./tokens.ts";

@@ -3,7 +3,7 @@ import { fake } from "../../test/fake.ts";
 import type { AuditEntry, AuditTrail } from "../access/audit.ts";
 import type { Caller } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { ActionRecorder } from "./audit.ts";
+import { ActionRecorder } from "./action-recorder.ts";
 
 const dayMs = 86_400_000;
 // As `src/storage/access-rows.ts` has it.

@@ -1,0 +1,40 @@
+import type { AuditEntry, AuditTrail } from "../access/audit.ts";
+import type { Caller } from "../access/gate.ts";
+import { RateLimit } from "../access/rate-limit.ts";
+import type { Exchange } from "../http/exchange.ts";
+import { overRate } from "../http/http-error.ts";
+
+const detailCharactersMax = 500;
+// 86,400 in a day: fewer than the audit trail keeps, so an entry stays for a day whatever one caller does.
+const actionsPerMinuteMax = 60;
+const actionLimit = `This token has reached its limit of ${actionsPerMinuteMax} actions per minute that the audit trail records, such as sign-ins, exports and imports.`;
+
+/**
+ * Records what callers do on the operator listener. The audit trail has the newest 100,000 such entries, so one caller may do
+ * only so much per minute: otherwise it could export the store, and then sign in until the entry of the export is gone.
+ */
+export class ActionRecorder {
+  readonly #trail: AuditTrail;
+  readonly #rateLimit = new RateLimit({ count: actionsPerMinuteMax, perMs: 60_000 });
+
+  constructor(trail: AuditTrail) {
+    this.#trail = trail;
+  }
+
+  /**
+   * Resolves once the audit trail has the entry. The action must not happen before.
+   * @throws HttpError the caller has done too much in the last minute.
+   */
+  async record(
+    { address }: Exchange,
+    { name: actor }: Caller,
+    action: AuditEntry["action"],
+    subject: string,
+    detail = "",
+  ): Promise<void> {
+    const waitMs = this.#rateLimit.take(actor, performance.now());
+    if (waitMs > 0) throw overRate(waitMs, actionLimit);
+    const shortened = detail.slice(0, detailCharactersMax);
+    await this.#trail.record({ atMs: Date.now(), actor, address, action, subject, detail: shortened });
+  }
+}
