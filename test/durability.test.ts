@@ -22,6 +22,7 @@ import {
   accessToken,
   createUntilRefused,
   eventually,
+  expectOneLine,
   missingIn,
   operatorToken,
   post,
@@ -137,6 +138,24 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
     expect(existsSync(`${file}.failure.json`)).toBe(rebuilt);
     expect(reopen(file)).toEqual({ rebuilt });
     expect(storedPlants(file)).toHaveLength(3);
+  });
+
+  test.each([
+    ["with an I/O error makes the next start rebuild", "EIO", "EIO", true],
+    ["because the disk is full does not", "ENOSPC", "the disk is full", false],
+    ["because of a quota does not", "EDQUOT", "the disk quota is exceeded", false],
+  ] as const)("of the folder, in a start, %s", async (_, errno, reason, rebuilt) => {
+    openForWriting(file)[Symbol.dispose]();
+    // Not once: SQLite ignores what becomes of its own fsync of the folder.
+    const syncs = recordSyncs(folder, folder);
+    syncs.injectFault();
+    const environment = { ...syncs.environment, FAIL_ERRNO: String(constants.errno[errno]) };
+    const { code, err } = await plantStore(["serve", "--database", file], { environment });
+    expect(code).toBe(1);
+    expect(err).toContain(reason);
+    expectOneLine(err);
+    expect(existsSync(`${file}.failure.json`)).toBe(rebuilt);
+    expect(reopen(file)).toEqual({ rebuilt });
   });
 
   test("in a start that creates the tables keeps the WAL for a rebuild", async () => {

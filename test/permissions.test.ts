@@ -110,6 +110,16 @@ describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and witho
     expect(runAsUser(["serve", ...listeners, "--database", file])).toEqual(denied(path, "It"));
   });
 
+  test("is told by serve of a folder that it cannot list, and the next start rebuilds nothing", async () => {
+    using folder = userFolder();
+    const file = await createToken(folder.path);
+    chmodSync(folder.path, 0o300);
+    const { code, err } = runAsUser(["serve", ...listeners, "--database", file]);
+    expect(code).toBe(1);
+    expect(err).toStartWith(`plant-store: ${folder.path} cannot be opened: permission denied.`);
+    expect(existsSync(`${file}.failure.json`)).toBe(false);
+  });
+
   test("is told by list whose data file it cannot open", async () => {
     using folder = userFolder();
     const file = await createToken(folder.path);

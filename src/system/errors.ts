@@ -9,6 +9,11 @@ export function pathOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException | undefined)?.path;
 }
 
+/** The system call that failed, such as `fsync`; empty if the error is not the operating system's. */
+export function syscallOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException | undefined)?.syscall ?? "";
+}
+
 /** The message of whatever was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

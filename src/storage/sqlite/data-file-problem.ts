@@ -48,6 +48,18 @@ export function isDenied(error: unknown): boolean {
   return ["EACCES", "EPERM"].includes(codeOf(error));
 }
 
+// What SQLite, and the system for our own fsync, report if there is no space.
+const reasonsOfNoSpace: Readonly<Record<string, string>> = {
+  SQLITE_FULL: "the disk is full",
+  ENOSPC: "the disk is full",
+  EDQUOT: "the disk quota is exceeded",
+};
+
+/** Why there is no space, if that is what the error says. What was synced before is on disk, and nothing is lost. */
+export function reasonOfNoSpace(error: unknown): string | undefined {
+  return reasonsOfNoSpace[codeOf(error)];
+}
+
 /** An error from opening or reading a data file, as a sentence for the operator. */
 export function asDataFileProblem(error: unknown, path: string): DataFileProblem {
   if (error instanceof DataFileProblem) return error;
@@ -55,6 +67,9 @@ export function asDataFileProblem(error: unknown, path: string): DataFileProblem
     return new DataFileProblem(`${path} is damaged: ${error.message}; restore it from a backup.`, {
       cause: error,
     });
+  const full = reasonOfNoSpace(error);
+  if (full !== undefined)
+    return new DataFileProblem(`${path} cannot be written to: ${full}.`, { cause: error });
   if (error instanceof SQLiteError)
     return new DataFileProblem(explainSqliteError(error, path), { cause: error });
   if (isDenied(error)) return new DataFileProblem(describeDenied(pathOf(error) ?? path));
@@ -75,7 +90,6 @@ function explainSqliteError(error: SQLiteError, path: string): string {
     return describeDeniedBeside(path) ?? `${path} cannot be written to: check its permissions and its disk.`;
   if (code.startsWith("SQLITE_BUSY"))
     return `${path} is locked by another process that has been writing for over ${lockWaitMsMax / 1000} s.`;
-  if (code.startsWith("SQLITE_FULL")) return `${path} cannot be written to: the disk is full.`;
   return `${path} cannot be used: ${error.message} (${code || "no code"}).`;
 }
 

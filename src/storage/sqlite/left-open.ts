@@ -3,9 +3,9 @@
 // Garbage collection closes a connection too, so the error holds it.
 import type { Database } from "bun:sqlite";
 import { OutcomeUnknown } from "../../plants/plant-store.ts";
-import { codeOf } from "../../system/errors.ts";
+import { codeOf, syscallOf } from "../../system/errors.ts";
 import { failureText } from "./connect.ts";
-import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
+import { asDataFileProblem, DataFileProblem, reasonOfNoSpace } from "./data-file-problem.ts";
 import { tryToRecordFailure } from "./failure-marker.ts";
 
 /** A sync may have failed: nobody knows what is on disk. */
@@ -57,7 +57,11 @@ export function closeOnErrorUnlessSyncFailed(database: Database, path: string, w
   }
 }
 
-/** SQLite reports a failed fsync as an I/O error, and our own fsync throws the system's. Any other error comes before a sync. */
+/**
+ * SQLite reports a failed fsync as an I/O error, and our own fsync throws the system's. What another call throws is none, such
+ * as that of a folder which cannot be opened; nor is one for which there is no space.
+ */
 function isSyncFailure(error: unknown): boolean {
-  return /^(?:SQLITE_IOERR|E)/.test(codeOf(error));
+  if (reasonOfNoSpace(error) !== undefined) return false;
+  return codeOf(error).startsWith("SQLITE_IOERR") || ["fsync", "fdatasync"].includes(syscallOf(error));
 }

@@ -6,7 +6,7 @@ import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import { codeOf } from "../../../system/errors.ts";
 import type { StoreEvents } from "../../store.ts";
 import { connect, failureText, isLocked, keepWal, lockWaitMsMax, setDurable } from "../connect.ts";
-import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
+import { asDataFileProblem, DataFileProblem, reasonOfNoSpace } from "../data-file-problem.ts";
 import { fileSize, withFile } from "../durable-files.ts";
 import { readMarker, refuseReplaced, removeMarker } from "../failure-marker.ts";
 import {
@@ -28,12 +28,6 @@ type LockingMode = "EXCLUSIVE" | "NORMAL";
 
 // Long enough for a command that is about to end, but not for a long reader.
 const aloneWaitMs = 500;
-// What SQLite, and the system for our own fsync, report if there is no space. The bytes are in the WAL: nothing is lost.
-const reasonsOfNoSpace: Readonly<Record<string, string>> = {
-  SQLITE_FULL: "the disk is full",
-  ENOSPC: "the disk is full",
-  EDQUOT: "the disk quota is exceeded",
-};
 
 /**
  * Steps 2 to 4 of a start (open-for-writing.ts), under the writer lock. Afterwards everything that can be read is on disk.
@@ -190,10 +184,10 @@ function recordRecoveryFailure(
   path: string,
   database: Database,
 ): DataFileLeftOpen | SyncFailure {
-  const code = codeOf(error);
-  const full = reasonsOfNoSpace[code];
+  // The bytes are in the WAL: nothing is lost.
+  const full = reasonOfNoSpace(error);
   if (full !== undefined) return new DataFileLeftOpen(`${path} cannot be recovered: ${full}.`, database);
-  if (error instanceof DataFileProblem || /^SQLITE_(CORRUPT|NOTADB|CANTOPEN|READONLY)/.test(code))
+  if (error instanceof DataFileProblem || /^SQLITE_(CORRUPT|NOTADB|CANTOPEN|READONLY)/.test(codeOf(error)))
     return new DataFileLeftOpen(asDataFileProblem(error, path).message, database);
   return recordSyncFailure(path, failureText(error), database);
 }
