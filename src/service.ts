@@ -25,9 +25,6 @@ import { Counters } from "./telemetry/counters.ts";
 import { createEvents, type Events } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
 
-// A timer keeps the process alive, whatever its interval.
-const stayUpEveryMs = 60_000;
-
 export interface StartOptions {
   /** Whether a first token is printed; otherwise it is written to a file. */
   readonly printsFirstToken: boolean;
@@ -43,19 +40,24 @@ export interface Service {
   readonly firstToken: FirstToken | undefined;
   /** Set if the database was unavailable at the start: settles once it is open, with the token created then, if any. */
   readonly openedLater: Promise<FirstToken | undefined> | undefined;
-  /** Settles if the service cannot go on: with the `storeFailure`, or because the database must not be used. */
+  /** Settles if the service cannot go on: with the failure of the store, or because the database must not be used. */
   readonly mustStop: Promise<Error>;
   /**
-   * Why the process must end without closing the store: a write outcome is unknown, or the data file was lost. Undefined while
-   * neither has happened.
+   * Goes unready, finishes what is in flight within the configured time or the one given, and closes the store, unless that has
+   * failed. A second call waits for the first.
    */
-  readonly storeFailure: Error | undefined;
-  /**
-   * Goes unready, finishes what is in flight within the configured time or the one given, and closes the store. A second call
-   * waits for the first.
-   */
-  stop(reason: string, drainTimeoutMs?: number): Promise<void>;
+  stop(reason: string, drainTimeoutMs?: number): Promise<AfterStop>;
 }
+
+/**
+ * What the process has to do once the service has stopped:
+ * - `exit`: everything is closed.
+ * - `exit-without-closing`: the store has failed, before the stop or during it. It was not closed, and the exit must not close it
+ *   either: SQLite would delete the WAL.
+ * - `stay-up`, until it is killed: the data file was found to be lost only during the stop. This process alone still has what is
+ *   stored, and nobody can have copied it yet.
+ */
+export type AfterStop = "exit" | "exit-without-closing" | "stay-up";
 
 /** Wires everything, in the order in which it starts. The command line runs this, and so do the tests. */
 export async function startService(
@@ -144,7 +146,7 @@ export async function startService(
   // The service runs: from here on `stopService` closes what was started.
   const listeners = operatorListener === undefined ? [publicListener] : [publicListener, operatorListener];
   const running: Running = { listeners, readiness, intake, events, stopping, started: started.move() };
-  let stopped: Promise<void> | undefined;
+  let stopped: Promise<AfterStop> | undefined;
   return {
     publicUrl: publicListener.url,
     addresses: listeners.map(({ address }) => address),
@@ -152,9 +154,6 @@ export async function startService(
     firstToken: tokenStart.result,
     openedLater: tokenStart.later,
     mustStop: mustStop.promise,
-    get storeFailure() {
-      return intake.storeFailure;
-    },
     stop(reason, drainTimeoutMs = config.drainTimeoutMs) {
       stopped ??= stopService(running, reason, { delayMs: config.drainDelayMs, timeoutMs: drainTimeoutMs });
       return stopped;
@@ -179,7 +178,7 @@ async function stopService(
   { listeners, readiness, intake, events, stopping, started }: Running,
   reason: string,
   { delayMs, timeoutMs }: { readonly delayMs: number; readonly timeoutMs: number },
-): Promise<void> {
+): Promise<AfterStop> {
   const storeHadFailed = intake.storeFailure !== undefined;
   events.stopping(reason);
 
@@ -196,9 +195,11 @@ async function stopService(
   await started.disposeAsync();
 
   const failure = intake.storeFailure;
-  if (failure === undefined) events.stopped();
-  // If the data file was found to be lost only now, nobody can have copied it from this process yet.
-  if (failure instanceof DataFileReplaced && !storeHadFailed) await neverEnd();
+  if (failure === undefined) {
+    events.stopped();
+    return "exit";
+  }
+  return failure instanceof DataFileReplaced && !storeHadFailed ? "stay-up" : "exit-without-closing";
 }
 
 /** The identity provider whose JWTs are accepted; undefined if none is configured. */
@@ -288,9 +289,4 @@ function warnOfExpiry(certificateExpiresAtMs: number | undefined, events: Events
   const state = certificateState(certificateExpiresAtMs, Date.now());
   if (state === "expires-soon") events.certificateExpiresSoon(certificateExpiresAtMs, renewalDays);
   if (state === "expired") events.certificateExpired(certificateExpiresAtMs);
-}
-
-/** Keeps the process alive, until a second signal ends it: by then the operator has copied the files. */
-function neverEnd(): Promise<never> {
-  return new Promise(() => setInterval(() => {}, stayUpEveryMs));
 }

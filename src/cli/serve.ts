@@ -13,6 +13,9 @@ import type { Command, SettingGroups } from "./command.ts";
 import { exposureWarnings } from "./local-files.ts";
 import { bold, escapeInvisible, formatColumns, green, type Terminal } from "./terminal.ts";
 
+// A timer keeps the process alive, whatever its interval.
+const stayUpEveryMs = 60_000;
+
 /** Every setting, by what a person looks for. */
 const settingGroups: SettingGroups = {
   Listening: ["listen", "operatorListen", "baseUrl", "tlsCert", "tlsKey", "tlsClientCa"],
@@ -86,12 +89,11 @@ export const serve: Command = {
     });
 
     const cause = await Promise.race([stopSignal, service.mustStop]);
-    await service.stop(stopReason(cause));
+    const next = await service.stop(stopReason(cause));
     lines.flush();
     if (cause instanceof DatabaseProblem) throw cause;
-    // The outcome of a write can also become unknown during the stop.
-    if (service.storeFailure === undefined) return 0;
-    return terminal.exitWithoutClosing(1);
+    if (next === "stay-up") return stayUp();
+    return next === "exit" ? 0 : terminal.exitWithoutClosing(1);
   },
 };
 
@@ -101,6 +103,11 @@ function stopReason(cause: string | Error): string {
   return cause instanceof DatabaseProblem || cause instanceof WalIndexLost
     ? cause.message
     : "write outcome unknown";
+}
+
+/** Keeps the process alive, until a second signal ends it: by then the operator has copied the files. */
+function stayUp(): Promise<never> {
+  return new Promise(() => setInterval(() => {}, stayUpEveryMs));
 }
 
 /**
