@@ -144,6 +144,18 @@ describe("restore --replace", () => {
     expect(existsSync(`${file}.first-token`)).toBe(false);
   });
 
+  test("warns if only the record of the backup cannot be written", async () => {
+    await storeOf(file, ["old"]);
+    // It is in the way of the record, and not empty.
+    mkdirSync(`${lastBackupFile(file)}.new/x`, { recursive: true });
+    const { code, out, err } = await restore(backup, "--json");
+    expect(err).toContain("The time of this backup could not be recorded: ");
+    expect(err).not.toContain("Internal error");
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).not.toContainKey("unrecorded");
+    expect(namesIn(file)).toEqual(["backed up"]);
+  });
+
   test.each([
     ["in its name", "plants-2026-11-15T02-00-00-000Z.db", "2026-11-15T02:00:00.000Z"],
     ["of its file", "plants.backup", "2026-10-01T00:00:00.000Z"],

@@ -6,7 +6,14 @@ import { recordLastBackup, tryToRecord } from "../storage/sqlite/maintenance/bac
 import type { OnStep } from "../storage/sqlite/maintenance/step.ts";
 import { parseFlag } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
-import { changedText, dataFile, dataFileFlags, summaryOf, withProgress } from "./data-file-command.ts";
+import {
+  changedText,
+  dataFile,
+  dataFileFlags,
+  summaryOf,
+  warnIfUnrecorded,
+  withProgress,
+} from "./data-file-command.ts";
 import { writing } from "./local-files.ts";
 import { printJson, type Terminal, UsageError, warn } from "./terminal.ts";
 
@@ -72,10 +79,6 @@ async function backUpToOutput(from: string, args: Arguments, terminal: Terminal)
   warnIfUnrecorded(unrecorded, terminal);
   terminal.note(summaryOf("Backed up and checked", { ...done, path: "standard output" }));
   return exitCodeOf(from, done, terminal);
-}
-
-function warnIfUnrecorded(reason: string | undefined, terminal: Terminal): void {
-  if (reason !== undefined) warn(terminal, `The time of this backup could not be recorded: ${reason}`);
 }
 
 function exitCodeOf(from: string, made: Pick<BackupFile, "changedBlocks">, terminal: Terminal): number {

@@ -17,6 +17,7 @@ import {
   printParagraph,
   type Terminal,
   UsageError,
+  warn,
 } from "./terminal.ts";
 
 // What `backup`, `restore` and `verify` share: each works on data files, and not on PostgreSQL.
@@ -107,4 +108,9 @@ export function digestText({ coveredPlants, digest }: StoreDigest): string {
 export function changedText(from: string, { changedBlocks }: Pick<BackupFile, "changedBlocks">): string {
   const blocks = describeEachBlock(changedBlocks).join(", ");
   return `Plants in ${from} were changed after they were stored, in ${blocks}. The copy has them as they are now; an older backup may have them as they were: compare them with verify --against.`;
+}
+
+/** A warning: what was made is good, but the record of the last backup, beside the data file, is not up to date. */
+export function warnIfUnrecorded(reason: string | undefined, terminal: Terminal): void {
+  if (reason !== undefined) warn(terminal, `The time of this backup could not be recorded: ${reason}`);
 }

@@ -6,7 +6,14 @@ import { checksumFile } from "../storage/sqlite/maintenance/checksum.ts";
 import { restore as restoreBackup, restoreInPlace } from "../storage/sqlite/maintenance/restore.ts";
 import { shellQuoted } from "../text/shell.ts";
 import type { Command } from "./command.ts";
-import { changedText, dataFile, dataFileFlags, summaryOf, withProgress } from "./data-file-command.ts";
+import {
+  changedText,
+  dataFile,
+  dataFileFlags,
+  summaryOf,
+  warnIfUnrecorded,
+  withProgress,
+} from "./data-file-command.ts";
 import { lostWalWarning } from "./local-files.ts";
 import { formatCount, formatPlants, printJson, warn } from "./terminal.ts";
 
@@ -26,11 +33,12 @@ export const restore: Command = {
     const to = dataFile(args, "pg_restore");
     const from = args.positional;
     const restoreFile = args.has("replace") ? restoreInPlace : restoreBackup;
-    const done = await withProgress(terminal, {
+    const { unrecorded, ...done } = await withProgress(terminal, {
       file: from,
       ifInterrupted: "It is not restored.",
       run: (onStep) => restoreFile(from, to, lostWalWarning(terminal), onStep),
     });
+    warnIfUnrecorded(unrecorded, terminal);
     if (args.has("json")) printJson(terminal, done);
     else terminal.note(summaryOf(done.checksummed ? "Restored and checked" : "Restored", done));
     if (done.before !== null && !args.has("json")) terminal.note(beforeText(done.before, to));

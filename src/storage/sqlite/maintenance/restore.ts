@@ -17,7 +17,7 @@ import { lockForWriting } from "../writer-lock.ts";
 import { finishRebuild } from "../writing/rebuild.ts";
 import type { BackupFile } from "./backup.ts";
 import { timeInName } from "./backup-folder.ts";
-import { lastBackupFile, recordLastBackup } from "./backup-records.ts";
+import { lastBackupFile, recordLastBackup, tryToRecord } from "./backup-records.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
 import { type CopiedPlants, compareWithSource, copyDataFile, countPlants, refuseUnsound } from "./copy.ts";
 import { makeNewStore, makeNewStoreInPlace } from "./new-store.ts";
@@ -29,6 +29,8 @@ export interface Restored extends BackupFile {
   readonly checksummed: boolean;
   /** Where the files are that were there before; null if there were none, or they are still there. */
   readonly before: string | null;
+  /** Why the backup could not be recorded as the last one; undefined if it was, or need not be. The store is restored. */
+  readonly unrecorded: string | undefined;
 }
 
 interface Checksum {
@@ -99,8 +101,11 @@ export async function restoreInPlace(
   using copy = await copyDataFile(from, path, { warnOfLostWal: () => {}, onStep });
   const copied = await makeNewStore(copy.path, from, onStep);
   const before = replaceOld(copy.path, path);
-  recordLastBackup(path, timeInName(from) ?? Math.floor(statSync(from).mtimeMs), copied);
-  return resultOf(path, copy.plants, checked, copied, before);
+  const unrecorded = tryToRecord(() => {
+    const atMs = timeInName(from) ?? Math.floor(statSync(from).mtimeMs);
+    recordLastBackup(path, atMs, copied);
+  });
+  return { ...resultOf(path, copy.plants, checked, copied, before), unrecorded };
 }
 
 async function restoreNew(
@@ -195,5 +200,14 @@ function resultOf(
   copied: CopiedPlants,
   before: string | null,
 ): Restored {
-  return { path, bytes: fileSize(path), plants, sha256, checksummed, ...copied, before };
+  return {
+    path,
+    bytes: fileSize(path),
+    plants,
+    sha256,
+    checksummed,
+    ...copied,
+    before,
+    unrecorded: undefined,
+  };
 }
