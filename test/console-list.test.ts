@@ -4,7 +4,7 @@ import { PlantList } from "../src/console/plants/plant-list.ts";
 import type { PlantJson } from "../src/files/plant-json.ts";
 import { type Engine, onEveryEngine } from "./engines.ts";
 import { fake } from "./fake.ts";
-import { bearer, operatorToken, post } from "./harness.ts";
+import { bearer, eventually, operatorToken, post } from "./harness.ts";
 
 const pageRows = 200;
 const { signal } = new AbortController();
@@ -25,7 +25,34 @@ async function openList(engine: Engine) {
     await list.loadMore();
     return list;
   };
-  return { add, load, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
+  /** Loads more than a page, so that the list asks for the count, and adds plants around that request. */
+  const loadCounted = async ({ before = 0, after = 0 }): Promise<PlantList> => {
+    const getCount = async <Answer>(path: string): Promise<Answer> => {
+      if (!path.startsWith("/api/plants/count")) return get(path);
+      await add(before);
+      const counted = await get<Answer>(path);
+      await nextMs();
+      await add(after);
+      // The list polls while it waits for the count.
+      if (after > 0) await list.readNew(signal);
+      return counted;
+    };
+    const list = new PlantList(fake<OperatorApi>({ get: getCount }), { order: "newest" }, () => {});
+    await add(pageRows + 50);
+    // So that PostgreSQL does not send them all again.
+    if (engine.name === "postgres")
+      await engine.run(running.database, "UPDATE plants SET created_at_ms = created_at_ms - 60000");
+    await list.loadMore();
+    await eventually(() => list.count !== undefined);
+    return list;
+  };
+  return { add, load, loadCounted, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
+}
+
+/** Waits for a time that no plant was stored at yet: times have milliseconds. */
+async function nextMs(): Promise<void> {
+  const sinceMs = Date.now();
+  await eventually(() => Date.now() > sinceMs);
 }
 
 const idsOf = (plants: readonly PlantJson[]) => plants.map(({ id }) => Number(id));
@@ -119,4 +146,57 @@ onEveryEngine((engine) => {
         expect(next.isOutdated).toBe(true);
       });
   });
+
+  describe("the count", () => {
+    test("has a plant once that was stored after the list was read and before it was counted", async () => {
+      await using store = await openList(engine);
+      const list = await store.loadCounted({ before: 3 });
+      expect(list.count).toBe(pageRows + 53);
+      await list.readNew(signal);
+      expect(list.waiting).toHaveLength(3);
+      expect(list.count).toBe(pageRows + 53);
+    });
+
+    test("has a plant that was stored after it was counted and before it was received", async () => {
+      await using store = await openList(engine);
+      const list = await store.loadCounted({ before: 3, after: 2 });
+      expect(list.waiting).toHaveLength(5);
+      expect(list.count).toBe(pageRows + 55);
+    });
+
+    test("has every plant that was stored later", async () => {
+      await using store = await openList(engine);
+      const list = await store.loadCounted({ before: 3 });
+      for (const stored of [1, 2]) {
+        await nextMs();
+        await store.add(1);
+        await list.readNew(signal);
+        expect(list.count).toBe(pageRows + 53 + stored);
+      }
+    });
+  });
+});
+
+test("the count has a new plant with an earlier time, after a clock was set back", async () => {
+  const plantAt = (id: string, createdAt: string): PlantJson => ({
+    id,
+    name: "Fern",
+    tag: undefined,
+    createdAt,
+    createdBy: "greenhouse",
+  });
+  const loaded = Array.from({ length: pageRows }, (_, id) => plantAt(String(id), "2026-11-15T12:00:00.000Z"));
+  const responses: object[] = [
+    { plants: loaded, next: "older", newest: "1", searched: pageRows },
+    { plants: "900", newestAt: "2026-11-15T12:00:00.000Z" },
+    { plants: [], next: "1", newest: "1", searched: 0 },
+    { plants: [plantAt("900", "2026-11-15T11:59:00.000Z")], next: "2", newest: "2", searched: 1 },
+  ];
+  const get = async <Answer>() => responses.shift() as Answer;
+  const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" }, () => {});
+  await list.loadMore();
+  await eventually(() => list.count === 900);
+  await list.readNew(signal);
+  await list.readNew(signal);
+  expect(list.count).toBe(901);
 });

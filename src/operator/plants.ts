@@ -1,7 +1,14 @@
 import { presentPlant } from "../files/plant-json.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
-import { type FollowPage, type PlantArchive, type PlantPage, StaleCursor } from "../plants/plant-archive.ts";
+import {
+  type FollowPage,
+  type PlantArchive,
+  type PlantPage,
+  StaleCursor,
+  type StoredPlant,
+} from "../plants/plant-archive.ts";
+import { isoTime } from "../text/time.ts";
 import type { ActionRecorder } from "./action-recorder.ts";
 import {
   filterParameters,
@@ -43,9 +50,13 @@ export function plantRoutes(archive: PlantArchive, actions: ActionRecorder): rea
     // A count with `next` is one part of it: the caller adds up the parts until one has none.
     route("GET", "/api/plants/count", "operator:read", async (exchange) => {
       const values = readQuery(exchange.query, [...filterParameters, "cursor"]);
-      const counting = archive.count(readFilter(values), readText(values, "cursor"), searchMsMax);
-      const { plants, next } = await orWrongParameter(counting);
-      exchange.json({ plants: String(plants), next } satisfies PlantCountJson);
+      const filter = readFilter(values);
+      const cursor = readText(values, "cursor");
+      // Both start at once, so that on SQLite no other read comes between them.
+      const reads = Promise.all([readNewest(archive), archive.count(filter, cursor, searchMsMax)]);
+      const [newest, { plants, next }] = await orWrongParameter(reads);
+      const newestAt = isoTime(newest?.createdAtMs);
+      exchange.json({ plants: String(plants), next, newestAt } satisfies PlantCountJson);
     }),
 
     route("GET", "/api/plants/{id}", "operator:read", async (exchange) => {
@@ -55,6 +66,17 @@ export function plantRoutes(archive: PlantArchive, actions: ActionRecorder): rea
       exchange.json(presentPlant(plant));
     }),
   ];
+}
+
+async function readNewest(archive: PlantArchive): Promise<StoredPlant | undefined> {
+  const { plants } = await archive.page({
+    filter: {},
+    order: "newest-first",
+    cursor: undefined,
+    limit: 1,
+    searchMsMax,
+  });
+  return plants[0];
 }
 
 async function listPage(archive: PlantArchive, values: Values): Promise<PlantPage> {

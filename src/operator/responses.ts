@@ -109,6 +109,8 @@ export interface PlantPageJson {
 export interface PlantCountJson {
   readonly plants: string;
   readonly next: string | undefined;
+  /** The time of the newest plant when it was counted: younger ones are not in the count. Undefined in an empty store. */
+  readonly newestAt: string | undefined;
 }
 
 /** POST /api/exports, and POST /api/backups/{name}/link: a link that works once. */

@@ -15,6 +15,13 @@ export interface ListPosition {
 /** The filter and the order, as parameters of the operator API. */
 type Query = Readonly<Record<string, string>>;
 
+/** How many plants match. */
+interface Count {
+  plants: number;
+  /** The time of the newest plant that is in it. */
+  newestAt: string;
+}
+
 const pageRows = 200;
 // So many rows fit into memory, and into the height that browsers accept for an element.
 const rowsMax = 200_000;
@@ -44,9 +51,9 @@ export class PlantList {
   readonly #onChange: () => void;
   readonly #ids = new Set<string>();
   #counting: Promise<void> | undefined;
-  #counted: number | undefined;
-  /** How many plants were stored since the list was loaded, as far as is known. */
-  #arrived = 0;
+  #counted: Count | undefined;
+  /** New plants that are not compared with the count yet. */
+  readonly #arrived: PlantJson[] = [];
   #next: string | undefined;
   /** What was stored after this cursor is new; undefined until the first response. */
   #newest: string | undefined;
@@ -61,7 +68,7 @@ export class PlantList {
   /** How many plants match; undefined until all were counted. A list that has ended needs no count. */
   get count(): number | undefined {
     if (this.state === "ended") return this.rows.length + this.waiting.length;
-    return this.#counted === undefined ? undefined : this.#counted + this.#arrived;
+    return this.#counted?.plants;
   }
 
   /** Loads about a page more, or up to the end. */
@@ -116,6 +123,7 @@ export class PlantList {
     if (this.#newest === undefined) return;
     const { order: _, ...filter } = this.#query;
     const query = { ...filter, limit: String(pageRows), after: this.#newest };
+    const counted = this.#counted;
     const page = await this.#fetch<PlantPageJson>(query, signal);
     this.#newest = page.next;
     // After a flood, PostgreSQL sends a full page of the last seconds again, and all of it may be in the list.
@@ -125,7 +133,10 @@ export class PlantList {
       return;
     }
     const fresh = this.#unknown(page.plants);
-    this.#arrived += fresh.length;
+    this.#arrived.push(...fresh);
+    this.#countArrived();
+    // This page reaches the end, so nothing that comes later is in the count, even if a clock was set back.
+    if (counted !== undefined && page.next === page.newest) counted.newestAt = "";
     this.waiting.push(...fresh.slice(0, waitingMax - this.waiting.length));
     this.isOutdated ||= this.waiting.length === waitingMax;
   }
@@ -143,10 +154,12 @@ export class PlantList {
     const { order: _, ...filter } = this.#query;
     const query = new URLSearchParams(filter);
     let plants = 0;
+    let newestAt = "";
     try {
       for (let isLast = false; !isLast; ) {
         const part = await this.#api.get<PlantCountJson>(`/api/plants/count?${query}`, signal);
         plants += Number(part.plants);
+        newestAt = part.newestAt ?? "";
         isLast = part.next === undefined;
         query.set("cursor", part.next ?? "");
       }
@@ -154,8 +167,17 @@ export class PlantList {
       // The page itself reports a service that does not respond.
       return;
     }
-    this.#counted = plants - this.#arrived;
+    this.#counted = { plants, newestAt };
+    this.#countArrived();
     this.#onChange();
+  }
+
+  /** Adds the new plants that the count lacks. It has those that were stored before it and read after it. */
+  #countArrived(): void {
+    const counted = this.#counted;
+    if (counted === undefined) return;
+    const lacking = this.#arrived.splice(0).filter(({ createdAt }) => createdAt > counted.newestAt);
+    counted.plants += lacking.length;
   }
 
   /** Leaves out the plants that are in the list already: PostgreSQL sends those of the last seconds again. */
