@@ -91,15 +91,10 @@ export async function startService(
   // Plants on their way into the store, and whether it accepts them.
   const intake = new Intake(store.plants, config.pendingMax, events);
   const readiness = new Readiness(gate, intake);
-  void store.failure?.then((reason) => intake.handleStoreError(reason));
 
-  // What makes the service stop by itself.
+  // What makes the service stop by itself: its store fails, or (at the end) a database that is reached later must not be used.
   const mustStop = Promise.withResolvers<Error>();
-  void intake.storeFailed.then((reason) => {
-    reportStoreFailure(reason, events);
-    // If the data file was lost, this process alone still has what is stored, so it stays until it is told to stop.
-    if (!(reason instanceof DataFileReplaced)) mustStop.resolve(reason);
-  });
+  stopIfStoreFails(store, intake, events, mustStop.resolve);
 
   // The public listener: POST /plants, its documentation, and health checks.
   const budget = connectionBudget();
@@ -139,7 +134,7 @@ export async function startService(
   const stopping = new AbortController();
   const tokenStart = await startOnceOpen(store, () => tokenUpkeep.start(), events, stopping.signal);
   tokenStart.later?.catch((error) => {
-    // On a stop, the store itself ends what is in progress.
+    // During a stop, the store itself ends what is in progress.
     if (!stopping.signal.aborted) mustStop.resolve(error);
   });
 
@@ -278,10 +273,28 @@ async function loadTokens(tokenUpkeep: TokenUpkeep, store: Store): Promise<void>
   }
 }
 
-function reportStoreFailure(reason: Error, events: Events): void {
-  if (reason instanceof DataFileReplaced) events.dataFileLost(reason);
-  else if (reason instanceof WalIndexLost) events.walIndexLost(reason);
-  else events.outcomeUnknown(reason);
+/**
+ * Whoever finds that the store has failed, a write of the intake or the store itself, the intake is the first to know, and
+ * accepts no plants from then on. Then the failure is logged, and last the service stops.
+ */
+function stopIfStoreFails(
+  store: Store,
+  intake: Intake,
+  events: Events,
+  stopBecause: (failure: Error) => void,
+): void {
+  void store.failure?.then((failure) => intake.handleStoreError(failure));
+  void intake.storeFailed.then((failure) => {
+    logStoreFailure(failure, events);
+    // If the data file was lost, this process alone still has what is stored, so it stays until it is told to stop.
+    if (!(failure instanceof DataFileReplaced)) stopBecause(failure);
+  });
+}
+
+function logStoreFailure(failure: Error, events: Events): void {
+  if (failure instanceof DataFileReplaced) events.dataFileLost(failure);
+  else if (failure instanceof WalIndexLost) events.walIndexLost(failure);
+  else events.outcomeUnknown(failure);
 }
 
 function warnOfExpiry(certificateExpiresAtMs: number | undefined, events: Events): void {
