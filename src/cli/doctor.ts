@@ -68,19 +68,24 @@ const freeBytesMin = 64e6;
 const inMemory = "The folder is in memory, which a reboot clears. Use one on a disk.";
 const onNetwork = "SQLite's locks are not reliable on network filesystems. Use a local disk, or PostgreSQL.";
 /** Linux's filesystems that a store should not be on, by the number that statfs(2) returns (linux/magic.h). */
-const filesystems: Readonly<Record<number, string>> = {
-  // tmpfs and ramfs
-  16914836: inMemory,
-  2240043254: inMemory,
+const filesystems: ReadonlyMap<number, string> = new Map([
+  // tmpfs
+  [0x01021994, inMemory],
+  // ramfs
+  [0x858458f6, inMemory],
   // overlay
-  2035054128: "A container's writable layer is deleted with it. Mount a volume.",
-  1702057286: "On FUSE, a program decides what an fsync means. Use a local disk.",
-  // NFS, CIFS, SMB2 and 9p
-  26985: onNetwork,
-  4283649346: onNetwork,
-  4266872130: onNetwork,
-  16914839: onNetwork,
-};
+  [0x794c7630, "A container's writable layer is deleted with it. Mount a volume."],
+  // FUSE
+  [0x65735546, "On FUSE, a program decides what an fsync means. Use a local disk."],
+  // NFS
+  [0x6969, onNetwork],
+  // CIFS
+  [0xff534d42, onNetwork],
+  // SMB2
+  [0xfe534d42, onNetwork],
+  // 9p
+  [0x01021997, onNetwork],
+]);
 // A small batch appends about this much to the WAL.
 const writeBytes = 4096 + 24;
 const syncsMax = 100;
@@ -172,7 +177,7 @@ function checkFolder(dataFile: string): Facts {
       "The data folder does not exist yet. The first start creates it. If you expected one, check --database.",
     );
   // Node returns the number as a signed one.
-  const unsuitable = filesystems[type >>> 0];
+  const unsuitable = filesystems.get(type >>> 0);
   if (unsuitable !== undefined) doubts.push(unsuitable);
   return { facts, doubts };
 }
