@@ -1,4 +1,4 @@
-import type { Headers } from "./response-head.ts";
+import type { ResponseHeaders } from "./response-head.ts";
 import type { Head } from "./wire/head.ts";
 
 const methods = "GET, HEAD, POST";
@@ -27,7 +27,7 @@ export class Cors {
   }
 
   /** What a preflight asks for; undefined if the request is not one. It never carries credentials, so none are required. */
-  preflightHeaders(head: Head): Headers | undefined {
+  preflightHeaders(head: Head): ResponseHeaders | undefined {
     const isPreflight =
       head.method === "OPTIONS" && head.header("access-control-request-method") !== undefined;
     if (!isPreflight || !this.#allows(head.header("origin"))) return undefined;

@@ -12,7 +12,7 @@ import { BodyNotReceived, bearerChallenge, HttpError } from "./http-error.ts";
 import type { RequestIds } from "./request-ids.ts";
 import type { LoggedRequest, RequestLog } from "./request-log.ts";
 import type { ResponseDate } from "./response-date.ts";
-import { formatHead, type Headers, noHeaders } from "./response-head.ts";
+import { formatHead, noHeaders, type ResponseHeaders } from "./response-head.ts";
 import type { OpenStreams, StreamedResponse } from "./streaming.ts";
 import type { BodyReader } from "./wire/body.ts";
 import type { Connection } from "./wire/connection.ts";
@@ -192,7 +192,7 @@ export class Exchange implements BodyReader, LoggedRequest {
   respond(
     contentType: string,
     body: string | Uint8Array,
-    headers: Headers = noHeaders,
+    headers: ResponseHeaders = noHeaders,
     outcome: RequestOutcome = "other",
   ): void {
     this.#send(200, contentType, headers, body, outcome);
@@ -203,14 +203,14 @@ export class Exchange implements BodyReader, LoggedRequest {
   }
 
   /** The message defaults to the catalogue's. */
-  error(kind: ErrorKind, message = catalogue[kind].example, headers: Headers = noHeaders): void {
+  error(kind: ErrorKind, message = catalogue[kind].example, headers: ResponseHeaders = noHeaders): void {
     const allHeaders = statusOf(kind) === 503 ? { "Retry-After": retryAfterSeconds, ...headers } : headers;
     const body = { error: catalogue[kind].error, message };
     this.#sendError(kind, message, "application/json", jsonText(body), allHeaders);
   }
 
   /** An error whose body is not an Error: a page for a browser. */
-  errorPage(kind: ErrorKind, contentType: string, body: string | Uint8Array, headers: Headers): void {
+  errorPage(kind: ErrorKind, contentType: string, body: string | Uint8Array, headers: ResponseHeaders): void {
     this.#sendError(kind, catalogue[kind].example, contentType, body, headers);
   }
 
@@ -271,7 +271,11 @@ export class Exchange implements BodyReader, LoggedRequest {
    * was asked for, which is then complete.
    * @throws HttpError once the drain has begun.
    */
-  stream(contentType: string, headers: Headers, isAllowed: () => boolean): StreamedResponse | undefined {
+  stream(
+    contentType: string,
+    headers: ResponseHeaders,
+    isAllowed: () => boolean,
+  ): StreamedResponse | undefined {
     this.refuseWhileDraining();
     const chunked = this.head?.isHttp11 === true;
     const framing = chunked ? "Transfer-Encoding: chunked" : undefined;
@@ -303,7 +307,7 @@ export class Exchange implements BodyReader, LoggedRequest {
     message: string,
     contentType: string,
     body: string | Uint8Array,
-    headers: Headers,
+    headers: ResponseHeaders,
   ): void {
     // Too late for another response: this one can only be marked as incomplete.
     if (this.#responded) return this.#stream?.abort();
@@ -317,7 +321,7 @@ export class Exchange implements BodyReader, LoggedRequest {
   #send(
     status: number,
     contentType: string,
-    headers: Headers,
+    headers: ResponseHeaders,
     body: string | Uint8Array,
     outcome: RequestOutcome,
   ): void {
@@ -345,7 +349,7 @@ export class Exchange implements BodyReader, LoggedRequest {
   #formatHead(
     status: number,
     contentType: string,
-    headers: Headers,
+    headers: ResponseHeaders,
     framing: string | undefined,
     nowMs: number,
   ): string {

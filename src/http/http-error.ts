@@ -1,14 +1,18 @@
 import type { Scope } from "../access/scopes.ts";
 import { catalogue, type ErrorKind } from "./error-catalogue.ts";
-import { type Headers, noHeaders } from "./response-head.ts";
+import { noHeaders, type ResponseHeaders } from "./response-head.ts";
 
 /** A response other than the expected one; a handler may throw it from any depth. */
 export class HttpError extends Error {
   override readonly name = "HttpError";
   readonly kind: ErrorKind;
-  readonly headers: Headers;
+  readonly headers: ResponseHeaders;
 
-  constructor(kind: ErrorKind, message: string = catalogue[kind].example, headers: Headers = noHeaders) {
+  constructor(
+    kind: ErrorKind,
+    message: string = catalogue[kind].example,
+    headers: ResponseHeaders = noHeaders,
+  ) {
     super(message);
     this.kind = kind;
     this.headers = headers;
@@ -26,7 +30,7 @@ export function overRate(waitMs: number, limit = "This token is over its rate li
 export function bearerChallenge(
   reason: "no-credentials" | "bad-credentials" | "lacks-scope",
   scope: Scope,
-): Headers {
+): ResponseHeaders {
   const details = {
     "no-credentials": "",
     "bad-credentials": ', error="invalid_token"',

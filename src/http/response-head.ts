@@ -1,6 +1,6 @@
-export type Headers = Readonly<Record<string, string>>;
+export type ResponseHeaders = Readonly<Record<string, string>>;
 
-export const noHeaders: Headers = {};
+export const noHeaders: ResponseHeaders = {};
 
 export const reasonPhrases: Readonly<Record<number, string>> = {
   200: "OK",
@@ -30,7 +30,7 @@ export interface ResponseHead {
   readonly contentType: string;
   readonly requestId: string;
   /** The headers of this response alone. A Cache-Control replaces the one that all others have. */
-  readonly headers: Headers;
+  readonly headers: ResponseHeaders;
   /** The headers for a page of another origin, as whole lines; empty if there are none. */
   readonly corsLines: string;
   /** Whether the connection closes after this response. */
@@ -53,7 +53,7 @@ export function formatHead(head: ResponseHead): string {
   );
 }
 
-function headerLines(headers: Headers): string {
+function headerLines(headers: ResponseHeaders): string {
   if (headers === noHeaders) return "";
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return lines.join("");
