@@ -1,7 +1,7 @@
 import type { Caller } from "../access/gate.ts";
 import type { ListenerName, RequestOutcome } from "../telemetry/counters.ts";
 import type { Events } from "../telemetry/events.ts";
-import type { Fields } from "../telemetry/log.ts";
+import type { LogFields } from "../telemetry/log.ts";
 import type { Head } from "./wire/head.ts";
 
 const methodCharactersMax = 20;
@@ -77,7 +77,7 @@ export class RequestLog {
 }
 
 /** The fields that identify a request, in the log and in the caller's trace. */
-export function requestIdFields({ requestId, head }: Pick<LoggedRequest, "requestId" | "head">): Fields {
+export function requestIdFields({ requestId, head }: Pick<LoggedRequest, "requestId" | "head">): LogFields {
   return { "plant_store.request_id": requestId, trace_id: traceId(head) };
 }
 
@@ -90,7 +90,7 @@ function requestFields(
   status: number,
   error: number | undefined,
   tookMs: number | undefined,
-): Fields {
+): LogFields {
   const { head, requestId, address, peerAddress, caller, loggedPath } = request;
   return {
     "plant_store.request_id": requestId,

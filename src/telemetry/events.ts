@@ -8,7 +8,7 @@ import {
   type RequestOutcome,
   requestOutcomes,
 } from "./counters.ts";
-import type { Fields, Log } from "./log.ts";
+import type { Log, LogFields } from "./log.ts";
 import { RecentRefusals } from "./recent-refusals.ts";
 import { RefusedSenders, type SentError } from "./refused-senders.ts";
 
@@ -48,7 +48,7 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
   const batchPlants = counters.histogram("batch-plants");
   let unavailableReason = "";
   const fsyncs = { wal: counters.histogram("fsync:wal"), data: counters.histogram("fsync:data") };
-  const internalError = (fields: () => Fields, error: unknown): void => {
+  const internalError = (fields: () => LogFields, error: unknown): void => {
     if (mayLogFailure()) log.error("internal error", { ...fields(), ...exceptionFields(error) });
   };
 
@@ -80,12 +80,12 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     refusals,
     /** Who got error responses last, on either listener. */
     refusedSenders,
-    answered: (fields: Fields) => log.info("answered", fields),
+    answered: (fields: LogFields) => log.info("answered", fields),
     /** The fields are computed only if the line is written. */
-    failed(fields: () => Fields) {
+    failed(fields: () => LogFields) {
       if (mayLogFailure()) log.error("failed", fields());
     },
-    refused(fields: () => Fields) {
+    refused(fields: () => LogFields) {
       if (mayLogRefusal()) log.info("refused", fields());
     },
     /** The fields identify the request, if there is one. */
@@ -188,7 +188,7 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
   };
 }
 
-function exceptionFields(error: unknown): Fields {
+function exceptionFields(error: unknown): LogFields {
   if (!(error instanceof Error)) return { "exception.message": messageOf(error) };
   return {
     "exception.type": error.name,

@@ -7,13 +7,13 @@ export type Level = (typeof levels)[number];
  * have their names in its JSON.
  */
 export type FieldName = `${string}.${string}` | "trace_id";
-export type Fields = Readonly<Partial<Record<FieldName, string | number | boolean | undefined>>>;
+export type LogFields = Readonly<Partial<Record<FieldName, string | number | boolean | undefined>>>;
 
 export interface Log {
-  debug(message: string, fields?: Fields): void;
-  info(message: string, fields?: Fields): void;
-  warn(message: string, fields?: Fields): void;
-  error(message: string, fields?: Fields): void;
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
 }
 
 export interface LogOptions {
@@ -48,7 +48,7 @@ export function withPriority(level: Level, lines: string): string {
 }
 
 /** Formats a line, with its end. */
-type LineFormat = (level: Level, message: string, fields: Fields) => string;
+type LineFormat = (level: Level, message: string, fields: LogFields) => string;
 
 function jsonLines(): LineFormat {
   // A busy service has dozens of lines within a millisecond, and formatting their time costs as much as three fields.
@@ -77,7 +77,7 @@ function prettyLines(colour: boolean): LineFormat {
 }
 
 // A value is quoted wherever it could break the line or pretend to be a second field.
-function formatValue(value: Fields[FieldName]): string {
+function formatValue(value: LogFields[FieldName]): string {
   const text = String(value);
   return /^[\x21-\x7e]+$/.test(text) && !/["=]/.test(text) ? text : jsonText(text);
 }

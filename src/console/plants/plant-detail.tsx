@@ -58,7 +58,7 @@ export function PlantDetail({ id, hrefWith, onClose }: PlantDetailProps) {
       </header>
       {missing ? <p>No plant has the id {id}.</p> : <ErrorNotice error={error} />}
       {!loaded && <Skeleton lines={6} />}
-      {plant !== undefined && <Fields plant={plant} hrefWith={hrefWith} />}
+      {plant !== undefined && <PlantFields plant={plant} hrefWith={hrefWith} />}
     </aside>
   );
 }
@@ -69,9 +69,9 @@ function tabTitle({ id, name }: PlantJson): string {
   return name === "" ? `Plant ${id}` : parts.map(({ text }) => text).join("");
 }
 
-type FieldsProps = Pick<PlantDetailProps, "hrefWith"> & { readonly plant: PlantJson };
+type PlantFieldsProps = Pick<PlantDetailProps, "hrefWith"> & { readonly plant: PlantJson };
 
-function Fields({ plant, hrefWith }: FieldsProps) {
+function PlantFields({ plant, hrefWith }: PlantFieldsProps) {
   const json = newPlantBody(plant.id, plant.name, plant.tag);
   return (
     <>
