@@ -2,7 +2,7 @@ import type { ProviderSignInJson } from "../../operator/responses.ts";
 import { readStored, removeStored, store } from "../browser-storage.ts";
 
 /** What GET /api/identity-provider says; empty if the console signs in with tokens only. */
-export type IdentityProvider = Partial<ProviderSignInJson>;
+export type FetchedProvider = Partial<ProviderSignInJson>;
 
 /** What the provider has sent back, in the address of the page. */
 export interface SignInResponse {
@@ -22,14 +22,14 @@ interface PendingSignIn {
 const pendingKey = "plant-store-sign-in";
 const randomBytes = 32;
 
-export async function fetchProvider(): Promise<IdentityProvider> {
+export async function fetchProvider(): Promise<FetchedProvider> {
   const response = await fetch("/api/identity-provider");
   if (!response.ok) throw new Error(`The service responded with ${response.status}.`);
-  return (await response.json()) as IdentityProvider;
+  return (await response.json()) as FetchedProvider;
 }
 
 /** Redirects to the provider (authorization code flow with PKCE). */
-export async function startSignIn(provider: IdentityProvider): Promise<void> {
+export async function startSignIn(provider: FetchedProvider): Promise<void> {
   if (crypto.subtle === undefined)
     throw new Error("The browser allows this only over https, or on localhost. Open the console there.");
   const returnTo = location.pathname + location.search;
@@ -64,10 +64,7 @@ export function takeSignInResponse(): SignInResponse | undefined {
 }
 
 /** Exchanges the response for an access token. */
-export async function redeem(
-  provider: IdentityProvider,
-  { query, pending }: SignInResponse,
-): Promise<string> {
+export async function redeem(provider: FetchedProvider, { query, pending }: SignInResponse): Promise<string> {
   // Someone else's response would sign the user in under a name that is not theirs.
   if (pending === undefined || query.get("state") !== pending.state)
     throw new Error("This sign-in was not started in this tab. Sign in again.");
@@ -86,7 +83,7 @@ export async function redeem(
   return accessToken;
 }
 
-async function requestTokens(provider: IdentityProvider, grant: Record<string, string>) {
+async function requestTokens(provider: FetchedProvider, grant: Record<string, string>) {
   const body = new URLSearchParams({
     grant_type: "authorization_code",
     client_id: provider.clientId ?? "",
@@ -104,7 +101,7 @@ async function requestTokens(provider: IdentityProvider, grant: Record<string, s
 }
 
 // It comes from the provider itself over TLS, so its signature adds nothing (OpenID Connect Core, 3.1.3.7).
-function isForThisSignIn(idToken: string, { issuer, clientId }: IdentityProvider, { nonce }: PendingSignIn) {
+function isForThisSignIn(idToken: string, { issuer, clientId }: FetchedProvider, { nonce }: PendingSignIn) {
   const payload = (idToken.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/");
   const claims = JSON.parse(atob(payload)) as { nonce?: unknown; iss?: unknown; aud?: unknown };
   // The audience is one client, or a list of them.
@@ -113,7 +110,7 @@ function isForThisSignIn(idToken: string, { issuer, clientId }: IdentityProvider
 }
 
 // `resource` is the standard's (RFC 8707), for absolute URIs; `audience` is what others expect. Each is ignored elsewhere.
-function audienceParameters({ audience = "" }: IdentityProvider): Record<string, string> {
+function audienceParameters({ audience = "" }: FetchedProvider): Record<string, string> {
   return URL.canParse(audience) ? { resource: audience, audience } : { audience };
 }
 

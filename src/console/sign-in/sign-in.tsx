@@ -6,8 +6,8 @@ import { useAttempt } from "../parts/hooks.ts";
 import { Leaf } from "../parts/icons.tsx";
 import { nameTab } from "../parts/page-head.tsx";
 import {
+  type FetchedProvider,
   fetchProvider,
-  type IdentityProvider,
   redeem,
   type SignInResponse,
   startSignIn,
@@ -130,7 +130,7 @@ interface ProviderSignInProps extends Pick<SignInProps, "responseRef"> {
 
 /** Signing in with the identity provider, if the service has one. */
 function ProviderSignIn({ responseRef, onToken }: ProviderSignInProps) {
-  const [provider, setProvider] = useState<IdentityProvider>({});
+  const [provider, setProvider] = useState<FetchedProvider>({});
   const { busy, error, attempt } = useAttempt();
   useEffect(() => {
     void attempt(async () => {
