@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { localTime, timePresets, timeText, toUtc } from "../src/console/parts/filter-times.ts";
-import { apiFilter, filterQuery, readFilter } from "../src/console/plants/plant-filter.ts";
+import { apiFilter, filterQuery, readFilter } from "../src/console/plants/list-filter.ts";
 
 describe("the filter of plants in the address", () => {
   test.each([

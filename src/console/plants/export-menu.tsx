@@ -4,7 +4,7 @@ import { useAttempt } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { Popover } from "../parts/popover.tsx";
 import { useSession } from "../session.ts";
-import { apiFilter, isFiltered, type PlantFilter } from "./plant-filter.ts";
+import { apiFilter, isFiltered, type ListFilter } from "./list-filter.ts";
 
 const formats = [
   { format: "ndjson", name: "NDJSON", note: "One JSON object per line, exact." },
@@ -13,7 +13,7 @@ const formats = [
 ] as const;
 
 /** Exports the plants that match the filter. The browser streams the file to disk. */
-export function ExportMenu({ filter }: { readonly filter: PlantFilter }) {
+export function ExportMenu({ filter }: { readonly filter: ListFilter }) {
   const { api } = useSession();
   const { error, attempt } = useAttempt();
   const start = (format: string) =>

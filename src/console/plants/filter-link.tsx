@@ -1,10 +1,10 @@
 import type { AnchorHTMLAttributes } from "preact";
 import { Tag } from "../parts/plant-text.tsx";
 import { Link } from "../router.tsx";
-import type { PlantFilter } from "./plant-filter.ts";
+import type { ListFilter } from "./list-filter.ts";
 
 /** The address of the table with the current filter, changed in that part. */
-export type HrefWith = (part: Partial<PlantFilter>) => string;
+export type HrefWith = (part: Partial<ListFilter>) => string;
 
 /** A tag or a sender, as a link to the plants that have it. */
 export function FilterLink(props: AnchorHTMLAttributes & { readonly href: string }) {

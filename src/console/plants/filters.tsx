@@ -5,11 +5,11 @@ import { FilterChips, FilterPanel, TimeFields, TokenNameField } from "../parts/f
 import { timeText } from "../parts/filter-times.ts";
 import { usePageKeys } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
-import { isFiltered, type PlantFilter } from "./plant-filter.ts";
+import { isFiltered, type ListFilter } from "./list-filter.ts";
 
 interface FiltersProps {
-  readonly filter: PlantFilter;
-  readonly onChange: (part: Partial<PlantFilter>, replace?: boolean) => void;
+  readonly filter: ListFilter;
+  readonly onChange: (part: Partial<ListFilter>, replace?: boolean) => void;
   readonly onClear: () => void;
   /** Called after Enter in the search, when what was typed has been applied. */
   readonly onEnter: (searched: string) => void;
@@ -113,7 +113,7 @@ export function Filters({ filter, onChange, onClear, onEnter, children }: Filter
 }
 
 /** "from 15 Nov, 18:00 before 16 Nov, 06:00"; empty for any time. */
-function periodOf({ since, until }: PlantFilter): string {
+function periodOf({ since, until }: ListFilter): string {
   const from = since === "" ? "" : `from ${timeText(since)}`;
   const before = until === "" ? "" : `before ${timeText(until)}`;
   return `${from} ${before}`.trim();

@@ -4,12 +4,12 @@ import type { PlantPageJson } from "../../operator/responses.ts";
 import { useLoad } from "../parts/hooks.ts";
 import { PlantText, Tag } from "../parts/plant-text.tsx";
 import { Link } from "../router.tsx";
-import { apiFilter, type PlantFilter } from "./plant-filter.ts";
+import { apiFilter, type ListFilter } from "./list-filter.ts";
 
 const int64Bits = 64;
 
 /** The id that is searched for: the text of the search if it is an int64, without any zeros in front; undefined otherwise. */
-function searchedId({ name }: Pick<PlantFilter, "name">): string | undefined {
+function searchedId({ name }: Pick<ListFilter, "name">): string | undefined {
   if (!/^\s*-?\d{1,19}\s*$/.test(name)) return undefined;
   const id = BigInt(name.trim());
   return BigInt.asIntN(int64Bits, id) === id ? String(id) : undefined;
@@ -24,7 +24,7 @@ interface IdLookup {
 export type IdSearch = ReturnType<typeof useIdSearch>;
 
 /** The search for a plant by its id. Enter opens the plant, also if it is pressed before it is known whether there is one. */
-export function useIdSearch(filter: PlantFilter, onOpen: (id: string) => void) {
+export function useIdSearch(filter: ListFilter, onOpen: (id: string) => void) {
   const id = searchedId(filter);
   const [lookup, setLookup] = useState<IdLookup>();
   /** The id that Enter was pressed for before it was known whether a plant has it. */
@@ -55,7 +55,7 @@ export function useIdSearch(filter: PlantFilter, onOpen: (id: string) => void) {
 interface IdMatchProps {
   readonly id: string;
   /** The plant must also match the other parts of the filter. */
-  readonly filter: PlantFilter;
+  readonly filter: ListFilter;
   readonly href: string;
   readonly selected: boolean;
   /** Called once it is known whether there is such a plant, and when that changes. */

@@ -5,7 +5,7 @@ import { Skeleton } from "../parts/content-states.tsx";
 import { Button } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
 import type { HrefWith } from "./filter-link.tsx";
-import { isFiltered, type PlantFilter } from "./plant-filter.ts";
+import { isFiltered, type ListFilter } from "./list-filter.ts";
 import type { PlantList } from "./plant-list.ts";
 import { PlantTable } from "./plant-table.tsx";
 
@@ -13,7 +13,7 @@ interface ListCardProps {
   /** Undefined until the first response. */
   readonly list: PlantList | undefined;
   readonly reloading: boolean;
-  readonly filter: PlantFilter;
+  readonly filter: ListFilter;
   readonly selectedId: string | undefined;
   readonly scroller: RefObject<HTMLDivElement | null>;
   readonly onShowWaiting: () => void;

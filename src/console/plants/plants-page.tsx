@@ -10,8 +10,8 @@ import { ExportMenu } from "./export-menu.tsx";
 import { Filters } from "./filters.tsx";
 import { IdMatch, type IdSearch, useIdSearch } from "./id-match.tsx";
 import { ListCard } from "./list-card.tsx";
+import { filterQuery, isFiltered, type ListFilter, readFilter } from "./list-filter.ts";
 import { PlantDetail } from "./plant-detail.tsx";
-import { filterQuery, isFiltered, type PlantFilter, readFilter } from "./plant-filter.ts";
 import type { PlantList } from "./plant-list.ts";
 import { usePlantList } from "./use-plant-list.ts";
 
@@ -29,12 +29,12 @@ export function PlantsPage() {
   // Where links and buttons lead: to a plant beside the same list, or to a list with another filter.
   const search = withQuery("", filterQuery(filter));
   const hrefOf = (id: string): string => `${tablePath}/${id}${search}`;
-  const hrefWith = (part: Partial<PlantFilter>): string =>
+  const hrefWith = (part: Partial<ListFilter>): string =>
     withQuery(tablePath, filterQuery({ ...filter, ...part }));
   const clear = (): void => navigate(path);
 
   const idSearch = useIdSearch(filter, (id) => navigate(hrefOf(id)));
-  const change = (part: Partial<PlantFilter>, replace = false): void => {
+  const change = (part: Partial<ListFilter>, replace = false): void => {
     // What is typed is applied after a moment, when another part of the filter may have changed.
     const current = readFilter(new URLSearchParams(location.search));
     idSearch.forgetEnter();

@@ -4,15 +4,15 @@ import { pollMs, responseMsMax } from "../connection.ts";
 import { isRead, useRedraw } from "../parts/hooks.ts";
 import { useRouter } from "../router.tsx";
 import { useSession } from "../session.ts";
+import { apiFilter, filterQuery, type ListFilter } from "./list-filter.ts";
 import { savedPosition } from "./list-position.ts";
-import { apiFilter, filterQuery, type PlantFilter } from "./plant-filter.ts";
 import { type ListPosition, PlantList } from "./plant-list.ts";
 
 // The table counts as not scrolled within this distance of its top.
 const atTopPx = 4;
 
 /** The list for a filter. New plants are added on top unless someone reads what is there. */
-export function usePlantList(filter: PlantFilter, scroller: { readonly current: HTMLElement | null }) {
+export function usePlantList(filter: ListFilter, scroller: { readonly current: HTMLElement | null }) {
   const { api, connection } = useSession();
   const { navigations } = useRouter();
   const redraw = useRedraw();

@@ -4,7 +4,7 @@ import { queryOf } from "../query.ts";
  * The filter in the address bar, with the names of the operator API's parameters. It also has any parameter that is none of
  * these, and values that cannot be read: the service refuses them, and says what it expected.
  */
-export interface PlantFilter {
+export interface ListFilter {
   readonly name: string;
   readonly tag: string;
   readonly id: string;
@@ -15,28 +15,28 @@ export interface PlantFilter {
   readonly order: string;
 }
 
-const noFilter: PlantFilter = { name: "", tag: "", id: "", token: "", since: "", until: "", order: "newest" };
+const noFilter: ListFilter = { name: "", tag: "", id: "", token: "", since: "", until: "", order: "newest" };
 
 // Of the operator API's parameters, those that the table itself sets.
 const ownParameters = ["limit", "cursor", "after"];
 
-export function readFilter(query: URLSearchParams): PlantFilter {
+export function readFilter(query: URLSearchParams): ListFilter {
   const set = [...query].filter(([name, value]) => value !== "" && !ownParameters.includes(name));
   return { ...noFilter, ...Object.fromEntries(set) };
 }
 
 /** The query of the table's URL with this filter. */
-export function filterQuery(filter: PlantFilter): URLSearchParams {
+export function filterQuery(filter: ListFilter): URLSearchParams {
   const query = new URLSearchParams(apiFilter(filter));
   if (filter.order !== noFilter.order) query.set("order", filter.order);
   return query;
 }
 
 /** The filter as parameters of the operator API; empty values are omitted. */
-export function apiFilter({ order: _, ...filter }: PlantFilter): Record<string, string> {
+export function apiFilter({ order: _, ...filter }: ListFilter): Record<string, string> {
   return Object.fromEntries(queryOf(filter));
 }
 
-export function isFiltered(filter: PlantFilter): boolean {
+export function isFiltered(filter: ListFilter): boolean {
   return Object.keys(apiFilter(filter)).length > 0;
 }
