@@ -28,7 +28,7 @@ export const refusedListedMax = 100;
 const rowSeparator = ",\n";
 
 /** What became of a row; an error without a number if it could not be sent. */
-export type RowOutcome =
+export type ReportedOutcome =
   | LineOutcome
   /** It was only checked. */
   | "valid"
@@ -70,7 +70,7 @@ export class ImportReport {
    * Adds the next rows: those that have an error of their own, and the others while there are outcomes of their lines.
    * Returns how many.
    */
-  add(rows: readonly InputRow[], outcomes: readonly RowOutcome[]): number {
+  add(rows: readonly InputRow[], outcomes: readonly ReportedOutcome[]): number {
     const nextOutcome = outcomes.values();
     const lines: string[] = [];
     const refusedRows: (Bytes | string)[] = [];

@@ -5,7 +5,7 @@ import type { ImportedJson, LineOutcome } from "../../operator/responses.ts";
 import { backoffMs } from "../../retry/backoff.ts";
 import { ApiError, mayPass, type OperatorApi } from "../api.ts";
 import { errorNumbers } from "../error-numbers.ts";
-import { ImportReport, type RowOutcome } from "./import-report.ts";
+import { ImportReport, type ReportedOutcome } from "./import-report.ts";
 import { openPlantFile, type PlantFile } from "./plant-file.ts";
 
 export type RunState = "running" | "done" | "stopped" | "failed";
@@ -156,12 +156,12 @@ export class ImportRun {
     return this.#part.filter(({ problem }) => problem === undefined);
   }
 
-  #checkPart(): RowOutcome[] {
+  #checkPart(): ReportedOutcome[] {
     return this.#sendable.map(outcomeOfCheck);
   }
 
   /** Sends the rows of the part. Those that the service had no time for have no outcome. */
-  async #sendPart(api: OperatorApi): Promise<readonly RowOutcome[]> {
+  async #sendPart(api: OperatorApi): Promise<readonly ReportedOutcome[]> {
     const lines = this.#sendable.flatMap(lineOf);
     return lines.length === 0 ? [] : this.#untilAnswered(() => this.#send(api, lines));
   }
@@ -211,7 +211,7 @@ export class ImportRun {
   }
 }
 
-function outcomeOfCheck(row: InputRow): RowOutcome {
+function outcomeOfCheck(row: InputRow): ReportedOutcome {
   const checked = checkRow(row);
   if (checked.plant !== undefined) return "valid";
   const { kind, message, reason } = checked;
