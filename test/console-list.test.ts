@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { OperatorApi } from "../src/console/api.ts";
 import { PlantList } from "../src/console/plants/plant-list.ts";
-import type { PlantJson } from "../src/files/plant-json.ts";
+import type { StoredPlantJson } from "../src/files/plant-json.ts";
 import { type Engine, onEveryEngine } from "./engines.ts";
 import { fake } from "./fake.ts";
 import { bearer, eventually, operatorToken, post } from "./harness.ts";
@@ -55,7 +55,7 @@ async function nextMs(): Promise<void> {
   await eventually(() => Date.now() > sinceMs);
 }
 
-const idsOf = (plants: readonly PlantJson[]) => plants.map(({ id }) => Number(id));
+const idsOf = (plants: readonly StoredPlantJson[]) => plants.map(({ id }) => Number(id));
 
 onEveryEngine((engine) => {
   test("no plant is new to a list that was just loaded", async () => {
@@ -178,7 +178,7 @@ onEveryEngine((engine) => {
 });
 
 test("the count has a new plant with an earlier time, after a clock was set back", async () => {
-  const plantAt = (id: string, createdAt: string): PlantJson => ({
+  const plantAt = (id: string, createdAt: string): StoredPlantJson => ({
     id,
     name: "Fern",
     tag: undefined,

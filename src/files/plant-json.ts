@@ -2,7 +2,7 @@ import type { StoredPlant } from "../plants/plant-archive.ts";
 import { isoTime } from "../text/time.ts";
 
 /** A plant as the operator API and `--json` return it. JSON omits a tag that is undefined. */
-export interface PlantJson {
+export interface StoredPlantJson {
   /** Decimal, as a string, so that no reader rounds it. */
   readonly id: string;
   readonly name: string;
@@ -11,6 +11,6 @@ export interface PlantJson {
   readonly createdBy: string;
 }
 
-export function presentPlant({ id, name, tag, createdAtMs, createdBy }: StoredPlant): PlantJson {
+export function presentPlant({ id, name, tag, createdAtMs, createdBy }: StoredPlant): StoredPlantJson {
   return { id: String(id), name, tag, createdAt: isoTime(createdAtMs), createdBy };
 }

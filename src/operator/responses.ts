@@ -1,6 +1,6 @@
 import type { AuditAction } from "../access/audit.ts";
 import type { Scope } from "../access/scopes.ts";
-import type { PlantJson } from "../files/plant-json.ts";
+import type { StoredPlantJson } from "../files/plant-json.ts";
 
 // The JSON that the operator API responds with. The console imports these types, so that a field that is renamed here fails its
 // type check. JSON omits what is undefined. Whatever may exceed 2^53 is a decimal string, because JavaScript would round it.
@@ -97,7 +97,7 @@ export interface StoreJson {
 
 /** GET /api/plants. */
 export interface PlantPageJson {
-  readonly plants: readonly PlantJson[];
+  readonly plants: readonly StoredPlantJson[];
   /** The cursor of the next page; undefined at the end, unless the request has `after`. */
   readonly next: string | undefined;
   /** The cursor after everything that is stored. */

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { PlantJson } from "../../files/plant-json.ts";
+import type { StoredPlantJson } from "../../files/plant-json.ts";
 import type { PlantPageJson } from "../../operator/responses.ts";
 import { useLoad } from "../parts/hooks.ts";
 import { PlantText, Tag } from "../parts/plant-text.tsx";
@@ -79,7 +79,7 @@ export function IdMatch({ id, filter, href, selected, onLookup }: IdMatchProps) 
   );
 }
 
-type MatchLinkProps = Pick<IdMatchProps, "href" | "selected"> & { readonly plant: PlantJson };
+type MatchLinkProps = Pick<IdMatchProps, "href" | "selected"> & { readonly plant: StoredPlantJson };
 
 function MatchLink({ plant, href, selected }: MatchLinkProps) {
   return (

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from "preact/hooks";
-import type { PlantJson } from "../../files/plant-json.ts";
+import type { StoredPlantJson } from "../../files/plant-json.ts";
 import { visibleParts } from "../../files/visible-text.ts";
 import { isRefusal } from "../api.ts";
 import { formatTime } from "../format.ts";
@@ -27,7 +27,7 @@ interface PlantDetailProps {
 /** All fields of one plant, next to the table. Escape closes it. */
 export function PlantDetail({ id, hrefWith, onClose }: PlantDetailProps) {
   const heading = useRef<HTMLHeadingElement>(null);
-  const { value: plant, error } = useLoad<PlantJson>(`/api/plants/${encodeURIComponent(id)}`);
+  const { value: plant, error } = useLoad<StoredPlantJson>(`/api/plants/${encodeURIComponent(id)}`);
   const missing = isRefusal(error, "no-such-plant");
   const loaded = plant !== undefined || error !== undefined;
   useEffect(() => {
@@ -64,12 +64,12 @@ export function PlantDetail({ id, hrefWith, onClose }: PlantDetailProps) {
 }
 
 /** The name of the plant, on one line and not too long; its id if the name is empty. */
-function tabTitle({ id, name }: PlantJson): string {
+function tabTitle({ id, name }: StoredPlantJson): string {
   const parts = visibleParts(name, { lines: false, charactersMax: titleCharactersMax });
   return name === "" ? `Plant ${id}` : parts.map(({ text }) => text).join("");
 }
 
-type PlantFieldsProps = Pick<PlantDetailProps, "hrefWith"> & { readonly plant: PlantJson };
+type PlantFieldsProps = Pick<PlantDetailProps, "hrefWith"> & { readonly plant: StoredPlantJson };
 
 function PlantFields({ plant, hrefWith }: PlantFieldsProps) {
   const json = newPlantBody(plant.id, plant.name, plant.tag);

@@ -1,4 +1,4 @@
-import type { PlantJson } from "../../files/plant-json.ts";
+import type { StoredPlantJson } from "../../files/plant-json.ts";
 import type { PlantCountJson, PlantPageJson } from "../../operator/responses.ts";
 import type { OperatorApi } from "../api.ts";
 
@@ -37,9 +37,9 @@ export class PlantList {
   error: unknown;
   searched = 0;
   /** The plants that are loaded, in the order of the table. */
-  readonly rows: PlantJson[] = [];
+  readonly rows: StoredPlantJson[] = [];
   /** New plants that are not among the rows yet, the oldest first. */
-  readonly waiting: PlantJson[] = [];
+  readonly waiting: StoredPlantJson[] = [];
   /** There are more new plants than those that wait, so the list must be loaded again. */
   isOutdated = false;
   /** The index of the row that the arrow keys start from. */
@@ -53,7 +53,7 @@ export class PlantList {
   #counting: Promise<void> | undefined;
   #counted: Count | undefined;
   /** New plants that are not compared with the count yet. */
-  readonly #arrived: PlantJson[] = [];
+  readonly #arrived: StoredPlantJson[] = [];
   #next: string | undefined;
   /** What was stored after this cursor is new; undefined until the first response. */
   #newest: string | undefined;
@@ -181,7 +181,7 @@ export class PlantList {
   }
 
   /** Leaves out the plants that are in the list already: PostgreSQL sends those of the last seconds again. */
-  #unknown(plants: readonly PlantJson[]): readonly PlantJson[] {
+  #unknown(plants: readonly StoredPlantJson[]): readonly StoredPlantJson[] {
     const unknown = plants.filter(({ id }) => !this.#ids.has(id));
     for (const { id } of unknown) this.#ids.add(id);
     return unknown;

@@ -4,7 +4,7 @@
 // biome-ignore-all lint/a11y/noStaticElementInteractions: the keys are handled for the links inside
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { PlantJson } from "../../files/plant-json.ts";
+import type { StoredPlantJson } from "../../files/plant-json.ts";
 import { Button } from "../parts/controls.tsx";
 import { hasModifier, useRedraw } from "../parts/hooks.ts";
 import { PlantText } from "../parts/plant-text.tsx";
@@ -201,7 +201,7 @@ function rowsAround(first: number, last: number, active: number, count: number):
 }
 
 interface PlantRowProps {
-  readonly plant: PlantJson;
+  readonly plant: StoredPlantJson;
   readonly index: number;
   readonly tabIndex: number;
   readonly selected: boolean;
