@@ -53,7 +53,8 @@ export interface ListenerDependencies {
   readonly events: Events;
 }
 
-// While clients send faster than they are refused, a turn of the event loop does not end, and the queue would never be written.
+// A batch is written at the end of a turn of the event loop, which has up to 1,024 arrivals (`wire/turns.ts`), even if most are
+// refused. After 500 requests it is written at once, and the store works on it during the rest of the turn.
 const requestsPerFlush = 500;
 const quotedHostCharactersMax = 100;
 // These names always mean this machine (RFC 6761, 6.3). Other characters are not allowed in them, although a Host header may have

@@ -40,7 +40,7 @@ interface AnsweredBatch {
 const tooBusy: Rejected = { kind: "too-busy" };
 const storeUnavailable: Rejected = { kind: "store-unavailable" };
 const closing: Rejected = { kind: "closing" };
-// Far above what arrives in one turn of the event loop, small enough not to delay the next batch.
+// Far above what usually arrives in one turn of the event loop, small enough not to delay the next batch.
 const batchPlantsMax = 1000;
 const probeEveryMs = 500;
 
@@ -86,7 +86,8 @@ export class Intake {
       // After the events of this turn: whatever has already arrived on other connections joins the batch.
       setImmediate(() => this.#beginWriting());
     }
-    // A full batch gains nothing by waiting, nor does one at the limit: the rest of the turn may be half a second of rejections.
+    // A full batch gains nothing by waiting for the end of the turn, nor does one at the limit: plants that arrive until then are
+    // rejected.
     if (this.#queue.length >= batchPlantsMax || this.#pending >= this.#pendingMax) this.#beginWriting();
   }
 
