@@ -123,6 +123,12 @@ describe("a copied token", () => {
     expect(copiedAgain).toBe(0);
   });
 
+  test("is beside the one that replaces it for the overlap of a rotation", async () => {
+    const { states, copiedAgain } = await stateAfterCopies((from) => token(from, "rotate", "robot"));
+    expect(states).toEqual(["live", "live"]);
+    expect(copiedAgain).toBe(0);
+  });
+
   test("expires if it was rotated in the first store since", async () => {
     const { states, copied, copiedAgain } = await stateAfterCopies((from) =>
       token(from, "rotate", "robot", "--overlap", "0s"),

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import type { AuditEntry, AuditFilter } from "../src/access/audit.ts";
-import { type Token, TokenProblem, type TokenStore } from "../src/access/tokens.ts";
+import { createToken, type Token, TokenProblem, type TokenStore } from "../src/access/tokens.ts";
 import { beginning, CursorProblem, type PageRequest } from "../src/plants/plant-archive.ts";
 import type { PlantToStore } from "../src/plants/plant-store.ts";
 import { openStore, openTokens } from "../src/storage/open-store.ts";
@@ -206,7 +206,7 @@ onEveryEngine((engine) => {
       const old = token("aaa");
       const replacement = token("bbb", { createdAtMs: 10 });
       await store.tokens.add(old, entry("token.created"));
-      await store.tokens.add(replacement, entry("token.rotated"), [{ ...old, expiresAtMs: 77 }]);
+      await store.tokens.addReplacement(replacement, entry("token.rotated"), [{ ...old, expiresAtMs: 77 }]);
       expect(await store.tokens.all()).toEqual([{ ...old, expiresAtMs: 77 }, replacement]);
     });
 
@@ -248,7 +248,7 @@ onEveryEngine((engine) => {
         { ...live, expiresAtMs: 10 },
         { ...(ended ?? token("not stored")), expiresAtMs: 9, revokedAtMs: undefined },
       ];
-      const rotating = store.tokens.add(replacement, entry("token.rotated"), replaced);
+      const rotating = store.tokens.addReplacement(replacement, entry("token.rotated"), replaced);
       await expect(rotating).rejects.toThrow(TokenProblem);
       expect(await store.tokens.all()).toEqual(stored);
       expect((await store.audit.page(10, undefined)).entries).toHaveLength(stored.length);
@@ -259,7 +259,7 @@ onEveryEngine((engine) => {
       const live = token("aaa", { expiresAtMs: 11 });
       const replacement = token("bbb", { createdAtMs: 10 });
       await store.tokens.add(live, entry("token.created"));
-      await store.tokens.add(replacement, entry("token.rotated"), [live]);
+      await store.tokens.addReplacement(replacement, entry("token.rotated"), [live]);
       expect(await store.tokens.all()).toEqual([live, replacement]);
     });
 
@@ -292,6 +292,61 @@ onEveryEngine((engine) => {
       expect(await store.tokens.all()).toEqual([token("aaa", { lastUsedAtMs: 90 })]);
       expect(await store.tokens.version()).toBe(before);
       expect((await store.audit.page(10, undefined)).entries).toHaveLength(1);
+    });
+
+    test("of a name that a live one has are not added", async () => {
+      await using store = await openNew();
+      const live = token("aaa", { expiresAtMs: 11 });
+      await store.tokens.add(live, entry("token.created"));
+      const second = token("bbb", { name: live.name, createdAtMs: 10 });
+      const adding = store.tokens.add(second, entry("token.created"));
+      await expect(adding).rejects.toThrow(TokenProblem);
+      expect(await store.tokens.all()).toEqual([live]);
+      expect((await store.audit.page(10, undefined)).entries).toHaveLength(1);
+    });
+
+    test.each([
+      ["expired", { expiresAtMs: 10 }],
+      ["revoked", { revokedAtMs: 9 }],
+    ])("of a name that one had that is %s are added", async (_, end) => {
+      await using store = await openNew();
+      const ended = token("aaa");
+      await store.tokens.add(ended, entry("token.created"));
+      await store.tokens.change([{ ...ended, ...end }], entry("token.revoked"));
+      const second = token("bbb", { name: ended.name, createdAtMs: 10 });
+      await store.tokens.add(second, entry("token.created"));
+      expect(await store.tokens.all()).toEqual([{ ...ended, ...end }, second]);
+    });
+
+    test("of a name that a live one has are added as copies of another store", async () => {
+      await using store = await openNew();
+      const live = token("aaa");
+      await store.tokens.add(live, entry("token.created"));
+      const copy = token("bbb", { name: live.name, createdAtMs: 10 });
+      await store.tokens.addCopy(copy, entry("token.copied"));
+      expect(await store.tokens.all()).toEqual([live, copy]);
+    });
+
+    test("of one name are created by only one of several processes", async () => {
+      const database = await engine.newDatabase();
+      await using store = await open(database);
+      await using others = new AsyncDisposableStack();
+      const processes: Pick<Store, "tokens">[] = [store];
+      for (let other = 0; other < 4; other++)
+        processes.push(others.use(await openTokens(settingOf(database), { create: false })));
+      // Several names, since by chance the processes might create one of them one after the other.
+      const names = ["a", "b", "c", "d", "e"];
+      const by = { actor: "test", address: undefined };
+      const wanted = { scopes: ["plants:create"], lifetimeMs: undefined } as const;
+      for (const name of names) {
+        const creating = processes.map(({ tokens }) => createToken(tokens, { name, ...wanted }, by, 5));
+        const settled = await Promise.allSettled(creating);
+        const refusals = settled.flatMap((each) => (each.status === "rejected" ? [each.reason] : []));
+        expect(refusals).toHaveLength(processes.length - 1);
+        for (const refusal of refusals) expect(refusal).toBeInstanceOf(TokenProblem);
+      }
+      expect((await store.tokens.all()).map(({ name }) => name).sort()).toEqual(names);
+      expect((await store.audit.page(20, undefined)).entries).toHaveLength(names.length);
     });
 
     test("are added as the first by only one of several processes", async () => {
@@ -379,7 +434,10 @@ onEveryEngine((engine) => {
 
       test.each<[change: string, make: (tokens: TokenStore) => Promise<void>]>([
         ["a new token", (tokens) => tokens.add(token("new"), entry("token.created"))],
-        ["a rotated token", (tokens) => tokens.add(token("new"), entry("token.rotated"), [revoked])],
+        [
+          "a rotated token",
+          (tokens) => tokens.addReplacement(token("new"), entry("token.rotated"), [revoked]),
+        ],
         ["a revoked token", (tokens) => tokens.change([revoked], entry("token.revoked"))],
         ["the first token", (tokens) => tokens.addFirst(token("new"), entry("token.created"))],
       ])("keeps %s from being stored without its entry", async (change, make) => {

@@ -32,10 +32,17 @@ export interface TokenStore {
   /** Every token ever created, oldest first. */
   all(): Promise<Token[]>;
   /**
-   * Adds the token and changes the others as `change` does.
+   * Adds the token. If several processes add one of the same name at once, only one succeeds.
+   * @throws TokenProblem nothing was stored: another token of that name is live when the new one is created.
+   */
+  add(token: Token, entry: AuditEntry): Promise<void>;
+  /**
+   * Adds the token and changes the others as `change` does. They may have its name.
    * @throws TokenProblem nothing was stored: one of the others is no longer live when the new one is created.
    */
-  add(token: Token, entry: AuditEntry, changed?: readonly Token[]): Promise<void>;
+  addReplacement(token: Token, entry: AuditEntry, replaced: readonly Token[]): Promise<void>;
+  /** Adds a token of another store as it is there. Others may have its name. */
+  addCopy(token: Token, entry: AuditEntry): Promise<void>;
   /** Adds the token unless there is one already. If several processes do so at once, only one succeeds. */
   addFirst(token: Token, entry: AuditEntry): Promise<void>;
   /** Updates the expiry and revocation, never to a later time: what another process has ended stays ended. */
@@ -84,6 +91,7 @@ export const overlapDefault = "1h";
 const lifetimeMsMin = 1000;
 const lifetimeMsMax = 100 * 365 * dayMs;
 
+/** @throws TokenProblem */
 export async function createToken(
   store: TokenStore,
   request: TokenRequest,
@@ -93,12 +101,6 @@ export async function createToken(
   const { name, scopes } = request;
   const problem = findNameProblem(name);
   if (problem !== undefined) throw new TokenProblem(problem);
-  const isInUse = (await store.all()).some((token) => token.name === name && isLive(token, nowMs));
-  if (isInUse) {
-    throw new TokenProblem(
-      `A live token is already named "${name}"; rotate or revoke that one, or choose another name.`,
-    );
-  }
   const expiresAtMs = expiryOf(request, nowMs);
   const minted = mintToken({ name, scopes, expiresAtMs, createdBy: by.actor }, nowMs);
   await store.add(minted.token, creationEntry(minted.token, by));
@@ -151,7 +153,7 @@ export async function rotateToken(
   const oldValidUntilMs = Math.max(...ending.map((token) => token.expiresAtMs));
   const detail = `${describe(minted.token)}; replaces ${idsOf(ending)}, valid until ${isoSeconds(oldValidUntilMs)}`;
   const entry = { ...by, atMs: nowMs, action: "token.rotated", subject: name, detail } as const;
-  await store.add(minted.token, entry, ending);
+  await store.addReplacement(minted.token, entry, ending);
   return { ...minted, oldValidUntilMs };
 }
 

@@ -35,6 +35,13 @@ export function tokenFrom(row: readonly unknown[]): Token {
   };
 }
 
+/** The error for a token whose name a live one has. */
+export function nameInUseProblem({ name }: Token): TokenProblem {
+  return new TokenProblem(
+    `A live token is already named "${name}"; rotate or revoke that one, or choose another name.`,
+  );
+}
+
 /** The error for a token that would replace one that another request has ended since it was read. */
 export function notLiveProblem({ name }: Token): TokenProblem {
   return new TokenProblem(

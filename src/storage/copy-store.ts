@@ -54,7 +54,7 @@ async function copyTokens(from: TokenStore, to: TokenStore, counts: CopyCounts):
   for (const token of await from.all()) {
     const copy = known.get(token.digest);
     if (copy === undefined) {
-      await to.add(token, copyEntry(token));
+      await to.addCopy(token, copyEntry(token));
       counts.tokens++;
       continue;
     }

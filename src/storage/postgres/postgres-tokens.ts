@@ -1,6 +1,6 @@
 import type { AuditEntry } from "../../access/audit.ts";
 import type { Token, TokenStore, TokenUse } from "../../access/tokens.ts";
-import { notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../access-rows.ts";
+import { nameInUseProblem, notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../access-rows.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import { entryValues, type PostgresAudit } from "./postgres-audit.ts";
 
@@ -18,10 +18,38 @@ const selectSums = {
 // Each change is one statement with its entry in the audit trail, so that it is one transaction. A retry finds the token and the
 // entry that the first attempt stored.
 
+// Two nodes may both find no live token of that name. The row that both insert makes the second wait, and then insert nothing.
+// Its key has how many tokens had the name before, so that it never keeps a later one out; it is removed like the row of a
+// stopped node.
+const addToken = {
+  text: `
+    WITH claimed AS (
+      INSERT INTO plant_store_nodes
+             (node, seen_at_ms)
+      SELECT  'token ' || (SELECT count(*) FROM tokens WHERE name = $2::text) || ' of ' || $2::text, $5::bigint
+       WHERE NOT EXISTS (
+               SELECT 1 FROM tokens
+                WHERE name = $2::text AND revoked_at_ms IS NULL
+                  AND (expires_at_ms IS NULL OR expires_at_ms > $5::bigint))
+      ON CONFLICT (node) DO NOTHING
+      RETURNING node),
+    entry AS (
+      INSERT INTO audit_trail
+             (id,        at_ms,       actor,     action,    subject,   address,   detail)
+      SELECT  $10::text, $11::bigint, $12::text, $13::text, $14::text, $15::text, $16::text
+        FROM claimed
+      ON CONFLICT (id) DO NOTHING)
+    INSERT INTO tokens
+           (id,       name,     digest,   scopes,   created_at_ms, expires_at_ms, revoked_at_ms, created_by, last_used_at_ms)
+    SELECT  $1::text, $2::text, $3::text, $4::text, $5::bigint,    $6::bigint,    $7::bigint,    $8::text,   $9::bigint
+      FROM claimed
+    ON CONFLICT (digest) DO NOTHING
+    RETURNING 1`,
+};
 // `live` has those of the tokens to end that are still valid at $8, when the new one is created. FOR UPDATE waits for a node that
 // is changing one of them, then sees what that node stored. What another node has ended since the tokens were read stays ended,
-// and `least` ignores NULL.
-const addToken = {
+// and `least` ignores NULL. Without any token to end, it adds the new one in any case.
+const addReplacementToken = {
   text: `
     WITH live AS (
       SELECT digest FROM tokens
@@ -104,12 +132,23 @@ export class PostgresTokens implements TokenStore {
     return (await this.#pool.query(selectTokens)).map(tokenFrom);
   }
 
-  async add(token: Token, entry: AuditEntry, changed: readonly Token[] = []): Promise<void> {
-    const values = [...endings(changed), ...tokenValues(token), ...entryValues(entry)];
-    const added = await this.#pool.query(addToken, values);
+  async add(token: Token, entry: AuditEntry): Promise<void> {
+    const added = await this.#pool.query(addToken, [...tokenValues(token), ...entryValues(entry)]);
+    // Nothing was added if this is a retry, or if another token of that name is live.
+    if (added.length === 0 && !(await this.#has(token))) throw nameInUseProblem(token);
+    await this.#audit.trim();
+  }
+
+  async addReplacement(token: Token, entry: AuditEntry, replaced: readonly Token[]): Promise<void> {
+    const values = [...endings(replaced), ...tokenValues(token), ...entryValues(entry)];
+    const added = await this.#pool.query(addReplacementToken, values);
     // Nothing was added if this is a retry, or if one of the others is no longer live.
     if (added.length === 0 && !(await this.#has(token))) throw notLiveProblem(token);
     await this.#audit.trim();
+  }
+
+  async addCopy(token: Token, entry: AuditEntry): Promise<void> {
+    await this.addReplacement(token, entry, []);
   }
 
   async addFirst(token: Token, entry: AuditEntry): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { AuditEntry } from "../../access/audit.ts";
 import type { Token, TokenStore, TokenUse } from "../../access/tokens.ts";
-import { notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../access-rows.ts";
+import { nameInUseProblem, notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../access-rows.ts";
 import { readPragma } from "./connect.ts";
 import type { SyncedRead } from "./reading/synced-reads.ts";
 import type { SqliteAudit } from "./sqlite-audit.ts";
@@ -32,16 +32,33 @@ export class SqliteTokens implements TokenStore {
     return rows.map(tokenFrom);
   }
 
-  async add(token: Token, entry: AuditEntry, changed: readonly Token[] = []): Promise<void> {
+  async add(token: Token, entry: AuditEntry): Promise<void> {
     // Thrown after the transaction, since a failure inside it stops the store.
     const added = await this.#write((audit) => {
-      if (!changed.every(({ digest }) => this.#isLive(digest, token.createdAtMs))) return false;
+      if (this.#isNameInUse(token.name, token.createdAtMs)) return false;
       this.#insert(token);
-      this.#update(changed);
+      audit.insert(entry);
+      return true;
+    });
+    if (!added) throw nameInUseProblem(token);
+  }
+
+  async addReplacement(token: Token, entry: AuditEntry, replaced: readonly Token[]): Promise<void> {
+    const added = await this.#write((audit) => {
+      if (!replaced.every(({ digest }) => this.#isLive(digest, token.createdAtMs))) return false;
+      this.#insert(token);
+      this.#update(replaced);
       audit.insert(entry);
       return true;
     });
     if (!added) throw notLiveProblem(token);
+  }
+
+  async addCopy(token: Token, entry: AuditEntry): Promise<void> {
+    await this.#write((audit) => {
+      this.#insert(token);
+      audit.insert(entry);
+    });
   }
 
   async addFirst(token: Token, entry: AuditEntry): Promise<void> {
@@ -77,6 +94,13 @@ export class SqliteTokens implements TokenStore {
     const writing = this.#writing;
     if (writing === undefined) throw new Error("these tokens were opened for reading");
     return await writing.writer.transaction(() => work(writing.audit));
+  }
+
+  #isNameInUse(name: string, nowMs: number): boolean {
+    const live = this.#database.query(
+      "SELECT 1 FROM tokens WHERE name = ? AND revoked_at_ms IS NULL AND coalesce(expires_at_ms > ?, 1)",
+    );
+    return live.get(name, nowMs) !== null;
   }
 
   #isLive(digest: string, nowMs: number): boolean {
