@@ -1,7 +1,7 @@
 import type { Caller, Denied, Gate } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
-import { canonicalAddress, networkOf } from "../system/ip-address.ts";
+import { canonicalAddress } from "../system/ip-address.ts";
 import type { RequestOutcome } from "../telemetry/counters.ts";
 import { jsonText } from "../text/json-text.ts";
 import { acceptPattern } from "./accept-pattern.ts";
@@ -100,7 +100,8 @@ export class Exchange implements BodyReader, LoggedRequest {
   get network(): string {
     // The connection's own was computed once, when it was opened.
     const { addresses } = this.#shared;
-    return addresses.trustsProxies ? networkOf(this.address) : this.#connection.network;
+    if (!addresses.trustsProxies) return this.#connection.network;
+    return addresses.networkOf(this.peerAddress, this.head);
   }
 
   /** Whether the client still waits for the response. */
