@@ -5,12 +5,12 @@ import type { StoreDigest } from "../storage/sqlite/block-digests.ts";
 import { describeEachBlock } from "../storage/sqlite/blocks.ts";
 import type { BackupFile } from "../storage/sqlite/maintenance/backup.ts";
 import type { OnStep, Step } from "../storage/sqlite/maintenance/step.ts";
+import { formatBytes } from "../text/sizes.ts";
 import { capitalized } from "../text/words.ts";
 import { type Arguments, jsonFlag } from "./command.ts";
 import { type Progress, shareOf, showProgress } from "./progress.ts";
 import {
   escapeInvisible,
-  formatBytes,
   formatCount,
   formatPlants,
   interruptedCode,

@@ -24,17 +24,11 @@ import { diagnoseDataFile } from "../storage/sqlite/reading/diagnose-data-file.t
 import { isServed } from "../storage/sqlite/writer-lock.ts";
 import { codeOf } from "../system/errors.ts";
 import type { ListenerName } from "../telemetry/counters.ts";
+import { formatBytes } from "../text/sizes.ts";
 import { isoTime } from "../text/time.ts";
 import { type Command, jsonFlag } from "./command.ts";
 import { describeFileError } from "./local-files.ts";
-import {
-  escapeInvisible,
-  formatBytes,
-  formatColumns,
-  formatTerms,
-  printJson,
-  type Terminal,
-} from "./terminal.ts";
+import { escapeInvisible, formatColumns, formatTerms, printJson, type Terminal } from "./terminal.ts";
 
 /** What a check found. A check that throws has failed, for the reason in the message. */
 interface Facts {

@@ -1,8 +1,8 @@
+import { formatBytes } from "../text/sizes.ts";
 import {
   columnsOf,
   cutToColumns,
   escapeInvisible,
-  formatBytes,
   formatCount,
   formatPlants,
   type Terminal,

@@ -3,7 +3,6 @@ import {
   columnsOf,
   cutToColumns,
   escapeInvisible,
-  formatBytes,
   formatColumns,
   printParagraph,
   visibleText,
@@ -30,21 +29,6 @@ test.each([
 ])("%s is cut to %i columns between characters", (text, columns, cut) => {
   expect(cutToColumns(text, columns)).toBe(cut);
   expect(columnsOf(cut)).toBeLessThanOrEqual(columns);
-});
-
-test.each([
-  [1, "1 byte"],
-  [999, "999 bytes"],
-  [1000, "1 kB"],
-  [999_499, "999 kB"],
-  [999_500, "1.0 MB"],
-  [9_949_999, "9.9 MB"],
-  [9_950_000, "10 MB"],
-  [999_499_999, "999 MB"],
-  [999_500_000, "1.0 GB"],
-  [1.5e12, "1500 GB"],
-])("%i bytes are printed as %s", (bytes, text) => {
-  expect(formatBytes(bytes)).toBe(text);
 });
 
 test("a text that could control the terminal is escaped", () => {

@@ -169,15 +169,3 @@ export function plural(count: number, singular: string, pluralForm: string): str
 export function formatPlants(count: number): string {
   return plural(count, "plant", "plants");
 }
-
-/** `812 bytes`, `14 kB`, `3.1 MB`, `27 GB`. What would be rounded to 1000 is 1.0 of the next unit. */
-export function formatBytes(bytes: number): string {
-  if (bytes < 1000) return plural(bytes, "byte", "bytes");
-  if (bytes < 999.5e3) return `${(bytes / 1e3).toFixed(0)} kB`;
-  return bytes < 999.5e6 ? `${shortAmount(bytes / 1e6)} MB` : `${shortAmount(bytes / 1e9)} GB`;
-}
-
-/** The amount, with one decimal if it is below 10 when rounded. */
-function shortAmount(amount: number): string {
-  return amount.toFixed(amount < 9.95 ? 1 : 0);
-}

@@ -17,7 +17,6 @@ const shortTimes = new Intl.DateTimeFormat("en-GB", {
 const yearTimes = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 const dates = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" });
 const relativeTimes = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
-const sizes = ["bytes", "kB", "MB", "GB", "TB"];
 
 /** 4200000 → "4,200,000". A string of digits never becomes a double. */
 export function formatCount(value: number | string): string {
@@ -43,11 +42,6 @@ export const formatCompact = new Intl.NumberFormat("en", { notation: "compact" }
 /** 0.034 → "3.4%". */
 export const formatShare = new Intl.NumberFormat("en", { style: "percent", maximumSignificantDigits: 2 })
   .format;
-
-export function formatBytes(bytes: number): string {
-  const unit = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), sizes.length - 1);
-  return `${short.format(bytes / 1000 ** unit)} ${sizes[unit]}`;
-}
 
 /** "18:52:10". */
 export function formatClock(iso: string): string {

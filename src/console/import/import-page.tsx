@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
+import { formatBytes } from "../../text/sizes.ts";
 import { errorMessage, type OperatorApi } from "../api.ts";
-import { formatBytes, formatCount, formatDuration, formatPlural } from "../format.ts";
+import { formatCount, formatDuration, formatPlural } from "../format.ts";
 import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button, download } from "../parts/controls.tsx";
 import { useRedraw } from "../parts/hooks.ts";

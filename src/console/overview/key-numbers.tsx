@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { OverviewJson } from "../../operator/responses.ts";
-import { formatBytes, formatCount, formatRate } from "../format.ts";
+import { formatBytes } from "../../text/sizes.ts";
+import { formatCount, formatRate } from "../format.ts";
 import { type ChartRange, sum } from "./chart-data.ts";
 import { diskForecast } from "./disk-forecast.ts";
 import { Area } from "./rate-chart.tsx";

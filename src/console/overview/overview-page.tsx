@@ -1,8 +1,9 @@
 import { useRef, useState } from "preact/hooks";
 import type { OverviewJson, PlantPageJson } from "../../operator/responses.ts";
+import { formatBytes } from "../../text/sizes.ts";
 import { isNoResponse } from "../api.ts";
 import { isServerError } from "../error-numbers.ts";
-import { formatBytes, formatCount, formatReason, formatShare } from "../format.ts";
+import { formatCount, formatReason, formatShare } from "../format.ts";
 import { ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
 import { AddPlantButton, FirstPlant } from "../parts/create-plant.tsx";
 import { useLoad, useUnlessRead } from "../parts/hooks.ts";

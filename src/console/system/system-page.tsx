@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { OverviewJson, SettingsJson } from "../../operator/responses.ts";
-import { formatBytes } from "../format.ts";
+import { formatBytes } from "../../text/sizes.ts";
 import { ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
 import { Button } from "../parts/controls.tsx";
 import { useLoad } from "../parts/hooks.ts";
