@@ -308,7 +308,7 @@ describeInBrowser("a chosen file", () => {
     expect(await page.locator(".tally dd").allTextContents()).toEqual(["1", "3"]);
     expect(await page.locator(".refusal-group summary").allTextContents()).toEqual([
       '2 rows Field "id" is missing; expected an integer. error 40010',
-      "1 row The row is not valid JSON: expected a name or } but the body ends. error 40002",
+      "1 row The row is not valid JSON: expected a name or } but the row ends. error 40002",
     ]);
     expect(await download(page, "Download refused rows")).toBe(`${rows.slice(1).join("\n")}\n`);
     expect(sent).toEqual([]);

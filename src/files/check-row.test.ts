@@ -26,6 +26,12 @@ test.each([
     "The row is not valid JSON: at column 7 of the row, expected a value but found }.",
   ],
   [
+    "a row that ends too early",
+    '{"id":1',
+    undefined,
+    "The row is not valid JSON: at column 8 of the row, expected a comma or } but the row ends.",
+  ],
+  [
     "a line with a stray carriage return",
     '{"id":\r}',
     undefined,

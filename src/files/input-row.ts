@@ -72,7 +72,9 @@ export function aboutRow(
   position: TextPosition | undefined,
   row: Pick<InputRow, "line" | "element">,
 ): string {
-  const reworded = message.replace(/^The body\b/, "The row");
+  const reworded = message
+    .replace(/^The body\b/, "The row")
+    .replace(/ but the body ends\.$/, " but the row ends.");
   return position === undefined
     ? reworded
     : reworded.replace(formatPosition(position), positionInFile(position, row));
