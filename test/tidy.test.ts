@@ -4,6 +4,7 @@ import { dirname, join, relative } from "node:path";
 import { withDiagrams } from "../scripts/architecture.js";
 import table from "../scripts/modules.json" with { type: "json" };
 import { threadEntries } from "../src/storage/sqlite/thread.ts";
+import compilerProject from "../tsconfig.json" with { type: "json" };
 
 // The rules of the codebase, as ordinary tests. Which module may import which is in scripts/modules.json.
 interface Module {
@@ -67,6 +68,14 @@ test("a module imports nothing but types where the table allows only types", () 
     values.some((target) => modules[module]?.typesOf?.includes(moduleOf(target))),
   );
   expect(offenders.map(({ path }) => path)).toEqual([]);
+});
+
+// The console has a type check of its own, with the types of a browser. Its unit tests run in Bun.
+test("the type check includes every module, and the console's tests", () => {
+  const folders = Object.keys(modules).filter((name) => !name.endsWith(".ts") && name !== "console");
+  const inSource = folders.sort().map((name) => `src/${name}`);
+  const { include } = compilerProject;
+  expect(include).toEqual(["src/*.ts", ...inSource, "src/console/**/*.test.ts", "test", "bench", "scripts"]);
 });
 
 test("ARCHITECTURE.md has the diagrams that the table makes; npm run architecture rewrites them", () => {

@@ -1,8 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { formatRelativeTime } from "../src/console/format.ts";
-import { chartRanges, scaleOf, timeTicks } from "../src/console/overview/chart-data.ts";
-import { diskForecast } from "../src/console/overview/disk-forecast.ts";
-import type { OverviewJson } from "../src/operator/responses.ts";
+import type { OverviewJson } from "../../operator/responses.ts";
+import { chartRanges, scaleOf, timeTicks } from "./chart-data.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -72,62 +70,4 @@ describe("the chart", () => {
       if (range.label === "24 h") expect(days).toHaveLength(1);
     }
   });
-});
-
-describe("the free disk space", () => {
-  const bytesPerPlant = 100;
-  /** A store of 1,000 plants, so many of which came in each of its last hours. */
-  function storeWith(creates: readonly number[], diskFreeBytes: number | undefined): OverviewJson {
-    const overview = overviewOf(0, 0);
-    return {
-      ...overview,
-      total: "1000",
-      perHour: { from: iso(0), creates, refusals: [] },
-      store: { ...overview.store, bytes: 1000 * bytesPerPlant, diskFreeBytes },
-    };
-  }
-
-  test.each([
-    ["about 410 days", 410 * 24],
-    ["about 2 days", 48],
-    ["about 47 hours", 47.5],
-    ["about 1 hour", 1.2],
-    ["less than an hour", 0.5],
-    ["over 10 years", 24 * 4000],
-  ])("lasts for %s", (text, hours) => {
-    const plantsPerHour = 10;
-    const overview = storeWith([10, 12, 8], hours * plantsPerHour * bytesPerPlant);
-    expect(diskForecast(overview)).toBe(`${text} left at this rate`);
-  });
-
-  test("lasts by the rate since the first plant of the week", () => {
-    expect(diskForecast(storeWith([0, 0, 10, 0], 240 * 5 * bytesPerPlant))).toBe(
-      "about 10 days left at this rate",
-    );
-  });
-
-  test.each([
-    ["no plant came", [0, 0], 1000],
-    ["there is no file to measure", [1, 1], undefined],
-  ])("has no forecast if %s", (_, creates, diskFreeBytes) => {
-    expect(diskForecast(storeWith(creates, diskFreeBytes))).toBeUndefined();
-  });
-});
-
-test.each([
-  [-2, "just now"],
-  [2, "in a moment"],
-  [-33, "33 seconds ago"],
-  [-119, "1 minute ago"],
-  [7200, "in 2 hours"],
-  [-86_400, "yesterday"],
-  [3599, "in 1 hour"],
-  [7 * 86_400 - 1, "in 7 days"],
-  [-7 * 86_400 + 1, "6 days ago"],
-  [13 * 86_400, "in 13 days"],
-  [14 * 86_400 - 1, "29 Nov 2026"],
-  [-14 * 86_400, "1 Nov 2026"],
-  [90 * 86_400, "13 Feb 2027"],
-])("a time %d seconds from now is %s", (seconds, text) => {
-  expect(formatRelativeTime(iso(nowMs + seconds * 1000), nowMs)).toBe(text);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { ApiError, mayPass, OperatorApi } from "../src/console/api.ts";
+import { ApiError, mayPass, OperatorApi } from "./api.ts";
 
 /** Why a request of the console fails if it gets these bytes, and what it reports as its outcome. */
 async function failureOf(answer: string) {

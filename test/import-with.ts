@@ -1,0 +1,35 @@
+import type { OperatorApi } from "../src/console/api.ts";
+import { ImportRun } from "../src/console/import/import-run.ts";
+import type { LineOutcome } from "../src/operator/responses.ts";
+import { fake } from "./fake.ts";
+import { eventually } from "./harness.ts";
+
+/**
+ * Imports a file with a service that does this with the lines of each request, and that at the end. Returns the run, the
+ * requests, and what it reported at the end.
+ */
+export async function importWith(
+  name: string,
+  content: string,
+  service: (lines: string[]) => LineOutcome[],
+  atEnd: () => void = () => {},
+) {
+  const sent: { readonly path: string; readonly lines: string[] }[] = [];
+  const finished: unknown[] = [];
+  const api = fake<OperatorApi>({
+    async post<Answer>(path: string, body: unknown) {
+      finished.push({ path, ...(body as object) });
+      return atEnd() as Answer;
+    },
+    async json<Answer>(path: string, { body }: RequestInit = {}) {
+      const lines = (await (body as Blob).text()).split("\n").slice(0, -1);
+      sent.push({ path, lines });
+      return { outcomes: service(lines) } as Answer;
+    },
+  });
+  const run = new ImportRun(new File([content], name), api, 1000);
+  await eventually(() => run.state !== "running");
+  return { run, sent, finished };
+}
+
+export const createAll = (lines: string[]) => lines.map((): LineOutcome => "created");
