@@ -581,6 +581,7 @@ describe("through the operator listener", () => {
     const { last } = await service.finished();
     expect(last.name).toBe(name);
     expect(last.problem).toContain("its checksum is not the one in");
+    expect(service.logged.join("")).toContain('"a backup did not pass its verification"');
   });
 
   test("one is listed with its digest, which is computed again if it is missing", async () => {
@@ -620,6 +621,7 @@ describe("through the operator listener", () => {
     await service.call(`/${name}/verify`, "POST");
     const { last } = await service.finished();
     expect(last.problem).toStartWith(`${record} cannot be opened: EISDIR`);
+    expect(service.logged.join("")).not.toContain("internal error");
   });
 
   describe("a name that leads out of the folder", () => {
@@ -653,13 +655,20 @@ describe("through the operator listener", () => {
     expect(await call("", "POST")).toMatchObject({ error: 40031, message: unavailable });
   });
 
-  test("with a missing folder a sentence says so, and a backup fails and is logged", async () => {
+  test("with a missing folder a sentence says so, and a backup fails with a warning", async () => {
     const missing = newName();
     await using service = await startWithBackups(undefined, missing);
-    expect((await service.call("")).unavailable).toContain("does not exist");
+    const sentence = `The folder ${missing} does not exist; create it first.`;
+    expect((await service.call("")).unavailable).toBe(sentence);
     await service.call("", "POST");
-    expect((await service.finished()).last.problem).toContain("does not exist");
-    expect(service.logged.join("")).toContain('"internal error"');
+    expect((await service.finished()).last).toEqual({ kind: "create", problem: sentence });
+    const warning = service.logged.map((line) => JSON.parse(line)).find(({ level }) => level === "warn");
+    expect(warning).toMatchObject({
+      message: "a backup could not be made",
+      "plant_store.request_id": expect.any(String),
+      "exception.message": sentence,
+    });
+    expect(service.logged.join("")).not.toContain("internal error");
     expect(existsSync(missing)).toBe(false);
   });
 

@@ -45,6 +45,21 @@ interface VerificationStep {
   readonly total: () => number;
 }
 
+/** What became of a backup that was asked for. */
+type RequestedBackup =
+  | {
+      readonly path: string;
+      /** What else is wrong although the backup is complete. */
+      readonly warning: string | undefined;
+      readonly problem: undefined;
+    }
+  | {
+      readonly path: undefined;
+      readonly warning: undefined;
+      /** Why there is no backup, in a sentence for the operator, who can solve it. */
+      readonly problem: string;
+    };
+
 /** The folder with the dated backups of the data file. */
 export interface DatedBackups {
   /** The absolute path of the folder. */
@@ -53,8 +68,7 @@ export interface DatedBackups {
   readonly databasePath: string;
   /** The newest first. */
   list(): Promise<readonly Backup[]>;
-  /** The warning says what else is wrong although the backup is complete. */
-  create(atMs: number): Promise<{ readonly path: string; readonly warning: string | undefined }>;
+  create(atMs: number): Promise<RequestedBackup>;
   /**
    * Takes a name that `list` returned, as `read` does: any other could lead out of the folder. What it finds stays in the folder,
    * for the next `list`. Calls back when a part begins.
@@ -86,8 +100,8 @@ export function backupRoutes(
       await readFields(exchange);
       const folder = backups.folder();
       await backups.start(exchange, caller, { kind: "create", name: undefined }, async () => {
-        const { path, warning } = await folder.create(Date.now());
-        return { name: basename(path), problem: undefined, warning };
+        const { path, warning, problem } = await folder.create(Date.now());
+        return { name: path && basename(path), problem, warning };
       });
       exchange.json(await backups.present(), 202);
     }),
@@ -185,7 +199,6 @@ class Backups {
     task: BackupTaskJson,
     work: () => Promise<Omit<BackupResultJson, "kind">>,
   ): Promise<void> {
-    const { kind, name } = task;
     if (this.#task !== undefined)
       throw new HttpError(
         "too-busy",
@@ -193,22 +206,32 @@ class Backups {
       );
     this.#task = task;
     try {
-      const action = kind === "create" ? "backup.created" : "backup.verified";
-      await this.#actions.record(exchange, caller, action, name ?? "data file");
+      const action = task.kind === "create" ? "backup.created" : "backup.verified";
+      await this.#actions.record(exchange, caller, action, task.name ?? "data file");
     } catch (error) {
       this.#task = undefined;
       throw error;
     }
-    void work()
-      .catch((error) => {
-        this.#events.internalError(() => requestIdFields(exchange), error);
-        return { name, problem: messageOf(error) };
-      })
-      .then((result) => {
-        this.#task = undefined;
-        this.#step = undefined;
-        this.#last = { kind, ...result };
-      });
+    void this.#finish(exchange, task, work);
+  }
+
+  async #finish(
+    exchange: Exchange,
+    { kind, name }: BackupTaskJson,
+    work: () => Promise<Omit<BackupResultJson, "kind">>,
+  ): Promise<void> {
+    let result: Omit<BackupResultJson, "kind">;
+    try {
+      result = await work();
+      if (result.problem !== undefined)
+        this.#events.backupFailed(kind, requestIdFields(exchange), result.problem);
+    } catch (error) {
+      this.#events.internalError(() => requestIdFields(exchange), error);
+      result = { name, problem: messageOf(error) };
+    }
+    this.#task = undefined;
+    this.#step = undefined;
+    this.#last = { kind, ...result };
   }
 }
 

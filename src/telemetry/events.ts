@@ -92,6 +92,12 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     internalError,
     /** The response to a stored plant could not be made. */
     settleFailed: (error: unknown) => internalError(() => ({}), error),
+    /** A backup of the console; the problem is a sentence for the operator. The fields identify the request. */
+    backupFailed(kind: "create" | "verify", fields: LogFields, problem: string) {
+      const message =
+        kind === "create" ? "a backup could not be made" : "a backup did not pass its verification";
+      log.warn(message, { ...fields, "exception.message": problem });
+    },
     storeUnavailable: (reason: Error) =>
       log.error("store unavailable, retrying", { "exception.message": reason.message }),
     storeAvailable: () => log.info("store available again"),

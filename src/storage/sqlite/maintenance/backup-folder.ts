@@ -35,6 +35,11 @@ interface BackupEntry extends DigestRecord {
   readonly bytes: number;
 }
 
+/** What became of a backup that the console asked for. */
+type RequestedBackup =
+  | { readonly path: string; readonly warning: string | undefined; readonly problem: undefined }
+  | { readonly path: undefined; readonly warning: undefined; readonly problem: string };
+
 /** A backup that is complete, and what followed. */
 export interface CompletedBackup {
   readonly made: BackupFile;
@@ -128,13 +133,14 @@ export class BackupFolder {
     return { made, removed, unrecorded };
   }
 
-  /**
-   * Makes a backup for the console, with a warning if the backup is complete and something else is wrong.
-   * @throws DataFileProblem
-   */
-  async create(atMs: number): Promise<{ readonly path: string; readonly warning: string | undefined }> {
-    const { made, unrecorded } = await this.backUp(atMs);
-    return { path: made.path, warning: warningOf(made, unrecorded) };
+  /** Makes a backup for the console, with a warning if the backup is complete and something else is wrong. */
+  async create(atMs: number): Promise<RequestedBackup> {
+    try {
+      const { made, unrecorded } = await this.backUp(atMs);
+      return { path: made.path, warning: warningOf(made, unrecorded), problem: undefined };
+    } catch (error) {
+      return { path: undefined, warning: undefined, problem: problemOf(error) };
+    }
   }
 
   /** The file for a backup of this time. Also removes what interrupted backups left, which would use up the disk. */
@@ -172,11 +178,18 @@ export class BackupFolder {
 
   /**
    * Checks a backup that `list` returned: its checksum, SQLite's integrity check, every row and every digest. Records beside it
-   * that nothing is wrong, or removes that record.
-   * @throws DataFileProblem its record cannot be read, so that its digest cannot be compared.
+   * that nothing is wrong, or removes that record. A record that cannot be read is a problem too, since the digest cannot be
+   * compared.
    */
   async verify(name: string, onStep: OnStep = ignoreStep): Promise<VerifiedBackup> {
-    const backup = join(this.folderPath, name);
+    try {
+      return await this.#verify(join(this.folderPath, name), onStep);
+    } catch (error) {
+      return { problems: [problemOf(error)], ...noDigest };
+    }
+  }
+
+  async #verify(backup: string, onStep: OnStep): Promise<VerifiedBackup> {
     // As it is before the check: a change during the check counts as one after it.
     const file = statSync(backup);
     const recorded = await readDigestRecord(backup, file);
@@ -234,6 +247,12 @@ async function recordForList(backup: string, file: Stats): Promise<DigestRecord>
     if (error instanceof DataFileProblem) return noDigestRecord;
     throw error;
   }
+}
+
+/** The sentence of a problem that the operator can solve. Throws any other error again. */
+function problemOf(error: unknown): string {
+  if (error instanceof DataFileProblem) return error.message;
+  throw error;
 }
 
 /** What is wrong although the backup is complete; changed plants are worse than a time that was not recorded. */
