@@ -40,7 +40,10 @@ export interface Service {
   readonly firstToken: FirstToken | undefined;
   /** Set if the database was unavailable at the start: settles once it is open, with the token created then, if any. */
   readonly openedLater: Promise<FirstToken | undefined> | undefined;
-  /** Settles if the service cannot go on: with the failure of the store, or because the database must not be used. */
+  /**
+   * Settles if the service cannot go on: with the failure of the store; or, after a start without the database, with what kept
+   * the service from opening it or reading its tokens.
+   */
   readonly mustStop: Promise<Error>;
   /**
    * Goes unready, finishes what is in flight within the configured time or the one given, and closes the store, unless that has

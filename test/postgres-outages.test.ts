@@ -228,6 +228,30 @@ describe("a database that is unreachable at the start", () => {
     expect(err.trim().split("\n").at(-1)).toMatch(/^plant-store: The database cannot be used: role "nobody"/);
     expect(err).not.toContain("wrong-and-secret");
   });
+
+  test("stops the service with exit code 1 if reading its tokens is an internal error", async () => {
+    await createToken();
+    const role = await createRole();
+    await grantAllButUpdateOfTokens(role);
+    // A policy that raises what PostgreSQL raises for a damaged page. The owner of the table is not subject to it.
+    await server.run(
+      `GRANT UPDATE ON tokens TO ${role};
+       CREATE FUNCTION damaged() RETURNS boolean LANGUAGE plpgsql AS $$
+         BEGIN RAISE EXCEPTION 'invalid page in block 0' USING ERRCODE = 'XX001'; END $$;
+       ALTER TABLE tokens ENABLE ROW LEVEL SECURITY;
+       CREATE POLICY damaged ON tokens USING (damaged())`,
+      database,
+    );
+    using proxy = await proxied();
+    proxy.refuse();
+    const service = await serveInProcess(["--database", urlOf(role).replace(/:\d+\//, `:${proxy.port}/`)]);
+    proxy.accept();
+    const { code, err } = await service.ended;
+    expect(code).toBe(1);
+    expect(err).toContain('"plant_store.stop_reason":"invalid page in block 0"');
+    expect(err).toContain("\nplant-store: Internal error, please report it: error: invalid page in block 0");
+    expect(err).not.toContain("write outcome unknown");
+  });
 });
 
 test("a first token that could not be saved is not created", async () => {

@@ -3,8 +3,9 @@ import packageFile from "../../package.json" with { type: "json" };
 import type { FirstToken } from "../access/first-token.ts";
 import { type Config, readConfig, secretFiles, unknownVariables } from "../config/read-config.ts";
 import { withoutPassword } from "../config/values.ts";
+import { OutcomeUnknown } from "../plants/plant-store.ts";
 import { type Service, startService } from "../service.ts";
-import { DatabaseProblem, isDatabaseUrl } from "../storage/postgres/database-url.ts";
+import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { WalIndexLost } from "../storage/store.ts";
 import { createLog, type Level, type Log } from "../telemetry/log.ts";
 import { shellQuoted } from "../text/shell.ts";
@@ -91,18 +92,20 @@ export const serve: Command = {
     const cause = await Promise.race([stopSignal, service.mustStop]);
     const next = await service.stop(stopReason(cause));
     lines.flush();
-    if (cause instanceof DatabaseProblem) throw cause;
     if (next === "stay-up") return stayUp();
-    return next === "exit" ? 0 : terminal.exitWithoutClosing(1);
+    // The log has said why.
+    if (next === "exit-without-closing") return terminal.exitWithoutClosing(1);
+    // Any other error that stopped the service has not been reported yet.
+    if (cause instanceof Error) throw cause;
+    return 0;
   },
 };
 
 /** A signal by its name, or an error that makes the service stop, as the log has it. */
 function stopReason(cause: string | Error): string {
   if (typeof cause === "string") return cause;
-  return cause instanceof DatabaseProblem || cause instanceof WalIndexLost
-    ? cause.message
-    : "write outcome unknown";
+  const isOutcomeUnknown = cause instanceof OutcomeUnknown && !(cause instanceof WalIndexLost);
+  return isOutcomeUnknown ? "write outcome unknown" : cause.message;
 }
 
 /** Keeps the process alive, until a second signal ends it: by then the operator has copied the files. */
