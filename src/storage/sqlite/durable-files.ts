@@ -165,12 +165,12 @@ export function createEmpty(path: string): void {
   closeSync(openNew(path));
 }
 
-/** Creates a file with this content and syncs it. An incomplete one is removed. */
-export function writeNew(path: string, text: string): void {
+/** Creates a file with this content and syncs it, unless told not to. An incomplete one is removed. */
+export function writeNew(path: string, text: string, { sync = true } = {}): void {
   const file = openNew(path);
   try {
     writeFileSync(file, text);
-    fsyncSync(file);
+    if (sync) fsyncSync(file);
   } catch (error) {
     rmSync(path, { force: true });
     throw error;
@@ -179,13 +179,16 @@ export function writeNew(path: string, text: string): void {
   }
 }
 
-/** Replaces a small file, or creates it. It gets its name once it is complete and synced, so that nobody reads half of it. */
-export function replaceFile(path: string, text: string): void {
+/**
+ * Replaces a small file, or creates it. It gets its name once it is complete, so that nobody reads half of it; and synced, unless
+ * told not to.
+ */
+export function replaceFile(path: string, text: string, { sync = true } = {}): void {
   const unfinished = `${path}.new`;
   rmSync(unfinished, { force: true });
-  writeNew(unfinished, text);
+  writeNew(unfinished, text, { sync });
   renameSync(unfinished, path);
-  syncDirectory(dirname(path));
+  if (sync) syncDirectory(dirname(path));
 }
 
 /**

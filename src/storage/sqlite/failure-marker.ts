@@ -1,9 +1,9 @@
-import { closeSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { codeOf, messageOf } from "../../system/errors.ts";
 import { parseJsonObject } from "../../text/json-text.ts";
 import { asDataFileProblem, DataFileProblem, isDenied } from "./data-file-problem.ts";
-import { makeDirectory, openNew, syncDirectory, syncFile } from "./durable-files.ts";
+import { makeDirectory, replaceFile, syncDirectory } from "./durable-files.ts";
 
 /**
  * Why the data file cannot be used as it is:
@@ -35,21 +35,12 @@ export interface RebuiltCopy {
 
 /** Replaces the marker, if there is one. */
 export function writeMarker(path: string, reason: FailureReason, copy?: RebuiltCopy): void {
-  const unfinished = `${markerFile(path)}.new`;
   // The folder may have been deleted too.
-  const folders = [dirname(path), ...makeDirectory(dirname(path))];
-  rmSync(unfinished, { force: true });
-  const file = openNew(unfinished);
-  try {
-    writeFileSync(file, `${JSON.stringify({ reason, ...copy })}\n`);
-  } finally {
-    closeSync(file);
-  }
+  const created = makeDirectory(dirname(path));
   // A failed sync need not be known after a power loss, which empties the page cache too; and this disk may fail again.
-  const isDurable = reason !== "sync-failed";
-  if (isDurable) syncFile(unfinished);
-  renameSync(unfinished, markerFile(path));
-  if (isDurable) for (const folder of folders) syncDirectory(folder);
+  const sync = reason !== "sync-failed";
+  replaceFile(markerFile(path), `${JSON.stringify({ reason, ...copy })}\n`, { sync });
+  if (sync) for (const folder of created) syncDirectory(folder);
 }
 
 /** Records a failure for the next start. Returns why that could not be done; undefined if it was. */
