@@ -21,8 +21,9 @@ import { basename, join } from "node:path";
 import { BackupFolder } from "../src/storage/sqlite/maintenance/backup-folder.ts";
 import { lastBackupFile, readLastBackup } from "../src/storage/sqlite/maintenance/backup-records.ts";
 import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
-import { type Finished, main } from "./command.ts";
+import { type Finished, main, start, untilListening } from "./command.ts";
 import {
+  accessToken,
   bearer,
   eventually,
   expectOneLine,
@@ -33,7 +34,7 @@ import {
   type TestService,
   temporaryFolder,
 } from "./harness.ts";
-import { lacks } from "./lacks.ts";
+import { lacks, lacksFuse, mountHanging } from "./lacks.ts";
 import { seedStore } from "./seeded-store.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -245,7 +246,7 @@ describe("backup DIR", () => {
 
   test("is refused while another one runs in the same folder", async () => {
     const to = newFolder();
-    using _running = new BackupFolder(database, to).lock();
+    using _running = await new BackupFolder(database, to).lock();
     const { code, err } = await backUp(to);
     expect(err).toContain("Another backup of");
     expect(code).toBe(1);
@@ -404,7 +405,7 @@ describe("through the operator listener", () => {
     return { ...service, ...callsOf(service), backupFolder };
   }
 
-  function callsOf({ operatorUrl }: TestService) {
+  function callsOf({ operatorUrl }: Pick<TestService, "operatorUrl">) {
     const get = (path: string) => fetch(operatorUrl + path, { headers });
 
     async function call(path: string, method = "GET") {
@@ -507,6 +508,27 @@ describe("through the operator listener", () => {
       expect((await list).backups).toHaveLength(1);
     },
   );
+
+  test.skipIf(lacksFuse())("a backup into a folder that hangs keeps no plant from being stored", async () => {
+    const hanging = newFolder();
+    const command = `${process.execPath} ${main} serve --database ${newName()}.db --backup-folder ${hanging}`;
+    const script = `${mountHanging(hanging)} && exec ${command}`;
+    const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken, PLANT_STORE_OPERATOR_TOKEN: operatorToken };
+    await using service = await untilListening(
+      start("unshare", ["-rm", "sh", "-c", script], { environment }),
+    );
+    callsOf(service)
+      .call("", "POST")
+      .catch(() => "its response never arrives");
+    await eventually(async () => {
+      // Without a limit, a service that hangs would keep the test from failing.
+      const signal = AbortSignal.timeout(2000);
+      const response = await fetch(`${service.operatorUrl}/api/audit`, { headers, signal });
+      return JSON.parse(await response.text()).entries.length === 1;
+    }, "the backup to begin");
+    for (const id of [1, 2, 3])
+      expect((await post(service.url, `{"id":${id},"name":"Fern"}`)).status).toBe(200);
+  });
 
   test("they are made one at a time", async () => {
     await using service = await startWithBackups();

@@ -9,6 +9,16 @@ export function lacks(what: string, isMissing: boolean): boolean {
   return isMissing;
 }
 
+/** For a shell in a mount namespace: mounts a folder on which every system call hangs, until the process and its children end. */
+export const mountHanging = (folder: string) =>
+  // Nobody reads the requests from the device.
+  `exec 3<>/dev/fuse && mount -i -t fuse -o fd=3,rootmode=40000,user_id=0,group_id=0 none ${folder}`;
+
+export function lacksFuse(): boolean {
+  const { status } = spawnSync("unshare", ["-rm", "sh", "-c", mountHanging("/mnt")]);
+  return lacks("FUSE in a mount namespace", status !== 0);
+}
+
 /** A file system of its own needs a mount namespace, which some containers do not allow. */
 export function lacksMounts(): boolean {
   const { status } = spawnSync("unshare", ["-rm", "mount", "-t", "tmpfs", "none", "/mnt"]);

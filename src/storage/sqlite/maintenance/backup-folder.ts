@@ -1,4 +1,4 @@
-import { createReadStream, readdirSync, rmSync, type Stats, statSync } from "node:fs";
+import { createReadStream, rmSync, type Stats } from "node:fs";
 import { lstat, readdir, stat } from "node:fs/promises";
 import { basename, join, parse } from "node:path";
 import { codeOf, messageOf } from "../../../system/errors.ts";
@@ -56,7 +56,8 @@ export interface VerifiedBackup extends StoreDigest {
 
 /**
  * A folder with dated backups of one data file, for the service and for `plant-store backup DIR`. Files with other
- * names are never touched.
+ * names are never touched. The folder may be on another machine that does not respond: each operation first looks at it in the
+ * background, and all of them together occupy one thread with that.
  */
 export class BackupFolder {
   readonly folderPath: string;
@@ -64,6 +65,8 @@ export class BackupFolder {
   readonly databasePath: string;
   /** The data file's name without its extension; each backup's name begins with it. */
   readonly #stem: string;
+  /** The look at the folder that has not ended yet. */
+  #looking: Promise<void> | undefined;
   /** What is being read of the folder. */
   #listing: Promise<readonly BackupEntry[]> | undefined;
 
@@ -75,7 +78,7 @@ export class BackupFolder {
 
   /**
    * The complete backups, the newest first. Only regular files with a backup's name, so none leads out of the folder. Many calls
-   * at once read the folder once: it may be on another machine that does not respond, and must not occupy a thread for each.
+   * at once read the folder once.
    * @throws DataFileProblem
    */
   list(): Promise<readonly BackupEntry[]> {
@@ -86,8 +89,7 @@ export class BackupFolder {
   }
 
   async #readFolder(): Promise<readonly BackupEntry[]> {
-    const folder = await stat(this.folderPath).catch(undefinedIfMissing);
-    if (!folder?.isDirectory()) throw this.#missing();
+    await this.#refuseMissing();
     const entries: BackupEntry[] = [];
     for (const name of this.#dated(await readdir(this.folderPath), backupEnding)) {
       const file = await lstat(join(this.folderPath, name)).catch(undefinedIfMissing);
@@ -103,8 +105,8 @@ export class BackupFolder {
    * Locks the folder against another backup of a data file with that name.
    * @throws DataFileProblem
    */
-  lock(): Disposable {
-    this.#refuseMissing();
+  async lock(): Promise<Disposable> {
+    await this.#refuseMissing();
     const lock = tryLock(join(this.folderPath, this.#stem));
     if (lock === undefined)
       throw new DataFileProblem(
@@ -122,8 +124,8 @@ export class BackupFolder {
     atMs: number,
     { keep, onStep = ignoreStep }: { readonly keep?: number | undefined; readonly onStep?: OnStep } = {},
   ): Promise<CompletedBackup> {
-    using _lock = this.lock();
-    const made = await backUp(this.databasePath, this.#prepareFile(atMs), onStep);
+    using _lock = await this.lock();
+    const made = await backUp(this.databasePath, await this.#prepareFile(atMs), onStep);
     const unrecorded = tryToRecord(() => {
       recordDigest(made.path, made);
       recordLastBackup(this.databasePath, atMs, made);
@@ -144,8 +146,8 @@ export class BackupFolder {
   }
 
   /** The file for a backup of this time. Also removes what interrupted backups left, which would use up the disk. */
-  #prepareFile(atMs: number): string {
-    for (const name of this.#dated(readdirSync(this.folderPath), backupEnding + partialEnding)) {
+  async #prepareFile(atMs: number): Promise<string> {
+    for (const name of this.#dated(await readdir(this.folderPath), backupEnding + partialEnding)) {
       const partial = join(this.folderPath, name);
       if (isLeftover(partial)) removeDatabase(partial);
     }
@@ -191,7 +193,7 @@ export class BackupFolder {
 
   async #verify(backup: string, onStep: OnStep): Promise<VerifiedBackup> {
     // As it is before the check: a change during the check counts as one after it.
-    const file = statSync(backup);
+    const file = await stat(backup);
     const recorded = await readDigestRecord(backup, file);
     const verified = await this.#check(backup, recorded, onStep);
     if (verified.problems.length === 0) recordDigest(backup, verified, file);
@@ -225,12 +227,17 @@ export class BackupFolder {
     return parseTimestamp(name.slice(this.#stem.length + 1, -ending.length));
   }
 
-  #refuseMissing(): void {
-    if (!statSync(this.folderPath, { throwIfNoEntry: false })?.isDirectory()) throw this.#missing();
+  #refuseMissing(): Promise<void> {
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined;
+    });
+    return this.#looking;
   }
 
-  #missing(): DataFileProblem {
-    return new DataFileProblem(`The folder ${this.folderPath} does not exist; create it first.`);
+  async #look(): Promise<void> {
+    const folder = await stat(this.folderPath).catch(undefinedIfMissing);
+    if (!folder?.isDirectory())
+      throw new DataFileProblem(`The folder ${this.folderPath} does not exist; create it first.`);
   }
 }
 
