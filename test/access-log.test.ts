@@ -17,7 +17,7 @@ afterAll(() => direct[Symbol.asyncDispose]());
 test("a line has the client's address and the token's name, on both listeners", async () => {
   await post(direct.url, '{"id":1,"name":"a"}', { "X-Request-Id": "created" });
   await post(direct.url, "{", { "X-Request-Id": "refused" });
-  await post(direct.url, "{}", { Authorization: `Bearer ${"guess".repeat(6)}`, "X-Request-Id": "guess" });
+  await post(direct.url, "{}", { ...bearer("guess".repeat(6)), "X-Request-Id": "guess" });
   await get(`${direct.url}/livez`, "", { "X-Request-Id": "probe" });
   await get(`${direct.operatorUrl}/api/tokens`, operatorToken, { "X-Request-Id": "listed" });
   await get(`${direct.operatorUrl}/api/tokens`, accessToken, { "X-Request-Id": "denied" });

@@ -52,7 +52,7 @@ describe("the page of refused requests", () => {
 
   test("offers no copy of a request id that is masked", async () => {
     const secret = await makeToken(session.running, "with a UUID", ["plants:create"]);
-    const headers = { Authorization: `Bearer ${secret}`, "X-Request-Id": crypto.randomUUID() };
+    const headers = { ...bearer(secret), "X-Request-Id": crypto.randomUUID() };
     await post(session.running.url, "[]", headers);
     const page = await openRefused();
     const row = rowOf(page, "with a UUID");

@@ -145,7 +145,6 @@ afterAll(() => running[Symbol.asyncDispose]());
 const json = { "Content-Type": "application/json" };
 const validHeaders = { ...json, ...bearer(accessToken) };
 const withMediaType = (type: string) => ({ ...validHeaders, "Content-Type": type });
-const withAuthorization = (authorization: string) => ({ ...json, Authorization: authorization });
 const challenge = (rest: string) => ({ "WWW-Authenticate": `Bearer realm="plant-store"${rest}` });
 const allow = (methods: string) => ({ Allow: methods });
 
@@ -181,13 +180,13 @@ const refusals: RefusedRequest[] = [
   {
     what: "an unknown token",
     error: 40102,
-    headers: withAuthorization("Bearer nobody-knows-this-token"),
+    headers: { ...json, ...bearer("nobody-knows-this-token") },
     has: challenge(', error="invalid_token"'),
   },
   {
     what: "a token without the scope",
     error: 40301,
-    headers: withAuthorization(`Bearer ${operatorToken}`),
+    headers: { ...json, ...bearer(operatorToken) },
     has: challenge(', error="insufficient_scope", scope="plants:create"'),
   },
   { what: "an unknown path", error: 40401, path: "/plant" },

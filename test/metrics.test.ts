@@ -74,7 +74,7 @@ describe("metrics count", () => {
     await post(running.url, "{");
     await post(running.url, "[]");
     await post(running.url, " ".repeat(70_000));
-    await post(running.url, "{}", { Authorization: "Bearer wrong" });
+    await post(running.url, "{}", bearer("wrong"));
     await fetch(`${running.url}/livez`);
     // This is no request, so it has no duration.
     await sendRaw(running.port, ["nonsense\r\n\r\n"]);

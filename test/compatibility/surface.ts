@@ -3,7 +3,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Finished, start, untilListening, watch } from "../command.ts";
-import { accessToken, operatorToken, temporaryFolder } from "../harness.ts";
+import { accessToken, bearer, operatorToken, temporaryFolder } from "../harness.ts";
 
 /** Names in order, so that two records can be compared as text. */
 export interface Surface {
@@ -213,7 +213,7 @@ class Version {
 
 const create = (body: string, headers: Record<string, string> = {}): RequestInit => ({
   method: "POST",
-  headers: { Authorization: `Bearer ${accessToken}`, "Content-Type": "application/json", ...headers },
+  headers: { ...bearer(accessToken), "Content-Type": "application/json", ...headers },
   body,
 });
 
@@ -229,7 +229,7 @@ const publicRequests: readonly [name: string, path: string, request: RequestInit
   ["create of too much", "/plants", create(`{"id":5,"name":"${"a".repeat(70_000)}"}`)],
   ["create in another format", "/plants", create("id=1", { "Content-Type": "text/plain" })],
   ["create without a token", "/plants", { method: "POST", body: "{}" }],
-  ["create with a wrong token", "/plants", create("{}", { Authorization: "Bearer wrong" })],
+  ["create with a wrong token", "/plants", create("{}", bearer("wrong"))],
   ["preflight", "/plants", { method: "OPTIONS", headers: { Origin: "https://example.org" } }],
   ["another method", "/plants", {}],
   ["another path", "/plant", {}],
@@ -238,7 +238,7 @@ const publicRequests: readonly [name: string, path: string, request: RequestInit
   ["contract", "/openapi.json", {}],
 ];
 
-const operatorHeaders = { Authorization: `Bearer ${operatorToken}` };
+const operatorHeaders = bearer(operatorToken);
 const operatorRequests: readonly [name: string, path: string, request: RequestInit][] = [
   ["live, operator", "/livez", {}],
   ["ready, operator", "/readyz", {}],

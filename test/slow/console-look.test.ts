@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { axeViolations, describe, test } from "../browser.ts";
 import { makeToken, useConsole } from "../console-session.ts";
-import { eventually, post, startTestService } from "../harness.ts";
+import { bearer, eventually, post, startTestService } from "../harness.ts";
 import { startTcpProxy } from "../tcp-proxy.ts";
 
 const session = useConsole(600);
@@ -84,13 +84,11 @@ describe("axe-core finds no violations, and everything fits from a phone to a wi
 
   test("the refused requests, and a search for one that was not", async () => {
     const { url } = session.running;
-    const headers = {
-      Authorization: `Bearer ${await makeToken(session.running, `${longName}4`.slice(1), ["plants:create"])}`,
-    };
+    const secret = await makeToken(session.running, `${longName}4`.slice(1), ["plants:create"]);
     await post(
       url,
       JSON.stringify({ id: "A long text that is no number, and is not shown whole", name: 7 }),
-      headers,
+      bearer(secret),
     );
     await post(url, "[]", {
       "X-Request-Id": "an-id-of-64-characters ".repeat(3).replaceAll(" ", "*").slice(0, 64),
