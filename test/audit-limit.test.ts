@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import {
-  bearer,
   eventually,
+  operatorFetch,
   operatorPost,
   startTestService,
   type TestService,
@@ -15,11 +15,9 @@ async function createToken(running: TestService, scopes: readonly string[]): Pro
   return (await operatorPost(running, "/api/tokens", { name: "reader", scopes })).secret;
 }
 
-function request(running: TestService, method: string, path: string, token: string): Promise<Response> {
-  return fetch(running.operatorUrl + path, { method, headers: bearer(token) });
+function signIn(running: TestService, token: string): Promise<Response> {
+  return operatorFetch(running, "/api/sign-in", { method: "POST", token });
 }
-
-const signIn = (running: TestService, token: string) => request(running, "POST", "/api/sign-in", token);
 
 function entriesOf(running: TestService, actor: string): number {
   using database = new Database(running.database, { readonly: true });
@@ -57,7 +55,7 @@ test.each([
   // On a slow machine some of the limit may be free again: then it is used up first.
   await eventually(async () => {
     expect((await signIn(running, token)).status).toBe(429);
-    expect((await request(running, method, path, token)).status).toBe(429);
+    expect((await operatorFetch(running, path, { method, token })).status).toBe(429);
     return true;
   });
 });

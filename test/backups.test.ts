@@ -24,9 +24,10 @@ import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
 import { type Finished, main, start, untilListening } from "./command.ts";
 import {
   accessToken,
-  bearer,
   eventually,
   expectOneLine,
+  operatorFetch,
+  operatorGet,
   operatorToken,
   post,
   startTestService,
@@ -395,8 +396,6 @@ describe("the record of the last backup", () => {
 });
 
 describe("through the operator listener", () => {
-  const headers = bearer(operatorToken);
-
   /** A service with an empty folder for backups, and its calls. It has three plants, or those of a given store. */
   async function startWithBackups(store?: string, backupFolder = newFolder()) {
     const service = await startTestService({ "backup-folder": backupFolder }, store);
@@ -405,11 +404,9 @@ describe("through the operator listener", () => {
     return { ...service, ...callsOf(service), backupFolder };
   }
 
-  function callsOf({ operatorUrl }: Pick<TestService, "operatorUrl">) {
-    const get = (path: string) => fetch(operatorUrl + path, { headers });
-
+  function callsOf(service: Pick<TestService, "operatorUrl">) {
     async function call(path: string, method = "GET") {
-      const response = await fetch(`${operatorUrl}/api/backups${path}`, { method, headers });
+      const response = await operatorFetch(service, `/api/backups${path}`, { method });
       return { status: response.status, ...JSON.parse(await response.text()) };
     }
 
@@ -425,8 +422,12 @@ describe("through the operator listener", () => {
       return backups[0];
     }
 
-    const audited = async () => JSON.parse(await (await get("/api/audit")).text()).entries;
-    return { get, call, finished, makeBackup, audited };
+    async function audited() {
+      const { entries } = await operatorGet<{ entries: object[] }>(service, "/api/audit");
+      return entries;
+    }
+
+    return { call, finished, makeBackup, audited };
   }
 
   test("one is made and listed", async () => {
@@ -523,7 +524,7 @@ describe("through the operator listener", () => {
     await eventually(async () => {
       // Without a limit, a service that hangs would keep the test from failing.
       const signal = AbortSignal.timeout(2000);
-      const response = await fetch(`${service.operatorUrl}/api/audit`, { headers, signal });
+      const response = await operatorFetch(service, "/api/audit", { signal });
       return JSON.parse(await response.text()).entries.length === 1;
     }, "the backup to begin");
     for (const id of [1, 2, 3])
@@ -540,8 +541,8 @@ describe("through the operator listener", () => {
   test("the overview and the metrics have the time of the last", async () => {
     await using service = await startWithBackups();
     const { at } = await service.makeBackup();
-    expect(await (await service.get("/api/overview")).json()).toMatchObject({ store: { lastBackupAt: at } });
-    const metrics = await (await service.get("/metrics")).text();
+    expect(await operatorGet(service, "/api/overview")).toMatchObject({ store: { lastBackupAt: at } });
+    const metrics = await (await operatorFetch(service, "/metrics")).text();
     const [, seconds] = /^plant_store_last_backup_timestamp_seconds (\S+)$/m.exec(metrics) ?? [];
     expect(Number(seconds) * 1000).toBe(Date.parse(at));
   });

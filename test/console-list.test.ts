@@ -4,16 +4,14 @@ import { PlantList } from "../src/console/plants/plant-list.ts";
 import type { StoredPlantJson } from "../src/files/plant-json.ts";
 import { type Engine, onEveryEngine } from "./engines.ts";
 import { fake } from "./fake.ts";
-import { bearer, eventually, operatorToken, post } from "./harness.ts";
+import { eventually, operatorGet, post } from "./harness.ts";
 
 const pageRows = 200;
 const { signal } = new AbortController();
 
 async function openList(engine: Engine) {
   const running = await engine.start();
-  const headers = bearer(operatorToken);
-  const get = async <Answer>(path: string) =>
-    (await (await fetch(running.operatorUrl + path, { headers })).json()) as Answer;
+  const get = <Answer>(path: string) => operatorGet<Answer>(running, path);
   let stored = 0;
   const add = async (plants: number): Promise<void> => {
     const bodies = Array.from({ length: plants }, (_, index) => ({ id: stored + index + 1, name: "Fern" }));

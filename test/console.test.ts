@@ -10,6 +10,7 @@ import {
   accessToken,
   bearer,
   eventually,
+  operatorFetch,
   operatorPost,
   post,
   startTestService,
@@ -80,10 +81,11 @@ describe("signing in", () => {
   test("opens the requested page, until the user signs out", async () => {
     // One token may do no more than 60 of them at once.
     for (const name of ["exporter", "other exporter"]) {
-      const secret = await makeToken(session.running, name, ["operator:read"]);
-      const headers = bearer(secret);
-      for (let count = 0; count < 50; count++)
-        await (await fetch(`${session.running.operatorUrl}/api/export?tag=none`, { headers })).text();
+      const token = await makeToken(session.running, name, ["operator:read"]);
+      for (let count = 0; count < 50; count++) {
+        const response = await operatorFetch(session.running, "/api/export?tag=none", { token });
+        await response.text();
+      }
     }
     const page = await open("/audit", { token: "" });
     await signIn(page, session.secret);

@@ -2,8 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
-  bearer,
   eventually,
+  operatorFetch,
+  operatorGet,
   operatorToken,
   post,
   startTestService,
@@ -13,13 +14,8 @@ import {
 import { lacks } from "./lacks.ts";
 import { runInProcess } from "./terminal.ts";
 
-function get({ operatorUrl }: TestService, query: string): Promise<Response> {
-  const headers = bearer(operatorToken);
-  return fetch(`${operatorUrl}/api/plants?${query}`, { headers });
-}
-
 async function list(service: TestService, query: string) {
-  const response = await get(service, query);
+  const response = await operatorFetch(service, `/api/plants?${query}`);
   expect(response.status).toBe(200);
   return JSON.parse(await response.text());
 }
@@ -82,7 +78,7 @@ test("a page after a cursor names the next one", async () => {
 
 test.each(["after=", "after=x", "after=1.x", "after=0&cursor=1"])("40031: %s", async (query) => {
   await using running = await startTestService();
-  expect(await (await get(running, query)).json()).toMatchObject({ error: 40031 });
+  expect(await operatorGet(running, `/api/plants?${query}`)).toMatchObject({ error: 40031 });
 });
 
 test.skipIf(lacks("jq", Bun.which("jq") === null))(
@@ -151,8 +147,8 @@ describe("41001: a cursor", () => {
       const { cursor, newest } = await makeStores(folder.path);
       await using running = await startTestService({}, join(folder.path, name));
       await addPlants(running, ids);
-      expect(await (await get(running, `after=${cursor}`)).json()).toEqual(refusal);
-      expect(await (await get(running, `after=${newest}`)).json()).toEqual(refusal);
+      expect(await operatorGet(running, `/api/plants?after=${cursor}`)).toEqual(refusal);
+      expect(await operatorGet(running, `/api/plants?after=${newest}`)).toEqual(refusal);
     });
   });
 });

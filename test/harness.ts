@@ -112,14 +112,40 @@ export function post(
   });
 }
 
-/** POST to the operator's API with a token that may do everything there; what it answers. */
+/** A service of this process, or one that is a process of its own. */
+type WithOperatorListener = Pick<TestService, "operatorUrl">;
+
+/** A request to the operator listener. Its token is one that may do everything there, unless another is given. */
+interface OperatorRequest extends Omit<RequestInit, "headers"> {
+  readonly token?: string | undefined;
+}
+
+export function operatorFetch(
+  { operatorUrl }: WithOperatorListener,
+  path: string,
+  { token = operatorToken, ...request }: OperatorRequest = {},
+): Promise<Response> {
+  return fetch(operatorUrl + path, { ...request, headers: bearer(token) });
+}
+
+/** What the operator listener answers to a GET, as JSON. */
+export async function operatorGet<Answer>(
+  running: WithOperatorListener,
+  path: string,
+  token = operatorToken,
+): Promise<Answer> {
+  const response = await operatorFetch(running, path, { token });
+  return (await response.json()) as Answer;
+}
+
+/** What the operator listener answers to a POST, as JSON. */
 export async function operatorPost<Answer = { token: { id: string }; secret: string }>(
-  { operatorUrl }: Pick<TestService, "operatorUrl">,
+  running: WithOperatorListener,
   path: string,
   body: object = {},
+  token = operatorToken,
 ): Promise<Answer> {
-  const headers = bearer(operatorToken);
-  const response = await fetch(operatorUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
+  const response = await operatorFetch(running, path, { method: "POST", token, body: JSON.stringify(body) });
   return (await response.json()) as Answer;
 }
 

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
 import {
-  bearer,
   eventually,
+  operatorFetch,
+  operatorGet,
   operatorPost,
-  operatorToken,
   post,
   startTestService,
   type TestService,
@@ -46,7 +46,7 @@ async function startIdle(running: TestService, { name, secret }: Reader): Promis
     return { socket, closed };
   });
   await eventually(async () => {
-    const { entries } = (await (await get(running, "/api/audit")).json()) as { entries: { actor: string }[] };
+    const { entries } = await operatorGet<{ entries: { actor: string }[] }>(running, "/api/audit");
     return entries.filter(({ actor }) => actor === name).length >= exportsMax / 2;
   }, "half of the exports to run");
   return {
@@ -57,12 +57,8 @@ async function startIdle(running: TestService, { name, secret }: Reader): Promis
   };
 }
 
-function get(running: TestService, path: string, token = operatorToken): Promise<Response> {
-  return fetch(running.operatorUrl + path, { headers: bearer(token) });
-}
-
-async function exportStatus(running: TestService, token = operatorToken): Promise<number> {
-  const response = await get(running, "/api/export", token);
+async function exportStatus(running: TestService): Promise<number> {
+  const response = await operatorFetch(running, "/api/export");
   await response.arrayBuffer();
   return response.status;
 }
@@ -71,8 +67,7 @@ test("exports that nobody reads leave half of them to other tokens", async () =>
   await using running = await startWithPlants();
   const reader = await createReader(running, "reader");
   await using _idle = await startIdle(running, reader);
-  const refused = await get(running, "/api/export", reader.secret);
-  expect(await refused.json()).toEqual({
+  expect(await operatorGet(running, "/api/export", reader.secret)).toEqual({
     error: 50301,
     message:
       "This token already has 4 exports running, and one token may have at most half of the 8. Try again when one has finished.",
@@ -83,9 +78,7 @@ test("exports that nobody reads leave half of them to other tokens", async () =>
 test("a link that is refused because of them works later", async () => {
   await using running = await startWithPlants();
   const reader = await createReader(running, "reader");
-  const headers = bearer(reader.secret);
-  const linked = await fetch(`${running.operatorUrl}/api/exports`, { method: "POST", headers });
-  const { url } = (await linked.json()) as { url: string };
+  const { url } = await operatorPost<{ url: string }>(running, "/api/exports", {}, reader.secret);
   {
     await using _idle = await startIdle(running, reader);
     expect((await fetch(running.operatorUrl + url)).status).toBe(503);
@@ -98,8 +91,7 @@ test("exports that nobody reads end when their token is revoked", async () => {
   const readers = [await createReader(running, "one"), await createReader(running, "other")];
   await using idle = new AsyncDisposableStack();
   for (const reader of readers) idle.use(await startIdle(running, reader));
-  const refused = await get(running, "/api/export");
-  expect(await refused.json()).toMatchObject({
+  expect(await operatorGet(running, "/api/export")).toMatchObject({
     error: 50301,
     message: "8 exports are already running. Try again when one has finished.",
   });

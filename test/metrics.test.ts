@@ -8,8 +8,8 @@ import { metricFamilies } from "../src/operator/metrics.ts";
 import {
   bearer,
   eventually,
+  operatorFetch,
   operatorPost,
-  operatorToken,
   post,
   rawPost,
   sendRaw,
@@ -27,9 +27,8 @@ afterAll(() => idle[Symbol.asyncDispose]());
 const duration = "plant_store_request_duration_seconds";
 
 /** The page for Prometheus, as it is. */
-async function metricsText({ operatorUrl }: TestService): Promise<string> {
-  const headers = bearer(operatorToken);
-  return (await fetch(`${operatorUrl}/metrics`, { headers })).text();
+async function metricsText(service: TestService): Promise<string> {
+  return (await operatorFetch(service, "/metrics")).text();
 }
 
 /** The value of each line, by its name and labels. */

@@ -9,7 +9,15 @@ import {
   openBrowser,
 } from "./browser.ts";
 import { collectErrors } from "./console-session.ts";
-import { bearer, eventually, post, startTestService, storedPlants, type TestService } from "./harness.ts";
+import {
+  bearer,
+  eventually,
+  operatorFetch,
+  post,
+  startTestService,
+  storedPlants,
+  type TestService,
+} from "./harness.ts";
 import { audience, inSeconds, keyId, startProvider } from "./identity-provider.ts";
 
 let provider: Awaited<ReturnType<typeof startProvider>>;
@@ -33,8 +41,7 @@ afterAll(async () => {
 
 const errorOf = async (response: Response) => ((await response.json()) as { error?: number }).error;
 
-const get = (path: string, jwt: string) =>
-  fetch(`${running.operatorUrl}/api/${path}`, { headers: bearer(jwt) });
+const get = (path: string, jwt: string) => operatorFetch(running, `/api/${path}`, { token: jwt });
 
 describe("an access token of the provider", () => {
   test("creates plants under its client's name", async () => {
@@ -69,10 +76,9 @@ describe("an access token of the provider", () => {
 
 describe("a token that such a caller creates", () => {
   async function create(body: object): Promise<Response> {
-    const headers = bearer(await provider.token("operator"));
-    return fetch(`${running.operatorUrl}/api/tokens`, {
+    return operatorFetch(running, "/api/tokens", {
       method: "POST",
-      headers,
+      token: await provider.token("operator"),
       body: JSON.stringify(body),
     });
   }

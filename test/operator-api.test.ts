@@ -5,7 +5,9 @@ import {
   accessToken,
   bearer,
   eventually,
-  operatorToken,
+  operatorFetch,
+  operatorGet,
+  operatorPost,
   post,
   sendRaw,
   startTestService,
@@ -40,24 +42,16 @@ beforeAll(async () => {
 });
 
 /** The calls of a service's operator API, with a token that may do everything there unless another is given. */
-function apiOf({ operatorUrl }: TestService) {
-  function request(path: string, method = "GET", token = operatorToken, body?: string): Promise<Response> {
-    return fetch(operatorUrl + path, { method, headers: bearer(token), ...(body && { body }) });
+function apiOf(service: TestService) {
+  function get(path: string, token?: string): Promise<Body> {
+    return operatorGet<Body>(service, path, token);
   }
 
-  async function get(path: string, token = operatorToken): Promise<Body> {
-    return (await (await request(path, "GET", token)).json()) as Body;
+  function send<Answer = Body>(path: string, body?: object, token?: string): Promise<Answer> {
+    return operatorPost<Answer>(service, path, body, token);
   }
 
-  async function send<Answer = Body>(
-    path: string,
-    body: unknown = {},
-    token = operatorToken,
-  ): Promise<Answer> {
-    return (await (await request(path, "POST", token, JSON.stringify(body))).json()) as Answer;
-  }
-
-  async function createToken(name: string, more: object = {}, by = operatorToken): Promise<TokenMade> {
+  function createToken(name: string, more: object = {}, by?: string): Promise<TokenMade> {
     return send<TokenMade>("/api/tokens", { name, ...more }, by);
   }
 
@@ -69,10 +63,10 @@ function apiOf({ operatorUrl }: TestService) {
   async function audited(count: number): Promise<Body[]> {
     return ((await get(`/api/audit?limit=${count}`))["entries"] as Body[]).toReversed();
   }
-  return { request, get, send, createToken, tokens, audited };
+  return { get, send, createToken, tokens, audited };
 }
 
-const { request, get, send, createToken, tokens, audited } = apiOf(running);
+const { get, send, createToken, tokens, audited } = apiOf(running);
 const idsOf = (page: Body) => (page["plants"] as { id: string }[]).map(({ id }) => id);
 
 describe("plants", () => {
@@ -134,8 +128,10 @@ test.each([
 
 describe("an export", () => {
   test("is refused in an unknown format", async () => {
-    const response = await request("/api/exports", "POST", operatorToken, '{"format":"xml"}');
-    expect(await response.json()).toEqual({ error: 40031, message: expect.stringContaining("format") });
+    expect(await send("/api/exports", { format: "xml" })).toEqual({
+      error: 40031,
+      message: expect.stringContaining("format"),
+    });
   });
 
   test.each<[query: string, extension: string, start: string, part: string]>([
@@ -144,7 +140,7 @@ describe("an export", () => {
     ["format=csv-safe", "csv", "id,safe_name,safe_tag,", `\r\n${minId},"100% Fern_1","",20`],
     ["format=json", "json", '[\n{"id":', "\n]\n"],
   ])("with ?%s has a file name with the extension %s", async (query, extension, start, part) => {
-    const response = await request(`/api/export?${query}`);
+    const response = await operatorFetch(running, `/api/export?${query}`);
     const fileName = new RegExp(`^attachment; filename="plants-\\d{4}-\\d\\d-\\d\\d.*\\.${extension}"$`);
     expect(response.headers.get("content-disposition")).toMatch(fileName);
     const text = await response.text();
@@ -155,7 +151,7 @@ describe("an export", () => {
   test.each(["ndjson", "csv", "csv-safe", "json"])(
     "as %s does not tell its length before",
     async (format) => {
-      const { headers } = await request(`/api/export?format=${format}`, "HEAD");
+      const { headers } = await operatorFetch(running, `/api/export?format=${format}`, { method: "HEAD" });
       expect(headers.has("content-length")).toBe(false);
     },
   );
@@ -341,7 +337,10 @@ describe("tokens", () => {
   ])("do not change if a request has $what", async ({ what, path = "tokens", body, error, says }) => {
     const { token } = await createToken(`unchanged by ${what}`);
     const before = await tokens();
-    const response = await request(`/api/${path.replace("ID", token.id)}`, "POST", operatorToken, body);
+    const response = await operatorFetch(running, `/api/${path.replace("ID", token.id)}`, {
+      method: "POST",
+      body,
+    });
     expect(await response.json()).toEqual({ error, message: expect.stringContaining(says) });
     expect(await tokens()).toEqual(before);
   });
@@ -364,8 +363,8 @@ describe("the audit trail", () => {
 
   test("has an export, but no request for its head", async () => {
     const secret = await createReader("exports");
-    await request("/api/export?tag=bush", "HEAD", secret);
-    await (await request("/api/export?tag=bush", "GET", secret)).arrayBuffer();
+    await operatorFetch(running, "/api/export?tag=bush", { method: "HEAD", token: secret });
+    await (await operatorFetch(running, "/api/export?tag=bush", { token: secret })).arrayBuffer();
     expect(await audited(2)).toMatchObject([
       { action: "token.created", subject: "exports" },
       { actor: "exports", address: "127.0.0.1", action: "export.started", detail: 'ndjson, tag "bush"' },
@@ -383,14 +382,15 @@ describe("the audit trail", () => {
   });
 
   test("quotes the filters of an export", async () => {
-    await (await request(`/api/export?${new URLSearchParams({ tag: "x, namePart y", id: "7" })}`)).text();
+    const query = new URLSearchParams({ tag: "x, namePart y", id: "7" });
+    await (await operatorFetch(running, `/api/export?${query}`)).text();
     expect(await audited(1)).toMatchObject([{ detail: 'ndjson, id 7, tag "x, namePart y"' }]);
   });
 
   test("has a read from the beginning, but none of what follows", async () => {
     const secret = await createReader("follows");
     const page = await get("/api/plants?after=0&limit=1&tag=bush", secret);
-    await request("/api/plants?after=0", "HEAD", secret);
+    await operatorFetch(running, "/api/plants?after=0", { method: "HEAD", token: secret });
     await get(`/api/plants?after=${page["next"]}`, secret);
     await get(`/api/plants?after=${page["newest"]}`, secret);
     await get("/api/plants", secret);
@@ -485,7 +485,7 @@ describe("the audit trail", () => {
       ["export", "GET", "/api/export"],
       ["read from the beginning", "GET", "/api/plants?after=0"],
     ])("lets nobody %s", async (_, method, path) => {
-      const response = await apiOf(service).request(path, method);
+      const response = await operatorFetch(service, path, { method });
       expect(((await response.json()) as Body)["error"]).toBeGreaterThan(50000);
     });
   });
@@ -531,7 +531,7 @@ describe("nobody gets in", () => {
     invalid.set("replaced", replaced.secret);
     invalid.set("revoked", revoked.secret);
     await eventually(
-      async () => (await request("/api/me", "GET", expired.secret)).status === 401,
+      async () => (await operatorFetch(running, "/api/me", { token: expired.secret })).status === 401,
       "the expiry",
     );
     for (const scope of scopes) {
@@ -590,7 +590,7 @@ describe("nobody gets in", () => {
 
     if (method === "GET")
       test.each(holders[needed])("unless with the scope %s", async (scope) => {
-        const response = await request(target(), method, withScope.get(scope));
+        const response = await operatorFetch(running, target(), { token: withScope.get(scope) });
         await response.body?.cancel();
         expect(response.headers.get("www-authenticate")).toBeNull();
       });

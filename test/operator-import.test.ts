@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { LineOutcome } from "../src/operator/responses.ts";
 import {
-  bearer,
   eventually,
+  operatorFetch,
+  operatorGet,
   operatorPost,
-  operatorToken,
   type RawPiece,
   sendRaw,
   startTestService,
@@ -24,23 +24,21 @@ async function createToken(name: string, scopes = bothScopes, service = running)
 }
 
 async function send(body: string | Buffer<ArrayBuffer>, token = importer, query = "", service = running) {
-  const headers = bearer(token);
-  const url = `${service.operatorUrl}/api/imports${query}`;
-  const response = await fetch(url, { method: "POST", headers, body });
+  const response = await operatorFetch(service, `/api/imports${query}`, { method: "POST", token, body });
   return { status: response.status, ...((await response.json()) as { outcomes: LineOutcome[] }) };
 }
 
 function finish(body: object, token = importer): Promise<Response> {
-  const headers = bearer(token);
-  const url = `${running.operatorUrl}/api/imports/finished`;
-  return fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
+  return operatorFetch(running, "/api/imports/finished", {
+    method: "POST",
+    token,
+    body: JSON.stringify(body),
+  });
 }
 
 /** What the audit trail has of this caller, newest first. */
 async function auditedOf(actor: string) {
-  const headers = bearer(operatorToken);
-  const response = await fetch(`${running.operatorUrl}/api/audit`, { headers });
-  const { entries } = (await response.json()) as { entries: { actor: string }[] };
+  const { entries } = await operatorGet<{ entries: { actor: string }[] }>(running, "/api/audit");
   return entries.filter((entry) => entry.actor === actor);
 }
 

@@ -6,7 +6,7 @@ import { openStore } from "../src/storage/open-store.ts";
 import { migrate, migrations } from "../src/storage/postgres/migrate.ts";
 import { Server } from "../src/storage/postgres/server.ts";
 import type { Store } from "../src/storage/store.ts";
-import { accessToken, bearer, kindsOf, post, startOpenService } from "./harness.ts";
+import { accessToken, kindsOf, operatorFetch, post, startOpenService } from "./harness.ts";
 import { type Databases, usePostgres } from "./postgres.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -77,9 +77,9 @@ describe("a plant that the database rejects", () => {
 
   test("is logged if it is in an import", async () => {
     await using running = await startWithoutWeeds();
-    const imported = await fetch(`${running.operatorUrl}/api/imports`, {
+    const imported = await operatorFetch(running, "/api/imports", {
       method: "POST",
-      headers: bearer(accessToken),
+      token: accessToken,
       body: '{"id":1000,"name":"weed"}\n',
     });
     expect(imported.status).toBe(200);

@@ -4,8 +4,9 @@ import type { RefusalJson, RefusalsJson } from "../src/operator/responses.ts";
 import {
   accessToken,
   bearer,
+  operatorFetch,
+  operatorGet,
   operatorPost,
-  operatorToken,
   post,
   sendRaw,
   startTestService,
@@ -18,8 +19,7 @@ afterAll(() => running[Symbol.asyncDispose]());
 const unknownToken = "unknown0token0123456789";
 
 async function refusals(): Promise<readonly RefusalJson[]> {
-  const response = await fetch(`${running.operatorUrl}/api/refusals`, { headers: bearer(operatorToken) });
-  return ((await response.json()) as RefusalsJson).refusals;
+  return (await operatorGet<RefusalsJson>(running, "/api/refusals")).refusals;
 }
 
 async function refusalsOf(sender: Partial<RefusalJson>): Promise<readonly RefusalJson[]> {
@@ -72,8 +72,7 @@ test("a sender whose token is unknown is listed by its address", async () => {
 });
 
 test("a token that lacks the scope is listed by its name", async () => {
-  const headers = bearer(await newToken("without scope"));
-  await fetch(`${running.operatorUrl}/api/refusals`, { headers });
+  await operatorFetch(running, "/api/refusals", { token: await newToken("without scope") });
   expect(await refusalsOf({ token: "without scope" })).toMatchObject([
     { error: 40301, listener: "operator" },
   ]);
@@ -171,6 +170,6 @@ test("only the scope operator may read it", async () => {
     name: "reader",
     scopes: ["operator:read"],
   });
-  const response = await fetch(`${running.operatorUrl}/api/refusals`, { headers: bearer(secret) });
+  const response = await operatorFetch(running, "/api/refusals", { token: secret });
   expect(response.status).toBe(403);
 });

@@ -4,7 +4,15 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { mintSecret } from "../src/access/token-secret.ts";
 import { plantStore, type Serving, serve } from "./command.ts";
-import { bearer, eventually, post, sendRaw, temporaryFolder } from "./harness.ts";
+import {
+  bearer,
+  eventually,
+  operatorFetch,
+  operatorPost,
+  post,
+  sendRaw,
+  temporaryFolder,
+} from "./harness.ts";
 import { operatorRoutes } from "./routes.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -61,10 +69,10 @@ async function recordEverything() {
   const flags = [...database, "--log-level", "debug", "--log-requests", "all"];
   await using service = await serve(flags, { environment });
 
-  const first = await mint(service, "/api/tokens", { name: "first", scopes: ["plants:create", "operator"] });
-  const second = await mint(service, `/api/tokens/${first.token.id}/rotate`, { overlap: "0s" });
-  const briefToken = { name: "brief", scopes: ["plants:create"], expiresIn: "1s" };
-  const brief = await mint(service, "/api/tokens", briefToken);
+  const mint = (path: string, body: object) => operatorPost(service, path, body, operator);
+  const first = await mint("/api/tokens", { name: "first", scopes: ["plants:create", "operator"] });
+  const second = await mint(`/api/tokens/${first.token.id}/rotate`, { overlap: "0s" });
+  const brief = await mint("/api/tokens", { name: "brief", scopes: ["plants:create"], expiresIn: "1s" });
   const byCommand = await plantStore(["token", "create", "--name", "by-command", ...database]);
   const unknown = mintSecret();
   const secrets = [
@@ -100,10 +108,10 @@ async function useTokens(service: Serving, secrets: readonly string[]): Promise<
   const written: Written = {};
   const spellings = (secret: string) => [secret, `${secret} x`, `${secret}, Bearer ${secret}`, `ü${secret}`];
   for (const [index, secret] of secrets.flatMap(spellings).entries()) {
-    const headers = { Authorization: `Bearer ${Buffer.from(secret).toString("latin1")}` };
-    const created = await post(service.url, `{"id":${index + 1},"name":"Fern"}`, headers);
+    const token = Buffer.from(secret).toString("latin1");
+    const created = await post(service.url, `{"id":${index + 1},"name":"Fern"}`, bearer(token));
     written[`create ${index}`] = await textOf(created);
-    written[`who ${index}`] = await textOf(await fetch(`${service.operatorUrl}/api/me`, { headers }));
+    written[`who ${index}`] = await textOf(await operatorFetch(service, "/api/me", { token }));
   }
   const basic = { Authorization: `Basic ${access}` };
   written["not bearer"] = await textOf(await post(service.url, "{}", basic));
@@ -130,7 +138,7 @@ async function readRoutes(service: Serving): Promise<Written> {
   const written: Written = {};
   for (const { path } of readableRoutes) {
     const signal = AbortSignal.timeout(5000);
-    const response = await fetch(service.operatorUrl + path, { headers: bearer(operator), signal });
+    const response = await operatorFetch(service, path, { token: operator, signal });
     written[path] = await textOf(response);
   }
   return written;
@@ -153,12 +161,6 @@ async function runCommands(database: readonly string[], backup: string): Promise
     written[args.join(" ")] = out + err;
   }
   return written;
-}
-
-async function mint({ operatorUrl }: Serving, path: string, body: object) {
-  const headers = bearer(operator);
-  const response = await fetch(operatorUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
-  return (await response.json()) as { token: { id: string }; secret: string };
 }
 
 /** Its headers and its body. */

@@ -8,7 +8,7 @@ import { allMigrations, migrate as migrateFile } from "../src/storage/sqlite/mig
 import { plantStore } from "./command.ts";
 import {
   bearer,
-  operatorToken,
+  operatorGet,
   post,
   startOpenService,
   storedPlants,
@@ -129,10 +129,7 @@ describe.each(written)(
     });
 
     test("finds a plant by its tag", async () => {
-      const list = await fetch(`${running.operatorUrl}/api/plants?tag=indoor`, {
-        headers: bearer(operatorToken),
-      });
-      expect(await list.json()).toMatchObject({
+      expect(await operatorGet(running, "/api/plants?tag=indoor")).toMatchObject({
         plants: [{ id: "-9223372036854775808", createdBy: "greenhouse" }],
       });
     });
