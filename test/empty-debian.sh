@@ -1,8 +1,9 @@
 #!/bin/bash
 # test/empty-debian.sh [trixie [ARCHIVE]]        as root; needs debootstrap, systemd-container, slirp4netns, python3 and a Debian mirror
 # Runs the commands of docs/install.md, docs/monitor.md and docs/backup.md as written, from the archive that `npm run release` made in
-# dist/, in an empty Debian that boots systemd, and prints how long each took. Then it reboots, lets a backup fail and stops the service: mails must arrive.
-# With the archive of an older version it installs that one first, and updates it by the commands of docs/updating.md.
+# dist/, in an empty Debian that boots systemd, most of them twice, and prints how long each took. Then it reboots, lets a backup fail and
+# stops the service: mails must arrive. It also makes a new store by the commands of docs/import-export.md. With the archive of an older version
+# it installs that one first, and updates it, rolls back and updates it again by the commands of docs/updating.md.
 # What the documents do not have: answers to apt, names in /etc/hosts, a mail server, and a certificate of Caddy's own authority.
 set -euo pipefail
 suite=${1:-trixie}
@@ -58,6 +59,17 @@ END
   inside 'bash -e /root/block.sh'
 }
 
+# twice NAME PAGE SECTION NUMBER: runs that code block twice.
+twice() {
+  step "$1" documented "${@:2}"
+  step "$1, a second time" documented "${@:2}"
+}
+
+# refused PAGE SECTION NUMBER: that code block does nothing, and the service runs on.
+refused() {
+  ! documented "$@" && inside 'systemctl is-active plant-store'
+}
+
 mail_about() { wait_for "grep -rq '^Subject: .*$1' /root/mails"; }
 
 mirror=$(sed -n 's/^URIs: *//p' /etc/apt/sources.list.d/debian.sources 2> /dev/null | head -1)
@@ -98,31 +110,41 @@ slirp4netns --netns-type=path --configure "/run/netns/$network" tap0 > /dev/null
 slirp=$!
 step 'boot' boot
 inside 'apt-get -qq update'
-step 'packages' documented install 'As a systemd service' 0
+twice 'packages' install 'As a systemd service' 0
 step 'unpack it, and start the service' documented install 'As a systemd service' 1
-step 'the first plant and the first backup' documented install 'As a systemd service' 2
+step 'unpack it, a second time' inside 'cd /root && bash -e block.sh'
+twice 'the first plant and the first backup' install 'As a systemd service' 2
 if [ -n "$older" ]; then
   mkdir "$root/root/older" && mv "$root"/root/plant-store-*-$target* "$root/root/older/"
   tar -xf "$archive" -C "$root/root"
   step 'an update' documented updating Updating 0
+  step 'an update, a second time' refused updating Updating 0
+  step 'a rollback' documented updating 'Rolling back' 0
+  step 'a rollback, a second time' refused updating 'Rolling back' 0
+  inside 'rename=$(mktemp -d) && mv before-1.1.0.db* "$rename"'
+  step 'an update after a rollback' documented updating Updating 0
   step 'until the service is ready' wait_for 'plant-store ready'
-  step 'the units of the new version' documented updating Updating 1
+  twice 'the units of the new version' updating Updating 1
   step 'until the service is ready' wait_for 'plant-store ready'
   inside 'plant-store show 1 --database /var/lib/plant-store/plant-store.db'
 fi
+step 'a new store without a plant' documented import-export 'Deleting a plant' 0
+step 'a new store without a plant, a second time' refused import-export 'Deleting a plant' 0
 sed -i 's/^# tls internal/tls internal/' "$root"/root/plant-store-*-linux-*/deploy/Caddyfile
-bundle=$authority step 'https' documented install HTTPS 0
+bundle=$authority twice 'https' install HTTPS 0
 step 'a token' documented install Settings 0
-step 'doctor' documented install 'Check the machine' 0
+twice 'doctor' install 'Check the machine' 0
 step 'mail' documented monitor Mail 0
 step 'until its mail' mail_about 'test failed'
-step 'Prometheus and Alertmanager' documented monitor Prometheus 0
+rm "$root"/root/mails/*
+step 'mail, a second time' documented monitor Mail 0
+step 'until its mail' mail_about 'test failed'
+twice 'Prometheus and Alertmanager' monitor Prometheus 0
 step 'until its mail' mail_about Test
-[ -z "$older" ] || step 'the alerts of the new version' documented updating Updating 2
+[ -z "$older" ] || twice 'the alerts of the new version' updating Updating 2
 step 'a backup' inside 'systemctl start plant-store-backup'
-step 'a restore drill' documented backup Restore 0
-step 'a restore' documented backup Restore 1
-step 'a second restore' documented backup Restore 1
+twice 'a restore drill' backup Restore 0
+twice 'a restore' backup Restore 1
 inside 'systemctl reboot' || true
 wait "$booted" || true
 step 'a reboot' boot
