@@ -48,24 +48,26 @@ test("a line about what is not a request has the address, and no method", async 
   expect(Object.keys(broken ?? {})).not.toContain("http.request.method");
 });
 
-test("the link to an export is a secret: a line has its route, even if the request fails after its head", async () => {
-  const path = `/api/exports/${crypto.randomUUID()}`;
-  const port = Number(new URL(direct.operatorUrl).port);
-  const refused: [number, string][] = [
-    [404, `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`],
-    [405, `POST ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`],
-    [421, `GET ${path} HTTP/1.1\r\nHost: evil.example.org\r\n\r\n`],
-    [421, `GET http://evil.example.org${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`],
-    [404, `GET ${path}/ HTTP/1.1\r\nHost: localhost\r\n\r\n`],
-    [404, `GET ${path}%ff HTTP/1.1\r\nHost: localhost\r\n\r\n`],
-  ];
-  const before = lines(direct).length;
-  for (const [status, request] of refused)
-    expect((await sendRaw(port, [request])).text).toStartWith(`HTTP/1.1 ${status} `);
-  expect(direct.logged.join("")).not.toContain(path);
-  const paths = lines(direct).slice(before);
-  expect(paths.map((one) => one["url.path"])).toEqual(refused.map(() => "/api/exports/{secret}"));
-});
+test.each([
+  ["GET PATH", "localhost", 404],
+  ["POST PATH", "localhost", 405],
+  ["GET PATH", "evil.example.org", 421],
+  ["GET http://evil.example.orgPATH", "localhost", 421],
+  ["GET PATH/", "localhost", 404],
+  ["GET PATH%ff", "localhost", 404],
+])(
+  "of the secret link to an export, the line for %s at %s has the route alone",
+  async (start, host, status) => {
+    const path = `/api/exports/${crypto.randomUUID()}`;
+    const request = `${start.replace("PATH", path)} HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
+    const before = lines(direct).length;
+    const { text } = await sendRaw(Number(new URL(direct.operatorUrl).port), [request]);
+    expect(text).toStartWith(`HTTP/1.1 ${status} `);
+    expect(direct.logged.join("")).not.toContain(path);
+    const paths = lines(direct).slice(before);
+    expect(paths.map((one) => one["url.path"])).toEqual(["/api/exports/{secret}"]);
+  },
+);
 
 test("a line has the address even if the client has gone away", async () => {
   const socket = connect({ port: Number(new URL(direct.operatorUrl).port), host: "127.0.0.1" });
@@ -81,20 +83,21 @@ test("a line has the address even if the client has gone away", async () => {
   expect(direct.logged.join("")).not.toContain("internal error");
 });
 
-test("the address is the one that a trusted proxy names, on both listeners", async () => {
-  await using proxied = await startTestService({
-    "log-requests": "all",
-    "trusted-proxies": "127.0.0.0/8,10.0.0.0/8",
-  });
-  const forwarded = { "X-Forwarded-For": "203.0.113.9, 198.51.100.7, 10.1.2.3" };
-  for (const url of [proxied.url, proxied.operatorUrl]) {
-    await get(`${url}/livez`, "", { ...forwarded, "X-Request-Id": url });
-    expect(line(proxied, url)).toMatchObject({
+test.each(["url", "operatorUrl"] as const)(
+  "the address at %s is the one that a trusted proxy names",
+  async (listener) => {
+    await using proxied = await startTestService({
+      "log-requests": "all",
+      "trusted-proxies": "127.0.0.0/8,10.0.0.0/8",
+    });
+    const forwarded = { "X-Forwarded-For": "203.0.113.9, 198.51.100.7, 10.1.2.3" };
+    await get(`${proxied[listener]}/livez`, "", { ...forwarded, "X-Request-Id": "forwarded" });
+    expect(line(proxied, "forwarded")).toMatchObject({
       "client.address": "198.51.100.7",
       "network.peer.address": "127.0.0.1",
     });
-  }
-});
+  },
+);
 
 function get(url: string, token: string, headers: Record<string, string>): Promise<Response> {
   return fetch(url, { headers: { ...(token && bearer(token)), ...headers } });

@@ -1,25 +1,45 @@
 import { expect, test } from "bun:test";
 import { bearer, operatorToken, startTestService } from "./harness.ts";
 
-test("pages run only their own scripts, and no response is cached, guessed at or sets a cookie", async () => {
+type Listener = "public" | "operator";
+
+const pages: [path: string, listener: Listener][] = [
+  ["/docs", "public"],
+  ["/", "operator"],
+  ["/plants", "operator"],
+];
+const data: [path: string, listener: Listener][] = [
+  ["/openapi.json", "public"],
+  ["/api/plants", "operator"],
+  ["/metrics", "operator"],
+];
+
+/** The headers of a new service's response to a browser. */
+async function headersOf(path: string, listener: Listener): Promise<Headers> {
   await using running = await startTestService();
-  const headers = bearer(operatorToken);
-  const pages = [`${running.url}/docs`, `${running.operatorUrl}/`, `${running.operatorUrl}/plants`];
-  const data = [
-    `${running.url}/openapi.json`,
-    `${running.operatorUrl}/api/plants`,
-    `${running.operatorUrl}/metrics`,
-  ];
-  for (const url of [...pages, ...data]) {
-    const response = await fetch(url, { headers: { ...headers, Accept: "text/html" } });
-    expect([url, response.status]).toEqual([url, 200]);
-    expect(response.headers.get("x-content-type-options")).toBe("nosniff");
-    expect(response.headers.get("cache-control")).toContain("no-store");
-    expect(response.headers.has("set-cookie")).toBe(false);
-    if (!pages.includes(url)) continue;
-    const policy = response.headers.get("content-security-policy") ?? "";
-    expect(policy).toContain("default-src 'none'");
-    expect(policy).toContain("frame-ancestors 'none'");
-    expect(policy).not.toMatch(/unsafe|\*|https?:/);
-  }
+  const url = listener === "public" ? running.url : running.operatorUrl;
+  const headers = { ...bearer(operatorToken), Accept: "text/html" };
+  const response = await fetch(url + path, { headers });
+  expect(response.status).toBe(200);
+  return response.headers;
+}
+
+test.each([...pages, ...data])(
+  "%s of the %s listener is not cached, and its type is not guessed",
+  async (path, listener) => {
+    const headers = await headersOf(path, listener);
+    expect(headers.get("cache-control")).toContain("no-store");
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+  },
+);
+
+test.each([...pages, ...data])("%s of the %s listener sets no cookie", async (path, listener) => {
+  expect((await headersOf(path, listener)).has("set-cookie")).toBe(false);
+});
+
+test.each(pages)("%s of the %s listener runs only its own scripts", async (path, listener) => {
+  const policy = (await headersOf(path, listener)).get("content-security-policy");
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).toContain("frame-ancestors 'none'");
+  expect(policy).not.toMatch(/unsafe|\*|https?:/);
 });

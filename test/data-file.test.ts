@@ -1,15 +1,7 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { lastBackupFile } from "../src/storage/sqlite/maintenance/backup-records.ts";
 import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
@@ -60,23 +52,26 @@ function changed(sql: string): string {
 
 const all = ["doctor", "list", "show 700", "export", "verify", "audit", "token list"];
 
-test("the WAL of an earlier copy, or of another store, is refused, and no file is changed", async () => {
-  const earlier = join(folder.path, "earlier.db");
-  await crashedStore(earlier, 3);
-  const wal = readFileSync(`${earlier}-wal`);
-  {
-    await using store = new SqliteStore(earlier);
-    await store.plants.create([{ plant: { id: 9n, name: "later", tag: undefined }, createdBy: "test" }], 1);
-  }
-  for (const data of [readFileSync(earlier), readFileSync(sound)]) {
-    const file = join(folder.path, `with-foreign-wal-${data.length}.db`);
-    writeFileSync(file, data);
+test.each(["an earlier copy", "another store"])(
+  "the WAL of %s is refused, and no file is changed",
+  async (whose) => {
+    using own = temporaryFolder();
+    const file = join(own.path, "plants.db");
+    await crashedStore(file, 3);
+    const wal = readFileSync(`${file}-wal`);
+    {
+      await using store = new SqliteStore(file);
+      await store.plants.create([{ plant: { id: 9n, name: "later", tag: undefined }, createdBy: "test" }], 1);
+    }
+    if (whose === "another store") copyFileSync(sound, file);
+    const data = readFileSync(file);
     writeFileSync(`${file}-wal`, wal);
     expect((await runInProcess(["verify", "--database", file])).err).toContain("is not the WAL of");
     expect(() => openForWriting(file)).toThrow("is not the WAL of");
-    expect(readFileSync(file).equals(data) && readFileSync(`${file}-wal`).equals(wal)).toBe(true);
-  }
-});
+    expect(readFileSync(file).equals(data)).toBe(true);
+    expect(readFileSync(`${file}-wal`).equals(wal)).toBe(true);
+  },
+);
 
 const malformed = "is damaged (database disk image is malformed); restore it from a backup.";
 // With the sentence about it, and the commands that read what is damaged.
@@ -270,20 +265,26 @@ describe("backup and restore", () => {
     for (const path of [restored, `${restored}.partial`]) expect(existsSync(path)).toBe(false);
   });
 
-  test("a rollback journal that an interrupted copy left does not empty a restored file, and no other file is overwritten", async () => {
-    const backup = join(folder.path, "with-journal.db");
-    expect((await runInProcess(["backup", backup, "--database", sound])).code).toBe(0);
-    const target = join(folder.path, "restored.db");
-    const restore = () => runInProcess(["restore", backup, "--database", target]);
-    for (const end of ["-wal", "-journal"]) {
+  test.each(["-wal", "-journal"])(
+    "a %s file beside the target of a restore is not overwritten",
+    async (end) => {
+      using own = temporaryFolder();
+      const target = join(own.path, "restored.db");
       writeFileSync(target + end, emptyingJournal);
-      expect((await restore()).err).toContain(
-        `${target}${end} already exists. With --replace, restore moves it`,
-      );
-      rmSync(target + end);
-    }
+      const { err } = await runInProcess(["restore", sound, "--database", target]);
+      expect(err).toContain(`${target}${end} already exists. With --replace, restore moves it`);
+      expect(readFileSync(target + end).equals(emptyingJournal)).toBe(true);
+    },
+  );
+
+  test("a rollback journal that an interrupted copy left does not empty a restored file", async () => {
+    using own = temporaryFolder();
+    const backup = join(own.path, "backup.db");
+    const target = join(own.path, "restored.db");
+    expect((await runInProcess(["backup", backup, "--database", sound])).code).toBe(0);
     writeFileSync(`${target}.partial-journal`, emptyingJournal);
-    expect((await restore()).err).toContain("3,000 plants");
+    const { err } = await runInProcess(["restore", backup, "--database", target]);
+    expect(err).toContain("3,000 plants");
     expect(storedPlants(target)).toEqual(storedPlants(sound));
   });
 });

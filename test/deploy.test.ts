@@ -30,31 +30,32 @@ function all<T = string>(node: unknown, name: string): T[] {
   return [...(values as T[]), ...Object.values(node).flatMap((value) => all<T>(value, name))];
 }
 const keys = (node: unknown) => Object.keys(node ?? {});
-test("the deploy files name only variables, commands and flags that exist", () => {
-  const variables = [
-    ...Object.values(settings).map(({ environment }) => environment),
-    ...Object.values(secrets).flatMap((environment) => [environment, `${environment}_FILE`]),
-    // Of Compose itself.
-    "PLANT_STORE_HOST",
-  ];
-  for (const name of names) {
-    expect(variables).toEqual(expect.arrayContaining(read(name).match(/\bPLANT_STORE_[A-Z_]+/g) ?? []));
-    const lines = read(name).matchAll(/(?:bin\/|-- |exec (?:-T )?\S+ )plant-store ([a-z][^\n>"]*)/g);
-    for (const [, line = ""] of lines) {
-      const command = Object.entries(commands).find(([each]) => `${line} `.startsWith(`${each} `))?.[1];
-      const known = [
-        ...keys(command?.flags),
-        ...(command?.settings ?? []).map((each) => settings[each].flag),
-      ];
-      const used = Array.from(line.matchAll(/ --([a-z-]+)/g), ([, flag]) => flag);
-      expect([line, known, command]).toEqual([line, expect.arrayContaining(used), expect.anything()]);
-    }
-  }
+const variables = [
+  ...Object.values(settings).map(({ environment }) => environment),
+  ...Object.values(secrets).flatMap((environment) => [environment, `${environment}_FILE`]),
+  // Of Compose itself.
+  "PLANT_STORE_HOST",
+];
+
+test.each(names)("%s names only variables that exist", (name) => {
+  expect(variables).toEqual(expect.arrayContaining(read(name).match(/\bPLANT_STORE_[A-Z_]+/g) ?? []));
 });
 
-test("the examples say in their first line what was checked, and what was not", () => {
-  for (const name of examples)
-    expect(read(name)).toMatch(/^# Checked by test\/deploy\.test\.ts: .+\. Not checked: .+\.\n/);
+const commandLines = names.flatMap((name) => {
+  const lines = read(name).matchAll(/(?:bin\/|-- |exec (?:-T )?\S+ )plant-store ([a-z][^\n>"]*)/g);
+  return Array.from(lines, ([, line = ""]) => [name, line] as const);
+});
+
+test.each(commandLines)("%s: plant-store %s is a command with flags that exist", (_, line) => {
+  const command = Object.entries(commands).find(([each]) => `${line} `.startsWith(`${each} `))?.[1];
+  expect(command).toBeDefined();
+  const known = [...keys(command?.flags), ...(command?.settings ?? []).map((each) => settings[each].flag)];
+  const used = Array.from(line.matchAll(/ --([a-z-]+)/g), ([, flag]) => flag);
+  expect(known).toEqual(expect.arrayContaining(used));
+});
+
+test.each(examples)("%s says in its first line what was checked, and what was not", (name) => {
+  expect(read(name)).toMatch(/^# Checked by test\/deploy\.test\.ts: .+\. Not checked: .+\.\n/);
 });
 
 test.each(examples.filter((name) => !name.includes("monitor")))(

@@ -41,16 +41,14 @@ test("every example is run here", () => {
   expect(files.map(({ name }) => name).sort()).toEqual(Object.keys(said));
 });
 
-for (const [name, answer] of Object.entries(said)) {
-  test(`${name} runs with the command in its first line`, async () => {
-    const [opening = ""] = readFileSync(join(root, "examples", name), "utf8").split("\n");
-    const command = /PLANT_STORE_ACCESS_TOKEN=pst_… (.*)$/.exec(opening)?.[1] ?? "none";
-    expect(command).toContain(`examples/${name} http://127.0.0.1:3000`);
-    const [program = "", ...args] = command.replace("http://127.0.0.1:3000", url).split(" ");
-    const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
-    const { code, out, err } = await watch(start(program, args, { environment, folder: project.path })).ended;
-    expect(code).toBe(0);
-    expect(err).toBe("");
-    expect(out).toMatch(answer);
-  });
-}
+test.each(Object.entries(said))("%s runs with the command in its first line", async (name, answer) => {
+  const [opening = ""] = readFileSync(join(root, "examples", name), "utf8").split("\n");
+  const command = /PLANT_STORE_ACCESS_TOKEN=pst_… (.*)$/.exec(opening)?.[1] ?? "none";
+  expect(command).toContain(`examples/${name} http://127.0.0.1:3000`);
+  const [program = "", ...args] = command.replace("http://127.0.0.1:3000", url).split(" ");
+  const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
+  const { code, out, err } = await watch(start(program, args, { environment, folder: project.path })).ended;
+  expect(code).toBe(0);
+  expect(err).toBe("");
+  expect(out).toMatch(answer);
+});

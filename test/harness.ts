@@ -89,7 +89,11 @@ export function findSecrets(text: string): string[] {
   return text.match(secret) ?? [];
 }
 
-export function temporaryFolder(): { readonly path: string } & Disposable {
+export interface TemporaryFolder extends Disposable {
+  readonly path: string;
+}
+
+export function temporaryFolder(): TemporaryFolder {
   const path = mkdtempSync(join(tmpdir(), "plant-store-"));
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
 }

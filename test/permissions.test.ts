@@ -14,7 +14,7 @@ import {
 import { dirname, join } from "node:path";
 import { writeMarker } from "../src/storage/sqlite/failure-marker.ts";
 import { commandLine, untilListening } from "./command.ts";
-import { accessToken, startTestService, temporaryFolder } from "./harness.ts";
+import { accessToken, startTestService, type TemporaryFolder, temporaryFolder } from "./harness.ts";
 import { lacks } from "./lacks.ts";
 import { isRoot } from "./postgres.ts";
 import { runInProcess, serveInProcess } from "./terminal.ts";
@@ -30,7 +30,7 @@ function runAsUser(args: readonly string[]): { code: number | null; out: string;
 }
 
 /** A folder that belongs to the user. */
-function userFolder(): { readonly path: string } & Disposable {
+function userFolder(): TemporaryFolder {
   const folder = temporaryFolder();
   chownSync(folder.path, user, user);
   return folder;
@@ -206,25 +206,46 @@ describe.skipIf(lacks("root", !isRoot))("what root creates belongs to the owner 
     );
   });
 
-  test("what commands create, so that the service can use it", async () => {
+  test("what token create creates", async () => {
     using folder = userFolder();
-    const inFolder = (name: string) => join(folder.path, name);
-    mkdirSync(inFolder("backups"));
-    chownSync(inFolder("backups"), user, user);
-    const database = ["--database", inFolder("plants.db")];
-    for (const args of [
-      ["token", "create", "--name", "a", ...database],
-      ["backup", inFolder("backup.db"), ...database],
-      ["backup", inFolder("backups"), ...database],
-      ["restore", inFolder("backup.db"), "--database", inFolder("restored.db")],
-      ["copy", "--from", inFolder("plants.db"), "--to", inFolder("copied.db")],
-    ])
-      expect([args, (await runInProcess(args)).code]).toEqual([args, 0]);
-    // With a marker, of which the folder with the old files gets a copy.
-    writeMarker(inFolder("plants.db"), "replaced");
-    const replace = ["restore", inFolder("backup.db"), "--replace", ...database];
-    expect((await runInProcess(replace)).code).toBe(0);
-    writeMarker(inFolder("restored.db"), "sync-failed");
+    await createToken(folder.path);
+    expect(ownedByOthers(folder.path)).toEqual([]);
+  });
+
+  test.each<[command: string, args: (inFolder: (name: string) => string) => string[]]>([
+    ["backup to a file", (inFolder) => ["backup", inFolder("b.db"), "--database", inFolder("plants.db")]],
+    [
+      "backup to a folder",
+      (inFolder) => {
+        mkdirSync(inFolder("backups"));
+        chownSync(inFolder("backups"), user, user);
+        return ["backup", inFolder("backups"), "--database", inFolder("plants.db")];
+      },
+    ],
+    ["restore", (inFolder) => ["restore", inFolder("plants.db"), "--database", inFolder("restored.db")]],
+    ["copy", (inFolder) => ["copy", "--from", inFolder("plants.db"), "--to", inFolder("copied.db")]],
+  ])("what %s creates", async (_, args) => {
+    using folder = userFolder();
+    await createToken(folder.path);
+    const { code } = await runInProcess(args((name) => join(folder.path, name)));
+    expect(code).toBe(0);
+    expect(ownedByOthers(folder.path)).toEqual([]);
+  });
+
+  test("what restore --replace creates, and the copy of a marker with the old files", async () => {
+    using folder = userFolder();
+    const file = await createToken(folder.path);
+    const backup = join(folder.path, "backup.db");
+    expect((await runInProcess(["backup", backup, "--database", file])).code).toBe(0);
+    writeMarker(file, "replaced");
+    expect((await runInProcess(["restore", backup, "--replace", "--database", file])).code).toBe(0);
+    expect(ownedByOthers(folder.path)).toEqual([]);
+  });
+
+  test("a failure marker", () => {
+    using folder = userFolder();
+    writeMarker(join(folder.path, "plants.db"), "sync-failed");
+    expect(readdirSync(folder.path)).toEqual(["plants.db.failure.json"]);
     expect(ownedByOthers(folder.path)).toEqual([]);
   });
 
