@@ -33,6 +33,7 @@ import {
   post,
   startTestService,
   storedPlants,
+  type TemporaryFolder,
   temporaryFolder,
 } from "./harness.ts";
 import { lacks, lacksMounts } from "./lacks.ts";
@@ -40,13 +41,13 @@ import { runInProcess } from "./terminal.ts";
 
 const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
 
-let folder: string;
+let folder: TemporaryFolder;
 let file: string;
 beforeEach(() => {
-  folder = temporaryFolder().path;
-  file = join(folder, "plants.db");
+  folder = temporaryFolder();
+  file = join(folder.path, "plants.db");
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => folder[Symbol.dispose]());
 
 const create = async (url: string, id: number, name = "fern") =>
   (await post(url, JSON.stringify({ id, name }))).status;
@@ -76,7 +77,7 @@ function copyFrom(process: number, file: string): string {
     // The one that lists them is closed by now.
     return existsSync(path) ? [{ path, to: readlinkSync(path) }] : [];
   });
-  const copy = join(folder, "rescued.db");
+  const copy = join(folder.path, "rescued.db");
   for (const end of ["", "-wal"]) {
     const named = (name: string) => open.find(({ to }) => to === name)?.path;
     copyFileSync(named(`${file}${end} (deleted)`) ?? named(file + end) ?? "none", copy + end);
@@ -97,14 +98,14 @@ describe("a data file that a service writes to", () => {
 
   test("is refused to a second service under another name", async () => {
     await using _running = await startTestService({}, file);
-    const link = join(folder, "link.db");
+    const link = join(folder.path, "link.db");
     symlinkSync(file, link);
     expect(await refusedStart(link)).toContain("is in use: another plant-store process writes to it");
   });
 
   test("is refused as the target of copy", async () => {
     await using _running = await startTestService({}, file);
-    const other = join(folder, "other.db");
+    const other = join(folder.path, "other.db");
     expect((await command("backup", other)).code).toBe(0);
     const { code, err } = await runInProcess(["copy", "--from", other, "--to", file]);
     expect(code).toBe(1);
@@ -113,7 +114,7 @@ describe("a data file that a service writes to", () => {
 
   test("is refused as the target of restore", async () => {
     await using _running = await startTestService({}, file);
-    const other = join(folder, "other.db");
+    const other = join(folder.path, "other.db");
     expect((await command("backup", other)).code).toBe(0);
     const { code, err } = await command("restore", other);
     expect(code).toBe(1);
@@ -123,7 +124,7 @@ describe("a data file that a service writes to", () => {
   test("gives a backup", async () => {
     await using running = await startTestService({}, file);
     await create(running.url, 1);
-    const backup = join(folder, "backup.db");
+    const backup = join(folder.path, "backup.db");
     expect((await command("backup", backup)).code).toBe(0);
     expect(storedPlants(backup)).toMatchObject([{ id: 1n }]);
   });
@@ -143,7 +144,7 @@ describe("a data file that a service writes to", () => {
 });
 
 test("a restore is refused while another process holds the lock of a file that does not exist yet", async () => {
-  const backup = join(folder, "backup.db");
+  const backup = join(folder.path, "backup.db");
   await crashedStore(backup, 1, { checkpointed: 1 });
   using holder = new Database(`${file}.lock`);
   holder.run("BEGIN EXCLUSIVE");
@@ -173,8 +174,8 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     ["whose WAL alone is deleted", (file: string) => rmSync(`${file}-wal`)],
     ["whose WAL alone is replaced", (file: string, other: string) => renameSync(other, `${file}-wal`)],
   ])("(%s) is copied from the process, and restored", async (_, lose) => {
-    file = join(folder, "it's data", "plants.db");
-    const other = join(folder, "other.db");
+    file = join(folder.path, "it's data", "plants.db");
+    const other = join(folder.path, "other.db");
     new Database(other).run("CREATE TABLE t (x)");
     const running = await startTestService({}, file);
     const log = () => running.logged.join("");
@@ -185,7 +186,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     await eventually(() => log().includes(lostInLog));
     expect((await fetch(`${running.url}/readyz`)).status).toBe(503);
     expect((await fetch(`${running.url}/livez`)).status).toBe(200);
-    const restored = join(folder, "restored.db");
+    const restored = join(folder.path, "restored.db");
     const copy = copyFrom(process.pid, file);
     expect(await runInProcess(["restore", copy, "--database", restored])).toMatchObject({ code: 0 });
     expect(missingIn(restored, acknowledged)).toEqual([]);
@@ -193,7 +194,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
   });
 
   test("(replaced) leaves its replacement unchanged, and every command is refused until a restore", async () => {
-    const other = join(folder, "other.db");
+    const other = join(folder.path, "other.db");
     await crashedStore(other, 3, { checkpointed: 3 });
     const bytes = readFileSync(other);
     await using service = await serve(["--database", file], { environment });
@@ -289,8 +290,8 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
   test.skipIf(lacksMounts())(
     "(on another file system, with the same inode number) is noticed by its device",
     async () => {
-      const disk = join(folder, "disk");
-      const other = join(folder, "other");
+      const disk = join(folder.path, "disk");
+      const other = join(folder.path, "other");
       mkdirSync(disk);
       mkdirSync(other);
       // Each tmpfs numbers its inodes from 1 on, so another one soon has a file with the same number. It is mounted over the
@@ -299,7 +300,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
         mount -t tmpfs none ${disk}
         mount -t tmpfs none ${other}
         ${process.execPath} ${main} serve --database ${disk}/plants.db &
-        while [ ! -e ${folder}/mount-now ]; do sleep 0.05; done
+        while [ ! -e ${folder.path}/mount-now ]; do sleep 0.05; done
         inode=$(stat -c %i ${disk}/plants.db)
         until [ "$(stat -c %i ${other}/plants.db)" = "$inode" ]; do mv ${other}/plants.db ${other}/$((n += 1)) 2>/dev/null; : > ${other}/plants.db; done
         mount --bind ${other} ${disk}
@@ -309,14 +310,14 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
       );
       using _group = { [Symbol.dispose]: () => process.kill(-(service.child.pid ?? 0), "SIGKILL") };
       expect(await create(service.url, 1)).toBe(200);
-      writeFileSync(join(folder, "mount-now"), "");
+      writeFileSync(join(folder.path, "mount-now"), "");
       await eventually(() => service.err().includes(lostInLog));
       expect(service.err()).toContain("The data file was deleted or replaced while it was open.");
     },
   );
 
   test("is reported in the log if the failure marker cannot be written", async () => {
-    const data = join(folder, "data");
+    const data = join(folder.path, "data");
     await using running = await startTestService({}, join(data, "plants.db"));
     rmSync(data, { recursive: true });
     writeFileSync(data, "in the way");

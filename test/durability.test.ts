@@ -27,6 +27,7 @@ import {
   operatorToken,
   post,
   storedPlants,
+  type TemporaryFolder,
   temporaryFolder,
 } from "./harness.ts";
 import { lacks, lacksMounts } from "./lacks.ts";
@@ -42,13 +43,13 @@ const withToken = { PLANT_STORE_ACCESS_TOKEN: accessToken };
 const largeName = "x".repeat(60_000);
 const lacksShim = lacks("Linux with a C compiler, to record fsyncs", !canRecordSyncs);
 
-let folder: string;
+let folder: TemporaryFolder;
 let file: string;
 beforeEach(() => {
-  folder = temporaryFolder().path;
-  file = join(folder, "plants.db");
+  folder = temporaryFolder();
+  file = join(folder.path, "plants.db");
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => folder[Symbol.dispose]());
 
 test("what was acknowledged is stored after a loaded service was killed with -9 again and again", async () => {
   const { acknowledged, lost } = await runKillRounds({ rounds: 3, random: seededRandom(1), tell: () => {} });
@@ -97,7 +98,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
       cause: stop,
     },
   ])("$what ends the service and loses nothing", async ({ suffix, how, drainDelay, cause }) => {
-    const syncs = recordSyncs(folder, suffix, how);
+    const syncs = recordSyncs(folder.path, suffix, how);
     const service = await serve(["--database", file, "--drain-delay", drainDelay], {
       environment: { ...withToken, ...syncs.environment },
     });
@@ -111,7 +112,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
     expect(statSync(`${file}.failure.json`).mode & 0o077).toBe(0);
 
     // Every sync fails now: the next start must not trust the page cache either.
-    const failing = recordSyncs(folder, "");
+    const failing = recordSyncs(folder.path, "");
     failing.injectFault();
     const again = await plantStore(["serve", "--database", file], { environment: failing.environment });
     expect(again.code).toBe(1);
@@ -128,7 +129,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
     ["because of a quota does not", "EDQUOT", "the disk quota is exceeded", false],
   ] as const)("in a start after a crash, %s", async (_, errno, reason, rebuilt) => {
     await crashedStore(file, 3);
-    const syncs = recordSyncs(folder, "-wal", "once");
+    const syncs = recordSyncs(folder.path, "-wal", "once");
     syncs.injectFault();
     const environment = { ...syncs.environment, FAIL_ERRNO: String(constants.errno[errno]) };
     const { code, err } = await plantStore(["serve", "--database", file], { environment });
@@ -147,7 +148,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
   ] as const)("of the folder, in a start, %s", async (_, errno, reason, rebuilt) => {
     openForWriting(file)[Symbol.dispose]();
     // Not once: SQLite ignores what becomes of its own fsync of the folder.
-    const syncs = recordSyncs(folder, folder);
+    const syncs = recordSyncs(folder.path, folder.path);
     syncs.injectFault();
     const environment = { ...syncs.environment, FAIL_ERRNO: String(constants.errno[errno]) };
     const { code, err } = await plantStore(["serve", "--database", file], { environment });
@@ -159,7 +160,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
   });
 
   test("in a start that creates the tables keeps the WAL for a rebuild", async () => {
-    const syncs = recordSyncs(folder, "-wal", "once");
+    const syncs = recordSyncs(folder.path, "-wal", "once");
     syncs.injectFault();
     const { code, err } = await plantStore(["serve", "--database", file], syncs);
     expect(code).toBe(1);
@@ -172,7 +173,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
 
   test("in a command keeps the WAL", async () => {
     expect((await runInProcess(createToken("first"))).code).toBe(0);
-    const syncs = recordSyncs(folder, "-wal", "once");
+    const syncs = recordSyncs(folder.path, "-wal", "once");
     syncs.injectFault();
     expect((await plantStore(createToken("second"), syncs)).code).toBe(1);
     expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
@@ -185,7 +186,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
       "INSERT INTO plants (id, name, created_at_ms, created_by) VALUES (1, 'fern', 1, 'test')",
     );
     const walBytes = statSync(`${file}-wal`).size;
-    const syncs = recordSyncs(folder, "-wal", "once");
+    const syncs = recordSyncs(folder.path, "-wal", "once");
     syncs.injectFault();
     expect((await plantStore(createToken("second"), syncs)).code).toBe(1);
     expect(statSync(`${file}-wal`).size).toBe(walBytes);
@@ -194,7 +195,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
   test("of the folder with the rebuilt file keeps the old WAL until a later start finishes the rebuild", async () => {
     await crashedStore(file, 3);
     writeFileSync(`${file}.failure.json`, '{"reason":"sync-failed"}\n');
-    const syncs = recordSyncs(folder, folder);
+    const syncs = recordSyncs(folder.path, folder.path);
     const command = ["token", "create", "--name", "a", "--database", file];
     const run = async () => (await plantStore(command, { environment: syncs.environment })).code;
     syncs.injectFault();
@@ -202,11 +203,11 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
     expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
     // The copy once by SQLite, and once with its mode and owner.
     const copy = `${file}.rebuilt`;
-    expect(syncs.paths().slice(-4)).toEqual([copy, copy, `${file}.failure.json.new`, folder]);
+    expect(syncs.paths().slice(-4)).toEqual([copy, copy, `${file}.failure.json.new`, folder.path]);
     const failed = syncs.paths().length;
     syncs.removeFault();
     expect(await run()).toBe(0);
-    expect(syncs.paths().slice(failed, failed + 2)).toEqual([folder, folder]);
+    expect(syncs.paths().slice(failed, failed + 2)).toEqual([folder.path, folder.path]);
     expect(storedPlants(file)).toHaveLength(3);
   });
 });
@@ -226,19 +227,19 @@ describe.skipIf(lacksShim)("what is synced", () => {
   }
 
   test("at a start is each new folder", async () => {
-    file = join(folder, "new", "nested", "plants.db");
+    file = join(folder.path, "new", "nested", "plants.db");
     // A file system that cannot sync folders says so, which is no failure.
-    const syncs = recordSyncs(folder, "/nested");
+    const syncs = recordSyncs(folder.path, "/nested");
     syncs.injectFault();
     const environment = { ...withToken, ...syncs.environment, FAIL_ERRNO: String(constants.errno.EINVAL) };
     await using service = await serve(["--database", file], { environment });
-    const folders = [dirname(file), dirname(dirname(file)), folder];
+    const folders = [dirname(file), dirname(dirname(file)), folder.path];
     expect(syncs.paths()).toEqual(expect.arrayContaining(folders));
     expect((await post(service.url, '{"id":1,"name":"fern"}')).status).toBe(200);
   });
 
   test("before every response is the WAL", async () => {
-    const syncs = recordSyncs(folder, "none");
+    const syncs = recordSyncs(folder.path, "none");
     await using service = await serve(["--database", file], {
       environment: { ...withToken, ...syncs.environment },
     });
@@ -246,7 +247,7 @@ describe.skipIf(lacksShim)("what is synced", () => {
   });
 
   test("at a checkpoint is the WAL before the data file, on a thread of its own", async () => {
-    const syncs = recordSyncs(folder, "none");
+    const syncs = recordSyncs(folder.path, "none");
     await using service = await serve(["--database", file], {
       environment: { ...withToken, ...syncs.environment },
     });
@@ -264,7 +265,7 @@ describe.skipIf(lacksShim)("what is synced", () => {
   });
 
   test("when the data file is lost is the marker that says so", async () => {
-    const syncs = recordSyncs(folder, "none");
+    const syncs = recordSyncs(folder.path, "none");
     await using _service = await serve(["--database", file], {
       environment: { ...withToken, ...syncs.environment },
     });
@@ -280,7 +281,7 @@ describe.skipIf(lacksShim)("what is synced", () => {
     using reader = new Database(file);
     reader.run("BEGIN");
     reader.query("SELECT count(*) FROM plants").get();
-    const syncs = recordSyncs(folder, "none");
+    const syncs = recordSyncs(folder.path, "none");
     await using service = await serve(["--database", file], {
       environment: { ...withToken, ...syncs.environment },
     });
@@ -292,10 +293,10 @@ describe.skipIf(lacksShim)("what is synced", () => {
   });
 
   test("by a backup is each file before its folder", async () => {
-    const backup = join(folder, "backups", "b.db");
+    const backup = join(folder.path, "backups", "b.db");
     mkdirSync(dirname(backup));
     await crashedStore(file, 3);
-    const syncs = recordSyncs(folder, "none");
+    const syncs = recordSyncs(folder.path, "none");
     expect((await plantStore(["backup", backup, "--database", file], syncs)).code).toBe(0);
     // The copy once by SQLite and once by us.
     expect(syncs.paths().slice(-6)).toEqual([
@@ -304,20 +305,20 @@ describe.skipIf(lacksShim)("what is synced", () => {
       `${backup}.sha256`,
       dirname(backup),
       `${file}.last-backup.json.new`,
-      folder,
+      folder.path,
     ]);
   });
 
   test("by a restore is the file before its folder and every new one", async () => {
-    const backup = join(folder, "backup.db");
-    const restored = join(folder, "new", "nested", "plants.db");
+    const backup = join(folder.path, "backup.db");
+    const restored = join(folder.path, "new", "nested", "plants.db");
     await crashedStore(file, 3);
     expect((await runInProcess(["backup", backup, "--database", file])).code).toBe(0);
-    const syncs = recordSyncs(folder, "none");
+    const syncs = recordSyncs(folder.path, "none");
     expect((await plantStore(["restore", backup, "--database", restored], syncs)).code).toBe(0);
     const copied = syncs.paths().lastIndexOf(`${restored}.partial`);
     expect(copied).toBeGreaterThanOrEqual(0);
-    const folders = [dirname(restored), dirname(dirname(restored)), folder];
+    const folders = [dirname(restored), dirname(dirname(restored)), folder.path];
     expect(syncs.paths().slice(copied)).toEqual(expect.arrayContaining(folders));
   });
 });
@@ -325,7 +326,7 @@ describe.skipIf(lacksShim)("what is synced", () => {
 test.skipIf(lacksShim)(
   "a plant is not acknowledged if the -shm file was deleted before its fsync was done",
   async () => {
-    const syncs = recordSyncs(folder, "-wal", "hang");
+    const syncs = recordSyncs(folder.path, "-wal", "hang");
     await using service = await serve(["--database", file], {
       environment: { ...withToken, ...syncs.environment },
     });
@@ -344,11 +345,11 @@ test.skipIf(lacksShim)(
 
 test.skipIf(lacksShim)("a copy that is damaged while it becomes a new store is not restored", async () => {
   await crashedStore(file, 60);
-  const backup = join(folder, "backup.db");
-  const restored = join(folder, "restored.db");
+  const backup = join(folder.path, "backup.db");
+  const restored = join(folder.path, "restored.db");
   expect((await runInProcess(["backup", backup, "--database", file])).code).toBe(0);
   // The copy has been checked once, when its new store id is written.
-  const syncs = recordSyncs(folder, ".partial-wal", "hang");
+  const syncs = recordSyncs(folder.path, ".partial-wal", "hang");
   syncs.injectFault();
   const restoring = plantStore(["restore", backup, "--database", restored], syncs);
   await eventually(() => syncs.paths().includes(`${restored}.partial-wal`));
@@ -385,7 +386,7 @@ const stallMs = 1010;
 test.skipIf(lacksShim)(
   "while an fsync of the WAL hangs, no plant is acknowledged or readable, and probes are answered",
   async () => {
-    const syncs = recordSyncs(folder, "-wal", "hang");
+    const syncs = recordSyncs(folder.path, "-wal", "hang");
     await using service = await serve(["--database", file], {
       environment: { ...withToken, ...syncs.environment, PLANT_STORE_OPERATOR_TOKEN: operatorToken },
     });
@@ -436,7 +437,7 @@ test.each([
   ["a second signal", 143, async (service: Serving) => eventually(() => !service.child.kill("SIGTERM"))],
   ["an exception that nobody caught", 1, async (service: Serving) => service.child.kill("SIGUSR2")],
 ])("a process that ends by %s leaves the WAL for the next start", async (_, code, end) => {
-  const throwing = join(folder, "throw-on-signal.ts");
+  const throwing = join(folder.path, "throw-on-signal.ts");
   writeFileSync(throwing, 'process.on("SIGUSR2", () => { throw new Error("unexpected"); });');
   const service = await untilListening(
     start(
@@ -454,7 +455,7 @@ test.each([
 const leftBytes = 700_000;
 
 test.skipIf(lacksMounts())("a full disk refuses plants until there is space, and loses none", async () => {
-  const disk = join(folder, "disk");
+  const disk = join(folder.path, "disk");
   mkdirSync(disk);
   const script = `mount -t tmpfs -o size=80m none ${disk} && exec ${process.execPath} ${main} serve --database ${disk}/plants.db`;
   await using service = await untilListening(

@@ -19,20 +19,27 @@ import { readUseWithoutWal } from "../src/storage/sqlite/store-use.ts";
 import { openForWriting } from "../src/storage/sqlite/writing/open-for-writing.ts";
 import { main, serve, start, untilListening } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
-import { accessToken, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+import {
+  accessToken,
+  post,
+  startTestService,
+  storedPlants,
+  type TemporaryFolder,
+  temporaryFolder,
+} from "./harness.ts";
 import { lacksMounts } from "./lacks.ts";
 import { runInProcess } from "./terminal.ts";
 
 const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
 const lost = "it lacks the plants that were only there";
 
-let folder: string;
+let folder: TemporaryFolder;
 let file: string;
 beforeEach(() => {
-  folder = temporaryFolder().path;
-  file = join(folder, "plants.db");
+  folder = temporaryFolder();
+  file = join(folder.path, "plants.db");
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => folder[Symbol.dispose]());
 
 const plantToStore = (id: number) => ({
   plant: { id: BigInt(id), name: "fern", tag: undefined },
@@ -65,20 +72,20 @@ describe("a data file in use", () => {
       ["backup -"],
       ["verify"],
     ])("is refused by %s, and no file changes", async (command) => {
-      const args = command.split(" ").map((word) => (word === "backup.db" ? join(folder, word) : word));
-      const before = filesIn(folder);
+      const args = command.split(" ").map((word) => (word === "backup.db" ? join(folder.path, word) : word));
+      const before = filesIn(folder.path);
       const { code, out, err } = await runInProcess([...args, "--database", file], { environment });
       expect(err).toContain(lost);
       expect(code).toBe(1);
       expect(out).toBe("");
-      expect(filesIn(folder)).toEqual(before);
+      expect(filesIn(folder.path)).toEqual(before);
     });
 
     test.each([
       ["from", (other: string) => ["--from", file, "--to", other]],
       ["to", (other: string) => ["--from", other, "--to", file]],
     ])("is refused by copy %s it", async (_, args) => {
-      const other = join(folder, "other.db");
+      const other = join(folder.path, "other.db");
       openForWriting(other)[Symbol.dispose]();
       const before = readFileSync(file);
       const { code, err } = await runInProcess(["copy", ...args(other)]);
@@ -125,7 +132,7 @@ describe("a data file in use", () => {
 
   test("is restored with what it has, and a warning", async () => {
     rmSync(`${file}-wal`);
-    const restored = join(folder, "restored.db");
+    const restored = join(folder.path, "restored.db");
     const { code, err } = await runInProcess(["restore", file, "--database", restored]);
     expect(err).toContain(lost);
     expect(code).toBe(0);
@@ -142,7 +149,7 @@ describe("a data file in use", () => {
 test("a copy of the data file alone, beside a running service, is refused", async () => {
   await using service = await startTestService({}, file);
   await post(service.url, '{"id":1,"name":"fern"}');
-  const copy = join(folder, "copy.db");
+  const copy = join(folder.path, "copy.db");
   copyFileSync(file, copy);
   expect((await runInProcess(["verify", "--database", copy])).err).toContain(lost);
 });
@@ -172,7 +179,7 @@ describe("the mark of a data file", () => {
   test("is closed in a backup of a running service", async () => {
     await using service = await startTestService({}, file);
     await post(service.url, '{"id":1,"name":"fern"}');
-    const backup = join(folder, "backup.db");
+    const backup = join(folder.path, "backup.db");
     expect((await runInProcess(["backup", backup, "--database", file])).code).toBe(0);
     expect(readUseWithoutWal(backup)).toBe("closed");
   });
@@ -221,11 +228,11 @@ describe("a stop", () => {
 test.skipIf(lacksMounts())(
   "a stop on a full disk leaves a store that starts again, with every plant",
   async () => {
-    const disk = join(folder, "disk");
+    const disk = join(folder.path, "disk");
     mkdirSync(disk);
     const command = [process.execPath, main, "serve", "--database", `${disk}/plants.db`].join(" ");
     // The files outlive the service in the shell's mount namespace, which copies them out at the end.
-    const script = `mount -t tmpfs -o size=2m none ${disk} && ${command}; rm ${disk}/filler; cp ${disk}/* ${folder}`;
+    const script = `mount -t tmpfs -o size=2m none ${disk} && ${command}; rm ${disk}/filler; cp ${disk}/* ${folder.path}`;
     const shell = start("unshare", ["-rm", "sh", "-c", script], { environment });
     const service = await untilListening(shell);
     const seen = `/proc/${shell.pid}/root${disk}`;
@@ -274,12 +281,12 @@ describe("a connection that outlives a killed service leaves the WAL, and the se
   });
 
   test("and a reader of a closed file leaves nothing beside it", () => {
-    mkdirSync(join(folder, "alone"));
-    file = join(folder, "alone", "plants.db");
+    mkdirSync(join(folder.path, "alone"));
+    file = join(folder.path, "alone", "plants.db");
     openForWriting(file)[Symbol.dispose]();
     const reader = connectReadOnly(file);
     expect(existsSync(`${file}-wal`)).toBe(true);
     reader.close();
-    expect(readdirSync(join(folder, "alone"))).toEqual(["plants.db", "plants.db.lock"]);
+    expect(readdirSync(join(folder.path, "alone"))).toEqual(["plants.db", "plants.db.lock"]);
   });
 });

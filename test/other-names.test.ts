@@ -4,22 +4,30 @@ import { existsSync, linkSync, mkdirSync, readdirSync, rmSync, statSync } from "
 import { join } from "node:path";
 import { main, serve, start, watch } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
-import { accessToken, missingIn, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+import {
+  accessToken,
+  missingIn,
+  post,
+  startTestService,
+  storedPlants,
+  type TemporaryFolder,
+  temporaryFolder,
+} from "./harness.ts";
 import { lacksMounts } from "./lacks.ts";
 import { runInProcess } from "./terminal.ts";
 
 const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
 
-let folder: string;
+let folder: TemporaryFolder;
 let file: string;
 let link: string;
 beforeEach(() => {
-  folder = temporaryFolder().path;
-  file = join(folder, "plants.db");
-  mkdirSync(join(folder, "elsewhere"));
-  link = join(folder, "elsewhere", "linked.db");
+  folder = temporaryFolder();
+  file = join(folder.path, "plants.db");
+  mkdirSync(join(folder.path, "elsewhere"));
+  link = join(folder.path, "elsewhere", "linked.db");
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => folder[Symbol.dispose]());
 
 const create = async (url: string, id: number) =>
   (await post(url, JSON.stringify({ id, name: "fern" }))).status;
@@ -36,7 +44,7 @@ describe("a data file with a hard link", () => {
       const { code, err } = await runInProcess([...command.split(" "), "--database", link], { environment });
       expect(code).toBe(1);
       expect(err).toContain(refused);
-      expect(readdirSync(join(folder, "elsewhere")).filter((name) => !name.endsWith(".lock"))).toEqual([
+      expect(readdirSync(join(folder.path, "elsewhere")).filter((name) => !name.endsWith(".lock"))).toEqual([
         "linked.db",
       ]);
       expect(await create(service.url, 2)).toBe(200);
@@ -104,7 +112,7 @@ test("a data file that another process reads by the same name is served", async 
 
 describe.skipIf(lacksMounts())("a data file that is mounted by itself", () => {
   /** Runs a command in a mount namespace of its own, with the data file mounted over a path of that name. */
-  async function runMounted(args: readonly string[], mounted = join(folder, "elsewhere", "a b.db")) {
+  async function runMounted(args: readonly string[], mounted = join(folder.path, "elsewhere", "a b.db")) {
     const mount = `touch '${mounted}' && mount --bind '${file}' '${mounted}'`;
     const command = [process.execPath, main, ...args.map((arg) => arg.replace("MOUNTED", mounted))];
     const script = `${mount} && exec "$0" "$@"`;
@@ -128,7 +136,7 @@ describe.skipIf(lacksMounts())("a data file that is mounted by itself", () => {
   });
 
   test("can be restored from", async () => {
-    const restored = join(folder, "restored.db");
+    const restored = join(folder.path, "restored.db");
     expect(await runMounted(["restore", "MOUNTED", "--database", restored])).toMatchObject({ code: 0 });
     expect(storedPlants(restored)).toHaveLength(3);
   });

@@ -28,7 +28,7 @@ import { openForWriting } from "../src/storage/sqlite/writing/open-for-writing.t
 import { contentsOf, rebuiltFile } from "../src/storage/sqlite/writing/rebuild.ts";
 import { commandLine } from "./command.ts";
 import { crashedStore, emptyingJournal } from "./crashed-store.ts";
-import { startTestService, storedPlants, temporaryFolder } from "./harness.ts";
+import { startTestService, storedPlants, type TemporaryFolder, temporaryFolder } from "./harness.ts";
 import { lacksMounts } from "./lacks.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -42,18 +42,18 @@ beforeAll(async () => {
 });
 afterAll(() => made[Symbol.dispose]());
 
-let folder: string;
+let folder: TemporaryFolder;
 let file: string;
 let backup: string;
 beforeEach(() => {
-  folder = temporaryFolder().path;
-  file = join(folder, "data", "plants.db");
-  backup = join(folder, "backup.db");
+  folder = temporaryFolder();
+  file = join(folder.path, "data", "plants.db");
+  backup = join(folder.path, "backup.db");
   mkdirSync(dirname(file));
   copyFileSync(madeBackup, backup);
   copyFileSync(`${madeBackup}.sha256`, `${backup}.sha256`);
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => folder[Symbol.dispose]());
 
 async function storeOf(path: string, names: readonly string[]): Promise<void> {
   await using store = new SqliteStore(path);
@@ -160,7 +160,7 @@ describe("restore --replace", () => {
     ["in its name", "plants-2026-11-15T02-00-00-000Z.db", "2026-11-15T02:00:00.000Z"],
     ["of its file", "plants.backup", "2026-10-01T00:00:00.000Z"],
   ])("records the backup with the time %s", async (_, name, time) => {
-    const named = join(folder, name);
+    const named = join(folder.path, name);
     renameSync(backup, named);
     utimesSync(named, new Date(time), new Date("2026-10-01T00:00:00Z"));
     await storeOf(file, ["old"]);
@@ -239,7 +239,7 @@ describe("restore --replace", () => {
   });
 
   test.skipIf(lacksMounts())("is refused on a disk without room for it, and changes nothing", async () => {
-    const disk = join(folder, "disk");
+    const disk = join(folder.path, "disk");
     mkdirSync(disk);
     await storeOf(file, ["old"]);
     const [program, args] = commandLine(["restore", backup, "--replace", "--database", `${disk}/plants.db`]);
@@ -276,7 +276,7 @@ describe("restore --replace with the data file itself", () => {
   });
 
   test("accepts a copy that SQLite made of a running service's file", async () => {
-    const source = join(folder, "running.db");
+    const source = join(folder.path, "running.db");
     await using store = new SqliteStore(source);
     const plant = { id: 1n, name: "fern", tag: undefined };
     await store.plants.create([{ plant, createdBy: "test" }], 1);
@@ -302,8 +302,8 @@ describe("restore --replace with the data file itself", () => {
   test("accepts the file that replaced the store's own, without the WAL of that", async () => {
     await crashedStore(file, 3);
     const wal = readFileSync(`${file}-wal`);
-    await storeOf(join(folder, "other.db"), ["other"]);
-    renameSync(join(folder, "other.db"), file);
+    await storeOf(join(folder.path, "other.db"), ["other"]);
+    renameSync(join(folder.path, "other.db"), file);
     writeMarker(file, "replaced");
     expect((await restore(file)).code).toBe(0);
     expect(readMarker(file)).toBeUndefined();
