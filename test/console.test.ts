@@ -9,7 +9,6 @@ import { makeToken, see, signIn, useConsole, waitUntil } from "./console-session
 import {
   accessToken,
   bearer,
-  eventually,
   operatorFetch,
   operatorPost,
   post,
@@ -46,22 +45,38 @@ async function statusWith(secret: string): Promise<number> {
 }
 
 describe("signing in", () => {
-  test("shows at the field why a token is refused", async () => {
+  test.each([
+    ["without a token", "", "Enter a token"],
+    ["with what is no token", "schlüssel", "unknown, expired or revoked"],
+    ["with a token that lacks the scope", accessToken, "lacks the scope “operator:read”"],
+  ])("%s is refused at the field", async (_, token, reason) => {
+    const page = await open("/", { token: "" });
+    await page.getByLabel("Token").fill(token);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.locator(".field-error").waitFor();
+    expect(await textOf(page, ".field-error")).toContain(reason);
+    expect(await page.getByLabel("Token").getAttribute("aria-invalid")).toBe("true");
+  });
+
+  test("with an earlier token that is refused says so once", async () => {
     const page = await open("/", { token: "an-earlier-token" });
     await page.locator(".field-error").waitFor();
     expect((await textOf(page, ".sign-in form")).split("unknown, expired or revoked")).toHaveLength(2);
+  });
+
+  test("with an earlier token that is refused removes it from the browser", async () => {
+    const page = await open("/", { token: "an-earlier-token" });
+    await page.locator(".field-error").waitFor();
     expect(await page.evaluate("sessionStorage.length")).toBe(0);
+  });
+
+  test("hides the token that is entered", async () => {
+    const page = await open("/", { token: "" });
     expect(await secretField(page, "Token")).toEqual({ type: "text", autocomplete: "off", shown: "disc" });
-    const attempt = async (token: string): Promise<string> => {
-      await page.getByLabel("Token").fill(token);
-      await page.getByRole("button", { name: "Sign in" }).click();
-      await page.locator(".field-error").waitFor();
-      return textOf(page, ".field-error");
-    };
-    expect(await attempt("")).toContain("Enter a token");
-    expect(await attempt("schlüssel")).toContain("unknown, expired or revoked");
-    expect(await attempt(accessToken)).toContain("lacks the scope “operator:read”");
-    expect(await page.getByLabel("Token").getAttribute("aria-invalid")).toBe("true");
+  });
+
+  test("shows how to create a token", async () => {
+    const page = await open("/", { token: "" });
     expect(await textOf(page, ".how .code")).toContain("--name ops --scope operator");
   });
 
@@ -78,27 +93,32 @@ describe("signing in", () => {
     expect(await textOf(page, ".field-error")).toMatch(/limit of 60 actions per minute.* Try again in 1 s\./);
   });
 
-  test("opens the requested page, until the user signs out", async () => {
-    // One token may do no more than 60 of them at once.
-    for (const name of ["exporter", "other exporter"]) {
-      const token = await makeToken(session.running, name, ["operator:read"]);
-      for (let count = 0; count < 50; count++) {
-        const response = await operatorFetch(session.running, "/api/export?tag=none", { token });
-        await response.text();
-      }
-    }
+  test("opens the requested page", async () => {
+    const page = await open("/tokens", { token: "" });
+    await signIn(page, session.secret);
+    await heading(page, "Tokens");
+  });
+
+  test("is the newest entry of the audit trail", async () => {
     const page = await open("/audit", { token: "" });
     await signIn(page, session.secret);
-    const entries = page.locator(".audit tbody tr");
-    await entries.first().waitFor();
-    expect(await entries.first().textContent()).toMatch(
+    const newest = page.locator(".audit tbody tr").first();
+    await newest.waitFor();
+    expect(await newest.textContent()).toMatch(
       /ops signed in to the console with operator, plants:create.*127\.0\.0\.1/s,
     );
-    await page.getByRole("button", { name: "Show older entries" }).click();
-    await eventually(async () => (await entries.count()) > 100, "the older entries");
-    await see(page, "created token");
+  });
+
+  test("lasts across a reload", async () => {
+    const page = await open("/tokens", { token: "" });
+    await signIn(page, session.secret);
+    await heading(page, "Tokens");
     await page.reload();
-    await waitUntil(async () => (await entries.count()) === 100);
+    await heading(page, "Tokens");
+  });
+
+  test("lasts until the user signs out", async () => {
+    const page = await open("/");
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Token").waitFor();
     expect(await page.evaluate("sessionStorage.length")).toBe(0);
@@ -116,46 +136,92 @@ describe("signing in", () => {
     await page.getByLabel("Token").waitFor();
     await page.context().close();
   });
+});
 
-  test("with a token that only reads offers nothing that creates plants", async () => {
-    const page = await open("/plants", {
-      token: await makeToken(session.running, "auditor", ["operator:read"]),
-    });
+describe("someone with a token that only reads", () => {
+  async function openAsReader(path: string): Promise<Page> {
+    const name = `reader ${crypto.randomUUID()}`;
+    return open(path, { token: await makeToken(session.running, name, ["operator:read"]) });
+  }
+
+  test("gets links to the overview and the plants alone", async () => {
+    const page = await openAsReader("/plants");
     await page.locator(".rows .row").first().waitFor();
     expect(await page.getByRole("navigation").getByRole("link").allTextContents()).toEqual([
       expect.stringContaining("Overview"),
       expect.stringContaining("Plants"),
     ]);
+  });
+
+  test.each([
+    ["the overview", "/", ".latest a"],
+    ["the plants", "/plants", ".rows .row"],
+  ])("is offered nothing on the page of %s that creates plants", async (_, path, content) => {
+    const page = await openAsReader(path);
+    await page.locator(content).first().waitFor();
     const offered = page.locator("main").getByText(/add a plant|import/i);
     expect(await offered.count()).toBe(0);
-    await page.getByRole("link", { name: "Overview" }).click();
-    await page.locator(".latest a").first().waitFor();
-    expect(await offered.count()).toBe(0);
-    await page.goto(`${session.running.operatorUrl}/tokens`);
+  });
+
+  test("is told which scope the page of the tokens needs", async () => {
+    const page = await openAsReader("/tokens");
     await see(page, "Sign in with a token that has the scope “operator”.");
-    await open("/import", { token: await makeToken(session.running, "manager", ["operator"]) });
-    await see(page, "Sign in with a token that has the scope “plants:create”.");
-    expect(await page.locator("input[type=file]").count()).toBe(0);
   });
 });
 
+test("someone whose token creates no plants is told which scope an import needs", async () => {
+  const page = await open("/import", { token: await makeToken(session.running, "manager", ["operator"]) });
+  await see(page, "Sign in with a token that has the scope “plants:create”.");
+  expect(await page.locator("input[type=file]").count()).toBe(0);
+});
+
+test("the audit trail shows its older entries on request", async () => {
+  // One token may do no more than 60 of them at once.
+  for (const name of ["exporter", "other exporter"]) {
+    const token = await makeToken(session.running, name, ["operator:read"]);
+    for (let count = 0; count < 50; count++) {
+      const response = await operatorFetch(session.running, "/api/export?tag=none", { token });
+      await response.text();
+    }
+  }
+  const page = await open("/audit");
+  const entries = page.locator(".audit tbody tr");
+  await waitUntil(async () => (await entries.count()) === 100);
+  await page.getByRole("button", { name: "Show older entries" }).click();
+  await waitUntil(async () => (await entries.count()) > 100);
+});
+
 describe("the overview", () => {
-  test("shows the store live", async () => {
+  test("shows the state of the store", async () => {
+    const page = await open("/");
+    await see(page, "All plants are on disk");
+    await see(page, "Disk space free");
+    await see(page, / left at this rate$/);
+    await see(page, `Version ${packageFile.version}`);
+  });
+
+  test("shows a new backup live", async () => {
+    const page = await open("/");
+    await see(page, "All plants are on disk");
+    recordLastBackup(session.running.database, Date.now() - 3 * 3_600_000);
+    await see(page, "Last backup 3 hours ago");
+  });
+
+  test("shows a new plant live", async () => {
     const page = await open("/");
     const total = page.locator(".kpi-total .number > span");
     await total.waitFor();
     const count = async () => Number(((await total.textContent()) ?? "").replaceAll(",", ""));
     const before = await count();
     expect(before).toBeGreaterThanOrEqual(seeded);
-    await see(page, "All plants are on disk");
-    await see(page, "Disk space free");
-    await see(page, / left at this rate$/);
-    await see(page, `Version ${packageFile.version}`);
-    recordLastBackup(session.running.database, Date.now() - 3 * 3_600_000);
-    await see(page, "Last backup 3 hours ago");
     await post(session.running.url, '{"id":500001,"name":"Counted live"}');
     await waitUntil(async () => (await count()) === before + 1);
     await page.locator(".latest").getByText("Counted live").waitFor();
+  });
+
+  test("shows a refusal live", async () => {
+    const page = await open("/");
+    await see(page, "All plants are on disk");
     await post(session.running.url, '{"name":"No id"}');
     await see(page, "40010 a required field is missing");
   });
@@ -186,7 +252,7 @@ describe("the overview", () => {
     await see(page, "All plants are on disk");
   });
 
-  test("has no rate above its own peak, also right after a burst", async () => {
+  test("has no rate above its own peak right after a burst", async () => {
     await using busy = await startTestService({}, undefined, { PLANT_STORE_OPERATOR_TOKEN: session.secret });
     const plants = Array.from({ length: 120 }, (_, id) => `{"id":${id},"name":"Burst"}`);
     await Promise.all(plants.map((plant) => post(busy.url, plant)));
@@ -240,15 +306,27 @@ describe("the form for a plant", () => {
   }
   const focusedField = (page: Page) => page.evaluate<string>("document.activeElement.name");
 
-  test("shows errors at their fields", async () => {
-    await post(session.running.url, '{"id":7,"name":"First"}');
-    const { page, add, errorAt } = await openForm();
+  test("opens with the focus at the id", async () => {
+    const { page } = await openForm();
     expect(await focusedField(page)).toBe("id");
+  });
+
+  test("shows at the id that it is no number", async () => {
+    const { add, errorAt } = await openForm();
     await add("12 apples");
     expect(await errorAt("Id")).toContain('but is the string "12 apples"');
+  });
+
+  test("moves the focus to an id that belongs to another plant", async () => {
+    await post(session.running.url, '{"id":7,"name":"First"}');
+    const { page, add, errorAt } = await openForm();
     await add("7", "Other");
     expect(await errorAt("Id")).toContain("already belongs to a plant with a different name");
     expect(await focusedField(page)).toBe("id");
+  });
+
+  test("stores no plant without a name", async () => {
+    const { add, errorAt } = await openForm();
     await add("4001", "");
     expect(await errorAt("Name")).toContain("is empty");
     expect(find(4001n)).toBeUndefined();
