@@ -36,7 +36,7 @@ const firstIs = (page: Page, name: string | RegExp) =>
   page.locator('.rows .row[aria-rowindex="2"] .cell-name', { hasText: name }).waitFor();
 
 describe("the table", () => {
-  test("loads more while scrolling, down to the first plant", async () => {
+  test("loads more while scrolling until the first plant", async () => {
     const page = await openTable();
     const rowsMax = await page.evaluate<number>(`(async () => {
       const body = document.querySelector(".table-body");
@@ -55,14 +55,19 @@ describe("the table", () => {
     expect(counted).toBeGreaterThan(seeded);
   });
 
-  test("says how many plants there are, and how many match", async () => {
+  test("says how many plants there are", async () => {
     const page = await openTable();
-    const stored = () => storedPlants(session.running.database).map(({ name }) => name.toLowerCase());
-    await says(page, `${stored().length.toLocaleString("en")} plants`);
+    const before = storedPlants(session.running.database).length;
+    await says(page, `${before.toLocaleString("en")} plants`);
     await add(-2, "One more elder");
-    await says(page, `${stored().length.toLocaleString("en")} plants`);
+    await says(page, `${(before + 1).toLocaleString("en")} plants`);
+  });
+
+  test("says how many plants match", async () => {
+    const page = await openTable();
     await page.getByLabel("Search by name").fill("e");
-    const matching = stored().filter((name) => name.includes("e")).length;
+    const stored = storedPlants(session.running.database);
+    const matching = stored.filter(({ name }) => name.toLowerCase().includes("e")).length;
     await says(page, `${matching.toLocaleString("en")} plants match`);
   });
 
@@ -76,21 +81,32 @@ describe("the table", () => {
     await says(page, "4,100 plants match");
   });
 
-  test("shows text as what it is, and runs no HTML", async () => {
-    const hostile = '<img src=x onerror="document.title=1">"><script>document.title=2</script>';
-    const odd = ["x".repeat(60_000), hostile, "", "Rosa \u202eevil"];
-    for (const [index, name] of odd.entries()) await add(81 + index, name, "odd");
-    const page = await openTable("/plants?tag=odd");
-    await rows(page).nth(3).waitFor();
-    const [long = "", ...others] = (await names(page)).reverse();
-    expect(others).toEqual([hostile, "(empty name)", "Rosa U+202Eevil"]);
-    expect(long.length).toBeLessThan(300);
-    await rows(page).last().click();
-    await page.locator(".facts").waitFor();
-    expect((await page.locator(".facts dd").nth(1).textContent())?.length).toBe(60_000);
-    expect((await page.locator("#detail-title").boundingBox())?.height).toBeLessThan(30);
+  const html = '<img src=x onerror="document.title=1">"><script>document.title=2</script>';
+
+  test.each([
+    ["HTML", 81, html, html],
+    ["no characters", 82, "", "(empty name)"],
+    ["a control character", 83, "Rosa \u202eevil", "Rosa U+202Eevil"],
+  ])("shows a name of %s as text", async (what, id, name, shown) => {
+    await add(id, name, what);
+    const page = await openTable(`/plants?${new URLSearchParams({ tag: what })}`);
+    expect(await names(page)).toEqual([shown]);
     expect(await page.locator("img[src=x]").count()).toBe(0);
-    expect(await page.title()).toMatch(/^x{20,80}.* · Plant Store$/);
+    expect(await page.title()).toBe("Plants · Plant Store");
+  });
+
+  test("shortens a long name", async () => {
+    await add(84, "x".repeat(60_000), "long");
+    const page = await openTable("/plants?tag=long");
+    const [name = ""] = await names(page);
+    expect(name.length).toBeLessThan(300);
+  });
+
+  test("reverses its order", async () => {
+    const page = await openTable();
+    await page.getByRole("button", { name: "reverse the order" }).click();
+    await page.waitForURL(/order=oldest/);
+    await waitUntil(async () => (await ids(page))[0] === String(idOf(1)));
   });
 });
 
@@ -243,7 +259,7 @@ describe("an id in the search", () => {
   });
 
   test.each(["-9223372036854775808", "9223372036854775807"])(
-    "of %s is exact, and Enter opens it",
+    "of %s is exact when Enter opens the plant",
     async (id) => {
       await add(id, `At the limit ${id.slice(0, 2)}`);
       const page = await openTable();
@@ -292,7 +308,7 @@ describe("a filter", () => {
   const panel = (page: Page) => page.locator(".popover-panel");
   const openPanel = (page: Page) => page.getByRole("button", { name: "Filter", exact: true }).click();
 
-  test("is in the address, across a reload, and can be cleared", async () => {
+  test("is in the address and applies after a reload", async () => {
     const page = await openTable();
     await page.getByLabel("Search by name").fill("MONSTERA deli");
     await page.waitForURL(/name=MONSTERA\+deli/);
@@ -305,29 +321,39 @@ describe("a filter", () => {
     await rows(page).first().waitFor();
     expect(await page.getByLabel("Search by name").inputValue()).toBe("MONSTERA deli");
     expect(new Set(await names(page))).toEqual(new Set(["Monstera deliciosa"]));
-
-    await page.goto(`${session.running.operatorUrl}/plants?name=zzz`);
-    await page.getByRole("button", { name: "Clear filters" }).click();
-    await page.getByRole("button", { name: "reverse the order" }).click();
-    await page.waitForURL(/order=oldest/);
-    await waitUntil(async () => (await ids(page))[0] === String(idOf(1)));
   });
 
-  test("by id is not applied while it is no integer, and says why the service refuses it", async () => {
-    const page = await openTable();
-    const apply = async (id: string): Promise<void> => {
-      if ((await panel(page).count()) === 0) await openPanel(page);
-      await panel(page).getByLabel("Id").fill(id);
-      await panel(page).getByRole("button", { name: "Apply" }).click();
-    };
-    await apply("12x");
-    expect(await panel(page).locator("input:invalid").count()).toBe(1);
+  test("that no plant matches can be cleared", async () => {
+    const page = await open("/plants?name=zzz");
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await rows(page).first().waitFor();
     expect(new URL(page.url()).search).toBe("");
-    await apply("9223372036854775808");
-    await see(page, 'Parameter "id" must be a whole number from');
-    await apply(` ${idOf(7)} `);
+  });
+
+  /** Opens the table, and applies a filter by this text as an id. */
+  async function filterById(id: string): Promise<Page> {
+    const page = await openTable();
+    await openPanel(page);
+    await panel(page).getByLabel("Id").fill(id);
+    await panel(page).getByRole("button", { name: "Apply" }).click();
+    return page;
+  }
+
+  test("by id finds its plant", async () => {
+    const page = await filterById(` ${idOf(7)} `);
     await see(page, "1 plant matches");
     expect(await ids(page)).toEqual([String(idOf(7))]);
+  });
+
+  test("by id is not applied while it is no integer", async () => {
+    const page = await filterById("12x");
+    expect(await panel(page).locator("input:invalid").count()).toBe(1);
+    expect(new URL(page.url()).search).toBe("");
+  });
+
+  test("by id says why the service refuses it", async () => {
+    const page = await filterById("9223372036854775808");
+    await see(page, 'Parameter "id" must be a whole number from');
   });
 
   test("by time has a start and an end in local time", async () => {
@@ -351,18 +377,22 @@ describe("a filter", () => {
     ["since=never", 'Parameter "since" must be a time such as 2026-11-15T09:30:00Z, but is "never".'],
     ["order=random", 'Parameter "order" must be newest or oldest, but is "random".'],
     ["tags=fern", /^There is no parameter "tags" here; expected .*, tag, /],
-  ])("of %s in the address says what was expected, and lists nothing", async (query, problem) => {
+  ])("of %s in the address says what was expected", async (query, problem) => {
     const page = await open(`/plants?${query}`);
     await see(page, "This filter cannot be read");
     await see(page, problem);
     expect(await rows(page).count()).toBe(0);
+  });
+
+  test("that cannot be read can be cleared", async () => {
+    const page = await open("/plants?since=never");
     await page.getByRole("button", { name: "Clear filters" }).click();
     await rows(page).first().waitFor();
     expect(new URL(page.url()).search).toBe("");
     expect(await focused(page)).toBe("Plants");
   });
 
-  test("that cannot be read exports nothing, and says why", async () => {
+  test("that cannot be read says why nothing is exported", async () => {
     const page = await open("/plants?until=soon");
     await see(page, "This filter cannot be read");
     await page.getByRole("button", { name: "Export", exact: true }).click();
@@ -370,20 +400,27 @@ describe("a filter", () => {
     await page.locator(".page-head .field-error", { hasText: 'Field "until" must be a time' }).waitFor();
   });
 
-  test("that cannot be read can be removed alone, and the others stay", async () => {
+  test("that cannot be read can be removed alone", async () => {
     const page = await open("/plants?tag=fern&until=soon");
     await page.getByRole("button", { name: "Remove the filter Created: before soon" }).click();
     await rows(page).first().waitFor();
     expect(new URL(page.url()).search).toBe("?tag=fern");
   });
 
-  test("by time has a preset, which keeps what else was entered", async () => {
+  test("by time has a preset that keeps what else was entered", async () => {
     const page = await openTable();
     await openPanel(page);
     await panel(page).getByLabel("Tag").fill("fern");
-    const beforeMs = Date.now();
     await panel(page).getByRole("button", { name: "Last hour" }).click();
     await page.waitForURL(/tag=fern&since=/);
+  });
+
+  test("by time has a preset for the last hour", async () => {
+    const page = await openTable();
+    await openPanel(page);
+    const beforeMs = Date.now();
+    await panel(page).getByRole("button", { name: "Last hour" }).click();
+    await page.waitForURL(/since=/);
     const sinceMs = Date.parse(new URL(page.url()).searchParams.get("since") ?? "");
     const hourMs = 3_600_000;
     const minuteMs = 60_000;
@@ -450,7 +487,7 @@ describe("a click", () => {
     await says(page, "1 plant matches");
   };
 
-  test("on a tag in the table filters by it too, and Back removes that", async () => {
+  test("on a tag in the table filters by it too until Back", async () => {
     await add(890_001, "Clicked aster", "clicked");
     await add(890_002, "Clicked rose", "other");
     const page = await openTable("/plants?name=clicked");
@@ -496,19 +533,48 @@ describe("a click", () => {
   });
 });
 
-test("one plant has its exact id, and is copied", async () => {
-  await add(unsafeId, "Beyond doubles", "exact");
-  const page = await openTable("/plants?tag=exact");
-  await rows(page).first().click();
-  await page.waitForURL(new RegExp(`/plants/${unsafeId}\\?`));
-  await page.getByRole("heading", { name: "Beyond doubles" }).waitFor();
-  expect(await page.locator(".facts .exact").textContent()).toBe(unsafeId);
-  expect(await copiedBy(page.getByRole("button", { name: "Copy id" }))).toBe(unsafeId);
-  await see(page, "Copied");
-  const json = `{"id": ${unsafeId}, "name": "Beyond doubles", "tag": "exact"}`;
-  expect(await copiedBy(page.getByRole("button", { name: "Copy JSON" }))).toBe(json);
-  await page.keyboard.press("Escape");
-  await page.waitForURL(/\/plants\?tag=exact$/);
+describe("one plant", () => {
+  /** Opens the details of a plant whose id no double can hold. */
+  async function openPlant(): Promise<Page> {
+    await add(unsafeId, "Beyond doubles", "exact");
+    const page = await openTable("/plants?tag=exact");
+    await rows(page).first().click();
+    await page.waitForURL(new RegExp(`/plants/${unsafeId}\\?`));
+    await page.getByRole("heading", { name: "Beyond doubles" }).waitFor();
+    return page;
+  }
+
+  test("has its exact id", async () => {
+    const page = await openPlant();
+    expect(await page.locator(".facts .exact").textContent()).toBe(unsafeId);
+  });
+
+  test("has a long name whole only in its facts", async () => {
+    await add(85, "x".repeat(60_000));
+    const page = await open("/plants/85");
+    await page.locator(".facts").waitFor();
+    expect((await page.locator(".facts dd").nth(1).textContent())?.length).toBe(60_000);
+    expect((await page.locator("#detail-title").boundingBox())?.height).toBeLessThan(30);
+    expect(await page.title()).toMatch(/^x{20,80}.* · Plant Store$/);
+  });
+
+  test("has its id copied", async () => {
+    const page = await openPlant();
+    expect(await copiedBy(page.getByRole("button", { name: "Copy id" }))).toBe(unsafeId);
+    await see(page, "Copied");
+  });
+
+  test("is copied as JSON", async () => {
+    const page = await openPlant();
+    const json = `{"id": ${unsafeId}, "name": "Beyond doubles", "tag": "exact"}`;
+    expect(await copiedBy(page.getByRole("button", { name: "Copy JSON" }))).toBe(json);
+  });
+
+  test("is closed by Escape", async () => {
+    const page = await openPlant();
+    await page.keyboard.press("Escape");
+    await page.waitForURL(/\/plants\?tag=exact$/);
+  });
 });
 
 test("a plant that does not exist says so", async () => {
@@ -544,16 +610,21 @@ describe("a key", () => {
     expect(await scrollPx(page)).toBe(0);
   });
 
-  test("/ goes to the search, and is typed only there", async () => {
+  test("/ moves the focus to the search", async () => {
     const page = await openTable();
     await page.keyboard.press("/");
     expect(await focused(page)).toBe("Search by name or id");
     expect(await page.getByLabel("Search by name or id").inputValue()).toBe("");
+  });
+
+  test("/ is typed in the search", async () => {
+    const page = await openTable();
+    await page.getByLabel("Search by name or id").focus();
     await page.keyboard.press("/");
     expect(await page.getByLabel("Search by name or id").inputValue()).toBe("/");
   });
 
-  test("of an arrow opens the next plant while the details are open, and Back returns to its row", async () => {
+  test("of an arrow opens the next plant while the details are open", async () => {
     const page = await openTable("/plants?order=oldest");
     await rows(page).nth(3).click();
     await page.locator(".facts").waitFor();
@@ -567,10 +638,18 @@ describe("a key", () => {
       await page.locator(".facts .exact", { hasText: String(idOf(seq)) }).waitFor();
     }
     await waitUntil(() => page.evaluate<boolean>('document.activeElement.id === "detail-title"'));
-    await page.goBack();
-    await page.waitForURL(/\/plants\?order=oldest$/);
-    await waitUntil(async () => (await focusedRow(page)) === "6");
   });
+});
+
+test("Back returns to the row of the plant whose details were open", async () => {
+  const page = await openTable("/plants?order=oldest");
+  await rows(page).nth(3).click();
+  await page.locator(".facts").waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.locator(".facts .exact", { hasText: String(idOf(5)) }).waitFor();
+  await page.goBack();
+  await page.waitForURL(/\/plants\?order=oldest$/);
+  await waitUntil(async () => (await focusedRow(page)) === "6");
 });
 
 test("Back returns to the position in the list", async () => {
