@@ -67,7 +67,7 @@ describe("a database that cannot be reached", () => {
     expect(running.logged.join("")).not.toContain("accepts no writes");
   });
 
-  test("because it hangs refuses what waits for it, and what the queue has no room for", async () => {
+  test("because it hangs refuses the plants in the queue and those beyond it", async () => {
     using proxy = await proxied();
     await using running = await startTestService({ "max-pending": "4" }, throughPort(proxy.port));
     await running.service.openedLater;
@@ -185,19 +185,31 @@ describe("a database that is unreachable at the start", () => {
     expect(service.err().match(/database unavailable, retrying/g)?.length).toBeLessThan(5);
   });
 
-  test("gets the first token once it connects, even if the responses to its INSERT are lost", async () => {
+  test("gets the first token once it connects", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "first-token");
     using proxy = await proxied();
     proxy.refuse();
     await using service = await serveThrough(proxy, "--token-folder", folder.path);
     expect(existsSync(file)).toBe(false);
+    proxy.accept();
+    await eventually(() => service.out().includes(file), "the first token to be delivered");
+    expect(service.out()).toContain("The database is available now");
+    const secret = readFileSync(file, "utf8").trim();
+    expect((await create(service, 1, bearer(secret))).status).toBe(200);
+  });
+
+  test("gets one first token if the responses to its INSERT are lost", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "first-token");
+    using proxy = await proxied();
+    proxy.refuse();
+    await using service = await serveThrough(proxy, "--token-folder", folder.path);
     proxy.loseResponsesTo("INSERT INTO tokens");
     proxy.accept();
     await eventually(() => proxy.lost() > 0, "the first token to be inserted");
     proxy.loseResponsesTo(undefined);
     await eventually(() => service.out().includes(file), "the first token to be delivered");
-    expect(service.out()).toContain("The database is available now");
     const secret = readFileSync(file, "utf8").trim();
     expect((await create(service, 1, bearer(secret))).status).toBe(200);
     const changes = await server.run("SELECT name, action FROM tokens, audit_trail", database);
@@ -282,7 +294,7 @@ describe("a database that accepts no writes", () => {
     await expectBack(running, 2);
   });
 
-  test("because someone has locked the table makes the service unready until it is released", async () => {
+  test("because someone has locked the table leaves the service unready until it is released", async () => {
     await using running = await startOpenService(database);
     expect(await status(running, "/readyz")).toBe(200);
     const locking = new pg.Client({ connectionString: database });
