@@ -1,5 +1,9 @@
-import { expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { bearer, operatorToken, startTestService } from "./harness.ts";
+
+// It is only read from.
+const running = await startTestService();
+afterAll(() => running[Symbol.asyncDispose]());
 
 type Listener = "public" | "operator";
 
@@ -14,9 +18,8 @@ const data: [path: string, listener: Listener][] = [
   ["/metrics", "operator"],
 ];
 
-/** The headers of a new service's response to a browser. */
+/** The headers of its response to a browser. */
 async function headersOf(path: string, listener: Listener): Promise<Headers> {
-  await using running = await startTestService();
   const url = listener === "public" ? running.url : running.operatorUrl;
   const headers = { ...bearer(operatorToken), Accept: "text/html" };
   const response = await fetch(url + path, { headers });
