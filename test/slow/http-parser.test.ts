@@ -298,8 +298,10 @@ const server = new WireServer(
       const headers = ["host", "connection", "x-a", "expect"].map((name) => head.header(name));
       if (method === "HEAD") return answer(connection, `left ${path}`);
       connection.readBody({
-        bodyReceived: (body) =>
-          answer(connection, `${method} ${path} ${headers} ${keepAlive} ${body.toString("latin1")}`),
+        bodyReceived: (bytes, start, end) => {
+          const body = bytes.toString("latin1", start, end);
+          answer(connection, `${method} ${path} ${headers} ${keepAlive} ${body}`);
+        },
         bodyNotReceived: (fault) => fault && handleFault(connection, fault),
       });
     },

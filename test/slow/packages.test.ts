@@ -68,7 +68,9 @@ test("the client's package runs on Node and Bun, needs no other one, and has the
   expect(readdirSync(installed).sort()).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
   // Only the files it uses: no tests, and none of an earlier build.
   const files = readdirSync(join(installed, "dist")).sort();
-  expect(files).toEqual(["errors", "plant-store-client"].flatMap((name) => [`${name}.d.ts`, `${name}.js`]));
+  expect(files).toEqual(
+    ["errors", "in-order", "plant-store-client"].flatMap((name) => [`${name}.d.ts`, `${name}.js`]),
+  );
 });
 
 // It fetches all that it needs from npm.
