@@ -34,7 +34,7 @@ export interface ProgressLine extends Disposable {
 const redrawMs = 100;
 // A command that is faster draws nothing.
 const firstDrawnMs = 500;
-// Before that, a guess of the time left says little.
+// Before that, a rate and a guess of the time left say little: a part may have done much before it is first drawn.
 const guessedAfterMs = 1000;
 const clearLine = "\r\u001b[2K";
 const barColumns = 16;
@@ -121,7 +121,8 @@ function amountText(amount: number, unit: Progress["unit"]): string {
 }
 
 function rateText({ done, unit }: Progress, elapsedMs: number): string {
-  const perSecond = Math.round((done * 1000) / Math.max(elapsedMs, 1));
+  if (elapsedMs < guessedAfterMs) return "";
+  const perSecond = Math.round((done * 1000) / elapsedMs);
   if (perSecond === 0) return "";
   return unit === "plants" ? `${formatCount(perSecond)}/s` : `${formatBytes(perSecond)}/s`;
 }
