@@ -6,7 +6,7 @@ const minted = `pst_${"0aZ9xY7".repeat(7)}`;
 test.each([
   ["a minted token", `Field "id" is "${minted}".`, 'Field "id" is "[masked]".'],
   ["a JWT", "Bearer eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJmZXJuIn0.c2lnbmVk!", "Bearer [masked]!"],
-  ["20 characters", "x 01234567890123456789a", "x [masked]"],
+  ["20 characters", "x 0123456789012345678a", "x [masked]"],
   ["padding", "(0123456789abcdef012==)", "([masked])"],
   ["every character that a token may have", "AZaz09-._~+/AZaz09-._~+/==", "[masked]"],
   ["each of two tokens", `${minted} and ${minted}`, "[masked] and [masked]"],
