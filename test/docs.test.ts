@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
 import { commands } from "../src/cli/run.ts";
 import { secrets, settings } from "../src/config/settings.ts";
@@ -115,9 +115,26 @@ test("no text uses npx, which outside the clone downloads a name that is not our
 
 const recordLinesMax = 60;
 
-test("decision records are short, and the README shows the two commands on its first screen", () => {
+test("decision records are short", () => {
   const long = filesIn("docs/adr").filter((page) => read(page).trimEnd().split("\n").length > recordLinesMax);
   expect(long).toEqual([]);
+});
+
+test("the list of decision records has the title of each", () => {
+  const records = filesIn("docs/adr")
+    .filter((page) => !page.endsWith("README.md"))
+    .sort();
+  const lines = records.map((page) => {
+    const title = read(page).split("\n")[0]?.replace("# ", "");
+    return `- [${title}](${basename(page)})`;
+  });
+  const listed = read("docs/adr/README.md")
+    .split("\n")
+    .filter((line) => line.startsWith("- "));
+  expect(listed).toEqual(lines);
+});
+
+test("the README shows the two commands on its first screen", () => {
   const firstScreen = read("README.md").split("\n").slice(0, 40).join("\n");
   for (const command of ["npm ci && npm start", "npm ci && npm test"]) expect(firstScreen).toContain(command);
 });
