@@ -1,7 +1,8 @@
 import { expect } from "bun:test";
+import type { Route } from "playwright-core";
 import type { AuditEntryJson } from "../src/operator/responses.ts";
 import { describe, test } from "./browser.ts";
-import { makeToken, see, useConsole } from "./console-session.ts";
+import { makeToken, see, useConsole, waitUntil } from "./console-session.ts";
 import { operatorPost } from "./harness.ts";
 
 const session = useConsole(1);
@@ -53,5 +54,25 @@ describe("the audit trail", () => {
     expect(entry.detail).toStartWith(token.id);
     const local = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium", timeZone: "Europe/Berlin" });
     expect(await row.locator("time").textContent()).toBe(local.format(new Date(entry.at)));
+  });
+
+  test("shows older entries once, even if their button is clicked twice", async () => {
+    const page = await open("/tokens");
+    const entry = { at: "2026-11-15T09:30:00.000Z", action: "console.signed-in", subject: "", detail: "" };
+    const held: Route[] = [];
+    await page.route("**/api/audit", (route) =>
+      route.fulfill({ json: { entries: [{ ...entry, actor: "newer" }], next: "1" } }),
+    );
+    await page.route("**/api/audit?cursor=1", (route) => void held.push(route));
+    await page.getByRole("link", { name: "Audit" }).click();
+    const button = page.getByRole("button", { name: "Show older entries" });
+    await button.click();
+    // A forced click does not wait for the button to be enabled.
+    await button.click({ force: true });
+    await waitUntil(async () => held.length > 0);
+    for (const route of held) await route.fulfill({ json: { entries: [{ ...entry, actor: "older" }] } });
+    await button.waitFor({ state: "detached" });
+    expect(held).toHaveLength(1);
+    expect(await page.locator(".audit summary b").allTextContents()).toEqual(["newer", "older"]);
   });
 });

@@ -45,7 +45,7 @@ function AuditEntries({ parameters, onClear }: AuditEntriesProps) {
   const { api } = useSession();
   const { value: newest, error: loadError } = useLoad<AuditPageJson>(withQuery("/api/audit", parameters));
   const [older, setOlder] = useState<readonly AuditPageJson[]>([]);
-  const { error: olderError, attempt } = useAttempt();
+  const { busy, error: olderError, attempt } = useAttempt();
   const pages = newest === undefined ? [] : [newest, ...older];
   const entries = newest && pages.flatMap((page) => page.entries);
   const next = pages.at(-1)?.next;
@@ -71,7 +71,9 @@ function AuditEntries({ parameters, onClear }: AuditEntriesProps) {
       {entries !== undefined && entries.length > 0 && <AuditTable entries={entries} />}
       {next !== undefined && (
         <p class="line">
-          <Button onClick={() => void loadOlder(next)}>Show older entries</Button>
+          <Button disabled={busy} onClick={() => void loadOlder(next)}>
+            Show older entries
+          </Button>
         </p>
       )}
     </>
