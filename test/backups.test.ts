@@ -695,6 +695,39 @@ describe("through the operator listener", () => {
     expect(existsSync(missing)).toBe(false);
   });
 
+  test("with a folder that cannot be read a sentence says so", async () => {
+    const unreadable = newName();
+    symlinkSync(unreadable, unreadable);
+    await using service = await startWithBackups(undefined, unreadable);
+    expect((await service.call("")).unavailable).toStartWith(`${unreadable} cannot be opened: ELOOP`);
+  });
+
+  describe("after the folder was removed", () => {
+    let service: Awaited<ReturnType<typeof startWithBackups>>;
+    let name: string;
+    let url: string;
+    beforeAll(async () => {
+      service = await startWithBackups();
+      ({ name } = await service.makeBackup());
+      ({ url } = await service.call(`/${name}/link`, "POST"));
+      rmSync(service.backupFolder, { recursive: true });
+    });
+    afterAll(() => service[Symbol.asyncDispose]());
+
+    test.each([
+      ["verify", () => operatorFetch(service, `/api/backups/${name}/verify`, { method: "POST" })],
+      ["link", () => operatorFetch(service, `/api/backups/${name}/link`, { method: "POST" })],
+      ["download", () => fetch(service.operatorUrl + url)],
+    ])("a sentence says so: %s", async (_, request) => {
+      const response = await request();
+      expect(await response.json()).toMatchObject({
+        error: 40031,
+        message: `The folder ${service.backupFolder} does not exist; create it first.`,
+      });
+      expect(service.logged.join("")).not.toContain("internal error");
+    });
+  });
+
   describe("without an entry in the audit trail", () => {
     let service: Awaited<ReturnType<typeof startWithBackups>>;
     let name: string;

@@ -18,7 +18,7 @@ function routesOf(verify: DatedBackups["verify"]) {
   const folder = fake<DatedBackups>({
     folderPath: "/b",
     databasePath: "/d",
-    list: async () => [backup],
+    list: async () => ({ backups: [backup], problem: undefined }),
     verify,
   });
   const actions = new ActionRecorder(fake<AuditTrail>({ record: async () => {} }));

@@ -45,6 +45,15 @@ interface VerificationStep {
   readonly total: () => number;
 }
 
+/** The backups in the folder. */
+type ListedBackups =
+  | { readonly backups: readonly Backup[]; readonly problem: undefined }
+  | {
+      readonly backups: readonly [];
+      /** Why they cannot be listed, in a sentence for the operator, who can solve it. */
+      readonly problem: string;
+    };
+
 /** What became of a backup that was asked for. */
 type RequestedBackup =
   | {
@@ -67,7 +76,7 @@ export interface DatedBackups {
   /** The absolute path of the data file. */
   readonly databasePath: string;
   /** The newest first. */
-  list(): Promise<readonly Backup[]>;
+  list(): Promise<ListedBackups>;
   create(atMs: number): Promise<RequestedBackup>;
   /**
    * Takes a name that `list` returned, as `read` does: any other could lead out of the folder. What it finds stays in the folder,
@@ -163,14 +172,9 @@ class Backups {
       };
     const progress = this.#step === undefined ? undefined : presentStep(this.#step);
     const state = { folder: folder.folderPath, task: this.#task, progress, last: this.#last };
-    try {
-      const listed = await folder.list();
-      const backups = listed.map((backup) => presentBackup(folder, backup));
-      return { ...state, backups, unavailable: undefined };
-    } catch (error) {
-      // The folder is missing, or cannot be read.
-      return { ...state, backups: [], unavailable: messageOf(error) };
-    }
+    const { backups: listed, problem } = await folder.list();
+    const backups = listed.map((backup) => presentBackup(folder, backup));
+    return { ...state, backups, unavailable: problem };
   }
 
   /** @throws HttpError there are no backups here. */
@@ -180,10 +184,11 @@ class Backups {
     return folder;
   }
 
-  /** The name of a backup that exists. @throws HttpError there is no such backup. */
+  /** The name of a backup that exists. @throws HttpError there is no such backup, or the folder cannot be read. */
   async existing(name: string): Promise<string> {
-    const listed = await this.folder().list();
-    if (listed.some((backup) => backup.name === name)) return name;
+    const { backups, problem } = await this.folder().list();
+    if (problem !== undefined) throw wrong(problem);
+    if (backups.some((backup) => backup.name === name)) return name;
     throw new HttpError("no-such-path", `There is no backup ${name.slice(0, quotedNameCharactersMax)}.`);
   }
 

@@ -1,12 +1,12 @@
 import { createReadStream, rmSync, type Stats } from "node:fs";
 import { lstat, readdir, stat } from "node:fs/promises";
 import { basename, join, parse } from "node:path";
-import { codeOf, messageOf } from "../../../system/errors.ts";
+import { codeOf, messageOf, syscallOf } from "../../../system/errors.ts";
 import { timeInFileName } from "../../../text/time.ts";
 import { noDigest, type StoreDigest } from "../block-digests.ts";
 import { describeEachBlock } from "../blocks.ts";
 import { realDataFile } from "../data-file-path.ts";
-import { DataFileProblem } from "../data-file-problem.ts";
+import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { partialEnding, removeDatabase, syncDirectory } from "../durable-files.ts";
 import { tryLock } from "../writer-lock.ts";
 import { type BackupFile, backUp } from "./backup.ts";
@@ -34,6 +34,11 @@ interface BackupEntry extends DigestRecord {
   readonly atMs: number;
   readonly bytes: number;
 }
+
+/** The backups in the folder, or why they cannot be listed. */
+type ListedBackups =
+  | { readonly backups: readonly BackupEntry[]; readonly problem: undefined }
+  | { readonly backups: readonly []; readonly problem: string };
 
 /** What became of a backup that the console asked for. */
 type RequestedBackup =
@@ -79,9 +84,19 @@ export class BackupFolder {
   /**
    * The complete backups, the newest first. Only regular files with a backup's name, so none leads out of the folder. Many calls
    * at once read the folder once.
-   * @throws DataFileProblem
    */
-  list(): Promise<readonly BackupEntry[]> {
+  async list(): Promise<ListedBackups> {
+    try {
+      return { backups: await this.#list(), problem: undefined };
+    } catch (error) {
+      // The system reports, for example, that this user may not read the folder.
+      const problem = syscallOf(error) === "" ? error : asDataFileProblem(error, this.folderPath);
+      return { backups: [], problem: problemOf(problem) };
+    }
+  }
+
+  /** @throws DataFileProblem */
+  #list(): Promise<readonly BackupEntry[]> {
     this.#listing ??= this.#readFolder().finally(() => {
       this.#listing = undefined;
     });
@@ -157,7 +172,7 @@ export class BackupFolder {
 
   /** Removes the oldest complete backups until that many are left, never the one just made. Returns their paths. */
   async #removeOldest(keep: number, made: string): Promise<readonly string[]> {
-    const listed = await this.list();
+    const listed = await this.#list();
     const others = listed
       .map(({ name }) => join(this.folderPath, name))
       .filter((backup) => backup !== made && isChecksumOf(backup));
