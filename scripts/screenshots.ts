@@ -22,7 +22,7 @@ const nowMs = Date.now();
 console.log(`Writing ${plants} plants into a temporary store.`);
 await seedStore(database, { plants, fromMs: nowMs - hoursShown * hourMs, untilMs: nowMs });
 recordLastBackup(database, nowMs - 3 * hourMs);
-await using running = await startTestService({}, database);
+await using running = await startTestService({ database });
 const secret = await makeTokens(running);
 await refuse(running);
 mkdirSync(folder, { recursive: true });

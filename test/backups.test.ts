@@ -398,7 +398,7 @@ describe("the record of the last backup", () => {
 describe("through the operator listener", () => {
   /** A service with an empty folder for backups, and its calls. It has three plants, or those of a given store. */
   async function startWithBackups(store?: string, backupFolder = newFolder()) {
-    const service = await startTestService({ "backup-folder": backupFolder }, store);
+    const service = await startTestService({ "backup-folder": backupFolder, database: store });
     if (store === undefined)
       for (const id of [1, 2, 3]) await post(service.url, `{"id":${id},"name":"Fern"}`);
     return { ...service, ...callsOf(service), backupFolder };

@@ -31,7 +31,7 @@ onEveryEngine((engine) => {
   /** A store with a plant that the token created. */
   async function storeWithPlant() {
     const store = await storeWithToken();
-    await using service = await startTestService({}, store.path);
+    await using service = await startTestService({ database: store.path });
     expect(await statusFor(store.secret, service, 1)).toBe(200);
     return store;
   }
@@ -53,13 +53,13 @@ onEveryEngine((engine) => {
 
     test("is accepted by the service", async () => {
       const { path, secret } = await storeWithToken();
-      await using service = await startTestService({}, path);
+      await using service = await startTestService({ database: path });
       expect(await statusFor(secret, service, 1)).toBe(200);
     });
 
     test("that is rotated while the service runs is accepted with both secrets", async () => {
       const { path, database, secret } = await storeWithToken();
-      await using service = await startTestService({}, path);
+      await using service = await startTestService({ database: path });
       const rotated = (await run("token rotate greenhouse", database)).out.trim();
       await eventually(async () => (await statusFor(rotated, service, 1)) === 200);
       expect(await statusFor(secret, service, 2)).toBe(200);
@@ -68,7 +68,7 @@ onEveryEngine((engine) => {
     test("that is revoked while the service runs is refused with both secrets", async () => {
       const { path, database, secret } = await storeWithToken();
       const rotated = (await run("token rotate greenhouse", database)).out.trim();
-      await using service = await startTestService({}, path);
+      await using service = await startTestService({ database: path });
       expect(await statusFor(rotated, service, 1)).toBe(200);
       expect((await run("token revoke greenhouse", database)).code).toBe(0);
       await eventually(async () => (await statusFor(rotated, service, 2)) === 401);
@@ -78,7 +78,7 @@ onEveryEngine((engine) => {
     test("is the creator of a plant, with either secret", async () => {
       const { path, database, secret } = await storeWithToken();
       const rotated = (await run("token rotate greenhouse", database)).out.trim();
-      await using service = await startTestService({}, path);
+      await using service = await startTestService({ database: path });
       await statusFor(secret, service, 1);
       await statusFor(rotated, service, 2);
       expect(await engine.stored(path)).toMatchObject([

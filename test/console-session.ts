@@ -33,7 +33,7 @@ export function useConsole(plants: number, flags: Record<string, string> = {}) {
     const file = join(folder.path, "plants.db");
     const untilMs = Date.now() - 60_000;
     await seedStore(file, { plants, fromMs: untilMs - 7_200_000, untilMs });
-    session.running = owned.use(await startTestService(flags, file));
+    session.running = owned.use(await startTestService({ ...flags, database: file }));
     session.secret = await makeToken(session.running, "ops", ["operator", "plants:create"]);
     browser = owned.use(await openBrowser());
   }, 60_000);

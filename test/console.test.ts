@@ -11,6 +11,7 @@ import {
   bearer,
   operatorFetch,
   operatorPost,
+  operatorToken,
   post,
   startTestService,
   storedPlants,
@@ -253,10 +254,10 @@ describe("the overview", () => {
   });
 
   test("has no rate above its own peak right after a burst", async () => {
-    await using busy = await startTestService({}, undefined, { PLANT_STORE_OPERATOR_TOKEN: session.secret });
+    await using busy = await startTestService();
     const plants = Array.from({ length: 120 }, (_, id) => `{"id":${id},"name":"Burst"}`);
     await Promise.all(plants.map((plant) => post(busy.url, plant)));
-    const page = await open("/", { origin: busy.operatorUrl });
+    const page = await open("/", { origin: busy.operatorUrl, token: operatorToken });
     await see(page, /^peak/);
     const figures = /^([\d.]+) peak ([\d.]+) in 3 h$/.exec(await textOf(page, ".kpi-rate .number"));
     const peak = Number(figures?.[2]);
@@ -265,8 +266,8 @@ describe("the overview", () => {
   });
 
   test("of an empty store shows how to send the first plant", async () => {
-    await using empty = await startTestService({}, undefined, { PLANT_STORE_OPERATOR_TOKEN: session.secret });
-    const page = await open("/", { origin: empty.operatorUrl });
+    await using empty = await startTestService();
+    const page = await open("/", { origin: empty.operatorUrl, token: operatorToken });
     await page.getByRole("link", { name: "Plants", exact: true }).click();
     await page.getByRole("heading", { name: "No plants yet" }).waitFor();
     await page.getByRole("link", { name: "Overview" }).click();

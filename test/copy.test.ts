@@ -65,7 +65,7 @@ describe("a copy from a file to PostgreSQL, and from there to another file,", ()
   });
 
   test("has the tokens, so that a client can replay its request", async () => {
-    await using again = await startTestService({}, back);
+    await using again = await startTestService({ database: back });
     const body = `{"id":${greatest},"name":"${nameOf(greatest)}","tag":"t"}`;
     const replay = await post(again.url, body, bearer(secret));
     expect(replay.status).toBe(200);

@@ -92,19 +92,19 @@ describe("a data file that a service writes to", () => {
   const command = (...args: string[]) => runInProcess([...args, "--database", file]);
 
   test("is refused to a second service", async () => {
-    await using _running = await startTestService({}, file);
+    await using _running = await startTestService({ database: file });
     expect(await refusedStart(file)).toContain("is in use: another plant-store process writes to it");
   });
 
   test("is refused to a second service under another name", async () => {
-    await using _running = await startTestService({}, file);
+    await using _running = await startTestService({ database: file });
     const link = join(folder.path, "link.db");
     symlinkSync(file, link);
     expect(await refusedStart(link)).toContain("is in use: another plant-store process writes to it");
   });
 
   test("is refused as the target of copy", async () => {
-    await using _running = await startTestService({}, file);
+    await using _running = await startTestService({ database: file });
     const other = join(folder.path, "other.db");
     expect((await command("backup", other)).code).toBe(0);
     const { code, err } = await runInProcess(["copy", "--from", other, "--to", file]);
@@ -113,7 +113,7 @@ describe("a data file that a service writes to", () => {
   });
 
   test("is refused as the target of restore", async () => {
-    await using _running = await startTestService({}, file);
+    await using _running = await startTestService({ database: file });
     const other = join(folder.path, "other.db");
     expect((await command("backup", other)).code).toBe(0);
     const { code, err } = await command("restore", other);
@@ -122,7 +122,7 @@ describe("a data file that a service writes to", () => {
   });
 
   test("gives a backup", async () => {
-    await using running = await startTestService({}, file);
+    await using running = await startTestService({ database: file });
     await create(running.url, 1);
     const backup = join(folder.path, "backup.db");
     expect((await command("backup", backup)).code).toBe(0);
@@ -130,13 +130,13 @@ describe("a data file that a service writes to", () => {
   });
 
   test("is read by list", async () => {
-    await using running = await startTestService({}, file);
+    await using running = await startTestService({ database: file });
     await create(running.url, 1);
     expect((await command("list")).out).toContain("fern");
   });
 
   test("is written by token create, and the service writes on", async () => {
-    await using running = await startTestService({}, file);
+    await using running = await startTestService({ database: file });
     expect((await command("token", "create", "--name", "greenhouse")).code).toBe(0);
     expect((await command("token", "list")).out).toContain("greenhouse");
     expect(await create(running.url, 1)).toBe(200);
@@ -177,7 +177,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     file = join(folder.path, "it's data", "plants.db");
     const other = join(folder.path, "other.db");
     new Database(other).run("CREATE TABLE t (x)");
-    const running = await startTestService({}, file);
+    const running = await startTestService({ database: file });
     const log = () => running.logged.join("");
     const { acknowledged, refusal, refusals } = createUntilRefused(running.url, "under load");
     await eventually(() => acknowledged.length > 20);
@@ -223,7 +223,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
 
     for (const end of ["", "-wal"]) renameSync(file + end, `${file}.away${end}`);
     expect(await runInProcess(["restore", copy, "--database", file])).toMatchObject({ code: 0 });
-    await using again = await startTestService({}, file);
+    await using again = await startTestService({ database: file });
     expect(missingIn(file, acknowledged)).toEqual([]);
     expect(await create(again.url, 1)).toBe(200);
   });
@@ -249,7 +249,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     ["has zeros in its middle", zeroMiddle],
     ["is shortened and appended to", (wal: string) => truncateSync(wal, statSync(wal).size / 2)],
   ])("(whose WAL %s) is noticed before the next checkpoint", async (_, harm) => {
-    await using running = await startTestService({}, file);
+    await using running = await startTestService({ database: file });
     const { acknowledged, refusals } = createUntilRefused(running.url, "x".repeat(20_000));
     await eventually(() => acknowledged.length > 100);
     harm(`${file}-wal`);
@@ -318,7 +318,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
 
   test("is reported in the log if the failure marker cannot be written", async () => {
     const data = join(folder.path, "data");
-    await using running = await startTestService({}, join(data, "plants.db"));
+    await using running = await startTestService({ database: join(data, "plants.db") });
     rmSync(data, { recursive: true });
     writeFileSync(data, "in the way");
     await eventually(() => running.logged.join("").includes(lostInLog));
@@ -334,7 +334,7 @@ describe("a -shm file that is deleted while the service runs", () => {
 
   async function expectStored(acknowledged: readonly number[]): Promise<void> {
     expect(existsSync(`${file}.failure.json`)).toBe(false);
-    await using again = await startTestService({}, file);
+    await using again = await startTestService({ database: file });
     expect(missingIn(file, acknowledged)).toEqual([]);
     expect(await create(again.url, 99_999)).toBe(200);
     expect(await runInProcess(["verify", "--database", file])).toMatchObject({ code: 0 });

@@ -37,7 +37,7 @@ export function onEveryEngine(tests: (engine: Engine) => void): void {
     tests({
       name: "sqlite",
       newDatabase,
-      start: async () => startTestService({}, await newDatabase()),
+      start: async () => startTestService({ database: await newDatabase() }),
       stored: async (database) => storedPlants(database),
       async run(path, sql) {
         using database = new Database(path);

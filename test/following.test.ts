@@ -120,7 +120,7 @@ describe("41001: a cursor", () => {
   /** Cursors of a store, a backup from before its last plant, and what was restored from that. */
   async function makeStores(folder: string) {
     const path = (name: string) => join(folder, name);
-    await using running = await startTestService({}, path("plants.db"));
+    await using running = await startTestService({ database: path("plants.db") });
     await addPlants(running, [1, 2]);
     const backUp = ["backup", path("put-back.db"), "--database", path("plants.db")];
     expect((await runInProcess(backUp)).code).toBe(0);
@@ -145,7 +145,7 @@ describe("41001: a cursor", () => {
     ])("in a store %s", async (_, ids) => {
       using folder = temporaryFolder();
       const { cursor, newest } = await makeStores(folder.path);
-      await using running = await startTestService({}, join(folder.path, name));
+      await using running = await startTestService({ database: join(folder.path, name) });
       await addPlants(running, ids);
       expect(await operatorGet(running, `/api/plants?after=${cursor}`)).toEqual(refusal);
       expect(await operatorGet(running, `/api/plants?after=${newest}`)).toEqual(refusal);

@@ -24,18 +24,17 @@ export interface TestService extends AsyncDisposable {
   readonly logged: string[];
 }
 
-/** Starts the composition root as `serve` does, on free ports and a new data file. */
+/** Starts the composition root as `serve` does, with its flags. By default on free ports and a new data file. */
 export async function startTestService(
-  flags: Record<string, string> = {},
-  database?: string,
+  flags: Record<string, string | undefined> = {},
   environment: Record<string, string> = {},
 ): Promise<TestService> {
   using cleanUp = new DisposableStack();
-  const file = database ?? join(cleanUp.use(temporaryFolder()).path, "plants.db");
+  const database = flags["database"] ?? join(cleanUp.use(temporaryFolder()).path, "plants.db");
   const logged: string[] = [];
   const leaked: string[] = [];
   const config = readConfig({
-    flags: { listen: "127.0.0.1:0", "operator-listen": "127.0.0.1:0", database: file, ...flags },
+    flags: { listen: "127.0.0.1:0", "operator-listen": "127.0.0.1:0", ...flags, database },
     environment: {
       PLANT_STORE_ACCESS_TOKEN: accessToken,
       PLANT_STORE_OPERATOR_TOKEN: operatorToken,
@@ -62,7 +61,7 @@ export async function startTestService(
     url: service.publicUrl,
     port,
     operatorUrl: service.operatorUrl ?? "",
-    database: file,
+    database,
     logged,
     async [Symbol.asyncDispose]() {
       // Without draining: the only connections left are fetch's idle ones.
@@ -78,7 +77,7 @@ export async function startOpenService(
   database: string,
   environment: Record<string, string> = {},
 ): Promise<TestService> {
-  const running = await startTestService({}, database, environment);
+  const running = await startTestService({ database }, environment);
   await running.service.openedLater;
   return running;
 }

@@ -253,7 +253,7 @@ describe("the process of an import", () => {
     const ids = () => storedPlants(database).map(({ id }) => Number(id));
     const args = ["import", write("many.ndjson", ndjson(300)), "--url"];
     {
-      await using limited = await startTestService({ "rate-limit": "100/m" }, database);
+      await using limited = await startTestService({ "rate-limit": "100/m", database });
       const running = startPlantStore([...args, limited.url], { environment, through: "launcher" });
       await eventually(() => ids().length >= 100);
       running.child.kill("SIGINT");
@@ -263,7 +263,7 @@ describe("the process of an import", () => {
       expect(line).toBeDefined();
       expect(ids()).toEqual(expect.arrayContaining(Array.from({ length: Number(line) }, (_, id) => id)));
     }
-    await using unlimited = await startTestService({}, database);
+    await using unlimited = await startTestService({ database });
     const again = await runInProcess([...args, unlimited.url], { environment });
     expect(again.code).toBe(0);
     expect(again.err).toMatch(/\n\d+ created, \d+ replayed, 0 refused/);

@@ -154,7 +154,7 @@ describe("export", () => {
 describe("backup and restore", () => {
   test("a restored backup of a store in use has every plant acknowledged before it", async () => {
     using folder = temporaryFolder();
-    await using busy = await startTestService({}, join(folder.path, "plants.db"));
+    await using busy = await startTestService({ database: join(folder.path, "plants.db") });
     for (const plant of plants) await post(busy.url, plant);
     const before = storedPlants(busy.database);
 

@@ -147,7 +147,7 @@ describe("a data file in use", () => {
 });
 
 test("a copy of the data file alone, beside a running service, is refused", async () => {
-  await using service = await startTestService({}, file);
+  await using service = await startTestService({ database: file });
   await post(service.url, '{"id":1,"name":"fern"}');
   const copy = join(folder.path, "copy.db");
   copyFileSync(file, copy);
@@ -177,7 +177,7 @@ describe("the mark of a data file", () => {
   });
 
   test("is closed in a backup of a running service", async () => {
-    await using service = await startTestService({}, file);
+    await using service = await startTestService({ database: file });
     await post(service.url, '{"id":1,"name":"fern"}');
     const backup = join(folder.path, "backup.db");
     expect((await runInProcess(["backup", backup, "--database", file])).code).toBe(0);

@@ -186,7 +186,7 @@ test("every metric of the table is on the page, unless it has no value", async (
 });
 
 test("while the database is unreachable, a scrape leaves out what it cannot read", async () => {
-  await using unreachable = await startTestService({}, "postgres://plants@127.0.0.1:1/plants");
+  await using unreachable = await startTestService({ database: "postgres://plants@127.0.0.1:1/plants" });
   const metrics = await readMetrics(unreachable);
   expect(metrics.get("plant_store_ready")).toBe(0);
   expect(metrics.get("process_open_fds")).toBeGreaterThan(0);

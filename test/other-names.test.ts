@@ -81,7 +81,7 @@ describe("a data file with a hard link", () => {
   test("is served with a warning if no other process has it open", async () => {
     await crashedStore(file, 3);
     linkSync(file, link);
-    await using running = await startTestService({}, file);
+    await using running = await startTestService({ database: file });
     expect(running.logged.join("")).toContain("the data file has several names (hard links)");
     expect(await create(running.url, 4)).toBe(200);
     const { out } = await runInProcess(["doctor", "--database", file]);
@@ -91,7 +91,7 @@ describe("a data file with a hard link", () => {
   test("of an interrupted restore is served without a warning, and the leftover is removed", async () => {
     await crashedStore(file, 3);
     linkSync(file, `${file}.partial`);
-    await using running = await startTestService({}, file);
+    await using running = await startTestService({ database: file });
     expect(running.logged.join("")).not.toContain("hard links");
     expect(existsSync(`${file}.partial`)).toBe(false);
     expect(statSync(file).nlink).toBe(1);
@@ -100,13 +100,13 @@ describe("a data file with a hard link", () => {
 
 test("a data file that another process reads by the same name is served", async () => {
   {
-    await using running = await startTestService({}, file);
+    await using running = await startTestService({ database: file });
     expect(await create(running.url, 1)).toBe(200);
   }
   using reader = new Database(file);
   reader.run("BEGIN");
   reader.query("SELECT count(*) FROM plants").get();
-  await using running = await startTestService({}, file);
+  await using running = await startTestService({ database: file });
   expect(await create(running.url, 2)).toBe(200);
 });
 
@@ -122,7 +122,7 @@ describe.skipIf(lacksMounts())("a data file that is mounted by itself", () => {
   beforeEach(async () => {
     await crashedStore(file, 3);
     // Recovered and closed, since its WAL is not mounted with it.
-    await using _running = await startTestService({}, file);
+    await using _running = await startTestService({ database: file });
   });
 
   test.each(["serve", "token create --name a", "doctor"])("is refused by %s", async (command) => {

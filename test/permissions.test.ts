@@ -196,10 +196,13 @@ describe.skipIf(lacks("root", !isRoot))("what root creates belongs to the owner 
   test("a new data file, its folders, its lock, its WAL and the first token", async () => {
     using folder = userFolder();
     const database = join(folder.path, "new", "nested", "plants.db");
-    await using _ = await startTestService({}, database, {
-      PLANT_STORE_ACCESS_TOKEN: "",
-      PLANT_STORE_OPERATOR_TOKEN: "",
-    });
+    await using _ = await startTestService(
+      { database },
+      {
+        PLANT_STORE_ACCESS_TOKEN: "",
+        PLANT_STORE_OPERATOR_TOKEN: "",
+      },
+    );
     expect(ownedByOthers(folder.path)).toEqual([]);
     expect(readdirSync(dirname(database)).sort()).toEqual(
       ["", "-shm", "-wal", ".first-token", ".lock"].map((ending) => `plants.db${ending}`),
@@ -269,7 +272,7 @@ describe.skipIf(lacks("root", !isRoot))("what root creates belongs to the owner 
 test("a data file that the service creates, and its folders, are for its own user alone", async () => {
   using folder = temporaryFolder();
   const file = join(folder.path, "new", "nested", "plants.db");
-  await using _ = await startTestService({}, file);
+  await using _ = await startTestService({ database: file });
   const modes = [dirname(dirname(file)), dirname(file), file, `${file}-wal`].map(
     (path) => statSync(path).mode & 0o777,
   );

@@ -69,7 +69,7 @@ describe("a database that cannot be reached", () => {
 
   test("because it hangs refuses the plants in the queue and those beyond it", async () => {
     using proxy = await proxied();
-    await using running = await startTestService({ "max-pending": "4" }, throughPort(proxy.port));
+    await using running = await startTestService({ "max-pending": "4", database: throughPort(proxy.port) });
     await running.service.openedLater;
     expect((await create(running, 1)).status).toBe(200);
     proxy.cut();
@@ -107,7 +107,7 @@ describe("a database that cannot be reached", () => {
     const secret = await createToken();
     using proxy = await proxied();
     proxy.loseResponsesTo("FROM tokens");
-    await using running = await startTestService({}, throughPort(proxy.port));
+    await using running = await startTestService({ database: throughPort(proxy.port) });
     await eventually(() => running.logged.join("").includes("database unavailable, retrying"));
     expect((await create(running, 1, bearer(secret))).status).toBe(503);
     proxy.loseResponsesTo(undefined);

@@ -183,7 +183,7 @@ describe("restore --replace", () => {
   });
 
   test("is refused while a service runs, and changes nothing", async () => {
-    await using _service = await startTestService({}, file);
+    await using _service = await startTestService({ database: file });
     const before = readdirSync(dirname(file));
     const { code, err } = await restore(backup);
     expect(err).toContain("is in use: another plant-store process writes to it");

@@ -48,7 +48,7 @@ withCitus("on Citus", () => {
 
   test("the loss of a worker loses nothing acknowledged, and afterwards all clients that retry together get 200", async () => {
     const [worker] = cluster.workers;
-    await using running = await startTestService({}, database);
+    await using running = await startTestService({ database });
     await using load = new Clients(16, () => running.url);
     const sendAll = async (): Promise<number[]> => {
       const sent = upTo(clients).map((id) => post(running.url, `{"id":${id + 1},"name":"fern"}`));

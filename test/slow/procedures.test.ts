@@ -178,7 +178,7 @@ test("an update and a rollback, as documented, lose no acknowledged plant; a fai
   // The service runs in this process, and has a client up to the last moment.
   const systemctl: Readonly<Record<string, () => Promise<void>>> = {
     async start() {
-      service = await startTestService({}, database);
+      service = await startTestService({ database });
       writeFileSync(address, `127.0.0.1:${service.port}`);
       await send();
     },

@@ -103,7 +103,7 @@ async function lossesOf(
 /** Starts the service there, as its operator would, and returns the names of its plants. */
 async function namesAfterStart(path: string, mayBeDamaged: boolean): Promise<Set<string>> {
   try {
-    await using _ = await startTestService({ "operator-listen": "off" }, path);
+    await using _ = await startTestService({ "operator-listen": "off", database: path });
     return new Set(storedPlants(path).map(({ name }) => name));
   } catch (error) {
     if (!mayBeDamaged) throw error;
