@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe } from "bun:test";
 import { join } from "node:path";
 import { startCitus } from "./citus-cluster.ts";
 import {
-  type StoredPlant,
+  type PlantRow,
   startOpenService,
   startTestService,
   storedPlants,
@@ -20,7 +20,7 @@ export interface Engine {
   /** Starts the service on a new store. */
   start(): Promise<TestService>;
   /** The plants in the store, read without the service. */
-  stored(database: string): Promise<StoredPlant[]>;
+  stored(database: string): Promise<PlantRow[]>;
   /** Runs SQL without the service. */
   run(database: string, sql: string): Promise<Record<string, unknown>[]>;
 }

@@ -157,7 +157,7 @@ export function expectOneLine(err: string): void {
   expect(err.trimEnd().split("\n")).toEqual([expect.stringMatching(/^plant-store: /)]);
 }
 
-export interface StoredPlant {
+export interface PlantRow {
   readonly id: bigint;
   readonly name: string;
   readonly tag: string | null;
@@ -171,10 +171,10 @@ export function kindsOf(outcomes: readonly Outcome[]): string[] {
 }
 
 /** The plants in the data file, read through a separate connection. */
-export function storedPlants(file: string): StoredPlant[] {
+export function storedPlants(file: string): PlantRow[] {
   using database = new Database(file, { readonly: true, safeIntegers: true });
   return database
-    .query<StoredPlant, []>("SELECT id, name, tag, created_at_ms, created_by FROM plants ORDER BY id")
+    .query<PlantRow, []>("SELECT id, name, tag, created_at_ms, created_by FROM plants ORDER BY id")
     .all();
 }
 

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import pg from "pg";
-import type { StoredPlant } from "./harness.ts";
+import type { PlantRow } from "./harness.ts";
 import { sharedServerAddress } from "./shared-server-address.ts";
 
 // PostgreSQL refuses to run as root; then it runs as this user, which every system has.
@@ -29,7 +29,7 @@ export interface Databases {
   /** Creates an empty database and returns its URL. */
   newDatabase(): Promise<string>;
   /** The plants in a database. */
-  stored(database: string): Promise<StoredPlant[]>;
+  stored(database: string): Promise<PlantRow[]>;
   /** Runs SQL as the superuser in that database. */
   run<Row extends pg.QueryResultRow>(sql: string, database?: string): Promise<Row[]>;
 }
@@ -165,10 +165,7 @@ function databasesOn(port: number, prefix: string): Databases {
       return address(name);
     },
     async stored(database) {
-      const rows = await run<Pick<StoredPlant, keyof StoredPlant>>(
-        "SELECT * FROM plants ORDER BY id",
-        database,
-      );
+      const rows = await run<Pick<PlantRow, keyof PlantRow>>("SELECT * FROM plants ORDER BY id", database);
       // pg returns 64-bit integers as text.
       return rows.map((row) => ({
         ...row,

@@ -1,5 +1,5 @@
 import { type Serving, serve } from "../command.ts";
-import { accessToken, eventually, post, type StoredPlant } from "../harness.ts";
+import { accessToken, eventually, type PlantRow, post } from "../harness.ts";
 
 export interface Soak {
   readonly summary: string;
@@ -106,7 +106,7 @@ export class Clients implements AsyncDisposable {
   }
 
   /** How many of the plants that are acknowledged by now are not in the store, or changed there. */
-  async lostIn(stored: () => StoredPlant[] | Promise<StoredPlant[]>): Promise<number> {
+  async lostIn(stored: () => PlantRow[] | Promise<PlantRow[]>): Promise<number> {
     const acknowledged = [...this.#acknowledged];
     const names = new Map((await stored()).map(({ id, name }) => [String(id), name]));
     return acknowledged.filter(([id, name]) => names.get(id) !== name).length;
