@@ -647,6 +647,35 @@ describe("through the operator listener", () => {
     expect(service.logged.join("")).not.toContain("internal error");
   });
 
+  describe("one whose verification cannot be recorded", () => {
+    let service: Awaited<ReturnType<typeof startWithBackups>>;
+    let name: string;
+    beforeAll(async () => {
+      service = await startWithBackups();
+      ({ name } = await service.makeBackup());
+      mkdirSync(join(service.backupFolder, `${name}.digest.json.new`, "in the way"), { recursive: true });
+    });
+    afterAll(() => service[Symbol.asyncDispose]());
+
+    test("passes with a warning if it is sound", async () => {
+      await service.call(`/${name}/verify`, "POST");
+      const { last } = await service.finished();
+      expect(last.problem).toBeUndefined();
+      expect(last.warning).toStartWith(
+        "Nothing wrong was found in the backup, but that could not be recorded: ",
+      );
+      expect(service.logged.join("")).not.toContain("internal error");
+    });
+
+    test("fails if it was changed", async () => {
+      appendFileSync(join(service.backupFolder, name), "x");
+      await service.call(`/${name}/verify`, "POST");
+      const { last } = await service.finished();
+      expect(last.problem).toMatch(/^its checksum is not the one in .*; this could not be recorded: /);
+      expect(service.logged.join("")).not.toContain("internal error");
+    });
+  });
+
   describe("a name that leads out of the folder", () => {
     const linked = "plants-2026-01-01T00-00-00-000Z.db";
     let service: Awaited<ReturnType<typeof startWithBackups>>;

@@ -44,7 +44,7 @@ test("a verification says what it does and how much of that is done", async () =
   const call = routesOf(async (_, onStep) => {
     onStep({ doing: "checking the rows of", done: () => done, total: () => total });
     await promise;
-    return { problems: [], coveredPlants: 0, digest: null };
+    return { problems: [], warning: undefined, coveredPlants: 0, digest: null };
   });
   const started = await call("POST", "/api/backups/{name}/verify");
   expect(started.progress).toEqual({ doing: "checking the rows of", share: undefined });

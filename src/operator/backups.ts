@@ -69,6 +69,13 @@ type RequestedBackup =
       readonly problem: string;
     };
 
+interface VerifiedBackup extends BackupDigest {
+  /** Empty if nothing is wrong. */
+  readonly problems: readonly string[];
+  /** What else is wrong although the backup is sound. */
+  readonly warning: string | undefined;
+}
+
 /** The folder with the dated backups of the data file. */
 export interface DatedBackups {
   /** The absolute path of the folder. */
@@ -82,10 +89,7 @@ export interface DatedBackups {
    * Takes a name that `list` returned, as `read` does: any other could lead out of the folder. What it finds stays in the folder,
    * for the next `list`. Calls back when a part begins.
    */
-  verify(
-    name: string,
-    onStep: (step: VerificationStep) => void,
-  ): Promise<BackupDigest & { readonly problems: readonly string[] }>;
+  verify(name: string, onStep: (step: VerificationStep) => void): Promise<VerifiedBackup>;
   read(name: string): AsyncIterable<Uint8Array>;
 }
 
@@ -120,8 +124,8 @@ export function backupRoutes(
       const folder = backups.folder();
       const name = await backups.existing(exchange.parameter);
       await backups.start(exchange, caller, { kind: "verify", name }, async () => {
-        const { problems } = await folder.verify(name, (step) => backups.showStep(step));
-        return { name, problem: problems.length === 0 ? undefined : problems.join("; ") };
+        const { problems, warning } = await folder.verify(name, (step) => backups.showStep(step));
+        return { name, problem: problems.length === 0 ? undefined : problems.join("; "), warning };
       });
       exchange.json(await backups.present(), 202);
     }),

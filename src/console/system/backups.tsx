@@ -189,7 +189,7 @@ function statusText({ task, last, backups, unavailable }: BackupsJson): string {
     const subject = isNew ? "The backup" : last.name;
     if (last.problem !== undefined) return `${subject} failed: ${last.problem}`;
     if (last.kind === "create") return last.warning ?? "The backup is complete and checked.";
-    return `${subject} was verified, and nothing wrong was found.`;
+    return last.warning ?? `${subject} was verified, and nothing wrong was found.`;
   }
   return backups.length === 0 && unavailable === undefined ? "No backups yet." : "";
 }

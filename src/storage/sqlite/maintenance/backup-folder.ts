@@ -54,9 +54,14 @@ export interface CompletedBackup {
   readonly unrecorded: string | undefined;
 }
 
-export interface VerifiedBackup extends StoreDigest {
+interface CheckedBackup extends StoreDigest {
   /** Empty if nothing is wrong. */
   readonly problems: readonly string[];
+}
+
+export interface VerifiedBackup extends CheckedBackup {
+  /** What else is wrong although the backup is sound. */
+  readonly warning: string | undefined;
 }
 
 /**
@@ -196,13 +201,13 @@ export class BackupFolder {
   /**
    * Checks a backup that `list` returned: its checksum, SQLite's integrity check, every row and every digest. Records beside it
    * that nothing is wrong, or removes that record. A record that cannot be read is a problem too, since the digest cannot be
-   * compared.
+   * compared; that it cannot be written is only a warning.
    */
   async verify(name: string, onStep: OnStep = ignoreStep): Promise<VerifiedBackup> {
     try {
       return await this.#verify(join(this.folderPath, name), onStep);
     } catch (error) {
-      return { problems: [problemOf(error)], ...noDigest };
+      return { problems: [problemOf(error)], warning: undefined, ...noDigest };
     }
   }
 
@@ -210,13 +215,19 @@ export class BackupFolder {
     // As it is before the check: a change during the check counts as one after it.
     const file = await stat(backup);
     const recorded = await readDigestRecord(backup, file);
-    const verified = await this.#check(backup, recorded, onStep);
-    if (verified.problems.length === 0) recordDigest(backup, verified, file);
-    else recordDigest(backup, recorded);
-    return verified;
+    const checked = await this.#check(backup, recorded, onStep);
+    if (checked.problems.length === 0) {
+      const unrecorded = tryToRecord(() => recordDigest(backup, checked, file));
+      const warning =
+        unrecorded && `Nothing wrong was found in the backup, but that could not be recorded: ${unrecorded}.`;
+      return { ...checked, warning };
+    }
+    const unrecorded = tryToRecord(() => recordDigest(backup, recorded));
+    const alsoWrong = unrecorded === undefined ? [] : [`this could not be recorded: ${unrecorded}`];
+    return { ...checked, problems: [...checked.problems, ...alsoWrong], warning: undefined };
   }
 
-  async #check(backup: string, recorded: StoreDigest, onStep: OnStep): Promise<VerifiedBackup> {
+  async #check(backup: string, recorded: StoreDigest, onStep: OnStep): Promise<CheckedBackup> {
     if (expectedChecksum(backup) === undefined) return { problems: ["it has no checksum file"], ...noDigest };
     const { coveredPlants, digest, problems } = await verify(backup, onStep);
     const differs = recorded.digest !== null && recorded.digest !== digest;
