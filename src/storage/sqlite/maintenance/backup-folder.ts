@@ -100,27 +100,6 @@ export class BackupFolder {
     }
   }
 
-  /** @throws DataFileProblem */
-  #list(): Promise<readonly BackupEntry[]> {
-    this.#listing ??= this.#readFolder().finally(() => {
-      this.#listing = undefined;
-    });
-    return this.#listing;
-  }
-
-  async #readFolder(): Promise<readonly BackupEntry[]> {
-    await this.#refuseMissing();
-    const entries: BackupEntry[] = [];
-    for (const name of this.#dated(await readdir(this.folderPath), backupEnding)) {
-      const file = await lstat(join(this.folderPath, name)).catch(undefinedIfMissing);
-      if (!file?.isFile()) continue;
-      const atMs = this.#timeOf(name, backupEnding);
-      const record = await recordForList(join(this.folderPath, name), file);
-      entries.push({ name, atMs, bytes: file.size, ...record });
-    }
-    return entries.reverse();
-  }
-
   /**
    * Locks the folder against another backup of a data file with that name.
    * @throws DataFileProblem
@@ -165,6 +144,45 @@ export class BackupFolder {
     }
   }
 
+  /**
+   * Checks a backup that `list` returned: its checksum, SQLite's integrity check, every row and every digest. Records beside it
+   * that nothing is wrong, or removes that record. A record that cannot be read is a problem too, since the digest cannot be
+   * compared; that it cannot be written is only a warning.
+   */
+  async verify(name: string, onStep: OnStep = ignoreStep): Promise<VerifiedBackup> {
+    try {
+      return await this.#verify(join(this.folderPath, name), onStep);
+    } catch (error) {
+      return { problems: [problemOf(error)], warning: undefined, ...noDigest };
+    }
+  }
+
+  /** Reads a backup that `list` returned. The file is opened only once someone reads it: a download may still be refused. */
+  async *read(name: string): AsyncGenerator<Uint8Array, void, void> {
+    yield* createReadStream(join(this.folderPath, name), { highWaterMark: pieceBytes });
+  }
+
+  /** @throws DataFileProblem */
+  #list(): Promise<readonly BackupEntry[]> {
+    this.#listing ??= this.#readFolder().finally(() => {
+      this.#listing = undefined;
+    });
+    return this.#listing;
+  }
+
+  async #readFolder(): Promise<readonly BackupEntry[]> {
+    await this.#refuseMissing();
+    const entries: BackupEntry[] = [];
+    for (const name of this.#dated(await readdir(this.folderPath), backupEnding)) {
+      const file = await lstat(join(this.folderPath, name)).catch(undefinedIfMissing);
+      if (!file?.isFile()) continue;
+      const atMs = this.#timeOf(name, backupEnding);
+      const record = await recordForList(join(this.folderPath, name), file);
+      entries.push({ name, atMs, bytes: file.size, ...record });
+    }
+    return entries.reverse();
+  }
+
   /** The file for a backup of this time. Also removes what interrupted backups left, which would use up the disk. */
   async #prepareFile(atMs: number): Promise<string> {
     for (const name of this.#dated(await readdir(this.folderPath), backupEnding + partialEnding)) {
@@ -198,19 +216,6 @@ export class BackupFolder {
     return removed;
   }
 
-  /**
-   * Checks a backup that `list` returned: its checksum, SQLite's integrity check, every row and every digest. Records beside it
-   * that nothing is wrong, or removes that record. A record that cannot be read is a problem too, since the digest cannot be
-   * compared; that it cannot be written is only a warning.
-   */
-  async verify(name: string, onStep: OnStep = ignoreStep): Promise<VerifiedBackup> {
-    try {
-      return await this.#verify(join(this.folderPath, name), onStep);
-    } catch (error) {
-      return { problems: [problemOf(error)], warning: undefined, ...noDigest };
-    }
-  }
-
   async #verify(backup: string, onStep: OnStep): Promise<VerifiedBackup> {
     // As it is before the check: a change during the check counts as one after it.
     const file = await stat(backup);
@@ -233,11 +238,6 @@ export class BackupFolder {
     const differs = recorded.digest !== null && recorded.digest !== digest;
     const difference = differs ? [`its digest is not the one in ${digestRecordFile(backup)}`] : [];
     return { problems: [...problems, ...difference], coveredPlants, digest };
-  }
-
-  /** Reads a backup that `list` returned. The file is opened only once someone reads it: a download may still be refused. */
-  async *read(name: string): AsyncGenerator<Uint8Array, void, void> {
-    yield* createReadStream(join(this.folderPath, name), { highWaterMark: pieceBytes });
   }
 
   /** The names among these that have the form of a dated backup with that ending, the oldest first. */
