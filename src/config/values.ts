@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { isLoopbackHttp } from "../access/provider-keys.ts";
 import type { Rate } from "../access/rate-limit.ts";
-import { portMax } from "../system/ip-address.ts";
+import { type Address, portMax } from "../system/ip-address.ts";
 import { durationExpected, parseDurationMs } from "../text/duration.ts";
 import { eitherOf } from "../text/words.ts";
 
@@ -18,11 +18,6 @@ export function describeInvalid(name: string, { message }: InvalidValue, text: s
 /** An invalid setting; the message names it. */
 export class ConfigProblem extends Error {
   override readonly name = "ConfigProblem";
-}
-
-export interface Address {
-  readonly host: string;
-  readonly port: number;
 }
 
 export function parseAddress(text: string): Address {

@@ -1,5 +1,6 @@
 import { createServer } from "node:net";
 import { codeOf, messageOf } from "../system/errors.ts";
+import type { Address } from "../system/ip-address.ts";
 import type { ListenerName } from "../telemetry/counters.ts";
 
 /** The address cannot be listened on, in one sentence for the operator. */
@@ -13,15 +14,12 @@ const inUseRemedies: Readonly<Record<ListenerName, string>> = {
   operator: "choose another --operator-listen address, or off",
 };
 
-export function listenProblem(
-  error: unknown,
-  { host, port }: Address,
-  listener: ListenerName,
-): ListenProblem {
+export function listenProblem(error: unknown, address: Address, listener: ListenerName): ListenProblem {
+  const shown = formatAddress(address);
   if (codeOf(error) === "EADDRINUSE")
-    return new ListenProblem(`${host}:${port} is in use by another process; ${inUseRemedies[listener]}.`);
+    return new ListenProblem(`${shown} is in use by another process; ${inUseRemedies[listener]}.`);
   return new ListenProblem(
-    `${host}:${port} cannot be listened on: ${messageOf(error)}. The host must be an address of this machine, and a low port may need privileges.`,
+    `${shown} cannot be listened on: ${messageOf(error)}. The host must be an address of this machine, and a low port may need privileges.`,
   );
 }
 
@@ -43,11 +41,6 @@ export function bindError({ host, port }: Address): Promise<Error | undefined> {
 /** Writes an address as a setting has it: `127.0.0.1:3000`, `[::1]:3000`. */
 export function formatAddress({ host, port }: Address): string {
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
-}
-
-export interface Address {
-  readonly host: string;
-  readonly port: number;
 }
 
 /** What a listener is bound to. */

@@ -10,6 +10,13 @@ const groupsOfNetwork = 4;
 /** The largest number of a TCP port. */
 export const portMax = 65_535;
 
+/** What a listener is bound to, or is to be. */
+export interface Address {
+  /** An IP address, without brackets, or a name. */
+  readonly host: string;
+  readonly port: number;
+}
+
 /** The address without a zone, and an IPv4-mapped IPv6 address as IPv4. */
 export function canonicalAddress(address: string): string {
   const zoneAt = address.indexOf("%");
