@@ -92,7 +92,10 @@ test("a plant that differs in the other store fails the copy", async () => {
   const { code, err, out } = await copy(file, url, "--json");
   expect(code).toBe(1);
   expect(err).toContain("the plant with the id 7 has another name and time there");
-  expect(JSON.parse(out)).toMatchObject({ created: 1, replayed: 0, compared: 2 });
+  expect(err).toContain(
+    "1 plant copied, 0 already stored, 1 stored with other content, 0 tokens copied; 2 compared",
+  );
+  expect(JSON.parse(out)).toMatchObject({ created: 1, replayed: 0, conflicts: 1, failed: 0, compared: 2 });
 });
 
 describe("a copied token", () => {

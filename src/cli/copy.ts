@@ -49,7 +49,15 @@ export const copy: Command = {
     await using target = await openStore(configFor(to));
     terminal.note(created);
     const total = await source.archive.total();
-    const counts: CopyCounts = { created: 0, replayed: 0, failed: 0, compared: 0, tokens: 0, problems: [] };
+    const counts: CopyCounts = {
+      created: 0,
+      replayed: 0,
+      conflicts: 0,
+      failed: 0,
+      compared: 0,
+      tokens: 0,
+      problems: [],
+    };
     const failed = new Set<bigint>();
     const stop = stopSignalOf(terminal);
     using line = showProgress(terminal, () => copyProgress(counts, total));
@@ -74,17 +82,21 @@ export const copy: Command = {
   },
 };
 
-function copyProgress({ created, replayed, failed, compared }: CopyCounts, total: number): Progress {
+function copyProgress(
+  { created, replayed, conflicts, failed, compared }: CopyCounts,
+  total: number,
+): Progress {
   const isComparing = compared > 0;
-  const done = isComparing ? compared : created + replayed + failed;
+  const done = isComparing ? compared : created + replayed + conflicts + failed;
   const what = isComparing ? "Comparing both stores" : "Copying the store";
   return { what, done, unit: "plants", share: shareOf(done, total) };
 }
 
-function summary({ created, replayed, tokens, compared }: CopyCounts, failed: number): string {
+function summary({ created, replayed, conflicts, tokens, compared }: CopyCounts, failed: number): string {
+  const differing = conflicts === 0 ? "" : `${formatCount(conflicts)} stored with other content, `;
   const notStored = failed === 0 ? "" : `${formatCount(failed)} cannot be stored, `;
   return (
-    `${formatPlants(created)} copied, ${formatCount(replayed)} already stored, ${notStored}` +
+    `${formatPlants(created)} copied, ${formatCount(replayed)} already stored, ${differing}${notStored}` +
     `${plural(tokens, "token", "tokens")} copied; ${formatCount(compared)} compared`
   );
 }

@@ -10,6 +10,8 @@ export interface CopyCounts {
   created: number;
   /** Stored already, by an earlier run. */
   replayed: number;
+  /** The target has another plant with that id, which stays. */
+  conflicts: number;
   /** The target refuses them; each was reported. */
   failed: number;
   compared: number;
@@ -39,7 +41,8 @@ export async function copyStore(
     for (const [index, outcome] of outcomes.entries()) {
       if (outcome.kind === "created") counts.created++;
       else if (outcome.kind === "replayed") counts.replayed++;
-      else if (outcome.kind === "failed") {
+      else if (outcome.kind === "conflict") counts.conflicts++;
+      else {
         counts.failed++;
         onFailed(plants[index]?.id ?? 0n, outcome.reason);
       }
