@@ -340,4 +340,17 @@ describe("a chosen file", () => {
     await page.locator("input[type=file]").waitFor();
     expect(await page.getByText("forgotten.ndjson").count()).toBe(0);
   });
+
+  test("takes nothing from a stopped import when another is to be chosen", async () => {
+    const page = await open("/import", { token: await makeSlowToken(session.running, "halfway") });
+    await start(page, "halfway.ndjson", `{"name": "No id"}\n${rowsFrom(50_000)}`);
+    await page.getByText("1 row", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("heading", { name: "Stopped: halfway.ndjson" }).waitFor();
+    await choose(page, "another.ndjson", '{"id": 2501, "name": "Fern"}');
+    await page.getByRole("button", { name: "Choose another file" }).click();
+    await page.getByRole("heading", { name: "Stopped: halfway.ndjson" }).waitFor();
+    await page.getByRole("button", { name: "Resume" }).waitFor();
+    expect(await download(page, "Download refused rows")).toBe('{"name": "No id"}\n');
+  });
 });

@@ -54,8 +54,11 @@ export function ImportPage() {
               setChosen(undefined);
             }}
             onForget={() => {
-              run?.stop();
-              importRef.current = undefined;
+              // An import stays, with its report and perhaps a rest to resume.
+              if (run?.isCheck) {
+                run.stop();
+                importRef.current = undefined;
+              }
               setChosen(undefined);
             }}
           />
