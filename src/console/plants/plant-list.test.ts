@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { fake } from "../../../test/fake.ts";
 import { eventually } from "../../../test/harness.ts";
 import type { StoredPlantJson } from "../../files/plant-json.ts";
@@ -8,17 +8,19 @@ import { PlantList } from "./plant-list.ts";
 const pageRows = 200;
 const { signal } = new AbortController();
 
+/** A full page, with ids from this one on. */
+function pageFrom(firstId: number): StoredPlantJson[] {
+  const row = (_: unknown, index: number) => plantAt(String(firstId + index), "2026-11-15T12:00:00.000Z");
+  return Array.from({ length: pageRows }, row);
+}
+
+function plantAt(id: string, createdAt: string): StoredPlantJson {
+  return { id, name: "Fern", tag: undefined, createdAt, createdBy: "greenhouse" };
+}
+
 test("the count has a new plant with an earlier time, after a clock was set back", async () => {
-  const plantAt = (id: string, createdAt: string): StoredPlantJson => ({
-    id,
-    name: "Fern",
-    tag: undefined,
-    createdAt,
-    createdBy: "greenhouse",
-  });
-  const loaded = Array.from({ length: pageRows }, (_, id) => plantAt(String(id), "2026-11-15T12:00:00.000Z"));
   const responses: object[] = [
-    { plants: loaded, next: "older", newest: "1", searched: pageRows },
+    { plants: pageFrom(0), next: "older", newest: "1", searched: pageRows },
     { plants: "900", newestAt: "2026-11-15T12:00:00.000Z" },
     { plants: [], next: "1", newest: "1", searched: 0 },
     { plants: [plantAt("900", "2026-11-15T11:59:00.000Z")], next: "2", newest: "2", searched: 1 },
@@ -30,4 +32,39 @@ test("the count has a new plant with an earlier time, after a clock was set back
   await list.readNew(signal);
   await list.readNew(signal);
   expect(list.count).toBe(901);
+});
+
+describe("a count that failed", () => {
+  /** A list with one page, whose first count has failed. */
+  async function listWithoutCount(): Promise<PlantList> {
+    let pages = 0;
+    let counts = 0;
+    const get = async <Answer>(path: string) => {
+      if (path.startsWith("/api/plants/count?")) {
+        counts++;
+        if (counts === 1) throw new Error("The service does not respond.");
+        return { plants: "900" } as Answer;
+      }
+      if (path.includes("after=")) return { plants: [], next: "1", newest: "1", searched: 0 } as Answer;
+      pages++;
+      return { plants: pageFrom(pages * pageRows), next: "older", newest: "1", searched: pageRows } as Answer;
+    };
+    const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" }, () => {});
+    await list.loadMore();
+    await eventually(() => counts === 1);
+    expect(list.count).toBeUndefined();
+    return list;
+  }
+
+  test("is repeated by the next page", async () => {
+    const list = await listWithoutCount();
+    await list.loadMore();
+    await eventually(() => list.count === 900);
+  });
+
+  test("is repeated by the next poll", async () => {
+    const list = await listWithoutCount();
+    await list.readNew(signal);
+    await eventually(() => list.count === 900);
+  });
 });

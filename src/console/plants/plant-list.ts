@@ -50,7 +50,7 @@ export class PlantList {
   readonly #api: OperatorApi;
   readonly #onChange: () => void;
   readonly #ids = new Set<string>();
-  #counting: Promise<void> | undefined;
+  #isCounting = false;
   #counted: Count | undefined;
   /** New plants that are not compared with the count yet. */
   readonly #arrived: StoredPlantJson[] = [];
@@ -92,7 +92,7 @@ export class PlantList {
         this.#setState("ended");
       } else {
         this.#setState(this.rows.length >= rowsMax ? "full" : "idle");
-        this.#counting ??= this.#countAll(signal);
+        void this.#countAll();
       }
     } catch (reason) {
       if (signal.aborted) return;
@@ -126,6 +126,7 @@ export class PlantList {
     const counted = this.#counted;
     const page = await this.#fetch<PlantPageJson>(query, signal);
     this.#newest = page.next;
+    if (this.state === "idle" || this.state === "full") void this.#countAll();
     // After a flood, PostgreSQL sends a full page of the last seconds again, and all of it may be in the list.
     if (page.plants.length === pageRows) {
       const { plants } = await this.#fetch<PlantPageJson>({ ...this.#query, limit: "1" }, signal);
@@ -149,15 +150,17 @@ export class PlantList {
     return true;
   }
 
-  /** The service counts for up to 0.4 s per part. */
-  async #countAll(signal: AbortSignal): Promise<void> {
+  /** Counts once; after a failure, the next page or poll counts again. The service counts for up to 0.4 s per part. */
+  async #countAll(): Promise<void> {
+    if (this.#counted !== undefined || this.#isCounting) return;
+    this.#isCounting = true;
     const { order: _, ...filter } = this.#query;
     const query = new URLSearchParams(filter);
     let plants = 0;
     let newestAt = "";
     try {
       for (let isLast = false; !isLast; ) {
-        const part = await this.#api.get<PlantCountJson>(`/api/plants/count?${query}`, signal);
+        const part = await this.#api.get<PlantCountJson>(`/api/plants/count?${query}`, this.#stop.signal);
         plants += Number(part.plants);
         newestAt = part.newestAt ?? "";
         isLast = part.next === undefined;
@@ -166,6 +169,8 @@ export class PlantList {
     } catch {
       // The page itself reports a service that does not respond.
       return;
+    } finally {
+      this.#isCounting = false;
     }
     this.#counted = { plants, newestAt };
     this.#countArrived();
