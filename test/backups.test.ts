@@ -53,21 +53,15 @@ beforeAll(async () => {
 });
 afterAll(() => folder[Symbol.dispose]());
 
-let names = 0;
-function newName(): string {
-  names++;
-  return inFolder(`new-${names}`);
-}
-
 function newFolder(): string {
-  const path = newName();
+  const path = folder.newPath("folder");
   mkdirSync(path);
   return path;
 }
 
 /** A copy of the store, for a test that changes it, or its record of the last backup. */
 function newStore(): string {
-  const path = `${newName()}.db`;
+  const path = folder.newPath();
   copyFileSync(database, path);
   return path;
 }
@@ -276,7 +270,7 @@ describe("backup refuses", () => {
 
 describe("a backup with its checksum", () => {
   test("is restored and checked", async () => {
-    const { code, err } = await restore(newBackup(), newName());
+    const { code, err } = await restore(newBackup(), folder.newPath());
     expect(err).toMatch(
       /^Restored and checked 3,000 plants: .*\nSHA-256 [0-9a-f]{64}\nDigest of the first 2,048 plants: [0-9a-f]{64}\n$/,
     );
@@ -291,7 +285,7 @@ describe("a backup with its checksum", () => {
 
   test("is not restored after a change", async () => {
     const backup = newBackup();
-    const restored = newName();
+    const restored = folder.newPath();
     changePlant(backup);
     const { code, err } = await restore(backup, restored);
     expect(err).toContain(`does not match its checksum in ${backup}.sha256`);
@@ -318,7 +312,7 @@ describe("a backup without its checksum", () => {
 
   test("is restored with a warning that names the blocks in which plants were changed", async () => {
     const backup = newChangedBackup();
-    const { code, err } = await restore(backup, newName());
+    const { code, err } = await restore(backup, folder.newPath());
     expect(err).toStartWith("Restored 3,000 plants: ");
     expect(err).toContain(
       `plant-store: ${backup}.sha256 is missing, so the content of ${backup} was checked only by its digests: 1,024 of 3,000 plants match one. To check all of it, put that file beside the backup and restore again.\n`,
@@ -331,14 +325,14 @@ describe("a backup without its checksum", () => {
 
   test("is restored with the changed blocks in JSON, and a warning even if --quiet", async () => {
     const backup = newChangedBackup();
-    const { out, err } = await restore(backup, newName(), "--json", "--quiet");
+    const { out, err } = await restore(backup, folder.newPath(), "--json", "--quiet");
     expect(JSON.parse(out)).toMatchObject({ checksummed: false, matchedPlants: 1024, changedBlocks: [0] });
     expect(err).toStartWith(`plant-store: ${backup}.sha256 is missing`);
   });
 
   test("is not restored if it is truncated within its last page, which SQLite does not notice", async () => {
     const backup = newBackup();
-    const restored = newName();
+    const restored = folder.newPath();
     rmSync(`${backup}.sha256`);
     truncateSync(backup, statSync(backup).size - 2048);
     const { code, err } = await restore(backup, restored);
@@ -349,7 +343,7 @@ describe("a backup without its checksum", () => {
 });
 
 test("restore refuses a folder instead of a backup", async () => {
-  const { err } = await restore(folder.path, newName());
+  const { err } = await restore(folder.path, folder.newPath());
   expect(err).toContain(`The backup ${folder.path} is not a file.`);
 });
 
@@ -357,7 +351,7 @@ describe("the record of the last backup", () => {
   const backUpStore = (store: string, to: string) => runInProcess(["backup", to, "--database", store]);
 
   test.each([
-    ["a file", (store: string) => backUpStore(store, newName())],
+    ["a file", (store: string) => backUpStore(store, folder.newPath())],
     ["a folder", (store: string) => backUpStore(store, newFolder())],
     ["standard output", async (store: string) => backUpToOutput("> /dev/null", store)],
   ])("is written, only for its owner, by a backup to %s", async (_, make) => {
@@ -371,8 +365,8 @@ describe("the record of the last backup", () => {
 
   test("is removed by a restore", async () => {
     const store = newStore();
-    const backup = newName();
-    const restored = newName();
+    const backup = folder.newPath("backup.db");
+    const restored = folder.newPath();
     expect((await backUpStore(store, backup)).code).toBe(0);
     copyFileSync(lastBackupFile(store), lastBackupFile(restored));
     expect(await readLastBackup(restored)).toBeDefined();
@@ -470,10 +464,10 @@ describe("through the operator listener", () => {
     const response = await fetch(service.operatorUrl + url);
     expect(response.status).toBe(200);
     expect(response.headers.get("content-disposition")).toBe(`attachment; filename="${name}"`);
-    const downloaded = newName();
+    const downloaded = folder.newPath();
     writeFileSync(downloaded, Buffer.from(await response.arrayBuffer()));
     expect(statSync(downloaded).size).toBe(bytes);
-    expect((await restore(downloaded, newName())).err).toContain("3 plants");
+    expect((await restore(downloaded, folder.newPath())).err).toContain("3 plants");
     expect((await service.audited())[0]).toMatchObject({ action: "backup.downloaded", subject: name });
     expect((await fetch(service.operatorUrl + url)).status).toBe(404);
   });
@@ -512,7 +506,7 @@ describe("through the operator listener", () => {
 
   test.skipIf(lacksFuse())("a backup into a folder that hangs keeps no plant from being stored", async () => {
     const hanging = newFolder();
-    const command = `${process.execPath} ${main} serve --database ${newName()}.db --backup-folder ${hanging}`;
+    const command = `${process.execPath} ${main} serve --database ${folder.newPath()} --backup-folder ${hanging}`;
     const script = `${mountHanging(hanging)} && exec ${command}`;
     const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken, PLANT_STORE_OPERATOR_TOKEN: operatorToken };
     await using service = await untilListening(
@@ -708,7 +702,7 @@ describe("through the operator listener", () => {
   });
 
   test("with a missing folder a sentence says so, and a backup fails with a warning", async () => {
-    const missing = newName();
+    const missing = folder.newPath("missing");
     await using service = await startWithBackups(undefined, missing);
     const sentence = `The folder ${missing} does not exist; create it first.`;
     expect((await service.call("")).unavailable).toBe(sentence);
@@ -725,7 +719,7 @@ describe("through the operator listener", () => {
   });
 
   test("with a folder that cannot be read a sentence says so", async () => {
-    const unreadable = newName();
+    const unreadable = folder.newPath("unreadable");
     symlinkSync(unreadable, unreadable);
     await using service = await startWithBackups(undefined, unreadable);
     expect((await service.call("")).unavailable).toStartWith(`${unreadable} cannot be opened: ELOOP`);

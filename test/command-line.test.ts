@@ -11,12 +11,8 @@ import { runInProcess } from "./terminal.ts";
 
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
-let files = 0;
 /** A data file that does not exist yet, as a flag. */
-const newDatabase = () => {
-  files++;
-  return ["--database", join(folder.path, `${files}.db`)];
-};
+const newDatabase = () => ["--database", folder.newPath()];
 const run = (line: string, database: readonly string[]) => runInProcess([...line.split(" "), ...database]);
 
 onEveryEngine((engine) => {
@@ -283,7 +279,7 @@ describe("a command that is misused", () => {
     // An address reserved for documentation, so that no machine has it.
     ["serve --listen 192.0.2.1:3000 --database FILE", "must be an address of this machine", 1],
   ])("%s", async (line, said, code = 2) => {
-    const [, file = ""] = newDatabase();
+    const file = folder.newPath();
     const result = await runInProcess(line.replace("FILE", file).split(" "));
     expect(result.code).toBe(code);
     expect(result.out).toBe("");

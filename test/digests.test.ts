@@ -23,11 +23,9 @@ const sound = join(folder.path, "sound.db");
 beforeAll(() => seedStore(sound, { plants, fromMs: 1_700_000_000_000, untilMs: 1_700_000_100_000 }));
 afterAll(() => folder[Symbol.dispose]());
 
-let copies = 0;
 /** A copy of the store in a folder of its own, changed by SQL. */
 function copyOfStore(sql = ""): string {
-  copies++;
-  const own = join(folder.path, String(copies));
+  const own = folder.newPath("copy");
   mkdirSync(own);
   const file = join(own, "plant-store.db");
   copyFileSync(sound, file);

@@ -1,6 +1,5 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe } from "bun:test";
-import { join } from "node:path";
 import { startCitus } from "./citus-cluster.ts";
 import {
   type PlantRow,
@@ -32,8 +31,7 @@ export function onEveryEngine(tests: (engine: Engine) => void): void {
   if (chosen === "citus") return describe("on Citus", () => onServer(tests));
   describe("on SQLite", () => {
     const folder = temporaryFolder();
-    let files = 0;
-    const newDatabase = async () => join(folder.path, `plants-${++files}.db`);
+    const newDatabase = async () => folder.newPath();
     tests({
       name: "sqlite",
       newDatabase,

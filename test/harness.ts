@@ -90,11 +90,21 @@ export function findSecrets(text: string): string[] {
 
 export interface TemporaryFolder extends Disposable {
   readonly path: string;
+  /** A path in the folder that no other call returned: nothing is there yet. It ends in the name. */
+  newPath(name?: string): string;
 }
 
 export function temporaryFolder(): TemporaryFolder {
   const path = mkdtempSync(join(tmpdir(), "plant-store-"));
-  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+  let newPaths = 0;
+  return {
+    path,
+    newPath(name = "plants.db") {
+      newPaths++;
+      return join(path, `${newPaths}-${name}`);
+    },
+    [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }),
+  };
 }
 
 /** The header that sends a token. */

@@ -19,12 +19,6 @@ import { runInProcess } from "./terminal.ts";
 const preset = { PLANT_STORE_ACCESS_TOKEN: accessToken };
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
-let files = 0;
-/** A data file that does not exist yet. */
-const newFile = () => {
-  files++;
-  return join(folder.path, `${files}.db`);
-};
 
 /** Starts the service in this process, and stops it once it listens. */
 function startAndStop(args: readonly string[], environment: Record<string, string> = {}): Promise<Finished> {
@@ -89,7 +83,7 @@ describe("the first run", () => {
   });
 
   test("prints the token itself on a terminal, and writes no file", async () => {
-    const database = newFile();
+    const database = folder.newPath();
     const args = ["serve", "--listen", "127.0.0.1:0", "--operator-listen", "off", "--database", database];
     let said = "";
     const child = Bun.spawn([process.execPath, main, ...args], {
@@ -112,7 +106,7 @@ describe("the first run", () => {
   });
 
   test("creates no token if a symbolic link has the name of its file, and says so", async () => {
-    const database = newFile();
+    const database = folder.newPath();
     const file = `${database}.first-token`;
     symlinkSync(`${file}.target`, file);
     const { out } = await startAndStop(["--database", database]);
@@ -128,7 +122,7 @@ describe("the first run", () => {
     test("says why", async () => {
       await using other = await startTestService();
       const address = `127.0.0.1:${other.port}`;
-      const { code, out, err } = await startAndStop([flag, address, "--database", newFile()]);
+      const { code, out, err } = await startAndStop([flag, address, "--database", folder.newPath()]);
       expect(code).toBe(1);
       expect(out).toBe("");
       expect(err).toContain(`${address} is in use by another process`);
@@ -137,7 +131,7 @@ describe("the first run", () => {
 
     test("creates nothing", async () => {
       await using other = await startTestService();
-      const database = newFile();
+      const database = folder.newPath();
       await startAndStop([flag, `127.0.0.1:${other.port}`, "--database", database]);
       expect(existsSync(`${database}.first-token`)).toBe(false);
       expect(existsSync(database)).toBe(false);
@@ -145,7 +139,7 @@ describe("the first run", () => {
 
     test("leaves the token to the next", async () => {
       await using other = await startTestService();
-      const database = newFile();
+      const database = folder.newPath();
       await startAndStop([flag, `127.0.0.1:${other.port}`, "--database", database]);
       const { out } = await startAndStop(["--database", database]);
       expect(out).toContain(`${database}.first-token`);
@@ -154,21 +148,21 @@ describe("the first run", () => {
 
   test("writes the token to the folder that is set for it", async () => {
     using tokens = temporaryFolder();
-    const { out } = await startAndStop(["--database", newFile(), "--token-folder", tokens.path]);
+    const { out } = await startAndStop(["--database", folder.newPath(), "--token-folder", tokens.path]);
     const file = join(tokens.path, "first-token");
     expect(out).toContain(file);
     expect(existsSync(file)).toBe(true);
   });
 
   test("creates no token if one is preset", async () => {
-    const database = newFile();
+    const database = folder.newPath();
     const { out } = await startAndStop(["--database", database], preset);
     expect(out).not.toContain("token");
     expect(existsSync(`${database}.first-token`)).toBe(false);
   });
 
   test("creates a token though one was preset in an earlier run", async () => {
-    const database = newFile();
+    const database = folder.newPath();
     await startAndStop(["--database", database], preset);
     const { out } = await startAndStop(["--database", database]);
     expect(out).toContain(`${database}.first-token`);
@@ -176,7 +170,7 @@ describe("the first run", () => {
 });
 
 test("the second run creates no token", async () => {
-  const database = newFile();
+  const database = folder.newPath();
   await startAndStop(["--database", database]);
   rmSync(`${database}.first-token`);
   const { out } = await startAndStop(["--database", database]);
@@ -187,7 +181,7 @@ test("the second run creates no token", async () => {
 // npm-start.test.ts has those by a signal to npm, and by Ctrl-C.
 describe("a graceful shutdown", () => {
   test.skipIf(executable !== undefined)("follows the death of the launcher", async () => {
-    const args = ["serve", "--database", newFile()];
+    const args = ["serve", "--database", folder.newPath()];
     const { child, err } = startPlantStore(args, { ownGroup: true, through: "launcher" });
     await eventually(() => err().includes("listening"));
     child.kill("SIGKILL");
@@ -202,7 +196,7 @@ describe("a graceful shutdown", () => {
 
   /** A service that has received a signal, and waits for its drain delay. */
   async function startDelaying() {
-    const args = ["--database", newFile(), "--drain-delay", "10m"];
+    const args = ["--database", folder.newPath(), "--drain-delay", "10m"];
     const service = await serve(args, { environment: preset });
     service.child.kill("SIGTERM");
     await eventually(() => service.err().includes("stopping"));
@@ -233,7 +227,7 @@ describe("a graceful shutdown", () => {
 test.skipIf(lacks("Linux, whose /dev/full is always full", process.platform !== "linux"))(
   "a log on a full disk does not change the exit code of a graceful shutdown",
   async () => {
-    const args = `serve --listen 127.0.0.1:0 --operator-listen off --database ${newFile()}`;
+    const args = `serve --listen 127.0.0.1:0 --operator-listen off --database ${folder.newPath()}`;
     const command = `exec ${process.execPath} ${main} ${args} 2>/dev/full`;
     const child = Bun.spawn(["sh", "-c", command], { env: preset, stdout: "pipe" });
     const greeting = new TextDecoder().decode((await child.stdout.getReader().read()).value);
@@ -251,8 +245,8 @@ function expectOneSentence(err: string): void {
 
 describe("a start that cannot succeed says why in one sentence", () => {
   test.each<[message: string, path: string, make: (path: string) => unknown]>([
-    ["not one of plant-store's", newFile(), (path) => new Database(path).run("CREATE TABLE x (y)")],
-    ["cannot be created", join(newFile(), "p.db"), (path) => writeFileSync(dirname(path), "")],
+    ["not one of plant-store's", folder.newPath(), (path) => new Database(path).run("CREATE TABLE x (y)")],
+    ["cannot be created", join(folder.newPath(), "p.db"), (path) => writeFileSync(dirname(path), "")],
     // Even by root.
     ["/proc/plants.db cannot be opened", "/proc/plants.db", () => {}],
   ])("%s", async (message, path, make) => {
@@ -265,7 +259,7 @@ describe("a start that cannot succeed says why in one sentence", () => {
 });
 
 test("a stored token whose secret is preset is logged at the start", async () => {
-  const database = newFile();
+  const database = folder.newPath();
   const created = await runInProcess(["token", "create", "--name", "both", "--database", database]);
   const environment = { PLANT_STORE_OPERATOR_TOKEN: created.out.trim() };
   await using running = await startTestService({ database }, environment);

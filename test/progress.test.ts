@@ -16,15 +16,9 @@ const plants = 12_000;
 const manyPlants = 40_000;
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
-let files = 0;
-/** A file that does not exist yet. */
-function newFile(): string {
-  files++;
-  return join(folder.path, `${files}.db`);
-}
 
 async function newStore(count = plants): Promise<string> {
-  const file = newFile();
+  const file = folder.newPath();
   await seedStore(file, { plants: count, fromMs: Date.UTC(2026, 0, 1), untilMs: Date.UTC(2026, 1, 1) });
   return file;
 }
@@ -104,7 +98,7 @@ describe("the parts of a long task are reported, with how much there is to do", 
 
   test("by backup", async () => {
     const store = await newStore();
-    const parts = await partsOf((onStep) => backUp(store, newFile(), onStep));
+    const parts = await partsOf((onStep) => backUp(store, folder.newPath(), onStep));
     expect(parts.map(({ doing }) => doing)).toEqual([
       "copying",
       "checking the copy of",
@@ -128,7 +122,7 @@ describe("the parts of a long task are reported, with how much there is to do", 
 
   test("by restore", async () => {
     const store = await newStore();
-    const parts = await partsOf((onStep) => restore(store, newFile(), () => {}, onStep));
+    const parts = await partsOf((onStep) => restore(store, folder.newPath(), () => {}, onStep));
     expect(parts.map(({ doing }) => doing)).toEqual([
       "computing the checksum of",
       "copying",
@@ -164,7 +158,7 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
 
   test("backup", async () => {
     const store = await newStore();
-    const backup = newFile();
+    const backup = folder.newPath();
     const { code, err } = await runInterrupted(["backup", backup, "--database", store]);
     expect(code).toBe(130);
     expect(err).toContain("There is no backup. Run this again; it starts from the beginning.\n");
@@ -173,7 +167,7 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
 
   test("restore", async () => {
     const store = await newStore();
-    const { code, err } = await runInterrupted(["restore", store, "--database", newFile()]);
+    const { code, err } = await runInterrupted(["restore", store, "--database", folder.newPath()]);
     expect(code).toBe(130);
     expect(err).toContain("It is not restored. Run this again; it starts from the beginning.\n");
   });
@@ -210,7 +204,7 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
 
   test("copy", async () => {
     const store = await newStore();
-    const target = newFile();
+    const target = folder.newPath();
     const { code, err } = await runInProcess(["copy", "--from", store, "--to", target], { stopSignal });
     expect(code).toBe(143);
     expect(err).toMatch(

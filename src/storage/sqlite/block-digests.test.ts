@@ -2,7 +2,6 @@ import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { temporaryFolder } from "../../../test/harness.ts";
 import type { PlantToStore } from "../../plants/plant-store.ts";
 import { addMissingDigests, BlockDigests, storedDigests } from "./block-digests.ts";
@@ -16,15 +15,9 @@ import { openDatabase } from "./writing/open-for-writing.ts";
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
 
-let files = 0;
-function newFile(): string {
-  files++;
-  return join(folder.path, `${files}.db`);
-}
-
 /** An empty data file, and a connection that may change it, as another program has. */
 async function emptyStore(): Promise<{ readonly file: string; readonly database: Database }> {
-  const file = newFile();
+  const file = folder.newPath();
   await new SqliteStore(file)[Symbol.asyncDispose]();
   return { file, database: openDatabase(file, { create: false, migrate: false }) };
 }
@@ -52,7 +45,7 @@ test("a block without any plant gets no digest, also where its text is known to 
 });
 
 test("a digest is the SHA-256 of the rows as lines of JSON", async () => {
-  const file = newFile();
+  const file = folder.newPath();
   const startMs = 1_700_000_000_000;
   // What JSON escapes, what it does not, and letters of one to four bytes.
   const names = ["", 'a "quoted" \\ name', "tab\tline\ncontrol\u0001", "\u007f/'", "é日本🌱"];
@@ -102,7 +95,7 @@ describe("the writer, which knows how much text it stored itself,", () => {
   }
 
   test("writes no digest of a block with too much text", async () => {
-    const file = newFile();
+    const file = folder.newPath();
     await using store = new SqliteStore(file);
     await create(store, 1, 1024, "short");
     await create(store, 1025, 1500, longName);
@@ -114,7 +107,7 @@ describe("the writer, which knows how much text it stored itself,", () => {
   });
 
   test("writes no digest of a block in which another process stored too much text", async () => {
-    const file = newFile();
+    const file = folder.newPath();
     await using store = new SqliteStore(file);
     await create(store, 1, 1030, "short");
     using other = new Database(file);

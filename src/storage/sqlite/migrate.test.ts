@@ -31,10 +31,9 @@ const sound = join(folder.path, "sound.db");
 beforeAll(() => seedStore(sound, { plants: 3, fromMs: 1, untilMs: 2 }));
 afterAll(() => folder[Symbol.dispose]());
 
-let files = 0;
 /** A data file of this version with some plants, closed. */
 function newFile(): string {
-  const file = join(folder.path, `${++files}-plants.db`);
+  const file = folder.newPath();
   copyFileSync(sound, file);
   return file;
 }

@@ -31,10 +31,9 @@ function nameOf(seq: number): string {
   return seq === plants - 20 ? "long name ".repeat(1000) + endOfLongName : `plant ${seq}`;
 }
 
-let copies = 0;
 /** A copy of the sound file, changed. */
 function changed(change: (file: string) => void): string {
-  const file = join(folder.path, `${++copies}.db`);
+  const file = folder.newPath();
   copyFileSync(sound, file);
   change(file);
   return file;

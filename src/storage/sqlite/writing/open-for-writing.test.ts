@@ -31,10 +31,9 @@ const plants = 60;
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
 
-let images = 0;
 /** A data file and its WAL as a kill leaves them, and the marker of a failure. */
 async function crashed(failure?: FailureReason): Promise<string> {
-  const file = join(folder.path, `${++images}`, "plants.db");
+  const file = join(folder.newPath("crashed"), "plants.db");
   mkdirSync(dirname(file));
   await crashedStore(file, plants, { checkpointed: 40, nameOf: (id) => `${id} ${"x".repeat(1500)}` });
   if (failure !== undefined) writeMarker(file, failure);
