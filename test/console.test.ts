@@ -694,6 +694,18 @@ describe("the system page", () => {
     await see(page, "Now checking the rows of it: 41%");
   });
 
+  test("does not show the next backup as an error after one failed", async () => {
+    const last = { kind: "create", problem: "There is no space left on the disk." };
+    const page = await open("/tokens");
+    await page.route("**/api/backups", (route) =>
+      route.fulfill({ json: { folder: "/b", backups: [], task: { kind: "create" }, last } }),
+    );
+    await page.getByRole("link", { name: "System" }).click();
+    const status = page.getByText("Making a backup…");
+    await status.waitFor();
+    expect(await status.getAttribute("class")).toBe("note");
+  });
+
   test("makes a backup that can be verified, restored and downloaded", async () => {
     const page = await open("/system");
     await see(page, "No backups yet.");

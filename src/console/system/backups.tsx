@@ -20,6 +20,8 @@ export function Backups() {
   const { value: listed, error: loadError, reload } = useLoad<BackupsJson>("/api/backups", true);
   const { error, attempt } = useAttempt();
   const busy = listed?.task !== undefined;
+  // While a task runs, the status is about that task.
+  const needsAttention = !busy && (listed?.last?.problem ?? listed?.last?.warning) !== undefined;
   const start = (path: string) => void attempt(() => api.post(path, {})).then(reload);
   const save = (name: string) =>
     attempt(async () => {
@@ -42,10 +44,7 @@ export function Backups() {
     >
       <ErrorNotice error={error ?? loadError} />
       {listed?.unavailable !== undefined && <p class="note">{listed.unavailable}</p>}
-      <p
-        class={(listed?.last?.problem ?? listed?.last?.warning) === undefined ? "note" : "field-error"}
-        role="status"
-      >
+      <p class={needsAttention ? "field-error" : "note"} role="status">
         {listed !== undefined && statusText(listed)}
       </p>
       {listed?.progress !== undefined && <p class="note">{progressText(listed.progress)}</p>}
