@@ -119,6 +119,16 @@ describe("retries", () => {
     expect(unreachable).toMatchObject({ message });
   });
 
+  test("end with the question of a runtime, without a full stop after it", async () => {
+    const ask: Answer = () => {
+      throw new Error("The response is malformed. Is there another service on this port?");
+    };
+    const unreachable = await failure([ask], { attemptsMax: 1 });
+    const message =
+      "http://x/v1/plants could not be reached in 1 attempt: The response is malformed. Is there another service on this port?";
+    expect(unreachable).toMatchObject({ message });
+  });
+
   test("are limited even if an option is undefined", async () => {
     const limited = await failure([status(503)], { attemptsMax: undefined });
     expect(limited).toMatchObject({ status: 503 });

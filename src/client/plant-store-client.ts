@@ -201,7 +201,9 @@ export class PlantStoreClient {
   #failure(result: Result, attempts: number): ServiceRefused | ServiceUnreachable {
     if (result.status !== undefined) return refusal(result);
     const tries = attempts === 1 ? "1 attempt" : `${attempts} attempts`;
-    const message = `${this.#url} could not be reached in ${tries}: ${result.reason}.`;
+    // Some messages of Bun end with a question.
+    const end = /[.?!]$/.test(result.reason) ? "" : ".";
+    const message = `${this.#url} could not be reached in ${tries}: ${result.reason}${end}`;
     return new ServiceUnreachable(message, { cause: result.cause });
   }
 }
