@@ -116,7 +116,9 @@ describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and witho
     chmodSync(folder.path, 0o300);
     const { code, err } = runAsUser(["serve", ...listeners, "--database", file]);
     expect(code).toBe(1);
-    expect(err).toStartWith(`plant-store: ${folder.path} cannot be opened: permission denied.`);
+    expect(err).toBe(
+      `plant-store: ${folder.path} cannot be opened: permission denied. It belongs to this user: change its mode with chmod.\n`,
+    );
     expect(existsSync(`${file}.failure.json`)).toBe(false);
   });
 

@@ -23,7 +23,7 @@ export function localUser(): string {
 }
 
 /** The uid of this process; undefined on Windows, which has none. */
-function processUid(): number | undefined {
+export function processUid(): number | undefined {
   const onLinux = statSync("/proc/self", { throwIfNoEntry: false })?.uid;
   if (onLinux !== undefined) return onLinux;
   try {

@@ -1,6 +1,7 @@
 import { SQLiteError } from "bun:sqlite";
 import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { processUid } from "../../access/local-user.ts";
 import { codeOf, messageOf, pathOf } from "../../system/errors.ts";
 import { lockWaitMsMax } from "./connect.ts";
 
@@ -114,6 +115,7 @@ function ownedBy(path: string): string {
     try {
       const { uid } = statSync(at);
       const named = at === path ? "It" : `The folder ${at}`;
+      if (uid === processUid()) return ` ${named} belongs to this user: change its mode with chmod.`;
       return ` ${named} belongs to uid ${uid}: change its owner with chown, or run this as that user.`;
     } catch {
       if (dirname(at) === at) return "";
