@@ -99,9 +99,14 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
   } catch (error) {
     const { text, code } = errorReport(error, named || (args[0] === "token" ? "token" : ""));
     terminal.err(forStandardError(text, terminal));
-    const mustStayOpen = error instanceof OutcomeUnknown || error instanceof DataFileLeftOpen;
-    return mustStayOpen ? terminal.exitWithoutClosing(code) : code;
+    return mustStayOpen(error) ? terminal.exitWithoutClosing(code) : code;
   }
+}
+
+/** Whether the process must end without closing the store. If closing it failed after another failure, either may demand that. */
+function mustStayOpen(error: unknown): boolean {
+  if (error instanceof SuppressedError) return mustStayOpen(error.error) || mustStayOpen(error.suppressed);
+  return error instanceof OutcomeUnknown || error instanceof DataFileLeftOpen;
 }
 
 function findCommand(args: readonly string[]): [string, Command] | undefined {
