@@ -95,7 +95,8 @@ export async function startService(
   const intake = new Intake(store.plants, config.pendingMax, events);
   const readiness = new Readiness(gate, intake);
 
-  // What makes the service stop by itself: its store fails, or (at the end) a database that is reached later must not be used.
+  // What makes the service stop by itself: its store fails, or a database that is reached only later must not be used
+  // (`tokenStart.later`, below).
   const mustStop = Promise.withResolvers<Error>();
   stopIfStoreFails(store, intake, events, mustStop.resolve);
 
@@ -277,8 +278,8 @@ async function loadTokens(tokenUpkeep: TokenUpkeep, store: Store): Promise<void>
 }
 
 /**
- * Whoever finds that the store has failed, a write of the intake or the store itself, the intake is the first to know, and
- * accepts no plants from then on. Then the failure is logged, and last the service stops.
+ * Whether a write or the store itself finds the failure, the intake hears of it first and accepts no more plants; then it is
+ * logged, and the service stops.
  */
 function stopIfStoreFails(
   store: Store,

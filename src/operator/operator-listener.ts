@@ -42,7 +42,7 @@ export function operatorRoutes(
   const { gate, intake, events } = dependencies.listener;
   const { url: publicUrl, certificateExpiresAtMs } = dependencies.publicListener;
   const actions = new ActionRecorder(store.audit);
-  // What counts since the start of the service, counts since now.
+  // Overview, refusals and metrics name this moment as the one from which they count.
   const startedAtMs = Date.now();
   return [
     ...signInRoutes(identityProvider, publicUrl, actions, bodyBytesMax),

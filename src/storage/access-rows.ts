@@ -52,7 +52,7 @@ export function notLiveProblem({ name }: Token): TokenProblem {
 /** The columns of the table audit_trail besides its key, in the order of `auditValues` and `auditPage`. */
 export const auditColumns = "at_ms, actor, action, subject, address, detail";
 
-const keptOfEachKind = 100_000;
+const entriesOfEachKindMax = 100_000;
 /**
  * The oldest are removed at the first entry of a process and every so many after it, since finding them reads the whole trail.
  */
@@ -62,7 +62,7 @@ export const entriesPerRemoval = 1000;
 export function removeOldest(key: "seq" | "id"): string[] {
   return ["action LIKE 'token.%'", "action NOT LIKE 'token.%'"].map(
     (kind) => `DELETE FROM audit_trail WHERE ${kind} AND ${key} <=
-      (SELECT ${key} FROM audit_trail WHERE ${kind} ORDER BY ${key} DESC LIMIT 1 OFFSET ${keptOfEachKind})`,
+      (SELECT ${key} FROM audit_trail WHERE ${kind} ORDER BY ${key} DESC LIMIT 1 OFFSET ${entriesOfEachKindMax})`,
   );
 }
 

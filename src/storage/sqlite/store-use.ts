@@ -44,7 +44,8 @@ export function writeUse(database: Database, use: StoreUse): void {
 
 /**
  * To be called before the first plant is written. The WAL, with its name in the folder, is durable before the data file says that
- * it needs one. A snapshot or a checkpoint of another process may keep this one from the mark; then the next one writes it.
+ * it needs one. If another process reads or checkpoints, this checkpoint may not reach the page of the mark; a later checkpoint
+ * writes it.
  */
 export function markInUse(database: Database, path: string): void {
   // SQLite fsyncs the WAL at this commit, and the data file at the end of the checkpoint.
