@@ -245,7 +245,7 @@ describe("restore --replace", () => {
     const [program, args] = commandLine(["restore", backup, "--replace", "--database", `${disk}/plants.db`]);
     const script = `mount -t tmpfs -o size=200k none ${disk} && cp ${file} ${disk}/plants.db && head -c 100000 /dev/zero > ${disk}/filler && ${program} ${args.join(" ")}; ls ${disk}`;
     const { stdout, stderr } = spawnSync("unshare", ["-rm", "sh", "-c", script], { encoding: "utf8" });
-    expect(stderr).toMatch(/has \d+ bytes free, and the restored data file needs \d+/);
+    expect(stderr).toMatch(/has \d+ kB free, and the restored data file needs [\d.]+ [kM]B: /);
     expect(stdout.trim().split("\n")).toEqual(["filler", "plants.db", "plants.db.lock"]);
   });
 });

@@ -1,5 +1,6 @@
 import { existsSync, rmSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { formatBytes } from "../../../text/sizes.ts";
 import { realDataFile, refuseExisting, refuseUnreadable } from "../data-file-path.ts";
 import { DataFileProblem, type LostWal } from "../data-file-problem.ts";
 import {
@@ -179,7 +180,7 @@ function refuseTooLittleSpace(from: string, path: string): void {
   const free = bavail * bsize;
   if (free < needed)
     throw new DataFileProblem(
-      `${dirname(path)} has ${free} bytes free, and the restored data file needs ${needed}: the old one stays. Make room first.`,
+      `${dirname(path)} has ${formatBytes(free)} free, and the restored data file needs ${formatBytes(needed)}: the old one stays. Make room first.`,
     );
 }
 
