@@ -1,7 +1,7 @@
 // What strangers send to hold connections, and how the clients beside them do.
 import { commandLine, start, untilListening } from "./command.ts";
 import type { Flood } from "./flood.ts";
-import { accessToken, operatorToken, rawPost } from "./harness.ts";
+import { accessToken, bothTokensEnvironment, operatorToken, rawPost } from "./harness.ts";
 import { inSeconds, type startProvider } from "./identity-provider.ts";
 
 export type Provider = Awaited<ReturnType<typeof startProvider>>;
@@ -48,7 +48,8 @@ function createWith(token: string, id: number): string {
 export function serveWithin(descriptors: number, folder: string, database: string, provider: Provider) {
   const flags = Object.entries(provider.flags).flatMap(([name, value]) => [`--${name}`, value]);
   const [command, args] = commandLine(["serve", "--database", database, ...flags]);
-  const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken, PLANT_STORE_OPERATOR_TOKEN: operatorToken };
   const script = `ulimit -n ${descriptors}; exec "$0" "$@"`;
-  return untilListening(start("sh", ["-c", script, command, ...args], { folder, environment }));
+  return untilListening(
+    start("sh", ["-c", script, command, ...args], { folder, environment: bothTokensEnvironment }),
+  );
 }

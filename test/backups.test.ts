@@ -23,12 +23,11 @@ import { lastBackupFile, readLastBackup } from "../src/storage/sqlite/maintenanc
 import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
 import { type Finished, main, start, untilListening } from "./command.ts";
 import {
-  accessToken,
+  bothTokensEnvironment,
   eventually,
   expectOneLine,
   operatorFetch,
   operatorGet,
-  operatorToken,
   post,
   startTestService,
   storedPlants,
@@ -508,9 +507,8 @@ describe("through the operator listener", () => {
     const hanging = newFolder();
     const command = `${process.execPath} ${main} serve --database ${folder.newPath()} --backup-folder ${hanging}`;
     const script = `${mountHanging(hanging)} && exec ${command}`;
-    const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken, PLANT_STORE_OPERATOR_TOKEN: operatorToken };
     await using service = await untilListening(
-      start("unshare", ["-rm", "sh", "-c", script], { environment }),
+      start("unshare", ["-rm", "sh", "-c", script], { environment: bothTokensEnvironment }),
     );
     callsOf(service)
       .call("", "POST")

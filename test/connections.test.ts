@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
 import { commandLine, start, untilListening } from "./command.ts";
-import { accessToken, eventually, post, temporaryFolder } from "./harness.ts";
+import { accessTokenEnvironment, eventually, post, temporaryFolder } from "./harness.ts";
 import { lacks } from "./lacks.ts";
 
 const descriptors = 120;
@@ -13,8 +13,10 @@ test.skipIf(lacks("/proc", process.platform !== "linux"))(
     using folder = temporaryFolder();
     const [command, args] = commandLine(["serve", "--database", "p.db"]);
     const script = `ulimit -n ${descriptors}; exec "$0" "$@"`;
-    const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
-    const child = start("sh", ["-c", script, command, ...args], { folder: folder.path, environment });
+    const child = start("sh", ["-c", script, command, ...args], {
+      folder: folder.path,
+      environment: accessTokenEnvironment,
+    });
     await using service = await untilListening(child);
     let closed = 0;
     for (let count = 0; count < clients; count++) {

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { plantStore, serve } from "./command.ts";
-import { accessToken, temporaryFolder } from "./harness.ts";
+import { accessTokenEnvironment, temporaryFolder } from "./harness.ts";
 
 /** A folder from an untrusted archive: it has every file that Bun reads from the current folder, and each runs code. */
 function hostileFolder() {
@@ -38,7 +38,7 @@ test("no command, thread or page runs the code or uses the settings of an untrus
   const options = {
     folder: folder.path,
     through: "launcher",
-    environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
+    environment: accessTokenEnvironment,
   } as const;
   const inside = (...args: string[]) => plantStore(args, options);
   const settings = JSON.parse((await inside("config", "--json")).out) as { source: string }[];

@@ -25,7 +25,7 @@ import { DataFileReplaced, WalIndexLost } from "../src/storage/store.ts";
 import { main, plantStore, serve, start, untilListening } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
 import {
-  accessToken,
+  accessTokenEnvironment,
   createUntilRefused,
   eventually,
   expectOneLine,
@@ -39,8 +39,6 @@ import {
 import { lacks, lacksMounts } from "./lacks.ts";
 import { runInProcess } from "./terminal.ts";
 
-const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
-
 let folder: TemporaryFolder;
 let file: string;
 beforeEach(() => {
@@ -53,7 +51,9 @@ const create = async (url: string, id: number, name = "fern") =>
   (await post(url, JSON.stringify({ id, name }))).status;
 
 async function refusedStart(file: string): Promise<string> {
-  const { code, err, out } = await runInProcess(["serve", "--database", file], { environment });
+  const { code, err, out } = await runInProcess(["serve", "--database", file], {
+    environment: accessTokenEnvironment,
+  });
   expect(code).toBe(1);
   expect(out).toBe("");
   expectOneLine(err);
@@ -197,7 +197,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     const other = join(folder.path, "other.db");
     await crashedStore(other, 3, { checkpointed: 3 });
     const bytes = readFileSync(other);
-    await using service = await serve(["--database", file], { environment });
+    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
     const { acknowledged, refusals } = createUntilRefused(service.url, "under load");
     await eventually(() => acknowledged.length > 20);
     renameSync(other, file);
@@ -229,7 +229,9 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
   });
 
   test("keeps the process alive if it was told to stop before, until a second signal", async () => {
-    await using service = await serve(["--database", file, "--drain-delay", "1s"], { environment });
+    await using service = await serve(["--database", file, "--drain-delay", "1s"], {
+      environment: accessTokenEnvironment,
+    });
     await create(service.url, 1);
     service.child.kill("SIGTERM");
     await eventually(() => service.err().includes("stopping: finishing requests"));
@@ -262,7 +264,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
   });
 
   test("(whose WAL has zeros in its middle) is noticed when the service stops", async () => {
-    await using service = await serve(["--database", file], { environment });
+    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
     // Long names, so that the frames in the middle are the last ones of their pages.
     for (let id = 1; id <= 20; id++) expect(await create(service.url, id, "x".repeat(20_000))).toBe(200);
     zeroMiddle(`${file}-wal`);
@@ -306,7 +308,10 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
         mount --bind ${other} ${disk}
         wait`;
       await using service = await untilListening(
-        start("unshare", ["-rm", "sh", "-c", script], { environment, ownGroup: true }),
+        start("unshare", ["-rm", "sh", "-c", script], {
+          environment: accessTokenEnvironment,
+          ownGroup: true,
+        }),
       );
       using _group = { [Symbol.dispose]: () => process.kill(-(service.child.pid ?? 0), "SIGKILL") };
       expect(await create(service.url, 1)).toBe(200);
@@ -351,7 +356,7 @@ describe("a -shm file that is deleted while the service runs", () => {
       },
     ],
   ])("stops a service that %s, without a checkpoint, and the next start recovers", async (_, startLoad) => {
-    await using service = await serve(["--database", file], { environment });
+    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
     expect(await create(service.url, 1)).toBe(200);
     const { acknowledged, refusals } = await startLoad(service.url);
     rmSync(`${file}-shm`);
@@ -365,7 +370,7 @@ describe("a -shm file that is deleted while the service runs", () => {
   });
 
   test("and created again by a command stops it before it writes over what the command wrote", async () => {
-    await using service = await serve(["--database", file], { environment });
+    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
     expect(await create(service.url, 1)).toBe(200);
     rmSync(`${file}-shm`);
     expect((await tokenCreate("first")).code).toBe(0);
@@ -380,7 +385,7 @@ describe("a -shm file that is deleted while the service runs", () => {
   });
 
   test("and created again by a command under load loses nothing that was acknowledged", async () => {
-    await using service = await serve(["--database", file], { environment });
+    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
     const { acknowledged, refusals } = createUntilRefused(service.url, "under load");
     await eventually(() => acknowledged.length > 50);
     rmSync(`${file}-shm`);

@@ -19,14 +19,14 @@ import { openForWriting } from "../src/storage/sqlite/writing/open-for-writing.t
 import { main, plantStore, type Serving, serve, start, untilListening } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
 import {
-  accessToken,
+  accessTokenEnvironment,
+  bothTokensEnvironment,
   createUntilRefused,
   eventually,
   expectOneLine,
   missingIn,
   operatorGet,
   operatorPost,
-  operatorToken,
   post,
   storedPlants,
   type TemporaryFolder,
@@ -40,7 +40,7 @@ import { runInProcess } from "./terminal.ts";
 
 // What the promise needs a process for: it ends, or its fsyncs fail, hang or are recorded. What a start does with the files that
 // are left is tested in process, in src/storage/sqlite/writing/open-for-writing.test.ts and data-file-safety.test.ts.
-const withToken = { PLANT_STORE_ACCESS_TOKEN: accessToken };
+
 // Large, so that a few hundred plants fill the WAL until it is checkpointed.
 const largeName = "x".repeat(60_000);
 const lacksShim = lacks("Linux with a C compiler, to record fsyncs", !canRecordSyncs);
@@ -52,6 +52,12 @@ beforeEach(() => {
   file = join(folder.path, "plants.db");
 });
 afterEach(() => folder[Symbol.dispose]());
+
+/** Starts `serve` on the data file, with its syncs recorded. */
+function serveRecorded(syncs: ReturnType<typeof recordSyncs>, ...flags: string[]): Promise<Serving> {
+  const environment = { ...bothTokensEnvironment, ...syncs.environment };
+  return serve(["--database", file, ...flags], { environment });
+}
 
 test("what was acknowledged is stored after a loaded service was killed with -9 again and again", async () => {
   const { acknowledged, lost } = await runKillRounds({ rounds: 3, random: seededRandom(1), tell: () => {} });
@@ -101,9 +107,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
     },
   ])("$what ends the service and loses nothing", async ({ suffix, how, drainDelay, cause }) => {
     const syncs = recordSyncs(folder.path, suffix, how);
-    const service = await serve(["--database", file, "--drain-delay", drainDelay], {
-      environment: { ...withToken, ...syncs.environment },
-    });
+    const service = await serveRecorded(syncs, "--drain-delay", drainDelay);
     expect((await post(service.url, '{"id":0,"name":"before"}')).status).toBe(200);
     syncs.injectFault();
     const acknowledged = await cause(service);
@@ -119,9 +123,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
 
   test("of the WAL, at a commit and again in the next start, leaves everything for the start after", async () => {
     const syncs = recordSyncs(folder.path, "-wal");
-    const service = await serve(["--database", file, "--drain-delay", "60s"], {
-      environment: { ...withToken, ...syncs.environment },
-    });
+    const service = await serveRecorded(syncs, "--drain-delay", "60s");
     expect((await post(service.url, '{"id":0,"name":"before"}')).status).toBe(200);
     syncs.injectFault();
     await createNone(service);
@@ -247,7 +249,11 @@ describe.skipIf(lacksShim)("what is synced", () => {
     // A file system that cannot sync folders says so, which is no failure.
     const syncs = recordSyncs(folder.path, "/nested");
     syncs.injectFault();
-    const environment = { ...withToken, ...syncs.environment, FAIL_ERRNO: String(constants.errno.EINVAL) };
+    const environment = {
+      ...accessTokenEnvironment,
+      ...syncs.environment,
+      FAIL_ERRNO: String(constants.errno.EINVAL),
+    };
     await using service = await serve(["--database", file], { environment });
     const folders = [dirname(file), dirname(dirname(file)), folder.path];
     expect(syncs.paths()).toEqual(expect.arrayContaining(folders));
@@ -256,17 +262,13 @@ describe.skipIf(lacksShim)("what is synced", () => {
 
   test("before every response is the WAL", async () => {
     const syncs = recordSyncs(folder.path, "none");
-    await using service = await serve(["--database", file], {
-      environment: { ...withToken, ...syncs.environment },
-    });
+    await using service = await serveRecorded(syncs);
     for (let id = 0; id < 5; id++) await createSynced(service, syncs, id, "fern");
   });
 
   test("at a checkpoint is the WAL before the data file, on a thread of its own", async () => {
     const syncs = recordSyncs(folder.path, "none");
-    await using service = await serve(["--database", file], {
-      environment: { ...withToken, ...syncs.environment },
-    });
+    await using service = await serveRecorded(syncs);
     expect((await post(service.url, '{"id":0,"name":"fern"}')).status).toBe(200);
     // Frames after this transaction's snapshot cannot be checkpointed, so SQLite leaves the data file unsynced.
     using reader = new Database(file, { readonly: true });
@@ -282,9 +284,7 @@ describe.skipIf(lacksShim)("what is synced", () => {
 
   test("when the data file is lost is the marker that says so", async () => {
     const syncs = recordSyncs(folder.path, "none");
-    await using _service = await serve(["--database", file], {
-      environment: { ...withToken, ...syncs.environment },
-    });
+    await using _service = await serveRecorded(syncs);
     rmSync(file);
     await eventually(() => syncs.paths().includes(`${file}.failure.json.new`), "the marker's sync");
   });
@@ -298,9 +298,7 @@ describe.skipIf(lacksShim)("what is synced", () => {
     reader.run("BEGIN");
     reader.query("SELECT count(*) FROM plants").get();
     const syncs = recordSyncs(folder.path, "none");
-    await using service = await serve(["--database", file], {
-      environment: { ...withToken, ...syncs.environment },
-    });
+    await using service = await serveRecorded(syncs);
     expect(service.err()).toContain("another process has the data file open");
     expect(syncs.paths()).toContain(`${file}-wal`);
     expect(statSync(`${file}-wal`).size).toBe(wholeBytes);
@@ -343,9 +341,7 @@ test.skipIf(lacksShim)(
   "a plant is not acknowledged if the -shm file was deleted before its fsync was done",
   async () => {
     const syncs = recordSyncs(folder.path, "-wal", "hang");
-    await using service = await serve(["--database", file], {
-      environment: { ...withToken, ...syncs.environment },
-    });
+    await using service = await serveRecorded(syncs);
     const before = syncs.paths().length;
     syncs.injectFault();
     const response = post(service.url, '{"id":1,"name":"fern"}');
@@ -405,9 +401,7 @@ describe.skipIf(lacksShim)("while an fsync of the WAL hangs", () => {
   /** A service with two plants, and with a disk that stalled for this long; its next fsync hangs, of a plant with the id 1. */
   async function hangingService(firstStallMs: number) {
     const syncs = recordSyncs(folder.path, "-wal", "hang");
-    const service = await serve(["--database", file], {
-      environment: { ...withToken, ...syncs.environment, PLANT_STORE_OPERATOR_TOKEN: operatorToken },
-    });
+    const service = await serveRecorded(syncs);
     const createWhileHanging = async (plant: string) => {
       const before = syncs.paths().length;
       syncs.injectFault();
@@ -495,7 +489,7 @@ test.each([
     start(
       process.execPath,
       ["--preload", throwing, main, "serve", "--database", file, "--drain-delay", "60s"],
-      { environment: withToken },
+      { environment: accessTokenEnvironment },
     ),
   );
   expect((await post(service.url, '{"id":1,"name":"a"}')).status).toBe(200);
@@ -511,7 +505,7 @@ test.skipIf(lacksMounts())("a full disk refuses plants until there is space, and
   mkdirSync(disk);
   const script = `mount -t tmpfs -o size=80m none ${disk} && exec ${process.execPath} ${main} serve --database ${disk}/plants.db`;
   await using service = await untilListening(
-    start("unshare", ["-rm", "sh", "-c", script], { environment: withToken }),
+    start("unshare", ["-rm", "sh", "-c", script], { environment: accessTokenEnvironment }),
   );
   const { url, child } = service;
   const seen = `/proc/${child.pid}/root${disk}`;
@@ -552,7 +546,7 @@ test("a limit of the file size, which SQLite reports like an I/O error, ends the
   const script = 'ulimit -f 8000; exec "$@"';
   const command = [process.execPath, main, "serve", "--database", file];
   const service = await untilListening(
-    start("sh", ["-c", script, "sh", ...command], { environment: withToken }),
+    start("sh", ["-c", script, "sh", ...command], { environment: accessTokenEnvironment }),
   );
   const { acknowledged, refusals } = createUntilRefused(service.url, largeName);
   for (const error of await refusals) expect(error).toBeOneOf([0, 50302]);

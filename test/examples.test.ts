@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "nod
 import { join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
 import { start, watch } from "./command.ts";
-import { accessToken, startTestService, temporaryFolder } from "./harness.ts";
+import { accessTokenEnvironment, startTestService, temporaryFolder } from "./harness.ts";
 
 const root = join(import.meta.dir, "..");
 const { url, [Symbol.asyncDispose]: stop } = await startTestService();
@@ -46,8 +46,9 @@ test.each(Object.entries(said))("%s runs with the command in its first line", as
   const command = /PLANT_STORE_ACCESS_TOKEN=pst_… (.*)$/.exec(opening)?.[1] ?? "none";
   expect(command).toContain(`examples/${name} http://127.0.0.1:3000`);
   const [program = "", ...args] = command.replace("http://127.0.0.1:3000", url).split(" ");
-  const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
-  const { code, out, err } = await watch(start(program, args, { environment, folder: project.path })).ended;
+  const { code, out, err } = await watch(
+    start(program, args, { environment: accessTokenEnvironment, folder: project.path }),
+  ).ended;
   expect(code).toBe(0);
   expect(err).toBe("");
   expect(out).toMatch(answer);

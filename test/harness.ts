@@ -13,6 +13,9 @@ import { printIfTestFails } from "./service-logs.ts";
 
 export const accessToken = "test-access-token-0123456789";
 export const operatorToken = "test-operator-token-0123456789";
+/** Presets the access token, for a service and for what sends plants to it. */
+export const accessTokenEnvironment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
+export const bothTokensEnvironment = { ...accessTokenEnvironment, PLANT_STORE_OPERATOR_TOKEN: operatorToken };
 
 export interface TestService extends AsyncDisposable {
   readonly service: Service;
@@ -35,11 +38,7 @@ export async function startTestService(
   const leaked: string[] = [];
   const config = readConfig({
     flags: { listen: "127.0.0.1:0", "operator-listen": "127.0.0.1:0", ...flags, database },
-    environment: {
-      PLANT_STORE_ACCESS_TOKEN: accessToken,
-      PLANT_STORE_OPERATOR_TOKEN: operatorToken,
-      ...environment,
-    },
+    environment: { ...bothTokensEnvironment, ...environment },
     readFile: () => "",
   });
   const log = createLog({

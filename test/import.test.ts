@@ -5,6 +5,7 @@ import { gzipSync } from "node:zlib";
 import { serve, startPlantStore } from "./command.ts";
 import {
   accessToken,
+  accessTokenEnvironment,
   eventually,
   expectOneLine,
   operatorToken,
@@ -14,7 +15,6 @@ import {
 } from "./harness.ts";
 import { runInProcess } from "./terminal.ts";
 
-const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
 const service = await startTestService();
 const folder = temporaryFolder();
 afterAll(async () => {
@@ -32,7 +32,9 @@ function write(name: string, content: string | Uint8Array): string {
 async function importText(name: string, content: string | Uint8Array, args: string[] = [], to = service) {
   const refused = join(folder.path, "refused");
   const flags = ["--url", to.url, "--refused", refused, "--json", ...args];
-  const { code, out, err } = await runInProcess(["import", write(name, content), ...flags], { environment });
+  const { code, out, err } = await runInProcess(["import", write(name, content), ...flags], {
+    environment: accessTokenEnvironment,
+  });
   return { code, err, report: JSON.parse(out), refused: readFileSync(refused, "utf8") };
 }
 
@@ -140,7 +142,7 @@ describe("import", () => {
   test("reports what was stored if the refused rows cannot be written", async () => {
     const file = write("plants.ndjson", '{"id":151,"name":"a"}\n{"id":2}\n');
     const args = ["import", file, "--url", service.url, "--refused", "/dev/full"];
-    const { code, err } = await runInProcess(args, { environment });
+    const { code, err } = await runInProcess(args, { environment: accessTokenEnvironment });
     expect(code).toBe(1);
     expect(err).toContain("/dev/full cannot be written: the disk is full");
     expect(err).toContain("1 created, 0 replayed, 1 refused");
@@ -231,14 +233,16 @@ describe("the process of an import", () => {
     const count = 5000;
     const database = join(folder.path, "killed.db");
     const file = write("many.ndjson", ndjson(count));
-    const first = await serve(["--database", database], { environment });
+    const first = await serve(["--database", database], { environment: accessTokenEnvironment });
     const args = ["import", file, "--url", first.url, "--attempts", "1000", "--json"];
-    const running = startPlantStore(args, { environment });
+    const running = startPlantStore(args, { environment: accessTokenEnvironment });
     await eventually(() => storedPlants(database).length > 500);
     first.child.kill("SIGKILL");
     await first.ended();
     const { host } = new URL(first.url);
-    await using second = await serve(["--database", database, "--listen", host], { environment });
+    await using second = await serve(["--database", database, "--listen", host], {
+      environment: accessTokenEnvironment,
+    });
     const { code, out } = await running.ended;
     const { created, replayed, refused } = JSON.parse(out);
     expect(second.url).toBe(first.url);
@@ -254,7 +258,10 @@ describe("the process of an import", () => {
     const args = ["import", write("many.ndjson", ndjson(300)), "--url"];
     {
       await using limited = await startTestService({ "rate-limit": "100/m", database });
-      const running = startPlantStore([...args, limited.url], { environment, through: "launcher" });
+      const running = startPlantStore([...args, limited.url], {
+        environment: accessTokenEnvironment,
+        through: "launcher",
+      });
       await eventually(() => ids().length >= 100);
       running.child.kill("SIGINT");
       const { code, err } = await running.ended;
@@ -264,7 +271,7 @@ describe("the process of an import", () => {
       expect(ids()).toEqual(expect.arrayContaining(Array.from({ length: Number(line) }, (_, id) => id)));
     }
     await using unlimited = await startTestService({ database });
-    const again = await runInProcess([...args, unlimited.url], { environment });
+    const again = await runInProcess([...args, unlimited.url], { environment: accessTokenEnvironment });
     expect(again.code).toBe(0);
     expect(again.err).toMatch(/\n\d+ created, \d+ replayed, 0 refused/);
     expect(ids()).toHaveLength(300);
@@ -272,7 +279,7 @@ describe("the process of an import", () => {
 
   test("ends on SIGTERM while it waits for standard input", async () => {
     const args = ["import", "-", "--url", service.url];
-    const running = startPlantStore(args, { environment, writesInput: true });
+    const running = startPlantStore(args, { environment: accessTokenEnvironment, writesInput: true });
     running.child.stdin?.write('{"id":191,"name":"a"}\n{"id":192,"na');
     await eventually(() => stored([191n]).length === 1);
     running.child.kill("SIGTERM");
@@ -312,7 +319,7 @@ describe("an import command is refused", () => {
     ["LOOP", 1, "LOOP cannot be read: too many symbolic links."],
     ["FILE --refused no/such/folder", 1, "cannot be written: no such file or directory."],
     ["FILE --format json", 1, "does not start with ["],
-  ])("import %s", async (args, code, message, variables = environment) => {
+  ])("import %s", async (args, code, message, variables = accessTokenEnvironment) => {
     using made = temporaryFolder();
     const file = join(made.path, "FILE");
     writeFileSync(file, "id,name\n1,a\n");

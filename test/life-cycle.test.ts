@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
 import { executable, type Finished, main, serve, startPlantStore } from "./command.ts";
 import {
-  accessToken,
+  accessTokenEnvironment,
   eventually,
   expectOneLine,
   post,
@@ -16,7 +16,6 @@ import {
 import { lacks } from "./lacks.ts";
 import { runInProcess } from "./terminal.ts";
 
-const preset = { PLANT_STORE_ACCESS_TOKEN: accessToken };
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
 
@@ -156,14 +155,14 @@ describe("the first run", () => {
 
   test("creates no token if one is preset", async () => {
     const database = folder.newPath();
-    const { out } = await startAndStop(["--database", database], preset);
+    const { out } = await startAndStop(["--database", database], accessTokenEnvironment);
     expect(out).not.toContain("token");
     expect(existsSync(`${database}.first-token`)).toBe(false);
   });
 
   test("creates a token though one was preset in an earlier run", async () => {
     const database = folder.newPath();
-    await startAndStop(["--database", database], preset);
+    await startAndStop(["--database", database], accessTokenEnvironment);
     const { out } = await startAndStop(["--database", database]);
     expect(out).toContain(`${database}.first-token`);
   });
@@ -197,7 +196,7 @@ describe("a graceful shutdown", () => {
   /** A service that has received a signal, and waits for its drain delay. */
   async function startDelaying() {
     const args = ["--database", folder.newPath(), "--drain-delay", "10m"];
-    const service = await serve(args, { environment: preset });
+    const service = await serve(args, { environment: accessTokenEnvironment });
     service.child.kill("SIGTERM");
     await eventually(() => service.err().includes("stopping"));
     return service;
@@ -229,7 +228,7 @@ test.skipIf(lacks("Linux, whose /dev/full is always full", process.platform !== 
   async () => {
     const args = `serve --listen 127.0.0.1:0 --operator-listen off --database ${folder.newPath()}`;
     const command = `exec ${process.execPath} ${main} ${args} 2>/dev/full`;
-    const child = Bun.spawn(["sh", "-c", command], { env: preset, stdout: "pipe" });
+    const child = Bun.spawn(["sh", "-c", command], { env: accessTokenEnvironment, stdout: "pipe" });
     const greeting = new TextDecoder().decode((await child.stdout.getReader().read()).value);
     const url = /(http:\/\/\S+)\/plants/.exec(greeting)?.[1] ?? "";
     expect((await post(url, '{"id":1,"name":"a"}')).status).toBe(200);

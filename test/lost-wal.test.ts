@@ -20,7 +20,7 @@ import { openForWriting } from "../src/storage/sqlite/writing/open-for-writing.t
 import { main, serve, start, untilListening } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
 import {
-  accessToken,
+  accessTokenEnvironment,
   post,
   startTestService,
   storedPlants,
@@ -30,7 +30,6 @@ import {
 import { lacksMounts } from "./lacks.ts";
 import { runInProcess } from "./terminal.ts";
 
-const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
 const lost = "it lacks the plants that were only there";
 
 let folder: TemporaryFolder;
@@ -74,7 +73,9 @@ describe("a data file in use", () => {
     ])("is refused by %s, and no file changes", async (command) => {
       const args = command.split(" ").map((word) => (word === "backup.db" ? join(folder.path, word) : word));
       const before = filesIn(folder.path);
-      const { code, out, err } = await runInProcess([...args, "--database", file], { environment });
+      const { code, out, err } = await runInProcess([...args, "--database", file], {
+        environment: accessTokenEnvironment,
+      });
       expect(err).toContain(lost);
       expect(code).toBe(1);
       expect(out).toBe("");
@@ -117,7 +118,9 @@ describe("a data file in use", () => {
 
   test("is refused in four lines, the likeliest case first", async () => {
     rmSync(`${file}-wal`);
-    const { err } = await runInProcess(["serve", "--database", file], { environment });
+    const { err } = await runInProcess(["serve", "--database", file], {
+      environment: accessTokenEnvironment,
+    });
     const lines = err.trimEnd().split("\n");
     expect(lines).toHaveLength(4);
     expect(lines[1]).toStartWith("  If this is a copy of a data file that a service has open");
@@ -206,7 +209,7 @@ describe("a stop", () => {
   });
 
   test("that cannot write the mark ends the process without closing, and the next start does it", async () => {
-    await using service = await serve(["--database", file], { environment });
+    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
     expect((await post(service.url, '{"id":1,"name":"fern"}')).status).toBe(200);
     const other = new Database(file);
     other.run("BEGIN IMMEDIATE");
@@ -218,7 +221,7 @@ describe("a stop", () => {
     expect(code).toBe(1);
     other.run("ROLLBACK");
     expect(existsSync(`${file}-wal`)).toBe(true);
-    await using again = await serve(["--database", file], { environment });
+    await using again = await serve(["--database", file], { environment: accessTokenEnvironment });
     const replay = await post(again.url, '{"id":1,"name":"fern"}');
     expect(replay.headers.get("idempotent-replayed")).toBe("true");
     other.close();
@@ -233,7 +236,7 @@ test.skipIf(lacksMounts())(
     const command = [process.execPath, main, "serve", "--database", `${disk}/plants.db`].join(" ");
     // The files outlive the service in the shell's mount namespace, which copies them out at the end.
     const script = `mount -t tmpfs -o size=2m none ${disk} && ${command}; rm ${disk}/filler; cp ${disk}/* ${folder.path}`;
-    const shell = start("unshare", ["-rm", "sh", "-c", script], { environment });
+    const shell = start("unshare", ["-rm", "sh", "-c", script], { environment: accessTokenEnvironment });
     const service = await untilListening(shell);
     const seen = `/proc/${shell.pid}/root${disk}`;
     for (let id = 1; id <= 5; id++)
@@ -253,7 +256,7 @@ describe("a connection that outlives a killed service leaves the WAL, and the se
     [
       "a token command beside it",
       async () => {
-        const service = await serve(["--database", file], { environment });
+        const service = await serve(["--database", file], { environment: accessTokenEnvironment });
         const tokens = openTokenFile(file, { create: false });
         await tokens.tokens.all();
         return { service, end: () => tokens[Symbol.asyncDispose]() };
@@ -264,7 +267,7 @@ describe("a connection that outlives a killed service leaves the WAL, and the se
       async () => {
         openForWriting(file)[Symbol.dispose]();
         const reader = connectReadOnly(file);
-        const service = await serve(["--database", file], { environment });
+        const service = await serve(["--database", file], { environment: accessTokenEnvironment });
         return { service, end: async () => reader.close() };
       },
     ],

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { main, serve, start, watch } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
 import {
-  accessToken,
+  accessTokenEnvironment,
   missingIn,
   post,
   startTestService,
@@ -15,8 +15,6 @@ import {
 } from "./harness.ts";
 import { lacksMounts } from "./lacks.ts";
 import { runInProcess } from "./terminal.ts";
-
-const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
 
 let folder: TemporaryFolder;
 let file: string;
@@ -38,10 +36,12 @@ describe("a data file with a hard link", () => {
   test.each(["serve", "token create --name a"])(
     "is refused by %s through the other name while a service runs, and no file is created",
     async (command) => {
-      await using service = await serve(["--database", file], { environment });
+      await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
       expect(await create(service.url, 1)).toBe(200);
       linkSync(file, link);
-      const { code, err } = await runInProcess([...command.split(" "), "--database", link], { environment });
+      const { code, err } = await runInProcess([...command.split(" "), "--database", link], {
+        environment: accessTokenEnvironment,
+      });
       expect(code).toBe(1);
       expect(err).toContain(refused);
       expect(readdirSync(join(folder.path, "elsewhere")).filter((name) => !name.endsWith(".lock"))).toEqual([
@@ -55,7 +55,7 @@ describe("a data file with a hard link", () => {
   );
 
   test("is not accepted as it is by a restore through the other name while a service runs", async () => {
-    await using service = await serve(["--database", file], { environment });
+    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
     expect(await create(service.url, 1)).toBe(200);
     linkSync(file, link);
     const { code } = await runInProcess(["restore", link, "--replace", "--database", link]);
@@ -73,7 +73,9 @@ describe("a data file with a hard link", () => {
     database.run("UPDATE store_use SET state = 'closed'");
     database.query("PRAGMA wal_checkpoint(TRUNCATE)").get();
     linkSync(file, link);
-    const { code, err } = await runInProcess(["serve", "--database", link], { environment });
+    const { code, err } = await runInProcess(["serve", "--database", link], {
+      environment: accessTokenEnvironment,
+    });
     expect(code).toBe(1);
     expect(err).toContain(refused);
   });
@@ -116,7 +118,9 @@ describe.skipIf(lacksMounts())("a data file that is mounted by itself", () => {
     const mount = `touch '${mounted}' && mount --bind '${file}' '${mounted}'`;
     const command = [process.execPath, main, ...args.map((arg) => arg.replace("MOUNTED", mounted))];
     const script = `${mount} && exec "$0" "$@"`;
-    return watch(start("unshare", ["-rm", "sh", "-c", script, ...command], { environment })).ended;
+    return watch(
+      start("unshare", ["-rm", "sh", "-c", script, ...command], { environment: accessTokenEnvironment }),
+    ).ended;
   }
 
   beforeEach(async () => {
@@ -142,7 +146,7 @@ describe.skipIf(lacksMounts())("a data file that is mounted by itself", () => {
   });
 
   test("is refused while a service has it open by its own name, too", async () => {
-    await using service = await serve(["--database", file], { environment });
+    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
     expect(await create(service.url, 4)).toBe(200);
     const { code, err } = await runMounted(["serve", "--database", "MOUNTED"]);
     expect(code).toBe(1);

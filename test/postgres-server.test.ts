@@ -8,7 +8,7 @@ import { openStore } from "../src/storage/open-store.ts";
 import { DatabaseMisuse } from "../src/storage/postgres/database-url.ts";
 import { Server } from "../src/storage/postgres/server.ts";
 import {
-  accessToken,
+  accessTokenEnvironment,
   eventually,
   expectOneLine,
   post,
@@ -196,7 +196,7 @@ describe("connecting", () => {
     writeFileSync(file, "wrong");
     const url = address("127.0.0.1", "gardener", "sslmode=require");
     await using service = await serveInProcess(["--database", url], {
-      PLANT_STORE_ACCESS_TOKEN: accessToken,
+      ...accessTokenEnvironment,
       PLANT_STORE_DATABASE_PASSWORD_FILE: file,
     });
     expect((await create(service, 1)).status).toBe(503);

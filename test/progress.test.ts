@@ -7,7 +7,7 @@ import { backUp, streamBackup } from "../src/storage/sqlite/maintenance/backup.t
 import { restore } from "../src/storage/sqlite/maintenance/restore.ts";
 import type { Step } from "../src/storage/sqlite/maintenance/step.ts";
 import { compareWith, verify } from "../src/storage/sqlite/maintenance/verify.ts";
-import { accessToken, eventually, startTestService, temporaryFolder } from "./harness.ts";
+import { accessTokenEnvironment, eventually, startTestService, temporaryFolder } from "./harness.ts";
 import { seedStore } from "./seeded-store.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -250,8 +250,10 @@ test("import says how it read the file before it sends a row", async () => {
   });
   const file = join(folder.path, "plants.csv");
   writeFileSync(file, "id;name\n1;Fern\n");
-  const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
-  const { code } = await runInProcess(["import", file, "--url", proxy.url.origin], { environment, written });
+  const { code } = await runInProcess(["import", file, "--url", proxy.url.origin], {
+    environment: accessTokenEnvironment,
+    written,
+  });
   expect(code).toBe(0);
   expect(saidBefore).toBe(`Read ${file} as CSV separated by semicolons.\n`);
 });
@@ -280,7 +282,7 @@ describe("the line of an import whose service stops responding", () => {
       return "SIGINT";
     };
     const { code, err } = await runInProcess(["import", file, "--url", service.url.origin], {
-      environment: { PLANT_STORE_ACCESS_TOKEN: accessToken },
+      environment: accessTokenEnvironment,
       written,
       stopSignal,
       terminal: { errCanRedraw: true, errColumns: 200 },

@@ -3,7 +3,14 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Finished, start, untilListening, watch } from "../command.ts";
-import { accessToken, bearer, operatorToken, temporaryFolder } from "../harness.ts";
+import {
+  accessToken,
+  accessTokenEnvironment,
+  bearer,
+  bothTokensEnvironment,
+  operatorToken,
+  temporaryFolder,
+} from "../harness.ts";
 
 /** Names in order, so that two records can be compared as text. */
 export interface Surface {
@@ -119,8 +126,7 @@ class Version {
     const child = start(...this.#commandLine(["serve"]), {
       folder: this.#folder,
       environment: {
-        PLANT_STORE_ACCESS_TOKEN: accessToken,
-        PLANT_STORE_OPERATOR_TOKEN: operatorToken,
+        ...bothTokensEnvironment,
         PLANT_STORE_LOG_FORMAT: "json",
         PLANT_STORE_LOG_REQUESTS: "all",
         PLANT_STORE_BACKUP_FOLDER: backups,
@@ -202,8 +208,9 @@ class Version {
   }
 
   #run(args: readonly string[]): Promise<Finished> {
-    const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
-    return watch(start(...this.#commandLine(args), { folder: this.#folder, environment })).ended;
+    return watch(
+      start(...this.#commandLine(args), { folder: this.#folder, environment: accessTokenEnvironment }),
+    ).ended;
   }
 
   #commandLine(args: readonly string[]): [command: string, args: readonly string[]] {

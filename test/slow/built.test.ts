@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { executable, serve } from "../command.ts";
-import { accessToken, post, temporaryFolder } from "../harness.ts";
+import { accessTokenEnvironment, post, temporaryFolder } from "../harness.ts";
 import { runNested } from "../nested-run.ts";
 
 // Those whose services and commands are separate processes.
@@ -35,8 +35,7 @@ const testBuilt = executable === undefined ? () => {} : test;
 testBuilt("in an empty folder it needs no other file", async () => {
   using folder = temporaryFolder();
   {
-    const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
-    await using service = await serve([], { folder: folder.path, environment });
+    await using service = await serve([], { folder: folder.path, environment: accessTokenEnvironment });
     expect((await post(service.url, '{"id":1,"name":"fern"}')).status).toBe(200);
     for (const path of ["/docs", "/openapi.json", "/readyz"])
       expect((await fetch(service.url + path)).status).toBe(200);

@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "nod
 import { dirname, join, normalize } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
 import { serve, start, untilListening } from "../command.ts";
-import { accessToken, storedPlants, temporaryFolder } from "../harness.ts";
+import { accessToken, accessTokenEnvironment, storedPlants, temporaryFolder } from "../harness.ts";
 import { lacks } from "../lacks.ts";
 
 const nodeVersions = [20, 22, 24, 26];
@@ -12,7 +12,6 @@ const nodeVersions = [20, 22, 24, 26];
 const tools = ["publint@0.3.25", "@arethetypeswrong/cli@0.18.5"];
 const packagesMsMax = 900_000;
 const root = join(import.meta.dir, "../..");
-const environment = { PLANT_STORE_ACCESS_TOKEN: accessToken };
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
 
@@ -55,7 +54,7 @@ test("the client's package runs on Node and Bun, needs no other one, and has the
   mkdirSync(installed, { recursive: true });
   run("tar", ["-xzf", pack("./packages/client"), "--strip-components=1", "-C", installed], at);
   const database = join(at, "plants.db");
-  await using service = await serve(["--database", database], { environment });
+  await using service = await serve(["--database", database], { environment: accessTokenEnvironment });
   const sent = ["node", process.execPath].map((program) =>
     send(program, at, "plant-store-client", service.url),
   );
@@ -119,7 +118,10 @@ async function tryOut(node: string, at: string): Promise<void> {
   const command = join(at, "node_modules/plant-store/bin/plant-store.js");
   expect(run(node, [command, "--help"], at)).toContain("plant-store serve");
   const database = join(folder.path, "data", `${crypto.randomUUID()}.db`);
-  const child = start(node, [command, "serve", "--database", database], { folder: at, environment });
+  const child = start(node, [command, "serve", "--database", database], {
+    folder: at,
+    environment: accessTokenEnvironment,
+  });
   const { url, operatorUrl, ended } = await untilListening(child);
   const sent = ["plant-store-client", "plant-store/client"].map((module) => send(node, at, module, url));
   expect(sent).toEqual([false, true].map((replayed) => ({ name: "fern", replayed })));

@@ -1,5 +1,5 @@
 import { type Serving, serve } from "../command.ts";
-import { accessToken, eventually, type PlantRow, post } from "../harness.ts";
+import { accessTokenEnvironment, eventually, type PlantRow, post } from "../harness.ts";
 
 export interface Soak {
   readonly summary: string;
@@ -58,7 +58,7 @@ export function seededRandom(seed: number): () => number {
 /** The service as a process, without the operator listener. */
 export function serveOn(database: string, environment: Record<string, string> = {}): Promise<Serving> {
   return serve(["--database", database, "--operator-listen", "off"], {
-    environment: { PLANT_STORE_ACCESS_TOKEN: accessToken, ...environment },
+    environment: { ...accessTokenEnvironment, ...environment },
   });
 }
 

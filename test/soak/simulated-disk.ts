@@ -9,7 +9,7 @@ import {
   writeSync,
 } from "node:fs";
 import { commandLine, start, untilListening } from "../command.ts";
-import { accessToken } from "../harness.ts";
+import { accessTokenEnvironment } from "../harness.ts";
 import { Clients } from "./rounds.ts";
 
 /** Of the data file, or of its WAL. */
@@ -176,7 +176,7 @@ export async function recordCalls(
       start("strace", [...strace, command, ...args], {
         environment: {
           ...environment,
-          PLANT_STORE_ACCESS_TOKEN: accessToken,
+          ...accessTokenEnvironment,
           PLANT_STORE_OPERATOR_LISTEN: "off",
         },
       }),
