@@ -112,15 +112,6 @@ describe("a data file that a service writes to", () => {
     expect(err).toContain("is in use");
   });
 
-  test("is refused as the target of restore", async () => {
-    await using _running = await startTestService({ database: file });
-    const other = join(folder.path, "other.db");
-    expect((await command("backup", other)).code).toBe(0);
-    const { code, err } = await command("restore", other);
-    expect(code).toBe(1);
-    expect(err).toMatch(/is in use|already exists/);
-  });
-
   test("gives a backup", async () => {
     await using running = await startTestService({ database: file });
     await create(running.url, 1);
@@ -135,10 +126,15 @@ describe("a data file that a service writes to", () => {
     expect((await command("list")).out).toContain("fern");
   });
 
-  test("is written by token create, and the service writes on", async () => {
-    await using running = await startTestService({ database: file });
+  test("is written by token create", async () => {
+    await using _running = await startTestService({ database: file });
     expect((await command("token", "create", "--name", "greenhouse")).code).toBe(0);
     expect((await command("token", "list")).out).toContain("greenhouse");
+  });
+
+  test("is still written by the service after token create", async () => {
+    await using running = await startTestService({ database: file });
+    await command("token", "create", "--name", "greenhouse");
     expect(await create(running.url, 1)).toBe(200);
   });
 });
@@ -160,10 +156,10 @@ const noProc = lacks("/proc", process.platform !== "linux");
 
 describe.skipIf(noProc)("a data file that is lost while the service runs", () => {
   test.each([
-    ["deleted", (file: string) => rmSync(file)],
-    ["deleted with its folder", (file: string) => rmSync(dirname(file), { recursive: true })],
+    ["it is deleted", (file: string) => rmSync(file)],
+    ["it is deleted with its folder", (file: string) => rmSync(dirname(file), { recursive: true })],
     [
-      "deleted just after its -shm",
+      "it is deleted just after its -shm",
       async (file: string, _: string, refusal: Promise<unknown>) => {
         rmSync(`${file}-shm`);
         // A transaction has noticed.
@@ -171,13 +167,13 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
         rmSync(file);
       },
     ],
-    ["whose WAL alone is deleted", (file: string) => rmSync(`${file}-wal`)],
-    ["whose WAL alone is replaced", (file: string, other: string) => renameSync(other, `${file}-wal`)],
-  ])("(%s) is copied from the process, and restored", async (_, lose) => {
+    ["its WAL alone is deleted", (file: string) => rmSync(`${file}-wal`)],
+    ["its WAL alone is replaced", (file: string, other: string) => renameSync(other, `${file}-wal`)],
+  ])("is restored from the files that the process has open if %s", async (_, lose) => {
     file = join(folder.path, "it's data", "plants.db");
     const other = join(folder.path, "other.db");
     new Database(other).run("CREATE TABLE t (x)");
-    const running = await startTestService({ database: file });
+    await using running = await startTestService({ database: file });
     const log = () => running.logged.join("");
     const { acknowledged, refusal, refusals } = createUntilRefused(running.url, "under load");
     await eventually(() => acknowledged.length > 20);
@@ -190,45 +186,9 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     const copy = copyFrom(process.pid, file);
     expect(await runInProcess(["restore", copy, "--database", restored])).toMatchObject({ code: 0 });
     expect(missingIn(restored, acknowledged)).toEqual([]);
-    await running[Symbol.asyncDispose]();
   });
 
-  test("(replaced) leaves its replacement unchanged, and every command is refused until a restore", async () => {
-    const other = join(folder.path, "other.db");
-    await crashedStore(other, 3, { checkpointed: 3 });
-    const bytes = readFileSync(other);
-    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
-    const { acknowledged, refusals } = createUntilRefused(service.url, "under load");
-    await eventually(() => acknowledged.length > 20);
-    renameSync(other, file);
-    expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
-    await eventually(() => service.err().includes(lostInLog));
-    // No command applies the old WAL to it, or writes to that, while the service is up or later.
-    const refused = async () => {
-      for (const args of [["list"], ["verify"], ["token", "create", "--name", "x"]]) {
-        const { code, err } = await runInProcess([...args, "--database", file]);
-        expect(code).toBe(1);
-        expect(err).toContain(replaced);
-      }
-    };
-    await refused();
-    const copy = copyFrom(service.child.pid ?? 0, file);
-    expect(service.child.exitCode).toBeNull();
-    service.child.kill("SIGTERM");
-    expect((await service.ended()).code).toBe(1);
-    expect(service.err()).not.toContain("every acknowledged plant is on disk");
-    await refused();
-    expect(await refusedStart(file)).toContain(replaced);
-    expect(readFileSync(file).equals(bytes)).toBe(true);
-
-    for (const end of ["", "-wal"]) renameSync(file + end, `${file}.away${end}`);
-    expect(await runInProcess(["restore", copy, "--database", file])).toMatchObject({ code: 0 });
-    await using again = await startTestService({ database: file });
-    expect(missingIn(file, acknowledged)).toEqual([]);
-    expect(await create(again.url, 1)).toBe(200);
-  });
-
-  test("keeps the process alive if it was told to stop before, until a second signal", async () => {
+  test("keeps a process that was told to stop alive until a second signal", async () => {
     await using service = await serve(["--database", file, "--drain-delay", "1s"], {
       environment: accessTokenEnvironment,
     });
@@ -249,21 +209,19 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
 
   test.each([
     ["has zeros in its middle", zeroMiddle],
-    ["is shortened and appended to", (wal: string) => truncateSync(wal, statSync(wal).size / 2)],
-  ])("(whose WAL %s) is noticed before the next checkpoint", async (_, harm) => {
+    ["was shortened and appended to", (wal: string) => truncateSync(wal, statSync(wal).size / 2)],
+  ])("is noticed before the next checkpoint if its WAL %s", async (_, harm) => {
     await using running = await startTestService({ database: file });
     const { acknowledged, refusals } = createUntilRefused(running.url, "x".repeat(20_000));
     await eventually(() => acknowledged.length > 100);
     harm(`${file}-wal`);
     const dataBytes = statSync(file).size;
     expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
-    // SQLite itself may have read a page there first.
-    expect(running.logged.join("")).toMatch(/The WAL was overwritten while it was open\.|SQLITE_CORRUPT/);
     // No checkpoint has written what the WAL lacks to it.
     expect(statSync(file).size).toBe(dataBytes);
   });
 
-  test("(whose WAL has zeros in its middle) is noticed when the service stops", async () => {
+  test("is noticed when the service stops if its WAL has zeros in its middle", async () => {
     await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
     // Long names, so that the frames in the middle are the last ones of their pages.
     for (let id = 1; id <= 20; id++) expect(await create(service.url, id, "x".repeat(20_000))).toBe(200);
@@ -278,7 +236,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
   test.each([
     ["deleted", (file: string) => rmSync(file)],
     ["overwritten", (file: string) => writeFileSync(file, Buffer.alloc(8192))],
-  ])("(%s) just before the store is closed is noticed by a last look", async (_, lose) => {
+  ])("is noticed by a last look if it is %s just before the store is closed", async (_, lose) => {
     const store = new SqliteStore(file);
     const plant = { id: 1n, name: "fern", tag: undefined };
     await store.plants.create([{ plant, createdBy: "test" }], Date.now());
@@ -290,7 +248,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
   });
 
   test.skipIf(lacksMounts())(
-    "(on another file system, with the same inode number) is noticed by its device",
+    "is noticed by its device if another file system has a file of the same inode number there",
     async () => {
       const disk = join(folder.path, "disk");
       const other = join(folder.path, "other");
@@ -332,6 +290,73 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
   });
 });
 
+describe.skipIf(noProc)("a data file that another replaces while the service runs", () => {
+  /** A service, as a process, that has noticed it under load; `bytes` are those of the new file. */
+  async function serveReplaced() {
+    const other = join(folder.path, "other.db");
+    await crashedStore(other, 3, { checkpointed: 3 });
+    const bytes = readFileSync(other);
+    const service = await serve(["--database", file], { environment: accessTokenEnvironment });
+    const { acknowledged, refusals } = createUntilRefused(service.url, "under load");
+    await eventually(() => acknowledged.length > 20);
+    renameSync(other, file);
+    expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
+    await eventually(() => service.err().includes(lostInLog));
+    const stop = () => {
+      service.child.kill("SIGTERM");
+      return service.ended();
+    };
+    return {
+      service,
+      stop,
+      acknowledged,
+      bytes,
+      [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+    };
+  }
+
+  // None of them may apply the old WAL to the new file, or write to that.
+  const commands = ["list", "verify", "token create --name x"];
+
+  test.each(commands)("is neither read nor changed by %s until the service stops", async (command) => {
+    await using replacement = await serveReplaced();
+    const { code, err } = await runInProcess([...command.split(" "), "--database", file]);
+    expect(code).toBe(1);
+    expect(err).toContain(replaced);
+    expect(readFileSync(file).equals(replacement.bytes)).toBe(true);
+  });
+
+  test.each([...commands, "serve"])("is neither read nor changed by %s later", async (command) => {
+    await using replacement = await serveReplaced();
+    await replacement.stop();
+    const { code, err } = await runInProcess([...command.split(" "), "--database", file], {
+      environment: accessTokenEnvironment,
+    });
+    expect(code).toBe(1);
+    expect(err).toContain(replaced);
+    expect(readFileSync(file).equals(replacement.bytes)).toBe(true);
+  });
+
+  test("lets the service end only when it is told to, and with an error", async () => {
+    await using replacement = await serveReplaced();
+    expect(replacement.service.child.exitCode).toBeNull();
+    const { code, err } = await replacement.stop();
+    expect(code).toBe(1);
+    expect(err).not.toContain("every acknowledged plant is on disk");
+  });
+
+  test("is replaced in turn by a restore of the files that the process has open", async () => {
+    await using replacement = await serveReplaced();
+    const copy = copyFrom(replacement.service.child.pid ?? 0, file);
+    await replacement.stop();
+    for (const end of ["", "-wal"]) renameSync(file + end, `${file}.away${end}`);
+    expect(await runInProcess(["restore", copy, "--database", file])).toMatchObject({ code: 0 });
+    await using again = await startTestService({ database: file });
+    expect(missingIn(file, replacement.acknowledged)).toEqual([]);
+    expect(await create(again.url, 1)).toBe(200);
+  });
+});
+
 describe("a -shm file that is deleted while the service runs", () => {
   // A process of its own: the service relies on the time that one needs to start.
   const tokenCreate = (name: string) => plantStore(["token", "create", "--name", name, "--database", file]);
@@ -345,28 +370,40 @@ describe("a -shm file that is deleted while the service runs", () => {
     expect(await runInProcess(["verify", "--database", file])).toMatchObject({ code: 0 });
   }
 
-  test.each([
-    ["is idle", async () => ({ acknowledged: [], refusals: [] })],
+  describe.each([
+    ["without requests", async () => ({ acknowledged: [], refusals: [] })],
     [
-      "is under load",
+      "under load",
       async (url: string) => {
         const load = createUntilRefused(url, "under load");
         await eventually(() => load.acknowledged.length > 20);
         return load;
       },
     ],
-  ])("stops a service that %s, without a checkpoint, and the next start recovers", async (_, startLoad) => {
-    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
-    expect(await create(service.url, 1)).toBe(200);
-    const { acknowledged, refusals } = await startLoad(service.url);
-    rmSync(`${file}-shm`);
-    await refusals;
-    const { code, err } = await service.ended();
-    expect(code).toBe(1);
-    expect(err).toContain("The -shm file was deleted or replaced while it was open.");
-    expect(err).not.toContain("every acknowledged plant is on disk");
-    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
-    await expectStored([1, ...acknowledged]);
+  ])("%s", (_, startLoad) => {
+    /** How a service ends that loses the file so. */
+    async function serveWithoutIndex() {
+      await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
+      expect(await create(service.url, 1)).toBe(200);
+      const { acknowledged, refusals } = await startLoad(service.url);
+      rmSync(`${file}-shm`);
+      await refusals;
+      const { code, err } = await service.ended();
+      return { code, err, acknowledged: [1, ...acknowledged] };
+    }
+
+    test("ends it without a checkpoint", async () => {
+      const { code, err } = await serveWithoutIndex();
+      expect(code).toBe(1);
+      expect(err).toContain("The -shm file was deleted or replaced while it was open.");
+      expect(err).not.toContain("every acknowledged plant is on disk");
+      expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+    });
+
+    test("loses no plant at the next start", async () => {
+      const { acknowledged } = await serveWithoutIndex();
+      await expectStored(acknowledged);
+    });
   });
 
   test("and created again by a command stops it before it writes over what the command wrote", async () => {
