@@ -108,18 +108,29 @@ const pairs = alone.flatMap((one, index) =>
 );
 const all = { tag: "t1", namePart: "fern_1", createdBy: "sender-2", sinceMs: startMs, untilMs: startMs * 2 };
 
-test("plants are found by every filter and pair of filters, in summarised blocks and among the newest", async () => {
-  for (const [index, filter] of [...alone, ...pairs, all].entries()) {
-    const expected = everyId.filter((id) => fits(filter, id));
-    // A single filter in both orders, pairs in one or the other.
-    if (index < alone.length || index % 2 === 0)
-      expect([filter, await idsFound(store, filter, "oldest-first")]).toEqual([filter, expected]);
-    if (index < alone.length || index % 2 === 1)
-      expect([filter, await idsFound(store, filter, "newest-first")]).toEqual([
-        filter,
-        expected.toReversed(),
-      ]);
-    expect([filter, await counted(store, filter, 60_000)]).toEqual([filter, expected.length]);
+const filters = [...alone, ...pairs, all];
+
+test.each(filters)("the plants that match %j are listed in both orders and counted", async (filter) => {
+  const expected = everyId.filter((id) => fits(filter, id));
+  expect(await idsFound(store, filter, "oldest-first")).toEqual(expected);
+  expect(await idsFound(store, filter, "newest-first")).toEqual(expected.toReversed());
+  expect(await counted(store, filter, 60_000)).toBe(expected.length);
+});
+
+test.each(filters)("SQLite builds no index and does not sort for %j", (filter) => {
+  using database = new Database(file);
+  const range = { low: 1, high: plants };
+  const queries = [
+    ...selectQueries(database, filter, range, "oldest-first"),
+    ...selectQueries(database, filter, range, "newest-first"),
+  ];
+  for (const { sql, values } of queries) {
+    const plan = database
+      .query<{ detail: string }, (string | number)[]>(`EXPLAIN QUERY PLAN ${sql} LIMIT 100`)
+      .all(...values)
+      .map(({ detail }) => detail);
+    expect(plan.join("\n")).not.toMatch(/AUTOMATIC|TEMP B-TREE/);
+    expect(plan.at(-1)).toBe("SEARCH plants USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)");
   }
 });
 
@@ -132,7 +143,8 @@ test("a search that is out of time returns what it has found, and continues from
     page = await store.archive.page({ ...search, cursor: page.next });
     searched += page.searched;
   }
-  expect([searched, page.plants]).toMatchObject([plants, [{ id: 1n }]]);
+  expect(page.plants).toMatchObject([{ id: 1n }]);
+  expect(searched).toBe(plants);
 });
 
 test.each([
@@ -144,21 +156,6 @@ test.each([
     Math.floor((timeOf(id) - fromMs) / minuteMs) === minute;
   const expected = [0, 1, 2, 3, 4].map((minute) => everyId.filter(inMinute(minute)).length);
   expect(await store.archive.createdPerBucket(fromMs, 5, minuteMs)).toEqual(expected);
-});
-
-test("no pair of filters makes SQLite build an index or sort", () => {
-  using database = new Database(file);
-  for (const filter of [...alone, ...pairs, all]) {
-    for (const order of ["oldest-first", "newest-first"] as const)
-      for (const { sql, values } of selectQueries(database, filter, { low: 1, high: plants }, order)) {
-        const plan = database
-          .query<{ detail: string }, (string | number)[]>(`EXPLAIN QUERY PLAN ${sql} LIMIT 100`)
-          .all(...values)
-          .map(({ detail }) => detail);
-        expect(plan.join("\n")).not.toMatch(/AUTOMATIC|TEMP B-TREE/);
-        expect(plan.at(-1)).toBe("SEARCH plants USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)");
-      }
-  }
 });
 
 test("plants and summaries that another process writes are included", async () => {
