@@ -362,56 +362,12 @@ describe("the form for a plant", () => {
 });
 
 describe("tokens", () => {
-  test("live from their creation to their revocation", async () => {
+  test("are a page whose heading has the focus, so that a screen reader announces it", async () => {
     const page = await open("/");
     await page.locator(".latest a").first().waitFor();
     await page.getByRole("link", { name: "Tokens" }).click();
-    // So that a screen reader announces the page.
     await page.locator("h1:focus", { hasText: "Tokens" }).waitFor();
     expect(await page.title()).toBe("Tokens · Plant Store");
-    await page.getByRole("button", { name: "Create a token" }).click();
-    const dialog = page.getByRole("dialog");
-    const create = dialog.getByRole("button", { name: "Create token" });
-    await create.click();
-    await see(page, "Enter a name of 1 to 64 characters.");
-    await dialog.getByLabel("Name").fill("robot");
-    await dialog.getByLabel("plants:create").uncheck();
-    await create.click();
-    await see(page, "Choose at least one scope.");
-    await dialog.getByLabel("plants:create").check();
-    await dialog.getByLabel("Expires").selectOption("90d");
-    await create.click();
-
-    await page.locator("pre.secret").waitFor();
-    const first = await secretOf(page);
-    expect(first).toMatch(/^pst_\w{49}$/);
-    for (const key of ["Enter", "Escape", "Escape", "Escape"]) await page.keyboard.press(key);
-    expect(await secretOf(page)).toBe(first);
-    expect(await focusedText(page)).toBe(first);
-    expect(await copiedBy(page.getByRole("button", { name: "Copy secret" }))).toBe(first);
-    await see(page, "Copied");
-    await page.getByRole("button", { name: "I have saved it" }).click();
-    await dialog.waitFor({ state: "detached" });
-    expect(await focusedText(page)).toBe("Create a token");
-    expect(await statusWith(first)).toBe(200);
-    const row = await page.getByRole("row", { name: /robot/ }).textContent();
-    expect(row).toMatch(/expires \d+ \w+ \d{4}/);
-
-    await page.getByRole("button", { name: "Rotate robot" }).click();
-    await dialog.getByLabel("The old secret stays valid for").selectOption("0s");
-    await dialog.getByRole("button", { name: "Rotate", exact: true }).click();
-    await page.locator("pre.secret").waitFor();
-    const second = await secretOf(page);
-    await page.getByRole("button", { name: "I have saved it" }).click();
-    expect(await statusWith(first)).toBe(401);
-    expect(await statusWith(second)).toBe(200);
-
-    await page.getByRole("button", { name: "Revoke robot" }).click();
-    await dialog.getByRole("heading", { name: "Revoke “robot”?" }).waitFor();
-    await dialog.getByRole("button", { name: "Revoke" }).click();
-    await dialog.waitFor({ state: "detached" });
-    await page.locator(".tokens tr.revoked").getByText("robot").waitFor();
-    expect(await statusWith(second)).toBe(401);
   });
 
   /** Opens the dialog that creates one. */
@@ -451,6 +407,76 @@ describe("tokens", () => {
     expect(await name.getAttribute("aria-invalid")).toBe("false");
     await name.fill("unanswered again");
     await dialog.locator(".field-error").waitFor({ state: "detached" });
+  });
+
+  /** Creates one in the dialog, up to its secret. */
+  async function createInDialog(name: string) {
+    const { page, dialog, create } = await openCreation();
+    await dialog.getByLabel("Name").fill(name);
+    await dialog.getByLabel("Expires").selectOption("90d");
+    await create.click();
+    await page.locator("pre.secret").waitFor();
+    const confirm = async () => {
+      await dialog.getByRole("button", { name: "I have saved it" }).click();
+      await dialog.waitFor({ state: "detached" });
+    };
+    return { page, confirm, secret: await secretOf(page) };
+  }
+
+  test("are valid as soon as they are created", async () => {
+    const { secret } = await createInDialog("robot");
+    expect(secret).toMatch(/^pst_\w{49}$/);
+    expect(await statusWith(secret)).toBe(200);
+  });
+
+  test("are listed with their expiry", async () => {
+    const { page, confirm } = await createInDialog("listed robot");
+    await confirm();
+    const row = await page.getByRole("row", { name: "listed robot" }).textContent();
+    expect(row).toMatch(/expires \d+ \w+ \d{4}/);
+  });
+
+  test("keep their secret in sight until it is confirmed, whatever key is pressed", async () => {
+    const { page, secret } = await createInDialog("hasty robot");
+    for (const key of ["Enter", "Escape", "Escape", "Escape"]) await page.keyboard.press(key);
+    expect(await secretOf(page)).toBe(secret);
+    expect(await focusedText(page)).toBe(secret);
+  });
+
+  test("have a secret that a button copies", async () => {
+    const { page, secret } = await createInDialog("copied robot");
+    expect(await copiedBy(page.getByRole("button", { name: "Copy secret" }))).toBe(secret);
+    await see(page, "Copied");
+  });
+
+  test("return the focus to where it was once their secret is confirmed", async () => {
+    const { page, confirm } = await createInDialog("confirmed robot");
+    await confirm();
+    expect(await focusedText(page)).toBe("Create a token");
+  });
+
+  test("that are rotated without an overlap have only their new secret", async () => {
+    const old = await makeToken(session.running, "rotated robot", ["plants:create"]);
+    const page = await open("/tokens");
+    await page.getByRole("button", { name: "Rotate rotated robot" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("The old secret stays valid for").selectOption("0s");
+    await dialog.getByRole("button", { name: "Rotate", exact: true }).click();
+    await page.locator("pre.secret").waitFor();
+    expect(await statusWith(old)).toBe(401);
+    expect(await statusWith(await secretOf(page))).toBe(200);
+  });
+
+  test("that are revoked are refused, and listed as revoked", async () => {
+    const secret = await makeToken(session.running, "revoked robot", ["plants:create"]);
+    const page = await open("/tokens");
+    await page.getByRole("button", { name: "Revoke revoked robot" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("heading", { name: "Revoke “revoked robot”?" }).waitFor();
+    await dialog.getByRole("button", { name: "Revoke" }).click();
+    await dialog.waitFor({ state: "detached" });
+    await page.locator(".tokens tr.revoked").getByText("revoked robot").waitFor();
+    expect(await statusWith(secret)).toBe(401);
   });
 
   test.each([
