@@ -135,23 +135,31 @@ describe("CSV", () => {
     expect(rows.map(({ line }) => line)).toEqual([5, 7, 10, 12, 14]);
   });
 
-  test("refuses rows that are not UTF-8, too long, of the wrong length or with an id in exponent form, and continues", () => {
+  test("refuses only the row that is not UTF-8", () => {
     const bad = new Uint8Array([...encode("id,name\n1,"), 0xff, ...encode("\n2,b\n3,\n")]);
     expect(readable("csv", bad)).toEqual([
       [2, "The row is not UTF-8."],
       [3, '{"id":2,"name":"b"}'],
       [4, '{"id":3,"name":""}'],
     ]);
+  });
+
+  test("refuses only the rows of another length than the header", () => {
     expect(readable("csv", "id,name\n1\n2,a,b\n,\n")).toEqual([
       [2, "The row has 1 field, but the header has 2."],
       [3, "The row has 3 fields, but the header has 2."],
       [4, '{"id":"","name":""}'],
     ]);
-    // The lines inside a quoted field that is too long are no rows.
+  });
+
+  test("refuses a row that is too long with all the lines inside its quotes", () => {
     expect(readable("csv", `id,name\n1,"${"2,inside\n".repeat(40)}"\n3,c\n`)).toEqual([
       [2, expect.stringContaining("longer than 200 bytes")],
       [43, '{"id":3,"name":"c"}'],
     ]);
+  });
+
+  test("refuses only the ids in exponent form", () => {
     const exponents = "id;name\n9.00719925474099E+15;a\n9,00719925474099E+15;b\n1e3;c\n7;1E+5\n";
     expect(readable("csv", exponents)).toEqual([
       [2, expect.stringContaining("The id 9.00719925474099E+15 is in exponent form")],
