@@ -142,39 +142,79 @@ describe("the uses of tokens", () => {
   });
 });
 
-test("a token that another process revokes is refused, and an outage is logged once and refuses nobody", async () => {
-  const preset = { name: "preset", scopes: ["metrics"], expiresAtMs: undefined, digest: "" } as const;
-  const { gate, admit } = gateOf([], [preset]);
-  const state = { stored: [token, { ...token, digest: "" }], version: "1", available: true, asked: 0 };
-  const tokens = fake<TokenStore>({
-    all: async () => state.stored,
-    async recordUses() {},
-    async version() {
-      state.asked++;
-      if (!state.available) throw new Error("unavailable");
-      return state.version;
-    },
+describe("the upkeep of tokens", () => {
+  /** Polls tokens that the test can change; `events` are those reported so far. */
+  async function startUpkeep(presetDigest = "") {
+    // With a preset token, no first token is created.
+    const preset = {
+      name: "preset",
+      scopes: ["metrics"],
+      expiresAtMs: undefined,
+      digest: presetDigest,
+    } as const;
+    const { gate, admit } = gateOf([], [preset]);
+    const state = { stored: [token], version: "1", available: true, polls: 0 };
+    const events: string[] = [];
+    const upkeep = new TokenUpkeep({
+      tokens: fake<TokenStore>({
+        all: async () => state.stored,
+        async recordUses() {},
+        async version() {
+          state.polls++;
+          if (!state.available) throw new Error("unavailable");
+          return state.version;
+        },
+      }),
+      gate,
+      delivery: undefined,
+      events: {
+        tokensChanged: () => events.push("changed"),
+        tokensUnreadable: () => events.push("unreadable"),
+        presetIsStored: (preset, stored) => events.push(`${preset} is ${stored}`),
+        usesNotWritten() {},
+      },
+    });
+    await upkeep.start();
+    return { state, events, admit, [Symbol.asyncDispose]: () => upkeep[Symbol.asyncDispose]() };
+  }
+
+  test("refuses a token that another process has revoked", async () => {
+    await using upkeep = await startUpkeep();
+    expect(upkeep.admit(0)).toMatchObject({ name: "greenhouse" });
+    Object.assign(upkeep.state, { stored: [{ ...token, revokedAtMs: 1 }], version: "2" });
+    await eventually(() => upkeep.admit(0) === "bad-credentials", "a poll");
+    expect(upkeep.events).toEqual(["changed"]);
   });
-  const seen: string[] = [];
-  const events = {
-    tokensChanged: () => seen.push("changed"),
-    tokensUnreadable: () => seen.push("unreadable"),
-    presetIsStored: (preset: string, stored: string) => seen.push(`${preset} is ${stored}`),
-  };
-  await using upkeep = new TokenUpkeep({
-    tokens,
-    gate,
-    delivery: undefined,
-    events: { ...events, usesNotWritten() {} },
+
+  test("refuses nobody during an outage", async () => {
+    await using upkeep = await startUpkeep();
+    upkeep.state.available = false;
+    const before = upkeep.state.polls;
+    await eventually(() => upkeep.state.polls > before + 1, "a poll that fails");
+    expect(upkeep.admit(0)).toMatchObject({ name: "greenhouse" });
   });
-  await upkeep.start();
-  state.available = false;
-  const before = state.asked;
-  await eventually(() => state.asked > before + 2, "polls that fail");
-  expect(admit(0)).toMatchObject({ name: "greenhouse" });
-  Object.assign(state, { available: true, stored: [{ ...token, revokedAtMs: 1 }], version: "2" });
-  await eventually(() => admit(0) === "bad-credentials", "a poll that succeeds");
-  expect(seen).toEqual(["preset is greenhouse", "unreadable", "changed"]);
+
+  test("reports an outage once", async () => {
+    await using upkeep = await startUpkeep();
+    upkeep.state.available = false;
+    const before = upkeep.state.polls;
+    await eventually(() => upkeep.state.polls > before + 2, "polls that fail");
+    expect(upkeep.events).toEqual(["unreadable"]);
+  });
+
+  test("reads the tokens again after an outage", async () => {
+    await using upkeep = await startUpkeep();
+    upkeep.state.available = false;
+    await eventually(() => upkeep.events.includes("unreadable"), "a poll that fails");
+    Object.assign(upkeep.state, { available: true, stored: [{ ...token, revokedAtMs: 1 }], version: "2" });
+    await eventually(() => upkeep.admit(0) === "bad-credentials", "a poll that succeeds");
+    expect(upkeep.events).toEqual(["unreadable", "changed"]);
+  });
+
+  test("reports a preset token that is also stored", async () => {
+    await using upkeep = await startUpkeep(token.digest);
+    expect(upkeep.events).toEqual(["preset is greenhouse"]);
+  });
 });
 
 test("a preset token has only its own scope, however a token with its secret is stored", () => {
