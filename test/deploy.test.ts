@@ -92,25 +92,38 @@ test("no secret in a deploy file is valid as a token", () => {
     expect(read(name)).not.toMatch(/_(?:TOKEN|PASSWORD)[:=]/);
 });
 
-test("the units share the data file and the folder of backups, and send a mail when they fail", () => {
-  const service = read("plant-store.service");
-  const backup = read("plant-store-backup.service");
-  const [database = ""] = /^Environment=PLANT_STORE_DATABASE=%S\/\S+$/m.exec(service) ?? [];
-  expect(backup).toContain(`${database}\n`);
-  const [, backups = ""] = /ExecStart=\S+ backup %S\/(\S+)/.exec(backup) ?? [];
-  expect(service).toContain(`Environment=PLANT_STORE_BACKUP_FOLDER=%S/${backups}\n`);
-  for (const unit of [service, backup]) {
+const serviceUnit = read("plant-store.service");
+const backupUnit = read("plant-store-backup.service");
+const failedUnit = read("plant-store-failed@.service");
+
+test("the unit of backups has the data file of the service", () => {
+  const [database = ""] = /^Environment=PLANT_STORE_DATABASE=%S\/\S+$/m.exec(serviceUnit) ?? [];
+  expect(database).not.toBe("");
+  expect(backupUnit).toContain(`${database}\n`);
+});
+
+test("the service has the folder that the unit of backups writes to", () => {
+  const [, backups = ""] = /ExecStart=\S+ backup %S\/(\S+)/.exec(backupUnit) ?? [];
+  expect(serviceUnit).toContain(`Environment=PLANT_STORE_BACKUP_FOLDER=%S/${backups}\n`);
+  for (const unit of [serviceUnit, backupUnit])
     expect(/^StateDirectory=(.*)$/m.exec(unit)?.[1]?.split(" ")).toContain(backups);
-    expect(unit).toContain("\nOnFailure=plant-store-failed@%n.service\n");
-  }
+});
+
+test.each([
+  ["service", serviceUnit],
+  ["unit of backups", backupUnit],
+])("a %s that fails starts the unit that sends a mail", (_, unit) => {
+  expect(unit).toContain("\nOnFailure=plant-store-failed@%n.service\n");
+});
+
+test("the mail about a unit that failed has the end of its journal", () => {
   using bin = temporaryFolder();
   const write = (name: string, script: string) =>
     writeFileSync(join(bin.path, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   write("journalctl", '[ "$1" = --sync ] || echo "journal of $*: ü %s"');
   write("sendmail", `echo "$*"; cat`);
-  const unit = read("plant-store-failed@.service");
   // As systemd reads it.
-  const script = (/^ExecStart=\/bin\/sh -c '([\s\S]*)'$/m.exec(unit)?.[1] ?? "")
+  const script = (/^ExecStart=\/bin\/sh -c '([\s\S]*)'$/m.exec(failedUnit)?.[1] ?? "")
     .replaceAll("\\\n", " ")
     .replaceAll("\\\\", "\\")
     .replaceAll("%i", "backup.service")
@@ -125,7 +138,7 @@ Content-Type: text/plain; charset=utf-8
 journal of --unit=backup.service --lines=30 --no-pager: ü %s
 `;
   expect(stderr.toString()).toBe("");
-  expect(stdout.toString()).toEqual(mail);
+  expect(stdout.toString()).toBe(mail);
 });
 
 test("the Caddyfile forwards to the service, and closes idle connections before it does", () => {

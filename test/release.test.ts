@@ -10,25 +10,44 @@ const root = join(import.meta.dir, "..");
 const shipped = shippedPackages(lock);
 const installed = shipped.filter(({ path }) => existsSync(join(root, path)));
 
-test("every version is exact, the lock file names no registry, and what ships needs no install script", () => {
-  const { dependencies, optionalDependencies, devDependencies } = packageFile;
-  for (const version of Object.values({ ...dependencies, ...optionalDependencies, ...devDependencies }))
-    expect(version).toMatch(/^\d+\.\d+\.\d+(?:-[\w.]+)?$/);
+const { dependencies, optionalDependencies, devDependencies } = packageFile;
+const versionsWanted = Object.entries({ ...dependencies, ...optionalDependencies, ...devDependencies });
+
+test.each(versionsWanted)("the version of %s is exact: %s", (_, version) => {
+  expect(version).toMatch(/^\d+\.\d+\.\d+(?:-[\w.]+)?$/);
+});
+
+test("the lock file names no registry", () => {
   expect(JSON.stringify(lock)).not.toMatch(/"resolved"|https?:[^"]*\.tgz/);
+});
+
+test("no package that ships has an install script", () => {
   expect(shipped.filter(({ hasInstallScript }) => hasInstallScript)).toEqual([]);
+});
+
+test("the package itself has no install script", () => {
   expect(Object.keys(packageFile.scripts).filter((name) => /install|^prepare$/.test(name))).toEqual([]);
 });
 
-test("what ships has the licence that its package names, with its copyright; another one is reported", () => {
-  for (const { path, license } of installed)
-    expect([path, JSON.parse(readFileSync(join(root, path, "package.json"), "utf8")).license]).toEqual([
-      path,
-      license,
-    ]);
-  const texts = licenceTexts(installed).split(/^-{72}$/m);
+test.each(installed.map(({ path, license }) => [path, license]))(
+  "%s has the licence of the lock file, %s",
+  (path, license) => {
+    expect(JSON.parse(readFileSync(join(root, path, "package.json"), "utf8")).license).toBe(license);
+  },
+);
+
+const texts = licenceTexts(installed).split(/^-{72}$/m);
+
+test("the licences have a text for each package that ships", () => {
   const titles = installed.map(({ name, version }) => `${name} ${version}`);
   expect(texts.map((text) => text.trim().split(" (")[0])).toEqual(titles);
+});
+
+test("each text of a licence names a copyright", () => {
   for (const text of texts) expect(text).toMatch(/copyright|JavaScriptCore/i);
+});
+
+test("a licence that is not allowed, or none, is reported if its package ships", () => {
   const packages = {
     "node_modules/a": { version: "1.0.0", license: "GPL-3.0" },
     "node_modules/b": { version: "2.0.0" },
