@@ -2,18 +2,14 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import {
   eventually,
+  mintToken,
   operatorFetch,
-  operatorPost,
   startTestService,
   type TestService,
   temporaryFolder,
 } from "./harness.ts";
 
 const actionsAtOnce = 60;
-
-async function createToken(running: TestService, scopes: readonly string[]): Promise<string> {
-  return (await operatorPost(running, "/api/tokens", { name: "reader", scopes })).secret;
-}
 
 function signIn(running: TestService, token: string): Promise<Response> {
   return operatorFetch(running, "/api/sign-in", { method: "POST", token });
@@ -27,7 +23,7 @@ function entriesOf(running: TestService, actor: string): number {
 
 test("sign-ins beyond 60 per minute are refused with 42901, and leave no entry", async () => {
   await using running = await startTestService();
-  const token = await createToken(running, ["operator:read"]);
+  const { secret: token } = await mintToken(running, { name: "reader", scopes: ["operator:read"] });
   const startedMs = performance.now();
   const responses = [];
   for (let count = 0; count < 3 * actionsAtOnce; count++) responses.push(await signIn(running, token));
@@ -50,7 +46,10 @@ test.each([
 ])("%s counts towards the same limit as a sign-in", async (_, method, path) => {
   using folder = temporaryFolder();
   await using running = await startTestService({ "backup-folder": folder.path });
-  const token = await createToken(running, ["operator", "plants:create"]);
+  const { secret: token } = await mintToken(running, {
+    name: "reader",
+    scopes: ["operator", "plants:create"],
+  });
   for (let count = 0; count < actionsAtOnce; count++) await signIn(running, token);
   // On a slow machine some of the limit may be free again: then it is used up first.
   await eventually(async () => {
@@ -63,7 +62,7 @@ test.each([
 test("changes of tokens do not count towards the limit", async () => {
   await using running = await startTestService();
   for (let count = 0; count <= 2 * actionsAtOnce; count++) {
-    const { token } = await operatorPost(running, "/api/tokens", { name: `token ${count}` });
+    const { token } = await mintToken(running, { name: `token ${count}` });
     expect(token.id).toBeString();
   }
 });

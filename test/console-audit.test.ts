@@ -3,7 +3,7 @@ import type { Route } from "playwright-core";
 import type { AuditEntryJson } from "../src/operator/responses.ts";
 import { describe, test } from "./browser.ts";
 import { makeToken, see, useConsole, waitUntil } from "./console-session.ts";
-import { operatorPost } from "./harness.ts";
+import { mintToken } from "./harness.ts";
 
 const session = useConsole(1);
 const { open } = session;
@@ -44,7 +44,7 @@ describe("the audit trail", () => {
   });
 
   test("has local times, and opens an entry as JSON", async () => {
-    const { token } = await operatorPost(session.running, "/api/tokens", { name: "opened" });
+    const { token } = await mintToken(session.running, { name: "opened" });
     const page = await open("/audit?action=token.created");
     const row = page.locator("tr", { hasText: "created token opened" });
     await row.locator("summary").focus();

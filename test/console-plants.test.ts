@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { contentOf, copiedBy, describe, test } from "./browser.ts";
 import { makeToken, see, useConsole, waitUntil } from "./console-session.ts";
-import { bearer, operatorPost, post, storedPlants } from "./harness.ts";
+import { bearer, mintToken, operatorPost, post, storedPlants } from "./harness.ts";
 import { idOf } from "./seeded-store.ts";
 import { startTcpProxy } from "./tcp-proxy.ts";
 
@@ -439,7 +439,7 @@ describe("a filter", () => {
 
   test("by sender offers the name of each token once", async () => {
     const { running } = session;
-    const { token } = await operatorPost(running, "/api/tokens", { name: "offered" });
+    const { token } = await mintToken(running, { name: "offered" });
     await operatorPost(running, `/api/tokens/${token.id}/rotate`, {});
     const page = await openTable();
     await openPanel(page);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { browserMissing, newPage, openBrowser } from "./browser.ts";
-import { eventually, operatorPost, startTestService, type TestService, temporaryFolder } from "./harness.ts";
+import { eventually, mintToken, startTestService, type TestService, temporaryFolder } from "./harness.ts";
 import { seedStore } from "./seeded-store.ts";
 
 const askEveryMs = 100;
@@ -83,12 +83,13 @@ export function waitUntil(condition: () => Promise<boolean>): Promise<void> {
 
 export const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
 
+/** The secret of a new token. */
 export async function makeToken(
   running: TestService,
   name: string,
   scopes: readonly string[],
 ): Promise<string> {
-  return (await operatorPost(running, "/api/tokens", { name, scopes })).secret;
+  return (await mintToken(running, { name, scopes })).secret;
 }
 
 export async function signIn(page: Page, secret: string): Promise<void> {

@@ -9,6 +9,7 @@ import { makeToken, see, signIn, useConsole, waitUntil } from "./console-session
 import {
   accessToken,
   bearer,
+  mintToken,
   operatorFetch,
   operatorPost,
   operatorToken,
@@ -485,7 +486,7 @@ describe("tokens", () => {
   ])("that expire after %s say exactly when to a pointer and to a screen reader", async (expiresIn, text) => {
     const name = `expires after ${expiresIn}`;
     const scopes = ["metrics"];
-    await operatorPost(session.running, "/api/tokens", { name, scopes, expiresIn });
+    await mintToken(session.running, { name, scopes, expiresIn });
     const page = await open("/tokens");
     const expiry = page.getByRole("row", { name }).locator(".state + .note time");
     await expiry.waitFor();
@@ -498,7 +499,7 @@ describe("tokens", () => {
 
   test("that were rotated stand under their successor until they expire", async () => {
     const name = "greenhouse";
-    const rotated = await operatorPost(session.running, "/api/tokens", { name, scopes: ["metrics"] });
+    const rotated = await mintToken(session.running, { name, scopes: ["metrics"] });
     await operatorPost(session.running, `/api/tokens/${rotated.token.id}/rotate`, { overlap: "7d" });
     const page = await open("/tokens");
     const old = page.locator(`tr:has-text("${name}") + tr.old`);
@@ -517,8 +518,8 @@ describe("tokens", () => {
   test.each([768, 1280])("have rows of one height at %d px", async (width) => {
     const scopes = ["plants:create", "operator:read", "metrics", "operator"];
     const name = `a-name-of-64-characters-${"x".repeat(32)}-at-${width}`.padEnd(64, "-");
-    await operatorPost(session.running, "/api/tokens", { name, scopes, expiresIn: "365d" });
-    await operatorPost(session.running, "/api/tokens", { name: `short at ${width}` });
+    await mintToken(session.running, { name, scopes, expiresIn: "365d" });
+    await mintToken(session.running, { name: `short at ${width}` });
     const page = await open("/tokens");
     await page.setViewportSize({ width, height: 800 });
     const row = page.getByRole("row", { name });
@@ -534,7 +535,7 @@ describe("tokens", () => {
 
   test("have all their scopes in sight at 1280 px", async () => {
     const scopes = ["plants:create", "operator:read", "metrics", "operator"];
-    await operatorPost(session.running, "/api/tokens", { name: "all-scopes", scopes });
+    await mintToken(session.running, { name: "all-scopes", scopes });
     const page = await open("/tokens");
     const shown = page.getByRole("row", { name: "all-scopes" }).locator(".scopes .two-lines > :first-child");
     expect(await shown.evaluate((line) => line.scrollWidth - line.clientWidth)).toBe(0);

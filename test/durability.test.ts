@@ -24,9 +24,9 @@ import {
   createUntilRefused,
   eventually,
   expectOneLine,
+  mintToken,
   missingIn,
   operatorGet,
-  operatorPost,
   post,
   storedPlants,
   type TemporaryFolder,
@@ -469,7 +469,7 @@ describe.skipIf(lacksShim)("while an fsync of the WAL hangs", () => {
   test("the log says so once, and when each stall was over, also if something else waited to be written", async () => {
     await using hanging = await hangingService(reportedStallMs);
     const { service } = hanging;
-    const token = operatorPost(service, "/api/tokens", { name: "greenhouse", scopes: ["plants:create"] });
+    const token = mintToken(service, { name: "greenhouse", scopes: ["plants:create"] });
     await eventually(() => logged(service, stalling) > 0);
     await hanging.recover();
     await token;

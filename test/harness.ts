@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import { readConfig } from "../src/config/read-config.ts";
+import type { MintedTokenJson } from "../src/operator/responses.ts";
 import type { Outcome } from "../src/plants/plant-store.ts";
 import { type Service, startService } from "../src/service.ts";
 import { createLog } from "../src/telemetry/log.ts";
@@ -151,7 +152,7 @@ export async function operatorGet<Answer>(
 }
 
 /** What the operator listener answers to a POST, as JSON. */
-export async function operatorPost<Answer = { token: { id: string }; secret: string }>(
+export async function operatorPost<Answer>(
   running: WithOperatorListener,
   path: string,
   body: object = {},
@@ -159,6 +160,20 @@ export async function operatorPost<Answer = { token: { id: string }; secret: str
 ): Promise<Answer> {
   const response = await operatorFetch(running, path, { method: "POST", token, body: JSON.stringify(body) });
   return (await response.json()) as Answer;
+}
+
+/**
+ * Creates a token through the operator API. Throws if it is refused: there is no secret then, and requests without one are sent
+ * with the operator token.
+ */
+export async function mintToken(
+  running: WithOperatorListener,
+  token: { readonly name: string; readonly scopes?: readonly string[]; readonly expiresIn?: string },
+  by = operatorToken,
+): Promise<MintedTokenJson> {
+  const minted = await operatorPost<MintedTokenJson>(running, "/api/tokens", token, by);
+  if (minted.secret === undefined) throw new Error(`No token was created: ${JSON.stringify(minted)}`);
+  return minted;
 }
 
 /** Expects that a command or a service wrote a single line to standard error, which names it. */

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { connect } from "node:net";
 import {
   eventually,
+  mintToken,
   operatorFetch,
   operatorGet,
   operatorPost,
@@ -30,7 +31,7 @@ async function startWithPlants(): Promise<TestService> {
 }
 
 async function createReader(running: TestService, name: string): Promise<Reader> {
-  const { token, secret } = await operatorPost(running, "/api/tokens", { name, scopes: ["operator:read"] });
+  const { token, secret } = await mintToken(running, { name, scopes: ["operator:read"] });
   return { name, tokenId: token.id, secret };
 }
 

@@ -8,6 +8,7 @@ import { metricFamilies } from "../src/operator/metrics.ts";
 import {
   bearer,
   eventually,
+  mintToken,
   operatorFetch,
   operatorPost,
   post,
@@ -125,8 +126,8 @@ describe("metrics count", () => {
 
   test("tokens by their state", async () => {
     await using running = await startTestService();
-    await operatorPost(running, "/api/tokens", { name: "stays", scopes: ["metrics"] });
-    const { token } = await operatorPost(running, "/api/tokens", { name: "goes", scopes: ["metrics"] });
+    await mintToken(running, { name: "stays", scopes: ["metrics"] });
+    const { token } = await mintToken(running, { name: "goes", scopes: ["metrics"] });
     await operatorPost(running, `/api/tokens/${token.id}/revoke`);
     const metrics = await readMetrics(running);
     expect(metrics.get('plant_store_tokens{state="live"}')).toBe(1);

@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import type { LineOutcome } from "../src/operator/responses.ts";
 import {
   eventually,
+  mintToken,
   operatorFetch,
   operatorGet,
   operatorPost,
@@ -20,7 +21,7 @@ const bothScopes = ["plants:create", "operator:read"];
 const importer = await createToken("importer");
 
 async function createToken(name: string, scopes = bothScopes, service = running): Promise<string> {
-  return (await operatorPost(service, "/api/tokens", { name, scopes })).secret;
+  return (await mintToken(service, { name, scopes })).secret;
 }
 
 async function send(body: string | Buffer<ArrayBuffer>, token = importer, query = "", service = running) {
@@ -211,7 +212,7 @@ describe("uploads", () => {
     await using service = await startForUploads();
     await Promise.all(
       importers.map(async (name) => {
-        const { token, secret } = await operatorPost(service, "/api/tokens", { name, scopes: bothScopes });
+        const { token, secret } = await mintToken(service, { name, scopes: bothScopes });
         await service.upload(secret, [
           () => operatorPost(service, `/api/tokens/${token.id}/revoke`),
           "0\r\n\r\n",

@@ -4,9 +4,9 @@ import type { RefusalJson, RefusalsJson } from "../src/operator/responses.ts";
 import {
   accessToken,
   bearer,
+  mintToken,
   operatorFetch,
   operatorGet,
-  operatorPost,
   post,
   sendRaw,
   startTestService,
@@ -28,7 +28,7 @@ async function refusalsOf(sender: Partial<RefusalJson>): Promise<readonly Refusa
 }
 
 async function newToken(name: string): Promise<string> {
-  return (await operatorPost(running, "/api/tokens", { name, scopes: ["plants:create"] })).secret;
+  return (await mintToken(running, { name, scopes: ["plants:create"] })).secret;
 }
 
 const withoutToken = (address: string, headers: Record<string, string> = {}) =>
@@ -166,7 +166,7 @@ test("nothing that is listed has a path, a body or a token", async () => {
 });
 
 test("only the scope operator may read it", async () => {
-  const { secret } = await operatorPost(running, "/api/tokens", {
+  const { secret } = await mintToken(running, {
     name: "reader",
     scopes: ["operator:read"],
   });

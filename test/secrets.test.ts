@@ -3,10 +3,12 @@ import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { mintSecret } from "../src/access/token-secret.ts";
+import type { MintedTokenJson } from "../src/operator/responses.ts";
 import { plantStore, type Serving, serve } from "./command.ts";
 import {
   bearer,
   eventually,
+  mintToken,
   operatorFetch,
   operatorPost,
   post,
@@ -69,10 +71,14 @@ async function recordEverything() {
   const flags = [...database, "--log-level", "debug", "--log-requests", "all"];
   await using service = await serve(flags, { environment });
 
-  const mint = (path: string, body: object) => operatorPost(service, path, body, operator);
-  const first = await mint("/api/tokens", { name: "first", scopes: ["plants:create", "operator"] });
-  const second = await mint(`/api/tokens/${first.token.id}/rotate`, { overlap: "0s" });
-  const brief = await mint("/api/tokens", { name: "brief", scopes: ["plants:create"], expiresIn: "1s" });
+  const first = await mintToken(service, { name: "first", scopes: ["plants:create", "operator"] }, operator);
+  const rotation = `/api/tokens/${first.token.id}/rotate`;
+  const second = await operatorPost<MintedTokenJson>(service, rotation, { overlap: "0s" }, operator);
+  const brief = await mintToken(
+    service,
+    { name: "brief", scopes: ["plants:create"], expiresIn: "1s" },
+    operator,
+  );
   const byCommand = await plantStore(["token", "create", "--name", "by-command", ...database]);
   const unknown = mintSecret();
   const secrets = [
