@@ -6,7 +6,7 @@ import { start, watch } from "./command.ts";
 import { accessTokenEnvironment, startTestService, temporaryFolder } from "./harness.ts";
 
 const root = join(import.meta.dir, "..");
-const { url, [Symbol.asyncDispose]: stop } = await startTestService();
+const running = await startTestService();
 
 // A project with the examples and the client library, bundled here: the slow tests run the one that is packed.
 const project = temporaryFolder();
@@ -23,7 +23,7 @@ writeFileSync(join(library, "package.json"), JSON.stringify(manifest));
 writeFileSync(join(project.path, "package.json"), '{"type":"module"}');
 
 afterAll(async () => {
-  await stop();
+  await running[Symbol.asyncDispose]();
   project[Symbol.dispose]();
 });
 
@@ -45,7 +45,7 @@ test.each(Object.entries(said))("%s runs with the command in its first line", as
   const [opening = ""] = readFileSync(join(root, "examples", name), "utf8").split("\n");
   const command = /PLANT_STORE_ACCESS_TOKEN=pst_… (.*)$/.exec(opening)?.[1] ?? "none";
   expect(command).toContain(`examples/${name} http://127.0.0.1:3000`);
-  const [program = "", ...args] = command.replace("http://127.0.0.1:3000", url).split(" ");
+  const [program = "", ...args] = command.replace("http://127.0.0.1:3000", running.url).split(" ");
   const { code, out, err } = await watch(
     start(program, args, { environment: accessTokenEnvironment, folder: project.path }),
   ).ended;
