@@ -22,6 +22,10 @@ export interface Engine {
   stored(database: string): Promise<PlantRow[]>;
   /** Runs SQL without the service. */
   run(database: string, sql: string): Promise<Record<string, unknown>[]>;
+  /** Makes the store refuse every further entry of its audit trail, and returns what its error then contains. */
+  refuseAuditEntries(database: string): Promise<string>;
+  /** Fills the audit trail with five changes of tokens at 1 to 5, and 100,010 sign-ins at 6 to 100,015. */
+  fillAuditTrail(database: string): Promise<void>;
 }
 
 const chosen = process.env["PLANT_STORE_TEST_ENGINES"];
@@ -32,14 +36,31 @@ export function onEveryEngine(tests: (engine: Engine) => void): void {
   describe("on SQLite", () => {
     const folder = temporaryFolder();
     const newDatabase = async () => folder.newPath();
+    async function run(path: string, sql: string): Promise<Record<string, unknown>[]> {
+      using database = new Database(path);
+      return database.query<Record<string, unknown>, []>(sql).all();
+    }
     tests({
       name: "sqlite",
       newDatabase,
       start: async () => startTestService({ database: await newDatabase() }),
       stored: async (database) => storedPlants(database),
-      async run(path, sql) {
-        using database = new Database(path);
-        return database.query<Record<string, unknown>, []>(sql).all();
+      run,
+      async refuseAuditEntries(path) {
+        await run(
+          path,
+          "CREATE TRIGGER refused BEFORE INSERT ON audit_trail BEGIN SELECT RAISE(ABORT, 'refused'); END",
+        );
+        return "SQLITE_CONSTRAINT_TRIGGER";
+      },
+      async fillAuditTrail(path) {
+        await run(
+          path,
+          `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 100015)
+           INSERT INTO audit_trail (seq, at_ms, actor, action, subject, detail)
+           SELECT n, n, 'test', CASE WHEN n <= 5 THEN 'token.created' ELSE 'console.signed-in' END, '', ''
+             FROM numbers`,
+        );
       },
     });
     // After the tests' own, which stop the services: a service that runs saves its store when the folder goes.
@@ -70,6 +91,22 @@ function onServer(tests: (engine: Engine) => void): void {
     },
     stored: (database) => server.stored(database),
     run: (database, sql) => server.run(sql, database),
+    async refuseAuditEntries(database) {
+      await server.run(
+        "ALTER TABLE audit_trail ADD CONSTRAINT refused CHECK (action = 'none') NOT VALID",
+        database,
+      );
+      return 'violates check constraint "refused"';
+    },
+    async fillAuditTrail(database) {
+      await server.run(
+        `INSERT INTO audit_trail (id, at_ms, actor, action, subject, detail)
+         SELECT lpad(to_hex(n), 32, '0'), n, 'test',
+                CASE WHEN n <= 5 THEN 'token.created' ELSE 'console.signed-in' END, '', ''
+           FROM generate_series(1, 100015) AS n`,
+        database,
+      );
+    },
   });
   afterAll(() => server[Symbol.asyncDispose]());
 }

@@ -55,6 +55,34 @@ test("the event loop turns while the audit trail is read, which may take long wi
   expect(turned).toBe(true);
 });
 
+// On PostgreSQL, where test/stores.test.ts has only the first removal, it would take a thousand round trips.
+test("the oldest sign-ins are removed again in a process that runs for long", async () => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "plants.db");
+  await new SqliteStore(path)[Symbol.asyncDispose]();
+  using database = new Database(path);
+  database.run(
+    `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 100000)
+     INSERT INTO audit_trail (at_ms, actor, action, subject, detail)
+     SELECT n, 'test', 'console.signed-in', '', '' FROM numbers`,
+  );
+  await using store = new SqliteStore(path);
+  const signIns = Array.from(
+    { length: 1001 },
+    (_, index): AuditEntry => ({
+      atMs: 100_001 + index,
+      actor: "test",
+      action: "console.signed-in",
+      subject: "",
+      address: undefined,
+      detail: "",
+    }),
+  );
+  await Promise.all(signIns.map((entry) => store.audit.record(entry)));
+  const stored = database.query("SELECT count(*) AS count, min(at_ms) AS oldest FROM audit_trail").get();
+  expect(stored).toEqual({ count: 100_000, oldest: 1002 });
+});
+
 test("a store that is closed while a write waits for another process's lock refuses the write", async () => {
   using folder = temporaryFolder();
   const path = join(folder.path, "plants.db");
