@@ -8,7 +8,7 @@ import { writeMarker } from "../src/storage/sqlite/failure-marker.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { bareEnvironment, main, watch } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
-import { storedPlants, temporaryFolder } from "./harness.ts";
+import { storedPlants, temporaryFolder, testPlant } from "./harness.ts";
 import { buildShim } from "./syncs.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -131,7 +131,7 @@ const unfinishedStop: Scenario = {
     using reader = new Database(path, { readonly: true });
     reader.run("BEGIN");
     reader.query("SELECT count(*) FROM plants").get();
-    await store.plants.create([plantToStore(1001n)], Date.now());
+    await store.plants.create([testPlant(1001)], Date.now());
     await store[Symbol.asyncDispose]();
     return [...prepared, 1001n];
   },
@@ -283,12 +283,9 @@ async function tryPlantsAfterStart(path: string): Promise<bigint[] | undefined> 
 /** A store that was started, got some plants, and was stopped. */
 async function closed(folder: string, ids: readonly bigint[]): Promise<readonly bigint[]> {
   await using store = new SqliteStore(join(folder, name));
-  await store.plants.create(ids.map(plantToStore), Date.now());
+  const plants = ids.map((id) => testPlant(id, `plant ${id}`));
+  await store.plants.create(plants, Date.now());
   return ids;
-}
-
-function plantToStore(id: bigint) {
-  return { plant: { id, name: `plant ${id}`, tag: "prepared" }, createdBy: "crash-points" };
 }
 
 /** A store with a WAL that has its last plants. */

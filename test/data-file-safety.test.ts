@@ -35,6 +35,7 @@ import {
   storedPlants,
   type TemporaryFolder,
   temporaryFolder,
+  testPlant,
 } from "./harness.ts";
 import { lacks, lacksMounts } from "./lacks.ts";
 import { runInProcess } from "./terminal.ts";
@@ -238,8 +239,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     ["overwritten", (file: string) => writeFileSync(file, Buffer.alloc(8192))],
   ])("is noticed by a last look if it is %s just before the store is closed", async (_, lose) => {
     const store = new SqliteStore(file);
-    const plant = { id: 1n, name: "fern", tag: undefined };
-    await store.plants.create([{ plant, createdBy: "test" }], Date.now());
+    await store.plants.create([testPlant(1)], Date.now());
     lose(file);
     await store[Symbol.asyncDispose]();
     expect(await store.failure).toBeInstanceOf(DataFileReplaced);

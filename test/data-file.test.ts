@@ -9,7 +9,7 @@ import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { openForWriting } from "../src/storage/sqlite/writing/open-for-writing.ts";
 import { commandLine } from "./command.ts";
 import { crashedStore, emptyingJournal } from "./crashed-store.ts";
-import { expectOneLine, storedPlants, temporaryFolder } from "./harness.ts";
+import { expectOneLine, storedPlants, temporaryFolder, testPlant } from "./harness.ts";
 import { lacksMounts } from "./lacks.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -22,10 +22,7 @@ let roots: ReadonlyMap<string, number>;
 beforeAll(async () => {
   {
     await using store = new SqliteStore(sound);
-    const plantsToStore = Array.from({ length: plants }, (_, id) => ({
-      plant: { id: BigInt(id), name: nameOf(id), tag: "green" },
-      createdBy: "test",
-    }));
+    const plantsToStore = Array.from({ length: plants }, (_, id) => testPlant(id, nameOf(id), "green"));
     await store.plants.create(plantsToStore, 1000);
   }
   await runInProcess(["token", "create", "--name", "greenhouse", "--database", sound]);
@@ -61,7 +58,7 @@ test.each(["an earlier copy", "another store"])(
     const wal = readFileSync(`${file}-wal`);
     {
       await using store = new SqliteStore(file);
-      await store.plants.create([{ plant: { id: 9n, name: "later", tag: undefined }, createdBy: "test" }], 1);
+      await store.plants.create([testPlant(9, "later")], 1);
     }
     if (whose === "another store") copyFileSync(sound, file);
     const data = readFileSync(file);

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import { readConfig } from "../src/config/read-config.ts";
 import type { MintedTokenJson } from "../src/operator/responses.ts";
-import type { Outcome } from "../src/plants/plant-store.ts";
+import type { Outcome, PlantToStore } from "../src/plants/plant-store.ts";
 import { type Service, startService } from "../src/service.ts";
 import { createLog } from "../src/telemetry/log.ts";
 import { printIfTestFails } from "./service-logs.ts";
@@ -187,6 +187,16 @@ export interface PlantRow {
   readonly tag: string | null;
   readonly created_at_ms: bigint;
   readonly created_by: string;
+}
+
+/** A plant as a store gets it. */
+export function testPlant(
+  id: bigint | number,
+  name = "fern",
+  tag?: string,
+  createdBy = "test",
+): PlantToStore {
+  return { plant: { id: BigInt(id), name, tag }, createdBy };
 }
 
 /** The kind of each plant's result. */

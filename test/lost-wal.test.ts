@@ -26,6 +26,7 @@ import {
   storedPlants,
   type TemporaryFolder,
   temporaryFolder,
+  testPlant,
 } from "./harness.ts";
 import { lacksMounts } from "./lacks.ts";
 import { runInProcess } from "./terminal.ts";
@@ -39,11 +40,6 @@ beforeEach(() => {
   file = join(folder.path, "plants.db");
 });
 afterEach(() => folder[Symbol.dispose]());
-
-const plantToStore = (id: number) => ({
-  plant: { id: BigInt(id), name: "fern", tag: undefined },
-  createdBy: "test",
-});
 
 /** The names and bytes of the files in the folder, without lock files, which a command may create. */
 function filesIn(folder: string): Record<string, string> {
@@ -173,7 +169,7 @@ describe("the mark of a data file", () => {
   test("is closed after a clean stop, which leaves no WAL", async () => {
     {
       await using store = new SqliteStore(file);
-      await store.plants.create([plantToStore(1)], 1);
+      await store.plants.create([testPlant(1)], 1);
     }
     expect(readUseWithoutWal(file)).toBe("closed");
     expect(existsSync(`${file}-wal`)).toBe(false);
@@ -200,7 +196,7 @@ describe("a stop", () => {
     using reader = new Database(file, { readonly: true });
     reader.run("BEGIN");
     reader.query("SELECT count(*) FROM plants").get();
-    await store.plants.create([plantToStore(1)], 1);
+    await store.plants.create([testPlant(1)], 1);
     await store[Symbol.asyncDispose]();
     expect(readUseWithoutWal(file)).toBe("in use");
     reader.close();

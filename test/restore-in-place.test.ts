@@ -28,7 +28,13 @@ import { openForWriting } from "../src/storage/sqlite/writing/open-for-writing.t
 import { contentsOf, rebuiltFile } from "../src/storage/sqlite/writing/rebuild.ts";
 import { commandLine } from "./command.ts";
 import { crashedStore, emptyingJournal } from "./crashed-store.ts";
-import { startTestService, storedPlants, type TemporaryFolder, temporaryFolder } from "./harness.ts";
+import {
+  startTestService,
+  storedPlants,
+  type TemporaryFolder,
+  temporaryFolder,
+  testPlant,
+} from "./harness.ts";
 import { lacksMounts } from "./lacks.ts";
 import { runInProcess } from "./terminal.ts";
 
@@ -57,11 +63,8 @@ afterEach(() => folder[Symbol.dispose]());
 
 async function storeOf(path: string, names: readonly string[]): Promise<void> {
   await using store = new SqliteStore(path);
-  const plantsToStore = names.map((name, index) => ({
-    plant: { id: BigInt(index), name, tag: undefined },
-    createdBy: "test",
-  }));
-  await store.plants.create(plantsToStore, Date.now());
+  const plants = names.map((name, index) => testPlant(index, name));
+  await store.plants.create(plants, Date.now());
 }
 
 const restore = (from: string, ...flags: string[]) =>
@@ -278,8 +281,7 @@ describe("restore --replace with the data file itself", () => {
   test("accepts a copy that SQLite made of a running service's file", async () => {
     const source = join(folder.path, "running.db");
     await using store = new SqliteStore(source);
-    const plant = { id: 1n, name: "fern", tag: undefined };
-    await store.plants.create([{ plant, createdBy: "test" }], 1);
+    await store.plants.create([testPlant(1)], 1);
     {
       using database = new Database(source, { readonly: true });
       database.run("VACUUM INTO ?", [file]);

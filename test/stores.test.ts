@@ -7,12 +7,8 @@ import type { PlantToStore } from "../src/plants/plant-store.ts";
 import { openStore, openTokens } from "../src/storage/open-store.ts";
 import type { Store } from "../src/storage/store.ts";
 import { onEveryEngine } from "./engines.ts";
-import { eventually, kindsOf } from "./harness.ts";
+import { eventually, kindsOf, testPlant } from "./harness.ts";
 
-const plantToStore = (id: bigint | number, name: string, tag?: string, createdBy = "test"): PlantToStore => ({
-  plant: { id: BigInt(id), name, tag },
-  createdBy,
-});
 const settingOf = (database: string) => ({
   database,
   databasePassword: undefined,
@@ -73,10 +69,10 @@ onEveryEngine((engine) => {
       const first = newId();
       const second = newId();
       const batch = [
-        plantToStore(second, "a"),
-        plantToStore(first, "b", "t"),
-        plantToStore(second, "a"),
-        plantToStore(second, "c", "t"),
+        testPlant(second, "a"),
+        testPlant(first, "b", "t"),
+        testPlant(second, "a"),
+        testPlant(second, "c", "t"),
       ];
       expect(await store.plants.create(batch, 1)).toEqual([
         { kind: "created" },
@@ -91,12 +87,12 @@ onEveryEngine((engine) => {
       const stored = newId();
       const tagged = newId();
       const added = newId();
-      await store.plants.create([plantToStore(stored, "a"), plantToStore(tagged, "b", "t")], 1);
+      await store.plants.create([testPlant(stored, "a"), testPlant(tagged, "b", "t")], 1);
       const later = [
-        plantToStore(stored, "c"),
-        plantToStore(added, "d"),
-        plantToStore(tagged, "b", "t"),
-        plantToStore(added, "d"),
+        testPlant(stored, "c"),
+        testPlant(added, "d"),
+        testPlant(tagged, "b", "t"),
+        testPlant(added, "d"),
       ];
       expect(kindsOf(await store.plants.create(later, 2))).toEqual([
         "conflict",
@@ -109,7 +105,7 @@ onEveryEngine((engine) => {
 
     test("are counted once for each id, and not by a probe", async () => {
       await using counted = await openNew();
-      const batch = [plantToStore(1, "a"), plantToStore(2, "b"), plantToStore(1, "a"), plantToStore(2, "c")];
+      const batch = [testPlant(1, "a"), testPlant(2, "b"), testPlant(1, "a"), testPlant(2, "c")];
       await counted.plants.create(batch, 1);
       await counted.plants.probe();
       expect(await counted.archive.total()).toBe(2);
@@ -118,7 +114,7 @@ onEveryEngine((engine) => {
     const extremes = ["-9223372036854775808", "9223372036854775807", "9007199254740992", "9007199254740993"];
     test.each(extremes)("are found with everything that was stored under the id %s", async (digits) => {
       const id = BigInt(digits);
-      const { plant } = plantToStore(id, `name of ${id}`);
+      const { plant } = testPlant(id, `name of ${id}`);
       await store.plants.create([{ plant, createdBy: "who" }], 1234);
       expect(await store.archive.find(id)).toEqual({
         ...plant,
@@ -131,7 +127,7 @@ onEveryEngine((engine) => {
     test("are found by many ids at once, without those that are not stored", async () => {
       const ids = [newId(), newId()];
       await store.plants.create(
-        ids.map((id) => plantToStore(id, "a")),
+        ids.map((id) => testPlant(id, "a")),
         1,
       );
       const found = await store.archive.findAll([...ids, newId()]);
@@ -146,8 +142,8 @@ onEveryEngine((engine) => {
     const special = ["null", "NULL", "", "{}", '{"a"}', '"', "\\", '\\"', "a,b", " ", "\n\r\t", "a'b", "\\N"];
     const texts = [...special, "🌱é\u{10ffff}", "%_$1"];
     test.each(texts)("keep the text %j unchanged", async (text) => {
-      const named = plantToStore(newId(), text, `x${text}`);
-      const tagged = plantToStore(newId(), `x${text}`, text);
+      const named = testPlant(newId(), text, `x${text}`);
+      const tagged = testPlant(newId(), `x${text}`, text);
       await store.plants.create([named, tagged], 1);
       expect(await store.archive.find(named.plant.id)).toMatchObject(named.plant);
       expect(await store.archive.find(tagged.plant.id)).toMatchObject(tagged.plant);
@@ -155,7 +151,7 @@ onEveryEngine((engine) => {
     });
 
     test("keep all such texts of one batch apart", async () => {
-      const batch = texts.map((text) => plantToStore(newId(), text, `x${text}`));
+      const batch = texts.map((text) => testPlant(newId(), text, `x${text}`));
       await store.plants.create(batch, 1);
       const found = await store.archive.findAll(batch.map(({ plant }) => plant.id));
       const names = new Map(found.map(({ id, name, tag }) => [id, { name, tag }]));
@@ -165,12 +161,12 @@ onEveryEngine((engine) => {
     test("as large as a body may be are stored in any number, in order", async () => {
       const large = Array.from({ length: 80 }, () => {
         const id = newId();
-        return plantToStore(id, `${id} ${"x".repeat(60_000)}`);
+        return testPlant(id, `${id} ${"x".repeat(60_000)}`);
       });
       const first = large[0] as PlantToStore;
       const last = large[79] as PlantToStore;
       const kinds = kindsOf(
-        await store.plants.create([...large, first, plantToStore(last.plant.id, "other")], 1),
+        await store.plants.create([...large, first, testPlant(last.plant.id, "other")], 1),
       );
       expect(kinds).toEqual([...Array(80).fill("created"), "replayed", "conflict"]);
       expect(await store.archive.find(last.plant.id)).toMatchObject(last.plant);
@@ -184,7 +180,7 @@ onEveryEngine((engine) => {
       ["of 2,700 characters", "c", randomText(2700)],
       ["of 64,000 bytes beyond ASCII", "d", "🌱".repeat(16_000)],
     ])("with a tag %s are found by it", async (_, name, tag) => {
-      const { plant, createdBy } = plantToStore(newId(), name, tag);
+      const { plant, createdBy } = testPlant(newId(), name, tag);
       expect(kindsOf(await store.plants.create([{ plant, createdBy }], 1))).toEqual(["created"]);
       const page = await store.archive.page(request({ filter: { tag } }));
       expect(page.plants).toMatchObject([plant]);
@@ -491,7 +487,7 @@ onEveryEngine((engine) => {
       for (const batch of [0, 1, 2, 3, 4]) {
         const numbers = [0, 1, 2, 3, 4].map((index) => batch * 5 + index);
         const plants = numbers.map((number) =>
-          plantToStore((number * 7) % 25, `Plant ${number} Ä`, tagOf(number), `by-${batch}`),
+          testPlant((number * 7) % 25, `Plant ${number} Ä`, tagOf(number), `by-${batch}`),
         );
         await store.plants.create(plants, startMs + batch * minuteMs);
       }
@@ -578,7 +574,7 @@ onEveryEngine((engine) => {
       await using live = await openNew();
       for (let count = 1; count <= 5; count++) {
         // Each a little late, as from a node whose clock is slow.
-        await live.plants.create([plantToStore(count, "a")], Date.now() - (5 - count) * 3000);
+        await live.plants.create([testPlant(count, "a")], Date.now() - (5 - count) * 3000);
         expect(await live.archive.total()).toBe(count);
       }
     });
@@ -587,11 +583,11 @@ onEveryEngine((engine) => {
       await using live = await openNew();
       const nowMs = Date.now();
       using clock = spyOn(Date, "now").mockReturnValue(nowMs + 3_600_000);
-      await live.plants.create([plantToStore(1, "a")], nowMs);
+      await live.plants.create([testPlant(1, "a")], nowMs);
       expect(await live.archive.total()).toBe(1);
       clock.mockReturnValue(nowMs);
       expect(await live.archive.total()).toBe(1);
-      await live.plants.create([plantToStore(2, "b")], nowMs);
+      await live.plants.create([testPlant(2, "b")], nowMs);
       expect(await live.archive.total()).toBe(2);
     });
 
@@ -628,14 +624,14 @@ onEveryEngine((engine) => {
         expect(fromBeginning).toBe(true);
         // A client that polls an empty store reads nothing.
         expect((await follow(store, ofEmpty)).fromBeginning).toBe(false);
-        await store.plants.create([plantToStore(1, "first")], Date.now());
+        await store.plants.create([testPlant(1, "first")], Date.now());
         expect((await follow(store, ofEmpty)).fromBeginning).toBe(true);
       });
 
       test("of a plant does not read from the beginning", async () => {
         await using store = await openNew();
-        await store.plants.create([plantToStore(1, "first")], Date.now());
-        await store.plants.create([plantToStore(2, "second")], Date.now() + minuteMs);
+        await store.plants.create([testPlant(1, "first")], Date.now());
+        await store.plants.create([testPlant(2, "second")], Date.now() + minuteMs);
         const page = await follow(store, beginning);
         expect(page.fromBeginning).toBe(true);
         // On PostgreSQL a follower reads the newest plants again, so the cursor of the first is written here.

@@ -23,7 +23,7 @@ const senderOf = (id: number) => `sender-${id % 4}`;
 // Ten plants per second by a clock that was a month fast for a while, and was set back later.
 const timeOf = (id: number) =>
   startMs + id * 100 + (id > 900 && id <= 1400 ? 30 * 24 * 60 * minuteMs : id > 2000 ? -minuteMs : 0);
-const plantToStore = (id: number): PlantToStore => ({
+const plantOf = (id: number): PlantToStore => ({
   plant: { id: BigInt(id), name: nameOf(id), tag: tagOf(id) },
   createdBy: senderOf(id),
   createdAtMs: timeOf(id),
@@ -33,7 +33,7 @@ const plantToStore = (id: number): PlantToStore => ({
 async function createStore(path: string): Promise<SqliteStore> {
   const store = new SqliteStore(path);
   for (let first = 1; first <= plants; first += batch) {
-    const plantsToStore = everyId.slice(first - 1, first - 1 + batch).map(plantToStore);
+    const plantsToStore = everyId.slice(first - 1, first - 1 + batch).map(plantOf);
     await store.plants.create(plantsToStore, startMs);
     await store.plants.create(plantsToStore.slice(0, 3), startMs);
   }
@@ -175,7 +175,7 @@ test("plants and summaries that another process writes are included", async () =
       expect(lastSummarised(other)).toBe((2 + 64) * 1024);
     })();
   }
-  const plantsToStore = Array.from({ length: 3000 }, (_, index) => plantToStore(200_000 + index));
+  const plantsToStore = Array.from({ length: 3000 }, (_, index) => plantOf(200_000 + index));
   for (let first = 0; first < plantsToStore.length; first += batch)
     await store.plants.create(plantsToStore.slice(first, first + batch), startMs);
   await store[Symbol.asyncDispose]();

@@ -2,22 +2,13 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { closeSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { post, startTestService, temporaryFolder } from "../../../../test/harness.ts";
-import {
-  type Outcome,
-  OutcomeUnknown,
-  type PlantToStore,
-  StoreUnavailable,
-} from "../../../plants/plant-store.ts";
+import { post, startTestService, temporaryFolder, testPlant } from "../../../../test/harness.ts";
+import { type Outcome, OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
 import { SqliteStore } from "../sqlite-store.ts";
 import { openForWriting } from "./open-for-writing.ts";
 import { SqlitePlants } from "./sqlite-plants.ts";
 import { Writer } from "./writer.ts";
 
-const plantToStore = (id: number, name: string): PlantToStore => ({
-  plant: { id: BigInt(id), name, tag: undefined },
-  createdBy: "test",
-});
 const failed = (reason: string): Outcome => ({ kind: "failed", reason: expect.stringContaining(reason) });
 
 function runBeside(file: string, sql: string): void {
@@ -46,9 +37,9 @@ test.each([
   using folder = temporaryFolder();
   const file = join(folder.path, "plants.db");
   await using store = new SqliteStore(file);
-  await store.plants.create([plantToStore(1, '"eighth"')], 1);
+  await store.plants.create([testPlant(1, '"eighth"')], 1);
   runBeside(file, sql);
-  const batch = [plantToStore(2, '"first"'), plantToStore(3, '"second"'), plantToStore(4, '"third"')];
+  const batch = [testPlant(2, '"first"'), testPlant(3, '"second"'), testPlant(4, '"third"')];
   const outcomes = await store.plants.create(batch, 1);
   expect(outcomes).toEqual([
     { kind: "created" },
@@ -63,12 +54,12 @@ test("a plant that is stored is a replay, even if a trigger would reject it now"
   using folder = temporaryFolder();
   const file = join(folder.path, "plants.db");
   await using store = new SqliteStore(file);
-  await store.plants.create([plantToStore(1, "Fern")], 1);
+  await store.plants.create([testPlant(1, "Fern")], 1);
   runBeside(
     file,
     "CREATE TRIGGER own BEFORE INSERT ON plants BEGIN SELECT RAISE(ABORT, 'no more plants'); END",
   );
-  expect(await store.plants.create([plantToStore(1, "Fern"), plantToStore(1, "Oak")], 1)).toEqual([
+  expect(await store.plants.create([testPlant(1, "Fern"), testPlant(1, "Oak")], 1)).toEqual([
     { kind: "replayed" },
     { kind: "conflict", differing: ["name"] },
   ]);
@@ -94,11 +85,11 @@ test("a data file with such an index is opened again", async () => {
   const file = join(folder.path, "plants.db");
   {
     await using store = new SqliteStore(file);
-    await store.plants.create([plantToStore(1, "Fern")], 1);
+    await store.plants.create([testPlant(1, "Fern")], 1);
     runBeside(file, "CREATE UNIQUE INDEX own ON plants (name)");
   }
   await using store = new SqliteStore(file);
-  expect(await store.plants.create([plantToStore(2, "Fern")], 1)).toEqual([failed("Plant 2 was rejected")]);
+  expect(await store.plants.create([testPlant(2, "Fern")], 1)).toEqual([failed("Plant 2 was rejected")]);
 });
 
 /** Plants in a new data file, after this has been done to it. */
@@ -124,7 +115,7 @@ test("a plant for which there is no room fails its whole batch", async () => {
     const row = database.query<{ page_count: bigint }, []>("PRAGMA page_count").get();
     database.run(`PRAGMA max_page_count = ${row?.page_count}`);
   });
-  const batch = [plantToStore(1, "Fern"), plantToStore(2, "x".repeat(60_000))];
+  const batch = [testPlant(1, "Fern"), testPlant(2, "x".repeat(60_000))];
   await expect(opened.plants.create(batch, 1)).rejects.toThrow(StoreUnavailable);
   expect(opened.database.query("SELECT id FROM plants").all()).toEqual([]);
 });
@@ -142,7 +133,7 @@ test("after damage that an INSERT meets, the outcome of its batch is unknown", a
     // Otherwise SQLite would use the page that it still has in memory.
     database.run("PRAGMA shrink_memory");
   });
-  const creating = opened.plants.create([plantToStore(1, "Fern")], 1);
+  const creating = opened.plants.create([testPlant(1, "Fern")], 1);
   await expect(creating).rejects.toThrow("SQLITE_CORRUPT");
 });
 
@@ -152,7 +143,7 @@ test("after a trigger that rolls back the transaction, the outcome of its batch 
       "CREATE TRIGGER own BEFORE INSERT ON plants WHEN NEW.id = 2 BEGIN SELECT RAISE(ROLLBACK, 'all of it'); END",
     );
   });
-  const batch = [plantToStore(1, "Fern"), plantToStore(2, "Oak"), plantToStore(3, "Elm")];
+  const batch = [testPlant(1, "Fern"), testPlant(2, "Oak"), testPlant(3, "Elm")];
   await expect(opened.plants.create(batch, 1)).rejects.toThrow(OutcomeUnknown);
   expect(opened.database.query("SELECT id FROM plants").all()).toEqual([]);
 });
