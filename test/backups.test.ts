@@ -640,16 +640,15 @@ describe("through the operator listener", () => {
   });
 
   describe("one whose verification cannot be recorded", () => {
-    let service: Awaited<ReturnType<typeof startWithBackups>>;
-    let name: string;
-    beforeAll(async () => {
-      service = await startWithBackups();
-      ({ name } = await service.makeBackup());
+    const makeBackup = async (service: Awaited<ReturnType<typeof startWithBackups>>): Promise<string> => {
+      const { name } = await service.makeBackup();
       mkdirSync(join(service.backupFolder, `${name}.digest.json.new`, "in the way"), { recursive: true });
-    });
-    afterAll(() => service[Symbol.asyncDispose]());
+      return name;
+    };
 
     test("passes with a warning if it is sound", async () => {
+      await using service = await startWithBackups();
+      const name = await makeBackup(service);
       await service.call(`/${name}/verify`, "POST");
       const { last } = await service.finished();
       expect(last.problem).toBeUndefined();
@@ -660,6 +659,8 @@ describe("through the operator listener", () => {
     });
 
     test("fails if it was changed", async () => {
+      await using service = await startWithBackups();
+      const name = await makeBackup(service);
       appendFileSync(join(service.backupFolder, name), "x");
       await service.call(`/${name}/verify`, "POST");
       const { last } = await service.finished();
