@@ -4,7 +4,7 @@ import type { AuditEntry } from "../access/audit.ts";
 import { localOrigin } from "../access/local-user.ts";
 import type { Token, TokenStore } from "../access/tokens.ts";
 import { type PlantArchive, pagesOf, plantToStore, type StoredPlant } from "../plants/plant-archive.ts";
-import type { Store } from "./store.ts";
+import type { ReadableStore, Store } from "./store.ts";
 
 export interface CopyCounts {
   created: number;
@@ -28,7 +28,7 @@ const problemsMax = 20;
  * unchanged, so a rerun resumes.
  */
 export async function copyStore(
-  from: Pick<Store, "archive" | "tokens">,
+  from: Pick<ReadableStore, "archive" | "tokens">,
   to: Store,
   counts: CopyCounts,
   onFailed: (id: bigint, reason: string) => void,
@@ -52,7 +52,7 @@ export async function copyStore(
 }
 
 // A token that has expired or was revoked in either store stays so: a copy never extends a token of the target.
-async function copyTokens(from: TokenStore, to: TokenStore, counts: CopyCounts): Promise<void> {
+async function copyTokens(from: Pick<TokenStore, "all">, to: TokenStore, counts: CopyCounts): Promise<void> {
   const known = new Map((await to.all()).map((token) => [token.digest, token]));
   for (const token of await from.all()) {
     const copy = known.get(token.digest);
@@ -82,7 +82,7 @@ function earliest(one: number | undefined, other: number | undefined): number | 
  * Compares every plant of the source, except those that failed, with the target's plant of the same id, until the end or a stop.
  */
 export async function compareStores(
-  from: Pick<Store, "archive">,
+  from: Pick<ReadableStore, "archive">,
   to: PlantArchive,
   counts: CopyCounts,
   failed: ReadonlySet<bigint>,

@@ -12,10 +12,9 @@ import { syncedAuditPages } from "./sqlite/reading/audit-page.ts";
 import { openReadOnly } from "./sqlite/reading/open-read-only.ts";
 import { SqliteArchive } from "./sqlite/reading/sqlite-archive.ts";
 import { syncedArchive, syncedReads } from "./sqlite/reading/synced-reads.ts";
-import { SqliteAudit } from "./sqlite/sqlite-audit.ts";
 import { SqliteStore } from "./sqlite/sqlite-store.ts";
-import { SqliteTokens } from "./sqlite/sqlite-tokens.ts";
-import type { Store, StoreEvents } from "./store.ts";
+import { readTokens } from "./sqlite/sqlite-tokens.ts";
+import type { ReadableStore, Store, StoreEvents } from "./store.ts";
 
 // Long enough for any reachable server; a migration may take longer, and the service listens meanwhile.
 const openMsMax = 3000;
@@ -62,7 +61,7 @@ export async function openServiceStore(
 export async function openArchive(
   setting: StoreSetting,
   warnOfLostWal?: (problem: LostWal) => void,
-): Promise<Pick<Store, "archive" | "tokens" | "audit"> & AsyncDisposable> {
+): Promise<ReadableStore> {
   const { database } = setting;
   if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, "none");
   const path = realDataFile(database);
@@ -71,8 +70,8 @@ export async function openArchive(
   const synced = syncedReads(path, () => syncWal(path));
   return {
     archive: syncedArchive(new SqliteArchive(file, path), synced),
-    tokens: new SqliteTokens(file, synced),
-    audit: new SqliteAudit(file, syncedAuditPages(file, synced)),
+    tokens: { all: () => readTokens(file, synced) },
+    audit: { page: syncedAuditPages(file, synced) },
     [Symbol.asyncDispose]: async () => file.close(),
   };
 }

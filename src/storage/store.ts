@@ -21,6 +21,13 @@ export interface Store extends AsyncDisposable {
   readonly opening?: Promise<void> | undefined;
 }
 
+/** What can be read of a store that was opened for reading. */
+export interface ReadableStore extends AsyncDisposable {
+  readonly archive: PlantArchive;
+  readonly tokens: Pick<TokenStore, "all">;
+  readonly audit: Pick<AuditTrail, "page">;
+}
+
 /** What a store reports in addition to its results. */
 export interface StoreEvents {
   /** Another process has the data file open, so the WAL cannot be emptied at the start. */

@@ -35,7 +35,7 @@ export function openTokenFile(
   const synced = syncedReads(path, syncOthers);
   const audit = new SqliteAudit(database, syncedAuditPages(database, synced), writer);
   return {
-    tokens: new SqliteTokens(database, synced, { writer, audit }),
+    tokens: new SqliteTokens(database, synced, writer, audit),
     async [Symbol.asyncDispose]() {
       // After a failed sync the connection stays open (left-open.ts).
       if (!failed) file[Symbol.dispose]();

@@ -7,18 +7,17 @@ import type { Writer } from "./writing/writer.ts";
 export class SqliteAudit implements AuditTrail {
   readonly #database: Database;
   readonly #readPage: AuditTrail["page"];
-  readonly #writer: Writer | undefined;
+  readonly #writer: Writer;
   #inserted = 0;
 
-  /** `readPage` reads on this thread or another. Without a writer, the trail can only be read. */
-  constructor(database: Database, readPage: AuditTrail["page"], writer?: Writer) {
+  /** `readPage` reads on this thread or another. */
+  constructor(database: Database, readPage: AuditTrail["page"], writer: Writer) {
     this.#database = database;
     this.#readPage = readPage;
     this.#writer = writer;
   }
 
   async record(entry: AuditEntry): Promise<void> {
-    if (this.#writer === undefined) throw new Error("this audit trail was opened for reading");
     await this.#writer.transaction(() => this.insert(entry));
   }
 

@@ -83,10 +83,7 @@ export class SqliteStore implements Store {
     this.plants = new SqlitePlants(database, this.#writer);
     this.archive = this.#reader.archive;
     this.audit = new SqliteAudit(database, this.#reader.auditPage, this.#writer);
-    this.tokens = new SqliteTokens(database, syncedReads(realPath, synced), {
-      writer: this.#writer,
-      audit: this.audit,
-    });
+    this.tokens = new SqliteTokens(database, syncedReads(realPath, synced), this.#writer, this.audit);
 
     // Everything has started: from here on the disposal of the store closes it.
     started.move();

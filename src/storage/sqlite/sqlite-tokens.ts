@@ -7,72 +7,65 @@ import type { SyncedRead } from "./reading/synced-reads.ts";
 import type { SqliteAudit } from "./sqlite-audit.ts";
 import type { Writer } from "./writing/writer.ts";
 
-/** What writing tokens needs. */
-export interface TokenWriting {
-  readonly writer: Writer;
-  readonly audit: SqliteAudit;
-}
-
 /** Tokens in SQLite, together with the plants, so that one file is the entire store. */
 export class SqliteTokens implements TokenStore {
   readonly #database: Database;
   readonly #synced: SyncedRead;
-  readonly #writing: TokenWriting | undefined;
+  readonly #writer: Writer;
+  readonly #audit: SqliteAudit;
 
-  /** Without `writing`, read-only. */
-  constructor(database: Database, synced: SyncedRead, writing?: TokenWriting) {
+  constructor(database: Database, synced: SyncedRead, writer: Writer, audit: SqliteAudit) {
     this.#database = database;
     this.#synced = synced;
-    this.#writing = writing;
+    this.#writer = writer;
+    this.#audit = audit;
   }
 
-  async all(): Promise<Token[]> {
-    const sql = `SELECT ${tokenColumns} FROM tokens ORDER BY created_at_ms, rowid`;
-    const rows = await this.#synced(() => this.#database.query(sql).values());
-    return rows.map(tokenFrom);
+  all(): Promise<Token[]> {
+    return readTokens(this.#database, this.#synced);
   }
 
   async add(token: Token, entry: AuditEntry): Promise<void> {
     // Thrown after the transaction, since a failure inside it stops the store.
-    const added = await this.#write((audit) => {
+    const added = await this.#writer.transaction(() => {
       if (this.#isNameInUse(token.name, token.createdAtMs)) return false;
       this.#insert(token);
-      audit.insert(entry);
+      this.#audit.insert(entry);
       return true;
     });
     if (!added) throw nameInUseProblem(token);
   }
 
   async addReplacement(token: Token, entry: AuditEntry, replaced: readonly Token[]): Promise<void> {
-    const added = await this.#write((audit) => {
+    const added = await this.#writer.transaction(() => {
       if (!replaced.every(({ digest }) => this.#isLive(digest, token.createdAtMs))) return false;
       this.#insert(token);
       this.#update(replaced);
-      audit.insert(entry);
+      this.#audit.insert(entry);
       return true;
     });
     if (!added) throw notLiveProblem(token);
   }
 
   async addCopy(token: Token, entry: AuditEntry): Promise<void> {
-    await this.#write((audit) => {
+    await this.#writer.transaction(() => {
       this.#insert(token);
-      audit.insert(entry);
+      this.#audit.insert(entry);
     });
   }
 
   async addFirst(token: Token, entry: AuditEntry): Promise<void> {
-    await this.#write((audit) => {
+    await this.#writer.transaction(() => {
       if (this.#database.query("SELECT 1 FROM tokens LIMIT 1").get() !== null) return;
       this.#insert(token);
-      audit.insert(entry);
+      this.#audit.insert(entry);
     });
   }
 
   async change(tokens: readonly Token[], entry: AuditEntry): Promise<void> {
-    await this.#write((audit) => {
+    await this.#writer.transaction(() => {
       this.#update(tokens);
-      audit.insert(entry);
+      this.#audit.insert(entry);
     });
   }
 
@@ -81,19 +74,13 @@ export class SqliteTokens implements TokenStore {
     const update = this.#database.query(
       "UPDATE tokens SET last_used_at_ms = max(coalesce(last_used_at_ms, 0), ?) WHERE digest = ?",
     );
-    await this.#write(() => {
+    await this.#writer.transaction(() => {
       for (const { digest, atMs } of uses) update.run(atMs, digest);
     });
   }
 
   async version(): Promise<string> {
     return String(readPragma(this.#database, "data_version"));
-  }
-
-  async #write<Result>(work: (audit: SqliteAudit) => Result): Promise<Result> {
-    const writing = this.#writing;
-    if (writing === undefined) throw new Error("these tokens were opened for reading");
-    return await writing.writer.transaction(() => work(writing.audit));
   }
 
   #isNameInUse(name: string, nowMs: number): boolean {
@@ -124,4 +111,11 @@ export class SqliteTokens implements TokenStore {
     for (const token of tokens)
       update.run(token.expiresAtMs ?? null, token.revokedAtMs ?? null, token.digest);
   }
+}
+
+/** Every token, oldest first, as `TokenStore.all` has them. A connection that only reads is enough. */
+export async function readTokens(database: Database, synced: SyncedRead): Promise<Token[]> {
+  const sql = `SELECT ${tokenColumns} FROM tokens ORDER BY created_at_ms, rowid`;
+  const rows = await synced(() => database.query(sql).values());
+  return rows.map(tokenFrom);
 }
