@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { PostgresServer } from "../test/postgres.ts";
+import type { PostgresServer } from "../test/support/postgres.ts";
 import { type LoadOptions, loadPair } from "./load.ts";
 import { startBenchPostgres } from "./on-postgres.ts";
 import { MisusedError } from "./options.ts";

@@ -1,4 +1,4 @@
-import { type PostgresServer, startPostgres } from "../test/postgres.ts";
+import { type PostgresServer, startPostgres } from "../test/support/postgres.ts";
 import { startOurs } from "./servers.ts";
 
 /** A local PostgreSQL, durable, with room for every connection of the benchmarks. */

@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import contract from "../src/public/openapi.json" with { type: "json" };
-import type { PostgresServer } from "../test/postgres.ts";
+import type { PostgresServer } from "../test/support/postgres.ts";
 import { databaseOfPlants } from "./on-postgres.ts";
 import { hasPocketBase, startPocketBase } from "./pocketbase.ts";
 import { type Server, start, startBare, startOurs, startPeer } from "./servers.ts";

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { bunFlags, findBun } from "../bin/find-bun.js";
 
-// Twice what a wait inside a test may take (test/harness.ts), so that the wait fails with its own error.
+// Twice what a wait inside a test may take (test/support/harness.ts), so that the wait fails with its own error.
 const testMsMax = 120_000;
 // Many tests wait for a disk or another process, so more files than cores run at a time.
 const filesAtOnce = 4;
@@ -82,7 +82,7 @@ export async function startRun({ sharesServers, environment = {} }) {
 export function startTests({ variables }, report, flagsAndPaths) {
   const flags = [
     `--timeout=${testMsMax}`,
-    `--preload=${ownFile("../test/preload.ts")}`,
+    `--preload=${ownFile("../test/support/preload.ts")}`,
     "--reporter=junit",
     `--reporter-outfile=${report}`,
   ];
@@ -131,7 +131,7 @@ function startBun(args, env, stdio) {
 }
 
 async function startServers(env) {
-  const child = startBun([ownFile("../test/shared-servers.ts")], env, ["pipe", "pipe", "inherit"]);
+  const child = startBun([ownFile("../test/support/shared-servers.ts")], env, ["pipe", "pipe", "inherit"]);
   const ended = new Promise((resolve) => child.on("close", resolve));
   const [address] = await Promise.race([
     createInterface({ input: child.stdout })

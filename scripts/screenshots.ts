@@ -3,9 +3,15 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { recordLastBackup } from "../src/storage/sqlite/maintenance/backup-records.ts";
-import { openBrowser } from "../test/browser.ts";
-import { operatorToken, post, startTestService, type TestService, temporaryFolder } from "../test/harness.ts";
-import { idOf, seedStore } from "../test/seeded-store.ts";
+import { openBrowser } from "../test/support/browser.ts";
+import {
+  operatorToken,
+  post,
+  startTestService,
+  type TestService,
+  temporaryFolder,
+} from "../test/support/harness.ts";
+import { idOf, seedStore } from "../test/support/seeded-store.ts";
 
 const plants = 400_000;
 const hourMs = 3_600_000;

@@ -9,7 +9,7 @@ import {
   sendRaw,
   startTestService,
   type TestService,
-} from "./harness.ts";
+} from "./support/harness.ts";
 
 const direct = await startTestService({ "log-requests": "all" });
 afterAll(() => direct[Symbol.asyncDispose]());

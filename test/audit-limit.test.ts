@@ -7,7 +7,7 @@ import {
   startTestService,
   type TestService,
   temporaryFolder,
-} from "./harness.ts";
+} from "./support/harness.ts";
 
 const actionsAtOnce = 60;
 

@@ -21,7 +21,7 @@ import { basename, join } from "node:path";
 import { BackupFolder } from "../src/storage/sqlite/maintenance/backup-folder.ts";
 import { lastBackupFile, readLastBackup } from "../src/storage/sqlite/maintenance/backup-records.ts";
 import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
-import { type Finished, main, start, untilListening } from "./command.ts";
+import { type Finished, main, start, untilListening } from "./support/command.ts";
 import {
   bothTokensEnvironment,
   eventually,
@@ -33,10 +33,10 @@ import {
   storedPlants,
   type TestService,
   temporaryFolder,
-} from "./harness.ts";
-import { lacks, lacksFuse, mountHanging } from "./lacks.ts";
-import { seedStore } from "./seeded-store.ts";
-import { runInProcess } from "./terminal.ts";
+} from "./support/harness.ts";
+import { lacks, lacksFuse, mountHanging } from "./support/lacks.ts";
+import { seedStore } from "./support/seeded-store.ts";
+import { runInProcess } from "./support/terminal.ts";
 
 const folder = temporaryFolder();
 const inFolder = (name: string) => join(folder.path, name);

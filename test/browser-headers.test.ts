@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { bearer, operatorToken, startTestService } from "./harness.ts";
+import { bearer, operatorToken, startTestService } from "./support/harness.ts";
 
 // It is only read from.
 const running = await startTestService();

@@ -4,10 +4,17 @@ import { join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
 import { commands } from "../src/cli/run.ts";
 import { settings } from "../src/config/settings.ts";
-import { executable, plantStore, startPlantStore } from "./command.ts";
-import { onEveryEngine } from "./engines.ts";
-import { bearer, eventually, post, startTestService, type TestService, temporaryFolder } from "./harness.ts";
-import { runInProcess } from "./terminal.ts";
+import { executable, plantStore, startPlantStore } from "./support/command.ts";
+import { onEveryEngine } from "./support/engines.ts";
+import {
+  bearer,
+  eventually,
+  post,
+  startTestService,
+  type TestService,
+  temporaryFolder,
+} from "./support/harness.ts";
+import { runInProcess } from "./support/terminal.ts";
 
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
-import { commandLine, start, untilListening } from "./command.ts";
-import { accessTokenEnvironment, eventually, post, temporaryFolder } from "./harness.ts";
-import { lacks } from "./lacks.ts";
+import { commandLine, start, untilListening } from "./support/command.ts";
+import { accessTokenEnvironment, eventually, post, temporaryFolder } from "./support/harness.ts";
+import { lacks } from "./support/lacks.ts";
 
 const descriptors = 120;
 const clients = 200;

@@ -1,9 +1,9 @@
 import { expect } from "bun:test";
 import type { Route } from "playwright-core";
 import type { AuditEntryJson } from "../src/operator/responses.ts";
-import { describe, test } from "./browser.ts";
-import { makeToken, see, useConsole, waitUntil } from "./console-session.ts";
-import { mintToken } from "./harness.ts";
+import { describe, test } from "./support/browser.ts";
+import { makeToken, see, useConsole, waitUntil } from "./support/console-session.ts";
+import { mintToken } from "./support/harness.ts";
 
 const session = useConsole(1);
 const { open } = session;

@@ -1,8 +1,8 @@
 import { expect } from "bun:test";
 import { gzipSync } from "node:zlib";
 import type { Page } from "playwright-core";
-import { contentOf, describe, test } from "./browser.ts";
-import { makeToken, see, signIn, useConsole, waitUntil } from "./console-session.ts";
+import { contentOf, describe, test } from "./support/browser.ts";
+import { makeToken, see, signIn, useConsole, waitUntil } from "./support/console-session.ts";
 import {
   bearer,
   eventually,
@@ -12,7 +12,7 @@ import {
   startTestService,
   storedPlants,
   type TestService,
-} from "./harness.ts";
+} from "./support/harness.ts";
 
 // A limit that makes an import take a minute, once its token has used up the burst.
 const rowsMax = 300;

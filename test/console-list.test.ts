@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import type { OperatorApi } from "../src/console/api.ts";
 import { PlantList } from "../src/console/plants/plant-list.ts";
 import type { StoredPlantJson } from "../src/files/plant-json.ts";
-import { type Engine, onEveryEngine } from "./engines.ts";
-import { fake } from "./fake.ts";
-import { eventually, operatorGet, post } from "./harness.ts";
+import { type Engine, onEveryEngine } from "./support/engines.ts";
+import { fake } from "./support/fake.ts";
+import { eventually, operatorGet, post } from "./support/harness.ts";
 
 const pageRows = 200;
 const { signal } = new AbortController();

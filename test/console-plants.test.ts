@@ -1,10 +1,10 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
-import { contentOf, copiedBy, describe, test } from "./browser.ts";
-import { makeToken, see, useConsole, waitUntil } from "./console-session.ts";
-import { bearer, mintToken, operatorPost, post, storedPlants } from "./harness.ts";
-import { idOf } from "./seeded-store.ts";
-import { startTcpProxy } from "./tcp-proxy.ts";
+import { contentOf, copiedBy, describe, test } from "./support/browser.ts";
+import { makeToken, see, useConsole, waitUntil } from "./support/console-session.ts";
+import { bearer, mintToken, operatorPost, post, storedPlants } from "./support/harness.ts";
+import { idOf } from "./support/seeded-store.ts";
+import { startTcpProxy } from "./support/tcp-proxy.ts";
 
 const seeded = 2500;
 const unsafeId = "9007199254740993";

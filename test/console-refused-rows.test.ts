@@ -4,8 +4,8 @@ import { catalogue } from "../src/http/error-catalogue.ts";
 import type { LineOutcome } from "../src/operator/responses.ts";
 import { readPlant } from "../src/plants/read-plant.ts";
 import { idConflict, Refusal, type RefusalKind } from "../src/plants/refusals.ts";
-import { eventually } from "./harness.ts";
-import { importWith } from "./import-with.ts";
+import { eventually } from "./support/harness.ts";
+import { importWith } from "./support/import-with.ts";
 
 // What the console makes of the errors of the service, which its own modules do not import.
 describe("a check", () => {

@@ -1,8 +1,8 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
-import { copiedBy, describe, test } from "./browser.ts";
-import { makeToken, see, useConsole, waitUntil } from "./console-session.ts";
-import { bearer, post } from "./harness.ts";
+import { copiedBy, describe, test } from "./support/browser.ts";
+import { makeToken, see, useConsole, waitUntil } from "./support/console-session.ts";
+import { bearer, post } from "./support/harness.ts";
 
 const session = useConsole(1);
 const { open } = session;

@@ -4,7 +4,7 @@ import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "n
 import { join } from "node:path";
 import { errorNumbers } from "../src/console/error-numbers.ts";
 import { catalogue } from "../src/http/error-catalogue.ts";
-import { temporaryFolder } from "./harness.ts";
+import { temporaryFolder } from "./support/harness.ts";
 
 const root = join(import.meta.dir, "..");
 

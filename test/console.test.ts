@@ -4,8 +4,16 @@ import { join } from "node:path";
 import { chromium, type Locator, type Page } from "playwright-core";
 import packageFile from "../package.json" with { type: "json" };
 import { recordLastBackup } from "../src/storage/sqlite/maintenance/backup-records.ts";
-import { chromiumOptions, contentOf, copiedBy, describe, newPage, secretField, test } from "./browser.ts";
-import { makeToken, see, signIn, useConsole, waitUntil } from "./console-session.ts";
+import {
+  chromiumOptions,
+  contentOf,
+  copiedBy,
+  describe,
+  newPage,
+  secretField,
+  test,
+} from "./support/browser.ts";
+import { makeToken, see, signIn, useConsole, waitUntil } from "./support/console-session.ts";
 import {
   accessToken,
   bearer,
@@ -17,7 +25,7 @@ import {
   startTestService,
   storedPlants,
   temporaryFolder,
-} from "./harness.ts";
+} from "./support/harness.ts";
 
 // With a full block, so that a backup has a digest.
 const seeded = 1100;

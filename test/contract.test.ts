@@ -4,7 +4,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { catalogue, publicKinds } from "../src/http/error-catalogue.ts";
 import openapi from "../src/public/openapi.json" with { type: "json" };
-import { onEveryEngine } from "./engines.ts";
+import { onEveryEngine } from "./support/engines.ts";
 import {
   accessToken,
   bearer,
@@ -16,7 +16,7 @@ import {
   startTestService,
   storedPlants,
   type TestService,
-} from "./harness.ts";
+} from "./support/harness.ts";
 
 let lastId = 1000;
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { openStore } from "../src/storage/open-store.ts";
-import { type DatabaseServer, startServer } from "./engines.ts";
-import { bearer, post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
-import { runInProcess } from "./terminal.ts";
+import { type DatabaseServer, startServer } from "./support/engines.ts";
+import { bearer, post, startTestService, storedPlants, temporaryFolder } from "./support/harness.ts";
+import { runInProcess } from "./support/terminal.ts";
 
 const folder = temporaryFolder();
 let server: DatabaseServer;

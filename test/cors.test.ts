@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { post, startTestService } from "./harness.ts";
+import { post, startTestService } from "./support/harness.ts";
 
 const origin = "https://garden.example.org";
 const preflight = {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { scenarios, sweep } from "./crash-points.ts";
-import { lacks } from "./lacks.ts";
-import { canRecordSyncs } from "./syncs.ts";
+import { scenarios, sweep } from "./support/crash-points.ts";
+import { lacks } from "./support/lacks.ts";
+import { canRecordSyncs } from "./support/syncs.ts";
 
 // `npm run soak -- crash-points` kills at every single change.
 describe.skipIf(lacks("Linux with a C compiler, to kill at a change of a file", !canRecordSyncs))(

@@ -22,8 +22,8 @@ import { dirname, join } from "node:path";
 import { readMarker } from "../src/storage/sqlite/failure-marker.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { DataFileReplaced, WalIndexLost } from "../src/storage/store.ts";
-import { main, plantStore, serve, start, untilListening } from "./command.ts";
-import { crashedStore } from "./crashed-store.ts";
+import { main, plantStore, serve, start, untilListening } from "./support/command.ts";
+import { crashedStore } from "./support/crashed-store.ts";
 import {
   accessTokenEnvironment,
   createUntilRefused,
@@ -36,9 +36,9 @@ import {
   type TemporaryFolder,
   temporaryFolder,
   testPlant,
-} from "./harness.ts";
-import { lacks, lacksMounts } from "./lacks.ts";
-import { runInProcess } from "./terminal.ts";
+} from "./support/harness.ts";
+import { lacks, lacksMounts } from "./support/lacks.ts";
+import { runInProcess } from "./support/terminal.ts";
 
 let folder: TemporaryFolder;
 let file: string;

@@ -7,11 +7,11 @@ import { lastBackupFile } from "../src/storage/sqlite/maintenance/backup-records
 import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { openForWriting } from "../src/storage/sqlite/writing/open-for-writing.ts";
-import { commandLine } from "./command.ts";
-import { crashedStore, emptyingJournal } from "./crashed-store.ts";
-import { expectOneLine, storedPlants, temporaryFolder, testPlant } from "./harness.ts";
-import { lacksMounts } from "./lacks.ts";
-import { runInProcess } from "./terminal.ts";
+import { commandLine } from "./support/command.ts";
+import { crashedStore, emptyingJournal } from "./support/crashed-store.ts";
+import { expectOneLine, storedPlants, temporaryFolder, testPlant } from "./support/harness.ts";
+import { lacksMounts } from "./support/lacks.ts";
+import { runInProcess } from "./support/terminal.ts";
 
 const plants = 3000;
 const pageBytes = 4096;

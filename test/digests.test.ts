@@ -8,12 +8,12 @@ import { readLastBackup } from "../src/storage/sqlite/maintenance/backup-records
 import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { openForWriting } from "../src/storage/sqlite/writing/open-for-writing.ts";
-import { temporaryFolder } from "./harness.ts";
-import { lacks } from "./lacks.ts";
-import { seedStore } from "./seeded-store.ts";
 import { runBitFlips, runLives } from "./soak/digests.ts";
 import { seededRandom } from "./soak/rounds.ts";
-import { runInProcess } from "./terminal.ts";
+import { temporaryFolder } from "./support/harness.ts";
+import { lacks } from "./support/lacks.ts";
+import { seedStore } from "./support/seeded-store.ts";
+import { runInProcess } from "./support/terminal.ts";
 
 // Two full blocks, and some plants that are in none.
 const plants = 2500;

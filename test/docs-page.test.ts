@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { name as clientName } from "../packages/client/package.json" with { type: "json" };
 import { catalogue, publicKinds } from "../src/http/error-catalogue.ts";
-import * as browser from "./browser.ts";
-import { collectErrors } from "./console-session.ts";
-import { bodyOf, hostileName, runRequest, sampleOf, textOf, tryItSample } from "./docs-samples.ts";
+import * as browser from "./support/browser.ts";
+import { collectErrors } from "./support/console-session.ts";
+import { bodyOf, hostileName, runRequest, sampleOf, textOf, tryItSample } from "./support/docs-samples.ts";
 import {
   accessToken,
   eventually,
@@ -13,7 +13,7 @@ import {
   sendRaw,
   startTestService,
   storedPlants,
-} from "./harness.ts";
+} from "./support/harness.ts";
 
 const running = await startTestService();
 afterAll(() => running[Symbol.asyncDispose]());

@@ -3,11 +3,11 @@ import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { judgeFsync } from "../src/cli/doctor.ts";
-import { main } from "./command.ts";
-import { startTestService, temporaryFolder } from "./harness.ts";
-import { lacks } from "./lacks.ts";
-import { canMount, usePostgres } from "./postgres.ts";
-import { runInProcess } from "./terminal.ts";
+import { main } from "./support/command.ts";
+import { startTestService, temporaryFolder } from "./support/harness.ts";
+import { lacks } from "./support/lacks.ts";
+import { canMount, usePostgres } from "./support/postgres.ts";
+import { runInProcess } from "./support/terminal.ts";
 
 type Finding = Readonly<Record<"check" | "outcome" | "message" | "advice", string>>;
 

@@ -9,7 +9,7 @@ import {
   storedPlants,
   type TestService,
   untilContinue,
-} from "./harness.ts";
+} from "./support/harness.ts";
 
 /** Sends the next request as soon as the last is answered, until a response says close. */
 async function keepSending(port: number, firstId: number, client: { answered: number }): Promise<boolean> {

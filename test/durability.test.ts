@@ -16,8 +16,10 @@ import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { inspectWal } from "../src/storage/sqlite/wal-file.ts";
 import { openForWriting } from "../src/storage/sqlite/writing/open-for-writing.ts";
-import { main, plantStore, type Serving, serve, start, untilListening } from "./command.ts";
-import { crashedStore } from "./crashed-store.ts";
+import { runKillRounds } from "./soak/kill.ts";
+import { seededRandom } from "./soak/rounds.ts";
+import { main, plantStore, type Serving, serve, start, untilListening } from "./support/command.ts";
+import { crashedStore } from "./support/crashed-store.ts";
 import {
   accessTokenEnvironment,
   bothTokensEnvironment,
@@ -31,12 +33,10 @@ import {
   storedPlants,
   type TemporaryFolder,
   temporaryFolder,
-} from "./harness.ts";
-import { lacks, lacksMounts } from "./lacks.ts";
-import { runKillRounds } from "./soak/kill.ts";
-import { seededRandom } from "./soak/rounds.ts";
-import { canRecordSyncs, recordSyncs } from "./syncs.ts";
-import { runInProcess } from "./terminal.ts";
+} from "./support/harness.ts";
+import { lacks, lacksMounts } from "./support/lacks.ts";
+import { canRecordSyncs, recordSyncs } from "./support/syncs.ts";
+import { runInProcess } from "./support/terminal.ts";
 
 // What the promise needs a process for: it ends, or its fsyncs fail, hang or are recorded. What a start does with the files that
 // are left is tested in process, in src/storage/sqlite/writing/open-for-writing.test.ts and data-file-safety.test.ts.

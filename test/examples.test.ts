@@ -2,8 +2,8 @@ import { afterAll, expect, test } from "bun:test";
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
-import { start, watch } from "./command.ts";
-import { accessTokenEnvironment, startTestService, temporaryFolder } from "./harness.ts";
+import { start, watch } from "./support/command.ts";
+import { accessTokenEnvironment, startTestService, temporaryFolder } from "./support/harness.ts";
 
 const root = join(import.meta.dir, "..");
 const running = await startTestService();

@@ -10,9 +10,9 @@ import {
   startTestService,
   type TestService,
   temporaryFolder,
-} from "./harness.ts";
-import { lacks } from "./lacks.ts";
-import { runInProcess } from "./terminal.ts";
+} from "./support/harness.ts";
+import { lacks } from "./support/lacks.ts";
+import { runInProcess } from "./support/terminal.ts";
 
 async function list(service: TestService, query: string) {
   const response = await operatorFetch(service, `/api/plants?${query}`);

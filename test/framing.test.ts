@@ -11,7 +11,7 @@ import {
   type Target,
   type TestService,
   untilContinue,
-} from "./harness.ts";
+} from "./support/harness.ts";
 
 // What arrives and what is answered, in bytes. src/http/wire/ has the tests of each rule, of deadlines and of drains.
 const head = `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${accessToken}\r\nContent-Type: application/json\r\n`;

@@ -9,7 +9,7 @@ import {
   post,
   startTestService,
   type TestService,
-} from "./harness.ts";
+} from "./support/harness.ts";
 
 // As `src/operator/exports.ts` has it.
 const exportsMax = 8;

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { linkSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { serve, startPlantStore } from "./command.ts";
+import { serve, startPlantStore } from "./support/command.ts";
 import {
   accessToken,
   accessTokenEnvironment,
@@ -12,8 +12,8 @@ import {
   startTestService,
   storedPlants,
   temporaryFolder,
-} from "./harness.ts";
-import { runInProcess } from "./terminal.ts";
+} from "./support/harness.ts";
+import { runInProcess } from "./support/terminal.ts";
 
 const service = await startTestService();
 const folder = temporaryFolder();

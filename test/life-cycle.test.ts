@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
-import { executable, type Finished, main, serve, startPlantStore } from "./command.ts";
+import { executable, type Finished, main, serve, startPlantStore } from "./support/command.ts";
 import {
   accessTokenEnvironment,
   eventually,
@@ -12,9 +12,9 @@ import {
   startTestService,
   storedPlants,
   temporaryFolder,
-} from "./harness.ts";
-import { lacks } from "./lacks.ts";
-import { runInProcess } from "./terminal.ts";
+} from "./support/harness.ts";
+import { lacks } from "./support/lacks.ts";
+import { runInProcess } from "./support/terminal.ts";
 
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());

@@ -12,9 +12,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { columnsOf } from "../src/cli/terminal.ts";
-import { main, plantStore } from "./command.ts";
-import { post, startTestService, storedPlants, temporaryFolder } from "./harness.ts";
-import { runInProcess } from "./terminal.ts";
+import { main, plantStore } from "./support/command.ts";
+import { post, startTestService, storedPlants, temporaryFolder } from "./support/harness.ts";
+import { runInProcess } from "./support/terminal.ts";
 
 // A store that runs and has these three plants. Tests only read it; one that creates plants has a service of its own.
 const plants = [

@@ -17,8 +17,8 @@ import { connectReadOnly } from "../src/storage/sqlite/reading/open-read-only.ts
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { readUseWithoutWal } from "../src/storage/sqlite/store-use.ts";
 import { openForWriting } from "../src/storage/sqlite/writing/open-for-writing.ts";
-import { main, serve, start, untilListening } from "./command.ts";
-import { crashedStore } from "./crashed-store.ts";
+import { main, serve, start, untilListening } from "./support/command.ts";
+import { crashedStore } from "./support/crashed-store.ts";
 import {
   accessTokenEnvironment,
   post,
@@ -27,9 +27,9 @@ import {
   type TemporaryFolder,
   temporaryFolder,
   testPlant,
-} from "./harness.ts";
-import { lacksMounts } from "./lacks.ts";
-import { runInProcess } from "./terminal.ts";
+} from "./support/harness.ts";
+import { lacksMounts } from "./support/lacks.ts";
+import { runInProcess } from "./support/terminal.ts";
 
 const lost = "it lacks the plants that were only there";
 

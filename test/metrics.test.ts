@@ -18,8 +18,8 @@ import {
   type TestService,
   temporaryFolder,
   untilContinue,
-} from "./harness.ts";
-import { lacks } from "./lacks.ts";
+} from "./support/harness.ts";
+import { lacks } from "./support/lacks.ts";
 
 // No test sends a plant to this one: those that only read the page share it.
 const idle = await startTestService();

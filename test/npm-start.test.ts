@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { start, watch } from "./command.ts";
-import { eventually, temporaryFolder } from "./harness.ts";
+import { start, watch } from "./support/command.ts";
+import { eventually, temporaryFolder } from "./support/harness.ts";
 
 const root = join(import.meta.dir, "..");
 

@@ -7,8 +7,8 @@ import {
   describe as describeInBrowser,
   newPage,
   openBrowser,
-} from "./browser.ts";
-import { collectErrors } from "./console-session.ts";
+} from "./support/browser.ts";
+import { collectErrors } from "./support/console-session.ts";
 import {
   bearer,
   eventually,
@@ -17,8 +17,8 @@ import {
   startTestService,
   storedPlants,
   type TestService,
-} from "./harness.ts";
-import { audience, inSeconds, keyId, startProvider } from "./identity-provider.ts";
+} from "./support/harness.ts";
+import { audience, inSeconds, keyId, startProvider } from "./support/identity-provider.ts";
 
 let provider: Awaited<ReturnType<typeof startProvider>>;
 let running: TestService;

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { catalogue, publicKinds } from "../src/http/error-catalogue.ts";
 import contract from "../src/public/openapi.json" with { type: "json" };
-import { post, startTestService } from "./harness.ts";
+import { post, startTestService } from "./support/harness.ts";
 
 interface Content {
   readonly examples: Readonly<Record<string, { readonly summary: string; readonly value: unknown }>>;

@@ -14,8 +14,8 @@ import {
   sendRaw,
   startTestService,
   type TestService,
-} from "./harness.ts";
-import { operatorRoutes } from "./routes.ts";
+} from "./support/harness.ts";
+import { operatorRoutes } from "./support/routes.ts";
 
 type Body = Record<string, unknown>;
 

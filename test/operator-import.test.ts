@@ -11,7 +11,7 @@ import {
   startTestService,
   storedPlants,
   untilContinue,
-} from "./harness.ts";
+} from "./support/harness.ts";
 
 // The tests share a service: each has ids, and where it matters a token, of its own.
 const running = await startTestService();

@@ -2,8 +2,8 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, linkSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { main, serve, start, watch } from "./command.ts";
-import { crashedStore } from "./crashed-store.ts";
+import { main, serve, start, watch } from "./support/command.ts";
+import { crashedStore } from "./support/crashed-store.ts";
 import {
   accessTokenEnvironment,
   missingIn,
@@ -12,9 +12,9 @@ import {
   storedPlants,
   type TemporaryFolder,
   temporaryFolder,
-} from "./harness.ts";
-import { lacksMounts } from "./lacks.ts";
-import { runInProcess } from "./terminal.ts";
+} from "./support/harness.ts";
+import { lacksMounts } from "./support/lacks.ts";
+import { runInProcess } from "./support/terminal.ts";
 
 let folder: TemporaryFolder;
 let file: string;

@@ -13,11 +13,11 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { writeMarker } from "../src/storage/sqlite/failure-marker.ts";
-import { commandLine, untilListening } from "./command.ts";
-import { accessToken, startTestService, type TemporaryFolder, temporaryFolder } from "./harness.ts";
-import { lacks } from "./lacks.ts";
-import { isRoot } from "./postgres.ts";
-import { runInProcess, serveInProcess } from "./terminal.ts";
+import { commandLine, untilListening } from "./support/command.ts";
+import { accessToken, startTestService, type TemporaryFolder, temporaryFolder } from "./support/harness.ts";
+import { lacks } from "./support/lacks.ts";
+import { isRoot } from "./support/postgres.ts";
+import { runInProcess, serveInProcess } from "./support/terminal.ts";
 
 // No machine has a passwd entry for it.
 const user = 54_321;

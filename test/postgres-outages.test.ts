@@ -13,10 +13,10 @@ import {
   startOpenService,
   startTestService,
   temporaryFolder,
-} from "./harness.ts";
-import { type Databases, usePostgres } from "./postgres.ts";
-import { startTcpProxy } from "./tcp-proxy.ts";
-import { runInProcess, serveInProcess } from "./terminal.ts";
+} from "./support/harness.ts";
+import { type Databases, usePostgres } from "./support/postgres.ts";
+import { startTcpProxy } from "./support/tcp-proxy.ts";
+import { runInProcess, serveInProcess } from "./support/terminal.ts";
 
 let server: Databases & AsyncDisposable;
 let database: string;

@@ -6,9 +6,9 @@ import { openStore } from "../src/storage/open-store.ts";
 import { migrate, migrations } from "../src/storage/postgres/migrate.ts";
 import { Server } from "../src/storage/postgres/server.ts";
 import type { Store } from "../src/storage/store.ts";
-import { accessToken, kindsOf, operatorFetch, post, startOpenService } from "./harness.ts";
-import { type Databases, usePostgres } from "./postgres.ts";
-import { runInProcess } from "./terminal.ts";
+import { accessToken, kindsOf, operatorFetch, post, startOpenService } from "./support/harness.ts";
+import { type Databases, usePostgres } from "./support/postgres.ts";
+import { runInProcess } from "./support/terminal.ts";
 
 let server: Databases & AsyncDisposable;
 let database: string;

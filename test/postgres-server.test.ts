@@ -14,10 +14,10 @@ import {
   post,
   startOpenService,
   temporaryFolder,
-} from "./harness.ts";
-import { lacks } from "./lacks.ts";
-import { type PostgresServer, startPostgres } from "./postgres.ts";
-import { runInProcess, serveInProcess } from "./terminal.ts";
+} from "./support/harness.ts";
+import { lacks } from "./support/lacks.ts";
+import { type PostgresServer, startPostgres } from "./support/postgres.ts";
+import { runInProcess, serveInProcess } from "./support/terminal.ts";
 
 const password = "pass@word/with:signs";
 let server: PostgresServer;

@@ -11,10 +11,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { bareEnvironment, commandLine, launcher, start, watch } from "./command.ts";
-import { eventually, temporaryFolder } from "./harness.ts";
-import { lacks } from "./lacks.ts";
-import { seedStore } from "./seeded-store.ts";
+import { bareEnvironment, commandLine, launcher, start, watch } from "./support/command.ts";
+import { eventually, temporaryFolder } from "./support/harness.ts";
+import { lacks } from "./support/lacks.ts";
+import { seedStore } from "./support/seeded-store.ts";
 
 // It would hold every token and plant that was in memory.
 test.skipIf(lacks("Linux", process.platform !== "linux"))(

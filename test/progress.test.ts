@@ -7,9 +7,9 @@ import { backUp, streamBackup } from "../src/storage/sqlite/maintenance/backup.t
 import { restore } from "../src/storage/sqlite/maintenance/restore.ts";
 import type { Step } from "../src/storage/sqlite/maintenance/step.ts";
 import { compareWith, verify } from "../src/storage/sqlite/maintenance/verify.ts";
-import { accessTokenEnvironment, eventually, startTestService, temporaryFolder } from "./harness.ts";
-import { seedStore } from "./seeded-store.ts";
-import { runInProcess } from "./terminal.ts";
+import { accessTokenEnvironment, eventually, startTestService, temporaryFolder } from "./support/harness.ts";
+import { seedStore } from "./support/seeded-store.ts";
+import { runInProcess } from "./support/terminal.ts";
 
 // More than one page of an export, and of a copy.
 const plants = 12_000;

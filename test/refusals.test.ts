@@ -10,7 +10,7 @@ import {
   post,
   sendRaw,
   startTestService,
-} from "./harness.ts";
+} from "./support/harness.ts";
 
 // The tests share a service, which trusts the X-Forwarded-For of this machine. Each refuses under names or addresses of its own.
 const running = await startTestService({ "trusted-proxies": "127.0.0.1" });

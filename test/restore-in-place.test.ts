@@ -26,17 +26,17 @@ import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { readUseWithoutWal } from "../src/storage/sqlite/store-use.ts";
 import { openForWriting } from "../src/storage/sqlite/writing/open-for-writing.ts";
 import { contentsOf, rebuiltFile } from "../src/storage/sqlite/writing/rebuild.ts";
-import { commandLine } from "./command.ts";
-import { crashedStore, emptyingJournal } from "./crashed-store.ts";
+import { commandLine } from "./support/command.ts";
+import { crashedStore, emptyingJournal } from "./support/crashed-store.ts";
 import {
   startTestService,
   storedPlants,
   type TemporaryFolder,
   temporaryFolder,
   testPlant,
-} from "./harness.ts";
-import { lacksMounts } from "./lacks.ts";
-import { runInProcess } from "./terminal.ts";
+} from "./support/harness.ts";
+import { lacksMounts } from "./support/lacks.ts";
+import { runInProcess } from "./support/terminal.ts";
 
 // A backup is made once, and every test gets a copy of it.
 const made = temporaryFolder();

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { mintSecret } from "../src/access/token-secret.ts";
 import type { MintedTokenJson } from "../src/operator/responses.ts";
-import { plantStore, type Serving, serve } from "./command.ts";
+import { plantStore, type Serving, serve } from "./support/command.ts";
 import {
   bearer,
   eventually,
@@ -14,9 +14,9 @@ import {
   post,
   sendRaw,
   temporaryFolder,
-} from "./harness.ts";
-import { operatorRoutes } from "./routes.ts";
-import { runInProcess } from "./terminal.ts";
+} from "./support/harness.ts";
+import { operatorRoutes } from "./support/routes.ts";
+import { runInProcess } from "./support/terminal.ts";
 
 /** Texts, each by the name of what wrote it. */
 type Written = Record<string, string>;

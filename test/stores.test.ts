@@ -6,8 +6,8 @@ import { beginning, CursorProblem, type PageRequest } from "../src/plants/plant-
 import type { PlantToStore } from "../src/plants/plant-store.ts";
 import { openStore, openTokens } from "../src/storage/open-store.ts";
 import type { Store } from "../src/storage/store.ts";
-import { onEveryEngine } from "./engines.ts";
-import { eventually, kindsOf, testPlant } from "./harness.ts";
+import { onEveryEngine } from "./support/engines.ts";
+import { eventually, kindsOf, testPlant } from "./support/harness.ts";
 
 const settingOf = (database: string) => ({
   database,

@@ -11,11 +11,11 @@ import {
   unknownKeys,
   whoAmI,
   wrongTokens,
-} from "./attacks.ts";
-import { KeptConnections, RunningFlood, statusFrom } from "./flood.ts";
-import { eventually, rawPost, temporaryFolder } from "./harness.ts";
-import { startProvider } from "./identity-provider.ts";
-import { lacks } from "./lacks.ts";
+} from "./support/attacks.ts";
+import { KeptConnections, RunningFlood, statusFrom } from "./support/flood.ts";
+import { eventually, rawPost, temporaryFolder } from "./support/harness.ts";
+import { startProvider } from "./support/identity-provider.ts";
+import { lacks } from "./support/lacks.ts";
 
 // Which allow 52 connections on the public listener and 8 on the operator's.
 const descriptors = 120;

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "./harness.ts";
+import { temporaryFolder } from "./support/harness.ts";
 
 // What `npm test` promises to whoever has to find out why a test failed: an order that repeats, and a command for one test.
 

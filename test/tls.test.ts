@@ -10,8 +10,8 @@ import {
   startTestService,
   type Target,
   temporaryFolder,
-} from "./harness.ts";
-import { runInProcess } from "./terminal.ts";
+} from "./support/harness.ts";
+import { runInProcess } from "./support/terminal.ts";
 
 const certificate = (name: string) => join(import.meta.dir, "certificates", name);
 const server = { cert: certificate("localhost.pem"), key: certificate("localhost.key") };

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { migrate as migratePostgres, migrations } from "../src/storage/postgres/migrate.ts";
 import { Server } from "../src/storage/postgres/server.ts";
 import { allMigrations, migrate as migrateFile } from "../src/storage/sqlite/migrate.ts";
-import { plantStore } from "./command.ts";
+import { plantStore } from "./support/command.ts";
 import {
   bearer,
   operatorGet,
@@ -14,8 +14,8 @@ import {
   storedPlants,
   type TestService,
   temporaryFolder,
-} from "./harness.ts";
-import { type Databases, usePostgres } from "./postgres.ts";
+} from "./support/harness.ts";
+import { type Databases, usePostgres } from "./support/postgres.ts";
 
 // What released versions wrote: a data file after a shutdown, and what `pg_dump --inserts` made of a database. Never change them.
 const fixtures = join(import.meta.dir, "fixtures");

@@ -1,7 +1,7 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { fake } from "../../test/fake.ts";
-import { eventually } from "../../test/harness.ts";
+import { fake } from "../../test/support/fake.ts";
+import { eventually } from "../../test/support/harness.ts";
 import { Gate } from "./gate.ts";
 import { RateLimit } from "./rate-limit.ts";
 import { digestOf, isMistyped, mintSecret } from "./token-secret.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fake } from "../../test/fake.ts";
-import { temporaryFolder } from "../../test/harness.ts";
+import { fake } from "../../test/support/fake.ts";
+import { temporaryFolder } from "../../test/support/harness.ts";
 import { issueFirstToken, mintFirstToken } from "./first-token.ts";
 import type { Token, TokenStore } from "./tokens.ts";
 

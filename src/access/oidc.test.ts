@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, mock, spyOn, test } from "bun:test";
 import { CompactSign, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
-import { eventually } from "../../test/harness.ts";
+import { eventually } from "../../test/support/harness.ts";
 import { Gate } from "./gate.ts";
 import { callerOf, JwtVerifier, type OidcSettings } from "./jwt-verifier.ts";
 import { isTrustedUrl, type JwtCaller, ProviderKeys } from "./provider-keys.ts";

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, mock, spyOn, test } from "bun:test";
-import { runInProcess } from "../../test/terminal.ts";
+import { runInProcess } from "../../test/support/terminal.ts";
 import { TlsProblem } from "../http/tls-files.ts";
 import { OutcomeUnknown } from "../plants/plant-store.ts";
 import { version } from "./version.ts";

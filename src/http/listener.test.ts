@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
-import { fake } from "../../test/fake.ts";
-import { eventually, sendRaw, untilContinue } from "../../test/harness.ts";
+import { fake } from "../../test/support/fake.ts";
+import { eventually, sendRaw, untilContinue } from "../../test/support/harness.ts";
 import { Gate } from "../access/gate.ts";
 import type { JwtVerifier } from "../access/jwt-verifier.ts";
 import type { JwtCaller } from "../access/provider-keys.ts";

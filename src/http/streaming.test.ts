@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { eventually } from "../../test/harness.ts";
-import { emptyResponse, TestWire } from "../../test/wire.ts";
+import { eventually } from "../../test/support/harness.ts";
+import { emptyResponse, TestWire } from "../../test/support/wire.ts";
 import { OpenStreams } from "./streaming.ts";
 
 const pieceCharacters = 256 * 1024;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { fake } from "../../test/fake.ts";
+import { fake } from "../../test/support/fake.ts";
 import type { Caller, Gate } from "../access/gate.ts";
 import { RateLimit } from "../access/rate-limit.ts";
 import type { Exchange } from "../http/exchange.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { fake } from "../../test/fake.ts";
+import { fake } from "../../test/support/fake.ts";
 import type { Intake } from "../plants/intake.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";

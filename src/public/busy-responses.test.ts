@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, jest, test } from "bun:test";
-import { fake } from "../../test/fake.ts";
+import { fake } from "../../test/support/fake.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { BusyResponses } from "./busy-responses.ts";
 

@@ -1,5 +1,5 @@
 import { expect, jest, test } from "bun:test";
-import { fake } from "../../test/fake.ts";
+import { fake } from "../../test/support/fake.ts";
 import type { Caller } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
 import type { Intake } from "../plants/intake.ts";

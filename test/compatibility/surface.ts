@@ -2,7 +2,7 @@
 // 1.0.0 is in test/fixtures/1.0.0/surface.json; record.ts made it.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Finished, start, untilListening, watch } from "../command.ts";
+import { type Finished, start, untilListening, watch } from "../support/command.ts";
 import {
   accessToken,
   accessTokenEnvironment,
@@ -10,7 +10,7 @@ import {
   bothTokensEnvironment,
   operatorToken,
   temporaryFolder,
-} from "../harness.ts";
+} from "../support/harness.ts";
 
 /** Names in order, so that two records can be compared as text. */
 export interface Surface {

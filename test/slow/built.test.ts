@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { executable, serve } from "../command.ts";
-import { accessTokenEnvironment, post, temporaryFolder } from "../harness.ts";
-import { runNested } from "../nested-run.ts";
+import { executable, serve } from "../support/command.ts";
+import { accessTokenEnvironment, post, temporaryFolder } from "../support/harness.ts";
+import { runNested } from "../support/nested-run.ts";
 
 // Those whose services and commands are separate processes.
 const suites = ["command-line", "durability", "import"];

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { openStore } from "../../src/storage/open-store.ts";
-import { type CitusCluster, citusIsInstalled, startCitus } from "../citus-cluster.ts";
-import { eventually, kindsOf, post, startTestService, type TestService } from "../harness.ts";
-import { lacks } from "../lacks.ts";
-import { runNested } from "../nested-run.ts";
 import { Clients } from "../soak/rounds.ts";
+import { type CitusCluster, citusIsInstalled, startCitus } from "../support/citus-cluster.ts";
+import { eventually, kindsOf, post, startTestService, type TestService } from "../support/harness.ts";
+import { lacks } from "../support/lacks.ts";
+import { runNested } from "../support/nested-run.ts";
 
 const suites = ["contract", "stores", "slow/exactness", "copy"];
 const suitesMsMax = 600_000;

@@ -1,9 +1,9 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
-import { axeViolations, describe, test } from "../browser.ts";
-import { makeToken, useConsole } from "../console-session.ts";
-import { bearer, eventually, post, startTestService } from "../harness.ts";
-import { startTcpProxy } from "../tcp-proxy.ts";
+import { axeViolations, describe, test } from "../support/browser.ts";
+import { makeToken, useConsole } from "../support/console-session.ts";
+import { bearer, eventually, post, startTestService } from "../support/harness.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
 
 const session = useConsole(600);
 const { open } = session;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import * as browser from "../browser.ts";
-import { bodyOf, hostileName, programs, runRequest, sampleOf, tryItSample } from "../docs-samples.ts";
-import { post, startTestService, storedPlants } from "../harness.ts";
-import { lacks } from "../lacks.ts";
+import * as browser from "../support/browser.ts";
+import { bodyOf, hostileName, programs, runRequest, sampleOf, tryItSample } from "../support/docs-samples.ts";
+import { post, startTestService, storedPlants } from "../support/harness.ts";
+import { lacks } from "../support/lacks.ts";
 
 // test/docs-page.test.ts runs those in curl and JavaScript.
 describe.each(["python", "go"] as const)("the samples on the docs page in %s", (language) => {

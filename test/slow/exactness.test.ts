@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { onEveryEngine } from "../engines.ts";
-import { post } from "../harness.ts";
+import { onEveryEngine } from "../support/engines.ts";
+import { post } from "../support/harness.ts";
 
 const int64 = fc.oneof(
   fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),

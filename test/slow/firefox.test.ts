@@ -2,10 +2,16 @@ import { expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { firefox } from "../../scripts/browsers.js";
-import { makeToken } from "../console-session.ts";
-import { accessToken, eventually, startTestService, storedPlants, temporaryFolder } from "../harness.ts";
-import { lacks } from "../lacks.ts";
-import { seedStore } from "../seeded-store.ts";
+import { makeToken } from "../support/console-session.ts";
+import {
+  accessToken,
+  eventually,
+  startTestService,
+  storedPlants,
+  temporaryFolder,
+} from "../support/harness.ts";
+import { lacks } from "../support/lacks.ts";
+import { seedStore } from "../support/seeded-store.ts";
 
 // Firefox calls several hosts of its maker. A proxy that refuses every connection keeps it on this machine, for which no proxy
 // is used.

@@ -3,9 +3,9 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { start, watch } from "../command.ts";
-import { accessToken, startTestService, storedPlants, temporaryFolder } from "../harness.ts";
-import { lacks } from "../lacks.ts";
+import { start, watch } from "../support/command.ts";
+import { accessToken, startTestService, storedPlants, temporaryFolder } from "../support/harness.ts";
+import { lacks } from "../support/lacks.ts";
 
 const examples = join(import.meta.dir, "../../examples");
 const programs = { "python/one_plant.py": "python3", "go/one_plant.go": "go" };

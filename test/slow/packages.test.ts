@@ -3,9 +3,9 @@ import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
-import { serve, start, untilListening } from "../command.ts";
-import { accessToken, accessTokenEnvironment, storedPlants, temporaryFolder } from "../harness.ts";
-import { lacks } from "../lacks.ts";
+import { serve, start, untilListening } from "../support/command.ts";
+import { accessToken, accessTokenEnvironment, storedPlants, temporaryFolder } from "../support/harness.ts";
+import { lacks } from "../support/lacks.ts";
 
 const nodeVersions = [20, 22, 24, 26];
 // Fetched here rather than as dev dependencies, of which they would be 66 (ADR 2).

@@ -1,10 +1,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Finished, main, start, watch } from "../command.ts";
-import { post, startTestService, storedPlants, type TestService, temporaryFolder } from "../harness.ts";
-import { seedStore } from "../seeded-store.ts";
-import { runInProcess } from "../terminal.ts";
+import { type Finished, main, start, watch } from "../support/command.ts";
+import {
+  post,
+  startTestService,
+  storedPlants,
+  type TestService,
+  temporaryFolder,
+} from "../support/harness.ts";
+import { seedStore } from "../support/seeded-store.ts";
+import { runInProcess } from "../support/terminal.ts";
 
 // Runs the commands of the documents as written, in an empty environment. Only their paths are replaced, and programs that need
 // another machine are scripts.

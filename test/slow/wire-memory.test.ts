@@ -1,8 +1,8 @@
 import { heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
 import type { Socket } from "bun";
-import { eventually } from "../harness.ts";
-import { emptyResponse, TestWire } from "../wire.ts";
+import { eventually } from "../support/harness.ts";
+import { emptyResponse, TestWire } from "../support/wire.ts";
 
 const clients = 40;
 const limits = { bodyBytesMax: 65_536 };

@@ -1,5 +1,5 @@
-import { scenarios, sweep } from "../crash-points.ts";
-import { canRecordSyncs } from "../syncs.ts";
+import { scenarios, sweep } from "../support/crash-points.ts";
+import { canRecordSyncs } from "../support/syncs.ts";
 import { type Figures, notRun, type Soak } from "./rounds.ts";
 
 export const crashPoints: Soak = {

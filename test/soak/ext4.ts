@@ -3,8 +3,8 @@ import { spawnSync } from "node:child_process";
 import { closeSync, cpSync, mkdirSync, mkdtempSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Serving } from "../command.ts";
-import { eventually, storedPlants, temporaryFolder } from "../harness.ts";
+import type { Serving } from "../support/command.ts";
+import { eventually, storedPlants, temporaryFolder } from "../support/harness.ts";
 import { Clients, type Figures, type SoakRun, serveOn } from "./rounds.ts";
 
 const clients = 32;

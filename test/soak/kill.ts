@@ -1,7 +1,7 @@
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Serving } from "../command.ts";
-import { storedPlants, temporaryFolder } from "../harness.ts";
+import type { Serving } from "../support/command.ts";
+import { storedPlants, temporaryFolder } from "../support/harness.ts";
 import { Clients, type Figures, judged, type Soak, type SoakRun, serveOn } from "./rounds.ts";
 
 const clients = 32;

@@ -1,6 +1,6 @@
-import { eventually, startTestService } from "../harness.ts";
-import { freePort, type PostgresServer, startPostgres } from "../postgres.ts";
-import { startTcpProxy } from "../tcp-proxy.ts";
+import { eventually, startTestService } from "../support/harness.ts";
+import { freePort, type PostgresServer, startPostgres } from "../support/postgres.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { Clients, type Figures, judged, type Soak, type SoakRun, serveOn } from "./rounds.ts";
 
 const clients = 16;

@@ -3,7 +3,7 @@ import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { compileSlowSync } from "../../bench/cases.ts";
-import { startTestService, storedPlants, temporaryFolder } from "../harness.ts";
+import { startTestService, storedPlants, temporaryFolder } from "../support/harness.ts";
 import { type Found, type Loaded, type OnExt4, runOnExt4, whyNoExt4 } from "./ext4.ts";
 import { type Figures, judged, judgedControl, notRun, type Soak, type SoakRun } from "./rounds.ts";
 import { type Breakage, type Call, disksAfter, recordCalls } from "./simulated-disk.ts";

@@ -1,5 +1,5 @@
-import { type Serving, serve } from "../command.ts";
-import { accessTokenEnvironment, eventually, type PlantRow, post } from "../harness.ts";
+import { type Serving, serve } from "../support/command.ts";
+import { accessTokenEnvironment, eventually, type PlantRow, post } from "../support/harness.ts";
 
 export interface Soak {
   readonly summary: string;

@@ -8,8 +8,8 @@ import {
   readFileSync,
   writeSync,
 } from "node:fs";
-import { commandLine, start, untilListening } from "../command.ts";
-import { accessTokenEnvironment } from "../harness.ts";
+import { commandLine, start, untilListening } from "../support/command.ts";
+import { accessTokenEnvironment } from "../support/harness.ts";
 import { Clients } from "./rounds.ts";
 
 /** Of the data file, or of its WAL. */

@@ -11,10 +11,10 @@ import {
   unknownKeys,
   whoAmI,
   wrongTokens,
-} from "../attacks.ts";
-import { type Flood, KeptConnections, statusFrom } from "../flood.ts";
-import { eventually, rawPost, storedPlants, temporaryFolder } from "../harness.ts";
-import { startProvider } from "../identity-provider.ts";
+} from "../support/attacks.ts";
+import { type Flood, KeptConnections, statusFrom } from "../support/flood.ts";
+import { eventually, rawPost, storedPlants, temporaryFolder } from "../support/harness.ts";
+import { startProvider } from "../support/identity-provider.ts";
 import type { Figures, Soak } from "./rounds.ts";
 
 interface Attack {
@@ -202,7 +202,7 @@ async function attackFor(attack: Attack, durationMs: number): Promise<Figures> {
 }
 
 function spawnFlood(flood: Flood) {
-  const program = join(import.meta.dir, "../flood.ts");
+  const program = join(import.meta.dir, "../support/flood.ts");
   return spawn(process.execPath, [program, JSON.stringify(flood)], {
     stdio: ["ignore", "ignore", "inherit"],
   });

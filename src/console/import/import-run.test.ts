@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { fake } from "../../../test/fake.ts";
-import { eventually } from "../../../test/harness.ts";
-import { createAll, importWith } from "../../../test/import-with.ts";
+import { fake } from "../../../test/support/fake.ts";
+import { eventually } from "../../../test/support/harness.ts";
+import { createAll, importWith } from "../../../test/support/import-with.ts";
 import type { LineOutcome } from "../../operator/responses.ts";
 import { ApiError, type OperatorApi } from "../api.ts";
 import { ImportRun } from "./import-run.ts";

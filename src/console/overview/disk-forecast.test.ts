@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { fake } from "../../../test/fake.ts";
+import { fake } from "../../../test/support/fake.ts";
 import type { OverviewJson, StoreJson } from "../../operator/responses.ts";
 import { diskForecast } from "./disk-forecast.ts";
 

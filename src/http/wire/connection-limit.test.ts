@@ -1,6 +1,6 @@
 import { expect, spyOn, test } from "bun:test";
-import { eventually } from "../../../test/harness.ts";
-import { emptyResponse, TestWire, type WireClient } from "../../../test/wire.ts";
+import { eventually } from "../../../test/support/harness.ts";
+import { emptyResponse, TestWire, type WireClient } from "../../../test/support/wire.ts";
 import type { ClosedAtLimit } from "../../telemetry/counters.ts";
 import { Connection } from "./connection.ts";
 import type { Head } from "./head.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { eventually } from "../../../test/harness.ts";
-import { emptyResponse, TestWire, type WireClient } from "../../../test/wire.ts";
+import { eventually } from "../../../test/support/harness.ts";
+import { emptyResponse, TestWire, type WireClient } from "../../../test/support/wire.ts";
 import { Connection } from "./connection.ts";
 import type { Head } from "./head.ts";
 import { Turns } from "./turns.ts";

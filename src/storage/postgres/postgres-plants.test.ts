@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { eventually, kindsOf } from "../../../test/harness.ts";
+import { eventually, kindsOf } from "../../../test/support/harness.ts";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
 import type { ConnectionPool, Run } from "./connection-pool.ts";
 import { ServerUnavailable } from "./faults.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { fake } from "../../../test/fake.ts";
+import { fake } from "../../../test/support/fake.ts";
 import { prepare } from "./prepare.ts";
 import type { Server } from "./server.ts";
 import type { Session } from "./session.ts";

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { closeSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { eventually, temporaryFolder } from "../../../../test/harness.ts";
+import { eventually, temporaryFolder } from "../../../../test/support/harness.ts";
 import { type FromThread, Thread, type ToThread } from "../thread.ts";
 import type { OpenFiles } from "./checkpoint-check.ts";
 import { type CheckpointCalls, type Checkpointed, Checkpointer } from "./checkpointer.ts";

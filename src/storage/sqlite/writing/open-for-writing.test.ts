@@ -15,8 +15,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { crashedStore, emptyingJournal } from "../../../../test/crashed-store.ts";
-import { storedPlants, temporaryFolder } from "../../../../test/harness.ts";
+import { crashedStore, emptyingJournal } from "../../../../test/support/crashed-store.ts";
+import { storedPlants, temporaryFolder } from "../../../../test/support/harness.ts";
 import { openUnmoved, readPragma } from "../connect.ts";
 import { DataFileProblem } from "../data-file-problem.ts";
 import { type FailureReason, markerFile, readMarker, writeMarker } from "../failure-marker.ts";

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { closeSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { post, startTestService, temporaryFolder, testPlant } from "../../../../test/harness.ts";
+import { post, startTestService, temporaryFolder, testPlant } from "../../../../test/support/harness.ts";
 import { type Outcome, OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
 import { SqliteStore } from "../sqlite-store.ts";
 import { openForWriting } from "./open-for-writing.ts";

@@ -35,7 +35,7 @@ export function recordSyncs(folder: string, failSuffix: string, how?: "once" | "
  * otherwise in the given one; several files may do it at the same time.
  */
 export function buildShim(name: "syncs" | "kill-at", folder: string): string {
-  const source = fileURLToPath(new URL(`./shims/${name}.c`, import.meta.url));
+  const source = fileURLToPath(new URL(`../shims/${name}.c`, import.meta.url));
   const library = join(process.env["PLANT_STORE_TEST_FOLDER"] ?? folder, `${name}.so`);
   if (existsSync(library)) return library;
   const made = `${library}.${process.pid}`;

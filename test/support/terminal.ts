@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { runCommand } from "../src/cli/run.ts";
-import type { Terminal } from "../src/cli/terminal.ts";
+import { runCommand } from "../../src/cli/run.ts";
+import type { Terminal } from "../../src/cli/terminal.ts";
 import { bareEnvironment, executable, type Finished, plantStore } from "./command.ts";
 import { eventually, findSecrets } from "./harness.ts";
 

@@ -2,7 +2,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, type JWTHeaderParameters, type JWTPayload, SignJWT } from "jose";
 import type { JWKS, Provider } from "oidc-provider";
-import { scopes as known } from "../src/access/scopes.ts";
+import { scopes as known } from "../../src/access/scopes.ts";
 
 // It warns on the console that this is not for production, which is so.
 const { info, warn } = console;

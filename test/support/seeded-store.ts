@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
-import { BlockSummaries } from "../src/storage/sqlite/block-summaries.ts";
-import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
+import { BlockSummaries } from "../../src/storage/sqlite/block-summaries.ts";
+import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 
 const genera =
   "Acer Aloe Begonia Calathea Camellia Clematis Dahlia Dracaena Echeveria Ficus Geranium Helianthus Hosta Hydrangea Iris Lavandula Magnolia Monstera Nephrolepis Paeonia Philodendron Quercus Rosa Salvia Sansevieria Tulipa Viola Wisteria".split(

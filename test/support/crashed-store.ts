@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { copyFileSync, rmSync } from "node:fs";
-import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
+import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 
 /**
  * A rollback journal with the header that SQLite writes: the file had no pages when the transaction began, so undoing

@@ -3,9 +3,9 @@ import { spawn } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { DataFileProblem } from "../src/storage/sqlite/data-file-problem.ts";
-import { writeMarker } from "../src/storage/sqlite/failure-marker.ts";
-import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
+import { DataFileProblem } from "../../src/storage/sqlite/data-file-problem.ts";
+import { writeMarker } from "../../src/storage/sqlite/failure-marker.ts";
+import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { bareEnvironment, main, watch } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
 import { storedPlants, temporaryFolder, testPlant } from "./harness.ts";
@@ -37,7 +37,7 @@ export interface Swept {
   readonly problems: readonly string[];
 }
 
-const shortLife = fileURLToPath(new URL("./fixtures/short-life.ts", import.meta.url));
+const shortLife = fileURLToPath(new URL("../fixtures/short-life.ts", import.meta.url));
 const name = "plants.db";
 // So many that the next ones, and their entries in the index, go to pages that are there already, after the page with the mark.
 // Then a data file that lacks the last pages of a checkpoint looks sound.

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { openStore } from "../src/storage/open-store.ts";
+import { openStore } from "../../src/storage/open-store.ts";
 import { startPostgres } from "./postgres.ts";
 
 export type CitusCluster = Awaited<ReturnType<typeof startCitus>>;

@@ -4,9 +4,9 @@ import { fileURLToPath } from "node:url";
 import { findSecrets } from "./harness.ts";
 import { printIfTestFails } from "./service-logs.ts";
 
-export const launcher = fileURLToPath(new URL("../bin/plant-store.js", import.meta.url));
+export const launcher = fileURLToPath(new URL("../../bin/plant-store.js", import.meta.url));
 /** What `plant-store` runs. */
-export const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+export const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 /** The single executable, if the tests run against it: test/slow/built.test.ts. */
 export const executable = process.env["PLANT_STORE_TEST_EXECUTABLE"];
 

@@ -5,11 +5,11 @@ import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
-import { readConfig } from "../src/config/read-config.ts";
-import type { MintedTokenJson } from "../src/operator/responses.ts";
-import type { Outcome, PlantToStore } from "../src/plants/plant-store.ts";
-import { type Service, startService } from "../src/service.ts";
-import { createLog } from "../src/telemetry/log.ts";
+import { readConfig } from "../../src/config/read-config.ts";
+import type { MintedTokenJson } from "../../src/operator/responses.ts";
+import type { Outcome, PlantToStore } from "../../src/plants/plant-store.ts";
+import { type Service, startService } from "../../src/service.ts";
+import { createLog } from "../../src/telemetry/log.ts";
 import { printIfTestFails } from "./service-logs.ts";
 
 export const accessToken = "test-access-token-0123456789";

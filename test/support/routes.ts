@@ -1,7 +1,7 @@
-import type { Route } from "../src/http/route.ts";
-import { Console } from "../src/operator/console.ts";
-import type { OperatorDependencies } from "../src/operator/operator-dependencies.ts";
-import { operatorRoutes as routesFor } from "../src/operator/operator-listener.ts";
+import type { Route } from "../../src/http/route.ts";
+import { Console } from "../../src/operator/console.ts";
+import type { OperatorDependencies } from "../../src/operator/operator-dependencies.ts";
+import { operatorRoutes as routesFor } from "../../src/operator/operator-listener.ts";
 
 /** Method, path and scope of every route of the operator listener. None can be called: nothing is behind them. */
 const dependencies = { listener: {}, store: {}, publicListener: {} } as OperatorDependencies;
