@@ -1,5 +1,5 @@
 /**
- * The address of a server that the whole run shares (test/support/shared-servers.ts), started when the first test asks for it. Undefined
+ * The address of a server that the whole run shares (shared-servers.ts), started when the first test asks for it. Undefined
  * in a run of files by name: then each starts its own.
  */
 export async function sharedServerAddress(name: "postgres" | "chromium"): Promise<string | undefined> {
