@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type FirstToken, type FirstTokenDelivery, firstTokenPath } from "./access/first-token.ts";
+import type { FirstToken } from "./access/first-token.ts";
 import { Gate } from "./access/gate.ts";
 import { JwtVerifier } from "./access/jwt-verifier.ts";
 import { ProviderKeys } from "./access/provider-keys.ts";
@@ -17,8 +17,7 @@ import type { IdentityProvider } from "./operator/sign-in.ts";
 import { Intake } from "./plants/intake.ts";
 import { CreatePlant } from "./public/create-plant.ts";
 import { startPublicListener } from "./public/public-listener.ts";
-import { openBackups, openServiceStore } from "./storage/open-store.ts";
-import { writeNew } from "./storage/sqlite/durable-files.ts";
+import { firstTokenFile, openBackups, openServiceStore } from "./storage/open-store.ts";
 import { isUnreachable, startOnceOpen } from "./storage/start-once-open.ts";
 import { DataFileReplaced, type Store, WalIndexLost } from "./storage/store.ts";
 import { Counters } from "./telemetry/counters.ts";
@@ -87,7 +86,7 @@ export async function startService(
   const jwts = identityProvider && new JwtVerifier(identityProvider.settings, identityProvider.keys);
   const gate = new Gate(config.presetTokens, jwts);
   identityProvider?.keys.onChange(() => gate.forgetJwts());
-  const delivery = firstTokenDelivery(config, store, options);
+  const delivery = options.printsFirstToken ? "print" : firstTokenFile(config.database, config.tokenFolder);
   const tokenUpkeep = started.use(new TokenUpkeep({ tokens: store.tokens, gate, delivery, events }));
   await loadTokens(tokenUpkeep, store);
 
@@ -100,11 +99,13 @@ export async function startService(
   const mustStop = Promise.withResolvers<Error>();
   stopIfStoreFails(store, intake, events, mustStop.resolve);
 
-  // The public listener: POST /plants, its documentation, and health checks.
+  // What both listeners share: the connections that may be open, who is asked about a request, and the way to create a plant.
   const budget = connectionBudget();
   const listenerDependencies = { gate, intake, readiness, events };
   const rateLimit = config.rateLimit && new RateLimit(config.rateLimit);
   const createPlant = new CreatePlant(rateLimit, intake);
+
+  // The public listener: POST /plants, its documentation, and health checks.
   const publicListener = started.use(
     startPublicListener(createPlant, listenerDependencies, publicSettings(config, budget.publicMax)),
   );
@@ -250,18 +251,6 @@ function operatorSettings(
     corsOrigins: [],
     hosts: config.operatorHosts,
   };
-}
-
-/** Where the first token goes: to the terminal, or into a file beside the data file or in the folder for it. */
-function firstTokenDelivery(
-  config: Config,
-  store: Store,
-  { printsFirstToken }: StartOptions,
-): FirstTokenDelivery {
-  if (printsFirstToken) return "print";
-  const dataFile = store.engine === "sqlite" ? config.database : undefined;
-  const path = firstTokenPath(config.tokenFolder, dataFile);
-  return path === undefined ? undefined : { path, writeNew };
 }
 
 /**

@@ -1,5 +1,4 @@
 import { readFileSync, rmSync } from "node:fs";
-import { join, resolve } from "node:path";
 import { codeOf, messageOf } from "../system/errors.ts";
 import { localOrigin } from "./local-user.ts";
 import { creationEntry, type Minted, mintToken, type TokenStore } from "./tokens.ts";
@@ -13,7 +12,7 @@ export type FirstToken =
 /** Where the first token goes: to the terminal, into a file, or nowhere. */
 export type FirstTokenDelivery = "print" | FirstTokenFile | undefined;
 
-interface FirstTokenFile {
+export interface FirstTokenFile {
   readonly path: string;
   /** Creates the file, complete and for its owner alone, and replaces none. */
   readonly writeNew: (path: string, text: string) => void;
@@ -25,12 +24,6 @@ export interface FirstTokenOptions {
 }
 
 const howToCreate = "Create one: plant-store token create --name NAME --scope operator --scope plants:create";
-
-/** The path of the file for the first token: in the folder, if there is one, or else beside the data file. */
-export function firstTokenPath(folder: string | undefined, dataFile: string | undefined): string | undefined {
-  if (folder !== undefined) return join(resolve(folder), "first-token");
-  return dataFile === undefined ? undefined : `${resolve(dataFile)}.first-token`;
-}
 
 export function mintFirstToken(): Minted {
   const fields = {

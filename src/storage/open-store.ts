@@ -1,11 +1,12 @@
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { FirstTokenFile } from "../access/first-token.ts";
 import { isDatabaseUrl } from "./postgres/database-url.ts";
 import { type OpeningEvents, PostgresStore } from "./postgres/postgres-store.ts";
 import type { PostgresOptions } from "./postgres/server.ts";
 import { realDataFile } from "./sqlite/data-file-path.ts";
 import type { LostWal } from "./sqlite/data-file-problem.ts";
-import { syncWal } from "./sqlite/durable-files.ts";
+import { syncWal, writeNew } from "./sqlite/durable-files.ts";
 import { BackupFolder } from "./sqlite/maintenance/backup-folder.ts";
 import { openTokenFile } from "./sqlite/open-token-file.ts";
 import { syncedAuditPages } from "./sqlite/reading/audit-page.ts";
@@ -99,4 +100,17 @@ export async function openTokens(
   const { database } = setting;
   if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, create ? "create" : "none");
   return openTokenFile(database, { create });
+}
+
+/**
+ * The file for the first token: in the folder for it, if there is one, or else beside the data file. Undefined if there is
+ * neither.
+ */
+export function firstTokenFile(
+  database: string,
+  tokenFolder: string | undefined,
+): FirstTokenFile | undefined {
+  if (tokenFolder !== undefined) return { path: join(resolve(tokenFolder), "first-token"), writeNew };
+  if (isDatabaseUrl(database)) return undefined;
+  return { path: `${resolve(database)}.first-token`, writeNew };
 }
