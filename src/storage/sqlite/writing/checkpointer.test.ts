@@ -44,7 +44,7 @@ function opened() {
     },
   };
   const events = { checkpointed: (succeeded: boolean) => checkpoints.push(succeeded) };
-  const checkpointer = new Checkpointer(database, files, owner, events, framesMax, 0);
+  const checkpointer = new Checkpointer(database, files, owner, events, { framesMax, lookEveryMs: 0 });
   let id = 0;
   const insert = database.query(
     "INSERT INTO plants (id, name, created_at_ms, created_by) VALUES (?, ?, 1, 'test')",
@@ -105,7 +105,7 @@ test("a WAL whose length cannot be read is a failed checkpoint, and not a failed
     checkpointFailed: ({ message }: Error) => failed.push(message),
     whilePaused: (work: () => Promise<void>) => work(),
   };
-  const checkpointer = new Checkpointer(database, store.files, owner, {}, framesMax, 0);
+  const checkpointer = new Checkpointer(database, store.files, owner, {}, { framesMax, lookEveryMs: 0 });
   database.close();
   checkpointer.committed();
   await checkpointer.close();

@@ -30,6 +30,14 @@ export interface CheckpointOwner {
   whilePaused(work: () => Promise<void>): Promise<void>;
 }
 
+/** The defaults are those of the service; tests checkpoint sooner. */
+export interface CheckpointOptions {
+  /** The WAL is checkpointed when it has this many frames. */
+  readonly framesMax?: number;
+  /** How often, at most, a commit looks how long the WAL is. */
+  readonly lookEveryMs?: number;
+}
+
 type CheckpointWatch = Pick<
   DataFileWatch,
   "path" | "files" | "dataBytes" | "checkAndReport" | "reportOverwritten"
@@ -51,16 +59,18 @@ const walBytesAfterRestart = 64 * 1024 * 1024;
  * lets the WAL restart, and requests do not: on a disk that takes 20 ms for an fsync, those few take 60 ms.
  */
 export class Checkpointer {
-  readonly #framesMax: number;
+  readonly #watch: CheckpointWatch;
   readonly #owner: CheckpointOwner;
   readonly #events: StoreEvents;
-  readonly #watch: CheckpointWatch;
+  readonly #framesMax: number;
+  readonly #lookEveryMs: number;
   readonly #progress: Statement<{ log: bigint; checkpointed: bigint }, []>;
   readonly #thread: Thread<CheckpointCalls>;
-  readonly #lookEveryMs: number;
-  #lookedAtMs = Number.NEGATIVE_INFINITY;
-  #lastFrames = 0;
+  /** How long the WAL may become before the next checkpoint. */
   #checkpointAtFrames: number;
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  /** How long the WAL was at the last look: when it has become shorter, it has restarted. */
+  #lastFrames = 0;
   /** No checkpoint starts any more, and none is reported. */
   #stopped = false;
   /** The store is being closed: the checkpoint in progress ends after this round, and its failure still counts. */
@@ -72,15 +82,13 @@ export class Checkpointer {
     watch: CheckpointWatch,
     owner: CheckpointOwner,
     events: StoreEvents,
-    framesMax = framesMaxDefault,
-    lookEveryMs = lookEveryMsDefault,
+    { framesMax = framesMaxDefault, lookEveryMs = lookEveryMsDefault }: CheckpointOptions = {},
   ) {
-    this.#lookEveryMs = lookEveryMs;
-    this.#framesMax = framesMax;
-    this.#checkpointAtFrames = framesMax;
     this.#watch = watch;
     this.#owner = owner;
     this.#events = events;
+    this.#framesMax = framesMax;
+    this.#lookEveryMs = lookEveryMs;
     database.run(`PRAGMA journal_size_limit = ${walBytesAfterRestart}`);
     this.#progress = database.query("PRAGMA wal_checkpoint(NOOP)");
     const setting: CheckpointSetting = {
@@ -94,6 +102,7 @@ export class Checkpointer {
       onLost: (reason) => this.#threadLost(reason),
       keepsProcessAlive: false,
     });
+    this.#checkpointAtFrames = framesMax;
   }
 
   /** To be called after every commit. */
@@ -116,13 +125,6 @@ export class Checkpointer {
       });
   }
 
-  #isDue(): boolean {
-    const { frames } = this.#readProgress();
-    if (frames < this.#lastFrames) this.#checkpointAtFrames = this.#framesMax;
-    this.#lastFrames = frames;
-    return frames >= this.#checkpointAtFrames;
-  }
-
   /** From now on it starts no checkpoint. The thread's connection stays open. */
   stop(): void {
     this.#stopped = true;
@@ -135,6 +137,13 @@ export class Checkpointer {
     if (this.#stopped) return;
     this.stop();
     await this.#thread.stop();
+  }
+
+  #isDue(): boolean {
+    const { frames } = this.#readProgress();
+    if (frames < this.#lastFrames) this.#checkpointAtFrames = this.#framesMax;
+    this.#lastFrames = frames;
+    return frames >= this.#checkpointAtFrames;
   }
 
   /** Checkpoints in rounds, because the writer goes on writing; it pauses for what the last round left. */
