@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Progress, showProgress } from "../src/cli/progress.ts";
 import type { Terminal } from "../src/cli/terminal.ts";
-import { backUp, streamBackup } from "../src/storage/sqlite/maintenance/backup.ts";
+import { streamBackup, writeBackup } from "../src/storage/sqlite/maintenance/backup.ts";
 import { restore } from "../src/storage/sqlite/maintenance/restore.ts";
 import type { Step } from "../src/storage/sqlite/maintenance/step.ts";
 import { compareWith, verify } from "../src/storage/sqlite/maintenance/verify.ts";
@@ -98,7 +98,7 @@ describe("the parts of a long task are reported, with how much there is to do", 
 
   test("by backup", async () => {
     const store = await newStore();
-    const parts = await partsOf((onStep) => backUp(store, folder.newPath(), onStep));
+    const parts = await partsOf((onStep) => writeBackup(store, folder.newPath(), onStep));
     expect(parts.map(({ doing }) => doing)).toEqual([
       "copying",
       "checking the copy of",

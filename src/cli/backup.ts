@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { parseCount } from "../config/values.ts";
-import { type BackupFile, backUp, streamBackup } from "../storage/sqlite/maintenance/backup.ts";
+import { type BackupFile, streamBackup, writeBackup } from "../storage/sqlite/maintenance/backup.ts";
 import { BackupFolder, type CompletedBackup } from "../storage/sqlite/maintenance/backup-folder.ts";
 import { recordLastBackup, tryToRecord } from "../storage/sqlite/maintenance/backup-records.ts";
 import type { OnStep } from "../storage/sqlite/maintenance/step.ts";
@@ -60,7 +60,7 @@ export const backup: Command = {
 
 async function backUpToFile(from: string, to: string, onStep: OnStep): Promise<CompletedBackup> {
   const atMs = Date.now();
-  const made = await backUp(from, to, onStep);
+  const made = await writeBackup(from, to, onStep);
   const unrecorded = tryToRecord(() => recordLastBackup(from, atMs, made));
   return { made, removed: [], unrecorded };
 }

@@ -76,7 +76,7 @@ interface VerifiedBackup extends BackupDigest {
   readonly warning: string | undefined;
 }
 
-/** The folder with the dated backups of the data file. */
+/** The folder with the dated backups of the data file. `BackupFolder` in storage/ implements it, with the same types. */
 export interface DatedBackups {
   /** The absolute path of the folder. */
   readonly folderPath: string;
@@ -84,7 +84,8 @@ export interface DatedBackups {
   readonly databasePath: string;
   /** The newest first. */
   list(): Promise<ListedBackups>;
-  create(atMs: number): Promise<RequestedBackup>;
+  /** Makes a backup. What the operator can solve is returned, not thrown. */
+  tryToBackUp(atMs: number): Promise<RequestedBackup>;
   /**
    * Takes a name that `list` returned, as `read` does: any other could lead out of the folder. What it finds stays in the folder,
    * for the next `list`. Calls back when a part begins.
@@ -113,7 +114,7 @@ export function backupRoutes(
       await readFields(exchange);
       const folder = backups.folder();
       await backups.start(exchange, caller, { kind: "create", name: undefined }, async () => {
-        const { path, warning, problem } = await folder.create(Date.now());
+        const { path, warning, problem } = await folder.tryToBackUp(Date.now());
         return { name: path && basename(path), problem, warning };
       });
       exchange.json(await backups.present(), 202);

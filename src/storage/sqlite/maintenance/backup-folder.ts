@@ -9,7 +9,7 @@ import { realDataFile } from "../data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
 import { partialEnding, removeDatabase, syncDirectory } from "../durable-files.ts";
 import { tryLock } from "../writer-lock.ts";
-import { type BackupFile, backUp } from "./backup.ts";
+import { type BackupFile, writeBackup } from "./backup.ts";
 import {
   type DigestRecord,
   digestRecordFile,
@@ -34,6 +34,9 @@ interface BackupEntry extends DigestRecord {
   readonly atMs: number;
   readonly bytes: number;
 }
+
+// `ListedBackups`, `RequestedBackup` and `VerifiedBackup` are also in `operator/backups.ts`, whose `DatedBackups` this folder
+// implements: storage/ imports nothing of operator/, and the type check of service.ts compares the two.
 
 /** The backups in the folder, or why they cannot be listed. */
 type ListedBackups =
@@ -124,7 +127,7 @@ export class BackupFolder {
     { keep, onStep = ignoreStep }: { readonly keep?: number | undefined; readonly onStep?: OnStep } = {},
   ): Promise<CompletedBackup> {
     using _lock = await this.lock();
-    const made = await backUp(this.databasePath, await this.#prepareFile(atMs), onStep);
+    const made = await writeBackup(this.databasePath, await this.#prepareFile(atMs), onStep);
     const unrecorded = tryToRecord(() => {
       recordDigest(made.path, made);
       recordLastBackup(this.databasePath, atMs, made);
@@ -134,8 +137,11 @@ export class BackupFolder {
     return { made, removed, unrecorded };
   }
 
-  /** Makes a backup for the console, with a warning if the backup is complete and something else is wrong. */
-  async create(atMs: number): Promise<RequestedBackup> {
+  /**
+   * Like `backUp`, for the console: returns its problem in place of throwing it, or a warning if the backup is complete and
+   * something else is wrong.
+   */
+  async tryToBackUp(atMs: number): Promise<RequestedBackup> {
     try {
       const { made, unrecorded } = await this.backUp(atMs);
       return { path: made.path, warning: warningOf(made, unrecorded), problem: undefined };

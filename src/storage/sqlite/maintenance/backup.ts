@@ -23,7 +23,11 @@ const chunkBytes = 1024 * 1024;
  * Backs up a data file in use to a new file, with its checksum beside it.
  * @throws DataFileProblem
  */
-export async function backUp(from: string, to: string, onStep: OnStep = ignoreStep): Promise<BackupFile> {
+export async function writeBackup(
+  from: string,
+  to: string,
+  onStep: OnStep = ignoreStep,
+): Promise<BackupFile> {
   for (const path of [to, checksumFile(to)]) refuseExisting(path, "A backup never overwrites");
   if (!existsSync(dirname(resolve(to)))) throw new DataFileProblem(`The folder of ${to} does not exist.`);
   using copy = await copyDataFile(from, to, { onStep });
