@@ -354,4 +354,19 @@ describe("a chosen file", () => {
     await page.getByRole("button", { name: "Resume" }).waitFor();
     expect(await download(page, "Download refused rows")).toBe('{"name": "No id"}\n');
   });
+
+  test("takes nothing from a stopped import when it is only checked", async () => {
+    const page = await open("/import", { token: await makeSlowToken(session.running, "aside") });
+    await start(page, "aside.ndjson", `{"name": "No id"}\n${rowsFrom(51_000)}`);
+    await page.getByText("1 row", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("heading", { name: "Stopped: aside.ndjson" }).waitFor();
+    await choose(page, "looked-at.ndjson", '{"id": 2601, "name": "Fern"}');
+    await page.getByRole("button", { name: "Check only" }).click();
+    await page.getByRole("heading", { name: "Checked: looked-at.ndjson" }).waitFor();
+    await page.getByRole("button", { name: "Choose another file" }).click();
+    await page.getByRole("heading", { name: "Stopped: aside.ndjson" }).waitFor();
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("heading", { name: "Importing: aside.ndjson" }).waitFor();
+  });
 });

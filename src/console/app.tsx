@@ -49,6 +49,7 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
   const [minted, setMinted] = useState<MintedTokenJson>();
   const responseRef = useRef(signInResponse);
   const importRef = useRef<ImportRun>(undefined);
+  const checkRef = useRef<ImportRun>(undefined);
 
   const signOut = useCallback((message?: string) => {
     removeStored("sessionStorage", tokenKey);
@@ -56,6 +57,8 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
     const isInterrupted = importRef.current?.isImporting;
     importRef.current?.stop();
     if (message === undefined && !isInterrupted) importRef.current = undefined;
+    checkRef.current?.stop();
+    if (message === undefined) checkRef.current = undefined;
     setToken(undefined);
     setMe(undefined);
     setNotice(message);
@@ -75,6 +78,7 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
           token={token}
           me={me}
           importRef={importRef}
+          checkRef={checkRef}
           onSecret={setMinted}
           onSignOut={signOut}
         />
@@ -92,15 +96,14 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
   );
 }
 
-interface SignedInProps {
+interface SignedInProps extends Pick<Session, "importRef" | "checkRef"> {
   readonly token: string;
   readonly me: CallerJson;
-  readonly importRef: Session["importRef"];
   readonly onSecret: (minted: MintedTokenJson) => void;
   readonly onSignOut: (message?: string) => void;
 }
 
-function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) {
+function SignedIn({ token, me, importRef, checkRef, onSecret, onSignOut }: SignedInProps) {
   const { path } = useRouter();
   const [adding, setAdding] = useState(false);
   const [leaving, setLeaving] = useState(false);
@@ -126,10 +129,11 @@ function SignedIn({ token, me, importRef, onSecret, onSignOut }: SignedInProps) 
       connection,
       me,
       importRef,
+      checkRef,
       addPlant: () => setAdding(true),
       showSecret: onSecret,
     }),
-    [api, connection, me, importRef, onSecret],
+    [api, connection, me, importRef, checkRef, onSecret],
   );
   return (
     <SessionContext.Provider value={session}>

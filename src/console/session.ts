@@ -12,6 +12,8 @@ export interface Session {
   readonly me: CallerJson;
   /** The import of this tab, which continues on any page, and can be resumed in the next session. */
   readonly importRef: { current: ImportRun | undefined };
+  /** The check of the chosen file. An import that was stopped before stays, to be resumed. */
+  readonly checkRef: { current: ImportRun | undefined };
   /** Opens the dialog for a new plant. */
   addPlant(): void;
   /** Shows a new secret. It stays even if it replaces this session's own, which ends the session. */

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { formatBytes } from "../../text/sizes.ts";
-import { errorMessage, type OperatorApi } from "../api.ts";
+import { errorMessage } from "../api.ts";
 import { formatCount, formatDuration, formatPlural } from "../format.ts";
 import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button, download } from "../parts/controls.tsx";
@@ -10,7 +10,7 @@ import { PageHead } from "../parts/page-head.tsx";
 import { Panel } from "../parts/panel.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
 import { Link, useRouter } from "../router.tsx";
-import { useSession } from "../session.ts";
+import { type Session, useSession } from "../session.ts";
 import { ChosenFile } from "./chosen-file.tsx";
 import { ImportRun } from "./import-run.ts";
 import { RefusedRows } from "./refused-rows.tsx";
@@ -29,13 +29,15 @@ const examples = {
 
 /** Imports a file of plants, which the browser reads and sends in parts. */
 export function ImportPage() {
-  const { api, importRef, me } = useSession();
-  const run = useImportRun();
+  const { api, importRef, checkRef, me } = useSession();
+  const run = useRun(importRef);
+  const check = useRun(checkRef);
   // Whoever returns to the page while a file is checked finds that file again.
-  const [chosen, setChosen] = useState(run?.isCheck ? run.file : undefined);
-  const start = (file: File, target?: OperatorApi): void => {
-    run?.stop();
-    importRef.current = new ImportRun(file, target, me.bodyBytesMax);
+  const [chosen, setChosen] = useState(check?.file);
+  const shown = chosen === undefined ? run : check;
+  const endCheck = (): void => {
+    check?.stop();
+    checkRef.current = undefined;
   };
   return (
     <>
@@ -47,23 +49,23 @@ export function ImportPage() {
         {chosen !== undefined && (
           <ChosenFile
             file={chosen}
-            isChecked={run?.isCheck ?? false}
-            onCheck={() => start(chosen)}
+            isChecked={check !== undefined}
+            onCheck={() => {
+              endCheck();
+              checkRef.current = new ImportRun(chosen, undefined, me.bodyBytesMax);
+            }}
             onImport={() => {
-              start(chosen, api);
+              endCheck();
+              importRef.current = new ImportRun(chosen, api, me.bodyBytesMax);
               setChosen(undefined);
             }}
             onForget={() => {
-              // An import stays, with its report and perhaps a rest to resume.
-              if (run?.isCheck) {
-                run.stop();
-                importRef.current = undefined;
-              }
+              endCheck();
               setChosen(undefined);
             }}
           />
         )}
-        {run !== undefined && (chosen === undefined || run.isCheck) && <ImportProgress run={run} />}
+        {shown !== undefined && <ImportProgress run={shown} />}
         {chosen === undefined && !run?.isImporting && <FilePicker onChoose={setChosen} />}
         <Panel id="formats-title" title="File formats">
           <div class="format-examples">
@@ -83,10 +85,13 @@ export function ImportPage() {
 /** Says on every page but its own whether an import is running or needs attention. */
 export function ImportIndicator() {
   const { path } = useRouter();
-  const run = useImportRun();
+  const { importRef, checkRef } = useSession();
+  const lastImport = useRun(importRef);
+  const check = useRun(checkRef);
+  const run = check?.state === "running" ? check : lastImport;
   const state = run?.state === "running" && run.waiting ? "waiting" : run?.state;
   if (run === undefined || path === "/import") return null;
-  if (state !== "running" && state !== "waiting" && (state !== "failed" || run.isCheck)) return null;
+  if (state !== "running" && state !== "waiting" && state !== "failed") return null;
   const label = state === "running" ? titlesOf(run).running : `Import ${state}`;
   return (
     <Link href="/import" class={`import-indicator ${state}`} title={label}>
@@ -96,20 +101,19 @@ export function ImportIndicator() {
   );
 }
 
-/** The import of this tab. It runs whichever page is open, so it is looked at again and again. */
-function useImportRun(): ImportRun | undefined {
-  const { importRef } = useSession();
+/** The import or the check of this tab. It runs whichever page is open, so it is looked at again and again. */
+function useRun(ref: Session["importRef"]): ImportRun | undefined {
   const redraw = useRedraw();
-  const run = importRef.current;
+  const run = ref.current;
   const drawn = run?.state;
   useEffect(() => {
     const timer = setInterval(() => {
-      const state = importRef.current?.state;
+      const state = ref.current?.state;
       // Once it has ended, nothing changes until it is resumed or the next one starts.
-      if (state === "running" || state !== drawn || importRef.current !== run) redraw();
+      if (state === "running" || state !== drawn || ref.current !== run) redraw();
     }, redrawMs);
     return () => clearInterval(timer);
-  }, [importRef, run, drawn]);
+  }, [ref, run, drawn]);
   return run;
 }
 
