@@ -76,7 +76,7 @@ onEveryEngine((engine) => {
     await list.readNew(signal);
     expect(idsOf(list.waiting)).toEqual(added);
     expect(list.isOutdated).toBe(false);
-    expect(list.showWaiting()).toBe(true);
+    expect(list.showWaiting("first row")).toBe(true);
     expect(idsOf(list.rows)).toEqual(shown);
   });
 
@@ -88,11 +88,11 @@ onEveryEngine((engine) => {
     await store.add(1);
     await list.readNew(signal);
     expect(idsOf(list.waiting)).toEqual([3]);
-    list.showWaiting();
+    list.showWaiting("first row");
     await store.add(1);
     await list.readNew(signal);
     expect(idsOf(list.waiting)).toEqual([4]);
-    list.showWaiting();
+    list.showWaiting("first row");
     expect(idsOf(list.rows)).toEqual([4, 3, 2, 1]);
   });
 
@@ -110,7 +110,7 @@ onEveryEngine((engine) => {
       const list = await addTooMany(store);
       expect(list.waiting).toEqual([]);
       expect(list.isOutdated).toBe(true);
-      expect(list.showWaiting()).toBe(false);
+      expect(list.showWaiting("first row")).toBe(false);
     });
 
     test("are in the next list", async () => {

@@ -26,9 +26,8 @@ interface ListCardProps {
 /** The table of plants, with the button that shows new ones above it, and how many there are below. */
 export function ListCard(props: ListCardProps) {
   const { list, reloading, filter, selectedId, scroller, onShowWaiting, onReload, ...table } = props;
-  const showWaiting = (shown: PlantList): void => {
+  const showWaiting = (): void => {
     onShowWaiting();
-    shown.active = 0;
     scroller.current?.scrollTo(0, 0);
   };
   return (
@@ -39,7 +38,7 @@ export function ListCard(props: ListCardProps) {
         ) : (
           <>
             {(list.waiting.length > 0 || list.isOutdated) && (
-              <Button class="pill" onClick={() => showWaiting(list)}>
+              <Button class="pill" onClick={showWaiting}>
                 <Icon name="up" /> {waitingText(list)}
               </Button>
             )}

@@ -68,3 +68,32 @@ describe("a count that failed", () => {
     await eventually(() => list.count === 900);
   });
 });
+
+describe("the active row, after new plants are shown on top of it,", () => {
+  /** A list with its third row active, and one new plant that waits. */
+  async function listWithNewPlant(): Promise<PlantList> {
+    const responses: object[] = [
+      { plants: pageFrom(0).slice(0, 5), newest: "1", searched: 5 },
+      { plants: [plantAt("900", "2026-11-15T12:01:00.000Z")], next: "2", newest: "2", searched: 1 },
+    ];
+    const get = async <Answer>() => responses.shift() as Answer;
+    const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" }, () => {});
+    await list.loadMore();
+    list.activate(2);
+    await list.readNew(signal);
+    return list;
+  }
+
+  test("has the same plant", async () => {
+    const list = await listWithNewPlant();
+    const active = list.rows[list.active];
+    expect(list.showWaiting("same plant")).toBe(true);
+    expect(list.rows[list.active]).toBe(active);
+  });
+
+  test("is the first one if the list starts again from the top", async () => {
+    const list = await listWithNewPlant();
+    expect(list.showWaiting("first row")).toBe(true);
+    expect(list.active).toBe(0);
+  });
+});

@@ -42,13 +42,12 @@ export class PlantList {
   readonly waiting: StoredPlantJson[] = [];
   /** There are more new plants than those that wait, so the list must be loaded again. */
   isOutdated = false;
-  /** The index of the row that the arrow keys start from. */
-  active = 0;
   /** The index of the row that the table starts at. */
   startRow = 0;
   readonly #query: Query;
   readonly #api: OperatorApi;
   readonly #onChange: () => void;
+  #active = 0;
   readonly #ids = new Set<string>();
   #isCounting = false;
   #counted: Count | undefined;
@@ -69,6 +68,15 @@ export class PlantList {
   get count(): number | undefined {
     if (this.state === "ended") return this.rows.length + this.waiting.length;
     return this.#counted?.plants;
+  }
+
+  /** The index of the row that the arrow keys start from. */
+  get active(): number {
+    return this.#active;
+  }
+
+  activate(row: number): void {
+    this.#active = row;
   }
 
   /** Loads about a page more, or up to the end. */
@@ -142,10 +150,11 @@ export class PlantList {
     this.isOutdated ||= this.waiting.length === waitingMax;
   }
 
-  /** Adds the waiting plants on top. False if the list must be loaded again. */
-  showWaiting(): boolean {
+  /** Adds the waiting plants on top, and activates one of the rows then. False if the list must be loaded again. */
+  showWaiting(activated: "same plant" | "first row"): boolean {
     const { rows, waiting } = this;
     if (this.isOutdated || rows.length + waiting.length > rowsMax) return false;
+    this.#active = activated === "same plant" ? this.#active + waiting.length : 0;
     rows.unshift(...waiting.splice(0).reverse());
     return true;
   }

@@ -87,7 +87,7 @@ export function PlantTable(props: PlantTableProps) {
                 href={hrefOf(plant.id)}
                 hrefWith={hrefWith}
                 onOpen={() => {
-                  list.active = index;
+                  list.activate(index);
                   navigate(hrefOf(plant.id));
                 }}
                 onFocus={() => activate(index)}
@@ -162,7 +162,7 @@ function useActiveRow(
   }, [selectedId]);
 
   const activate = (row: number): void => {
-    list.active = row;
+    list.activate(row);
     redraw();
   };
   const moveTo = (row: number): void => {

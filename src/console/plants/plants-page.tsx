@@ -122,7 +122,7 @@ function useArrowKeys(
     const plant = list.rows[next];
     if (plant === undefined) return;
     event.preventDefault();
-    list.active = next;
+    list.activate(next);
     onOpen(plant.id);
   });
 }

@@ -62,18 +62,14 @@ export function usePlantList(filter: ListFilter, scroller: { readonly current: H
     // A search scans the store, so it is not repeated unless the user asks for it.
     const searching = filter.name !== "" || filter.token !== "";
     const showNew = (list: PlantList): void => {
-      const { length } = list.waiting;
-      if (length === 0 && !list.isOutdated) return;
+      if (list.waiting.length === 0 && !list.isOutdated) return;
       const isFree = (scroller.current?.scrollTop ?? 0) < atTopPx && !isRead(scroller.current);
       if (isFree) {
         // A focused row keeps the focus; otherwise the arrow keys start at the top.
         const isFocused = scroller.current?.contains(document.activeElement);
         const movesDown = list.active > 0 || isFocused;
-        if (list.showWaiting()) {
-          if (movesDown) list.active += length;
-        } else if (!searching) {
-          return reload();
-        }
+        const isShown = list.showWaiting(movesDown ? "same plant" : "first row");
+        if (!isShown && !searching) return reload();
       }
       redraw();
     };
@@ -94,7 +90,7 @@ export function usePlantList(filter: ListFilter, scroller: { readonly current: H
   }, [connection, filterKey, reload]);
 
   const showWaiting = (): void => {
-    if (latest.current?.showWaiting()) redraw();
+    if (latest.current?.showWaiting("first row")) redraw();
     else reload();
   };
   return { list, reloading, error, showWaiting, reload };
