@@ -5,6 +5,7 @@ import { useLoad } from "../parts/hooks.ts";
 import { PlantText, Tag } from "../parts/plant-text.tsx";
 import { Link } from "../router.tsx";
 import { apiFilter, type ListFilter } from "./list-filter.ts";
+import { usePlantLinks } from "./plant-links.tsx";
 
 const int64Bits = 64;
 
@@ -56,14 +57,12 @@ interface IdMatchProps {
   readonly id: string;
   /** The plant must also match the other parts of the filter. */
   readonly filter: ListFilter;
-  readonly href: string;
-  readonly selected: boolean;
   /** Called once it is known whether there is such a plant, and when that changes. */
   readonly onLookup: (lookup: IdLookup) => void;
 }
 
 /** The plant with the id that is in the search, above those whose name contains it. */
-export function IdMatch({ id, filter, href, selected, onLookup }: IdMatchProps) {
+export function IdMatch({ id, filter, onLookup }: IdMatchProps) {
   const query = new URLSearchParams({ ...apiFilter({ ...filter, name: "", id }), limit: "1" });
   const { value, error } = useLoad<PlantPageJson>(`/api/plants?${query}`, true);
   const plant = value?.plants[0];
@@ -74,16 +73,16 @@ export function IdMatch({ id, filter, href, selected, onLookup }: IdMatchProps) 
   }, [id, isKnown, isFound]);
   return (
     <div class="id-match" role="status">
-      {plant !== undefined && <MatchLink plant={plant} href={href} selected={selected} />}
+      {plant !== undefined && <MatchLink plant={plant} />}
     </div>
   );
 }
 
-type MatchLinkProps = Pick<IdMatchProps, "href" | "selected"> & { readonly plant: StoredPlantJson };
-
-function MatchLink({ plant, href, selected }: MatchLinkProps) {
+function MatchLink({ plant }: { readonly plant: StoredPlantJson }) {
+  const { selectedId, hrefOf } = usePlantLinks();
+  const isSelected = plant.id === selectedId;
   return (
-    <Link class="card line" href={href} aria-current={selected ? "true" : undefined}>
+    <Link class="card line" href={hrefOf(plant.id)} aria-current={isSelected ? "true" : undefined}>
       <b>Plant {plant.id}</b>
       <PlantText text={plant.name} empty="(empty name)" />
       {plant.tag !== undefined && <Tag tag={plant.tag} />}

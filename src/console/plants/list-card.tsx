@@ -4,7 +4,6 @@ import { formatCount, formatPlural } from "../format.ts";
 import { Skeleton } from "../parts/content-states.tsx";
 import { Button } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
-import type { HrefWith } from "./filter-link.tsx";
 import { isFiltered, type ListFilter } from "./list-filter.ts";
 import type { PlantList } from "./plant-list.ts";
 import { PlantTable } from "./plant-table.tsx";
@@ -14,18 +13,15 @@ interface ListCardProps {
   readonly list: PlantList | undefined;
   readonly reloading: boolean;
   readonly filter: ListFilter;
-  readonly selectedId: string | undefined;
   readonly scroller: RefObject<HTMLDivElement | null>;
   readonly onShowWaiting: () => void;
   readonly onReload: () => void;
   readonly onOrder: () => void;
-  readonly hrefOf: (id: string) => string;
-  readonly hrefWith: HrefWith;
 }
 
 /** The table of plants, with the button that shows new ones above it, and how many there are below. */
 export function ListCard(props: ListCardProps) {
-  const { list, reloading, filter, selectedId, scroller, onShowWaiting, onReload, ...table } = props;
+  const { list, reloading, filter, scroller, onShowWaiting, onReload, onOrder } = props;
   const showWaiting = (): void => {
     onShowWaiting();
     scroller.current?.scrollTo(0, 0);
@@ -43,12 +39,11 @@ export function ListCard(props: ListCardProps) {
               </Button>
             )}
             <PlantTable
-              {...table}
               list={list}
               busy={reloading || list.state === "loading"}
-              selectedId={selectedId}
               order={filter.order}
               scroller={scroller}
+              onOrder={onOrder}
             />
             <ListProgress
               list={list}

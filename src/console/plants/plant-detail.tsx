@@ -10,8 +10,8 @@ import { Icon } from "../parts/icons.tsx";
 import { nameTab } from "../parts/page-head.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
 import { RelativeTime } from "../parts/time.tsx";
-import { FilterLink, type HrefWith, TagLink } from "./filter-link.tsx";
 import { newPlantBody } from "./new-plant-body.ts";
+import { FilterLink, TagLink } from "./plant-links.tsx";
 
 const titleCharactersMax = 60;
 // A request has at most 64 KiB, so these are everything unless the limit was raised.
@@ -20,12 +20,11 @@ const scrollsFrom = 150;
 
 interface PlantDetailProps {
   readonly id: string;
-  readonly hrefWith: HrefWith;
   readonly onClose: () => void;
 }
 
 /** All fields of one plant, next to the table. Escape closes it. */
-export function PlantDetail({ id, hrefWith, onClose }: PlantDetailProps) {
+export function PlantDetail({ id, onClose }: PlantDetailProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   const { value: plant, error } = useLoad<StoredPlantJson>(`/api/plants/${encodeURIComponent(id)}`);
   const missing = isRefusal(error, "no-such-plant");
@@ -58,7 +57,7 @@ export function PlantDetail({ id, hrefWith, onClose }: PlantDetailProps) {
       </header>
       {missing ? <p>No plant has the id {id}.</p> : <ErrorNotice error={error} />}
       {!loaded && <Skeleton lines={6} />}
-      {plant !== undefined && <PlantFields plant={plant} hrefWith={hrefWith} />}
+      {plant !== undefined && <PlantFields plant={plant} />}
     </aside>
   );
 }
@@ -69,9 +68,7 @@ function tabTitle({ id, name }: StoredPlantJson): string {
   return name === "" ? `Plant ${id}` : parts.map(({ text }) => text).join("");
 }
 
-type PlantFieldsProps = Pick<PlantDetailProps, "hrefWith"> & { readonly plant: StoredPlantJson };
-
-function PlantFields({ plant, hrefWith }: PlantFieldsProps) {
+function PlantFields({ plant }: { readonly plant: StoredPlantJson }) {
   const json = newPlantBody(plant.id, plant.name, plant.tag);
   return (
     <>
@@ -83,13 +80,7 @@ function PlantFields({ plant, hrefWith }: PlantFieldsProps) {
           <PlantText text={plant.name} lines charactersMax={textCharactersMax} />
         </dd>
         <dt>Tag</dt>
-        <dd>
-          {plant.tag === undefined ? (
-            <span class="none">none</span>
-          ) : (
-            <TagLink tag={plant.tag} hrefWith={hrefWith} />
-          )}
-        </dd>
+        <dd>{plant.tag === undefined ? <span class="none">none</span> : <TagLink tag={plant.tag} />}</dd>
         <dt>Created</dt>
         <dd>
           <time dateTime={plant.createdAt}>{formatTime(plant.createdAt)}</time>
@@ -100,7 +91,7 @@ function PlantFields({ plant, hrefWith }: PlantFieldsProps) {
         </dd>
         <dt>Created by</dt>
         <dd>
-          <FilterLink href={hrefWith({ token: plant.createdBy })}>{plant.createdBy}</FilterLink>
+          <FilterLink part={{ token: plant.createdBy }}>{plant.createdBy}</FilterLink>
         </dd>
       </dl>
       <h3>JSON</h3>

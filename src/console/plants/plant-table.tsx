@@ -10,19 +10,16 @@ import { hasModifier, useRedraw } from "../parts/hooks.ts";
 import { PlantText } from "../parts/plant-text.tsx";
 import { ShortTime } from "../parts/time.tsx";
 import { Link, useRouter } from "../router.tsx";
-import { FilterLink, type HrefWith, TagLink } from "./filter-link.tsx";
 import { useSavedPosition } from "./list-position.ts";
+import { FilterLink, TagLink, usePlantLinks } from "./plant-links.tsx";
 import type { PlantList } from "./plant-list.ts";
 
 interface PlantTableProps {
   readonly list: PlantList;
   readonly busy: boolean;
-  readonly selectedId: string | undefined;
   readonly order: string;
   readonly scroller: RefObject<HTMLDivElement | null>;
   readonly onOrder: () => void;
-  readonly hrefOf: (id: string) => string;
-  readonly hrefWith: HrefWith;
 }
 
 // Rows rendered above and below the visible ones, so that fast scrolling shows no gaps.
@@ -31,8 +28,8 @@ const overscanRows = 12;
 const prefetchRows = 120;
 
 /** A virtual table: only the rows near the visible ones exist, all of one height, which the style sheet decides. */
-export function PlantTable(props: PlantTableProps) {
-  const { list, busy, selectedId, order, scroller, onOrder, hrefOf, hrefWith } = props;
+export function PlantTable({ list, busy, order, scroller, onOrder }: PlantTableProps) {
+  const { selectedId, hrefOf } = usePlantLinks();
   const { active } = list;
   const { length } = list.rows;
   const { navigate } = useRouter();
@@ -85,7 +82,6 @@ export function PlantTable(props: PlantTableProps) {
                 tabIndex={index === active ? 0 : -1}
                 selected={plant.id === selectedId}
                 href={hrefOf(plant.id)}
-                hrefWith={hrefWith}
                 onOpen={() => {
                   list.activate(index);
                   navigate(hrefOf(plant.id));
@@ -206,13 +202,12 @@ interface PlantRowProps {
   readonly tabIndex: number;
   readonly selected: boolean;
   readonly href: string;
-  readonly hrefWith: HrefWith;
   readonly onOpen: () => void;
   readonly onFocus: () => void;
 }
 
 function PlantRow(props: PlantRowProps) {
-  const { plant, index, tabIndex, selected, href, hrefWith, onOpen, onFocus } = props;
+  const { plant, index, tabIndex, selected, href, onOpen, onFocus } = props;
   // A row is rendered again only if it has changed: formatting texts and times is what takes time while scrolling.
   return useMemo(
     () => (
@@ -233,13 +228,13 @@ function PlantRow(props: PlantRowProps) {
           </Link>
         </span>
         <span role="cell" class="cell-tag">
-          {plant.tag !== undefined && <TagLink tag={plant.tag} hrefWith={hrefWith} tabIndex={tabIndex} />}
+          {plant.tag !== undefined && <TagLink tag={plant.tag} tabIndex={tabIndex} />}
         </span>
         <span role="cell" class="cell-id">
           {plant.id}
         </span>
         <span role="cell" class="cell-by">
-          <FilterLink href={hrefWith({ token: plant.createdBy })} tabIndex={tabIndex}>
+          <FilterLink part={{ token: plant.createdBy }} tabIndex={tabIndex}>
             {plant.createdBy}
           </FilterLink>
         </span>
@@ -248,7 +243,6 @@ function PlantRow(props: PlantRowProps) {
         </span>
       </div>
     ),
-    // The address of the plant has the filter in it, as those of the other links do.
     [plant, index, tabIndex, selected, href],
   );
 }

@@ -1,4 +1,4 @@
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { errorMessage, isRefusal } from "../api.ts";
 import { ErrorNotice, NothingListed } from "../parts/content-states.tsx";
 import { AddPlantButton, FirstPlant } from "../parts/create-plant.tsx";
@@ -12,6 +12,7 @@ import { IdMatch, type IdSearch, useIdSearch } from "./id-match.tsx";
 import { ListCard } from "./list-card.tsx";
 import { filterQuery, isFiltered, type ListFilter, readFilter } from "./list-filter.ts";
 import { PlantDetail } from "./plant-detail.tsx";
+import { PlantLinksContext } from "./plant-links.tsx";
 import type { PlantList } from "./plant-list.ts";
 import { usePlantList } from "./use-plant-list.ts";
 
@@ -26,11 +27,14 @@ export function PlantsPage() {
   const scroller = useRef<HTMLDivElement>(null);
   const { list, reloading, error, showWaiting, reload } = usePlantList(filter, scroller);
 
-  // Where links and buttons lead: to a plant beside the same list, or to a list with another filter.
   const search = withQuery("", filterQuery(filter));
   const hrefOf = (id: string): string => `${tablePath}/${id}${search}`;
-  const hrefWith = (part: Partial<ListFilter>): string =>
-    withQuery(tablePath, filterQuery({ ...filter, ...part }));
+  const links = useMemo(() => {
+    const hrefWith = (part: Partial<ListFilter>): string =>
+      withQuery(tablePath, filterQuery({ ...filter, ...part }));
+    return { selectedId, hrefOf, hrefWith };
+    // The search is the filter, as the address bar has it.
+  }, [selectedId, search]);
   const clear = (): void => navigate(path);
 
   const idSearch = useIdSearch(filter, (id) => navigate(hrefOf(id)));
@@ -46,54 +50,41 @@ export function PlantsPage() {
   const isEmpty = list?.rows.length === 0 && list.state !== "loading" && list.state !== "failed";
   const isRefused = isRefusal(list?.error, "wrong-parameter");
   return (
-    <div class={selectedId === undefined ? "plants" : "plants with-detail"}>
-      <PageHead title={title}>
-        <ExportMenu filter={filter} />
-        <AddPlantButton />
-      </PageHead>
-      <ErrorNotice error={error} />
-      <Filters filter={filter} onChange={change} onClear={clear} onEnter={idSearch.onEnter}>
-        {idSearch.id !== undefined && (
-          <IdMatch
-            key={idSearch.id}
-            id={idSearch.id}
+    <PlantLinksContext.Provider value={links}>
+      <div class={selectedId === undefined ? "plants" : "plants with-detail"}>
+        <PageHead title={title}>
+          <ExportMenu filter={filter} />
+          <AddPlantButton />
+        </PageHead>
+        <ErrorNotice error={error} />
+        <Filters filter={filter} onChange={change} onClear={clear} onEnter={idSearch.onEnter}>
+          {idSearch.id !== undefined && (
+            <IdMatch key={idSearch.id} id={idSearch.id} filter={filter} onLookup={idSearch.onLookup} />
+          )}
+        </Filters>
+        {isEmpty && !filtered && !reloading && <FirstPlant />}
+        {isEmpty && filtered && <NoMatches idSearch={idSearch} onClear={clear} />}
+        {isRefused && (
+          <NothingListed title="This filter cannot be read" onClear={clear}>
+            {errorMessage(list?.error)}
+          </NothingListed>
+        )}
+        {!isEmpty && !isRefused && (
+          <ListCard
+            list={list}
+            reloading={reloading}
             filter={filter}
-            href={hrefOf(idSearch.id)}
-            selected={idSearch.id === selectedId}
-            onLookup={idSearch.onLookup}
+            scroller={scroller}
+            onShowWaiting={showWaiting}
+            onReload={reload}
+            onOrder={() => change({ order: filter.order === "newest" ? "oldest" : "newest" })}
           />
         )}
-      </Filters>
-      {isEmpty && !filtered && !reloading && <FirstPlant />}
-      {isEmpty && filtered && <NoMatches idSearch={idSearch} onClear={clear} />}
-      {isRefused && (
-        <NothingListed title="This filter cannot be read" onClear={clear}>
-          {errorMessage(list?.error)}
-        </NothingListed>
-      )}
-      {!isEmpty && !isRefused && (
-        <ListCard
-          list={list}
-          reloading={reloading}
-          filter={filter}
-          selectedId={selectedId}
-          scroller={scroller}
-          onShowWaiting={showWaiting}
-          onReload={reload}
-          onOrder={() => change({ order: filter.order === "newest" ? "oldest" : "newest" })}
-          hrefOf={hrefOf}
-          hrefWith={hrefWith}
-        />
-      )}
-      {selectedId !== undefined && (
-        <PlantDetail
-          key={selectedId}
-          id={selectedId}
-          hrefWith={hrefWith}
-          onClose={() => navigate(tablePath + search)}
-        />
-      )}
-    </div>
+        {selectedId !== undefined && (
+          <PlantDetail key={selectedId} id={selectedId} onClose={() => navigate(tablePath + search)} />
+        )}
+      </div>
+    </PlantLinksContext.Provider>
   );
 }
 
