@@ -211,7 +211,7 @@ async function addAll(
 function failureText({ tally, error, isInterrupted }: Ended, isDryRun: boolean): string | undefined {
   const ending = isInterrupted ? `Interrupted after line ${tally.lastLine}.` : describeFailure(error);
   if (ending === undefined || isDryRun) return ending;
-  const again = isInterrupted || isPassing(error) ? "Run this again" : "Fix that and run this again";
+  const again = isInterrupted || isRetryableError(error) ? "Run this again" : "Fix that and run this again";
   return `${ending} ${again}; it resumes.`;
 }
 
@@ -228,7 +228,7 @@ function describeFailure(error: unknown): string | undefined {
 }
 
 /** Whether nobody has to change anything before it can succeed. */
-function isPassing(error: unknown): boolean {
+function isRetryableError(error: unknown): boolean {
   if (error instanceof ServiceRefused) return isRetryable(error.status);
   return error instanceof ServiceUnreachable;
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { backoffMs } from "../../retry/backoff.ts";
-import { kindOf, mayRetry, readFailure, ServerUnavailable, StatementTimeout } from "./faults.ts";
+import { isRetryable, kindOf, readFailure, ServerUnavailable, StatementTimeout } from "./faults.ts";
 import type { Server } from "./server.ts";
 import { type Row, Session, type Statement } from "./session.ts";
 
@@ -78,7 +78,7 @@ export class ConnectionPool implements AsyncDisposable {
         if (reason !== undefined && performance.now() >= deadlineMs - timerSlackMs) throw reason;
         reason = error;
         const waitMs = retryWaitMs(attempt);
-        if (!mayRetry(error) || this.#closed || performance.now() + waitMs >= retryUntilMs) throw error;
+        if (!isRetryable(error) || this.#closed || performance.now() + waitMs >= retryUntilMs) throw error;
         await sleep(waitMs);
       }
     }
@@ -134,7 +134,7 @@ export class ConnectionPool implements AsyncDisposable {
       return await within(deadlineMs - performance.now(), connecting, "the server did not answer in time");
     } catch (error) {
       connecting.then((session) => session.release()).catch(() => {});
-      if (mayRetry(error)) server.forgetPrimary();
+      if (isRetryable(error)) server.forgetPrimary();
       throw error;
     }
   }

@@ -53,7 +53,7 @@ export function kindOf(error: unknown): FaultKind {
 }
 
 /** Whether a retry may succeed. It is always safe: the id is the key, so a stored plant is found. */
-export function mayRetry(error: unknown): boolean {
+export function isRetryable(error: unknown): boolean {
   return ["retry", "reconnect"].includes(kindOf(error));
 }
 

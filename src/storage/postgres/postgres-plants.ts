@@ -6,7 +6,7 @@ import {
   StoreUnavailable,
 } from "../../plants/plant-store.ts";
 import { type ConnectionPool, retryWaitMs } from "./connection-pool.ts";
-import { mayRetry, maySplit, reasonOf } from "./faults.ts";
+import { isRetryable, maySplit, reasonOf } from "./faults.ts";
 import { insertPlants } from "./insert-plants.ts";
 
 // The time for one statement and its retries is below common client timeouts. A database that restarts or fails over within it
@@ -108,7 +108,7 @@ export class PostgresPlants implements PlantStore, Disposable {
   // The outcome is never unknown for long: sending the batch again, from any process, finds out.
   #suspendAfter(error: unknown): StoreUnavailable {
     const failure = new StoreUnavailable(reasonOf(error), { cause: error });
-    if (mayRetry(error) && this.#unavailable === undefined) {
+    if (isRetryable(error) && this.#unavailable === undefined) {
       this.#unavailable = failure;
       void this.#probeUntilAvailable();
     }

@@ -70,8 +70,8 @@ function fatalProblem(error: unknown, { passwordMayChange }: Server): DatabasePr
   const sentence = `The database cannot be used: ${reasonOf(error)}.`;
   if (mustBeFixed.test(code) || isMissingPassword(error) || tlsAdvice(error) !== undefined)
     return new DatabaseMisuse(sentence);
-  const mayPass = ["retry", "reconnect", "unavailable"].includes(kindOf(error));
-  return mayPass ? undefined : new DatabaseProblem(sentence);
+  const isFatal = !["retry", "reconnect", "unavailable"].includes(kindOf(error));
+  return isFatal ? new DatabaseProblem(sentence) : undefined;
 }
 
 function isMissingPassword(error: unknown): boolean {
