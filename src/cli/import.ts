@@ -71,7 +71,7 @@ export const importPlants: Command = {
     const ended = await importFile(options, terminal, stop);
 
     const { source, tally, isInterrupted } = ended;
-    const failure = failureText(ended, isDryRun);
+    const failure = endingText(ended, isDryRun);
     const succeeded = failure === undefined && tally.refused === 0;
     const print = succeeded ? terminal.note : terminal.err;
     print(reportText(tally, { failure, refusedPath: options.refusedPath, dryRun: isDryRun }));
@@ -208,7 +208,7 @@ async function addAll(
 }
 
 /** Why not every row has its outcome, and what to do; undefined if every row has. */
-function failureText({ tally, error, isInterrupted }: Ended, isDryRun: boolean): string | undefined {
+function endingText({ tally, error, isInterrupted }: Ended, isDryRun: boolean): string | undefined {
   const ending = isInterrupted ? `Interrupted after line ${tally.lastLine}.` : describeFailure(error);
   if (ending === undefined || isDryRun) return ending;
   const again = isInterrupted || isRetryableError(error) ? "Run this again" : "Fix that and run this again";
