@@ -40,8 +40,8 @@ export function refuseMissingOrUnreadable(path: string): void {
   }
 }
 
-/** Does what writes to that file. @throws FileProblem if it cannot be written. */
-export function writing<Result>(path: string, work: () => Result): Result {
+/** Does work that only fails if that file cannot be written. @throws FileProblem */
+export function orFileProblem<Result>(path: string, work: () => Result): Result {
   try {
     return work();
   } catch (error) {
