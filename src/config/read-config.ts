@@ -29,7 +29,8 @@ export type Config = Values & {
   readonly effective: readonly EffectiveSetting[];
 };
 
-export type Source = "flag" | "environment" | "file" | "default";
+/** Where the value of a setting came from. */
+export type SettingSource = "flag" | "environment" | "file" | "default";
 
 /** One line of `plant-store config`: what is in force, and where it came from. Secrets are listed without their value. */
 export interface EffectiveSetting {
@@ -37,7 +38,7 @@ export interface EffectiveSetting {
   /** What it is for, in one phrase. */
   readonly meaning: string;
   readonly value: string;
-  readonly source: Source;
+  readonly source: SettingSource;
 }
 
 export interface ConfigSources {
@@ -49,7 +50,7 @@ export interface ConfigSources {
 
 interface Found {
   readonly text: string;
-  readonly source: Source;
+  readonly source: SettingSource;
   /** The flag or the variable that set it, for error messages. */
   readonly label: string;
 }
