@@ -54,12 +54,11 @@ export class Exchange implements BodyReader, LoggedRequest {
   readonly head: Head | undefined;
   readonly requestId: string;
   readonly startedMs = performance.now();
-  /** Set if the credentials are known, whether or not the gate accepts them. */
-  caller: Caller | undefined;
   /** The value of the route's path parameter, decoded; set by the router. */
   parameter = "";
   readonly #connection: Connection;
   readonly #shared: SharedByExchanges;
+  #caller: Caller | undefined;
   /** The scope that the gate accepted the caller for. */
   #scope: Scope | undefined;
   #bodyHandler: BodyHandler | undefined;
@@ -85,6 +84,11 @@ export class Exchange implements BodyReader, LoggedRequest {
 
   get path(): string {
     return this.head?.path ?? "-";
+  }
+
+  /** Whose credentials the request has, as far as they are known: whether the gate accepts the caller or denies it. */
+  get caller(): Caller | undefined {
+    return this.#caller;
   }
 
   /** The address of the client, as far as trusted proxies name it. */
@@ -134,7 +138,7 @@ export class Exchange implements BodyReader, LoggedRequest {
 
   /** The gate has accepted the caller: for this scope, or by the link in the path, which needs none. */
   acceptCaller(caller: Caller, scope: Scope | undefined): void {
-    this.caller = caller;
+    this.#caller = caller;
     this.#scope = scope;
     this.#connection.becomeAdmitted();
   }
@@ -236,6 +240,8 @@ export class Exchange implements BodyReader, LoggedRequest {
 
   /** The caller may not do this. */
   deny(reason: Denied, scope: Scope): void {
+    // The credentials are known, so the log names the caller.
+    if (reason === "lacks-scope") this.#caller = this.#shared.gate.identify(this.header("authorization"));
     if (reason === "store-unavailable" || reason === "issuer-unavailable") return this.error(reason);
     const message = reason === "lacks-scope" ? `The token lacks the scope ${scope}.` : undefined;
     this.error(reason, message, bearerChallenge(reason, scope));

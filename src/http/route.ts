@@ -71,10 +71,7 @@ export class Router {
   }
 
   #handle(exchange: Exchange, { scope, handle }: ForCallers, caller: Caller | Denied): void | Promise<void> {
-    if (typeof caller === "string") {
-      if (caller === "lacks-scope") exchange.caller = this.#gate.identify(exchange.header("authorization"));
-      return exchange.deny(caller, scope);
-    }
+    if (typeof caller === "string") return exchange.deny(caller, scope);
     exchange.acceptCaller(caller, scope);
     return handle(exchange, caller);
   }
