@@ -1,8 +1,8 @@
 import { closeSync, fsyncSync, openSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { BlockSummaries, lastSummarised } from "../src/storage/sqlite/block-summaries.ts";
-import { blockPlants } from "../src/storage/sqlite/blocks.ts";
-import { checkpoint } from "../src/storage/sqlite/connect.ts";
+import { BlockSummaries, lastSummarised } from "../src/storage/sqlite/blocks/block-summaries.ts";
+import { blockPlants } from "../src/storage/sqlite/blocks/blocks.ts";
+import { checkpoint } from "../src/storage/sqlite/data-file/connect.ts";
 import { openDatabase } from "../src/storage/sqlite/writing/open-for-writing.ts";
 import { lineChart } from "./charts.ts";
 import { type Load, load } from "./load.ts";

@@ -19,7 +19,7 @@ import {
 } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
-import { readMarker } from "../src/storage/sqlite/failure-marker.ts";
+import { readMarker } from "../src/storage/sqlite/data-file/failure-marker.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
 import { DataFileReplaced, WalIndexLost } from "../src/storage/store.ts";
 import { main, plantStore, serve, start, untilListening } from "./support/command.ts";

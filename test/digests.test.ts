@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { writeMarker } from "../src/storage/sqlite/failure-marker.ts";
+import { writeMarker } from "../src/storage/sqlite/data-file/failure-marker.ts";
 import { readLastBackup } from "../src/storage/sqlite/maintenance/backup-records.ts";
 import { verify } from "../src/storage/sqlite/maintenance/verify.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";

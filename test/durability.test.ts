@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
-import { inspectWal } from "../src/storage/sqlite/wal-file.ts";
+import { inspectWal } from "../src/storage/sqlite/data-file/wal-file.ts";
 import { openForWriting } from "../src/storage/sqlite/writing/open-for-writing.ts";
 import { runKillRounds } from "./soak/kill.ts";
 import { seededRandom } from "./soak/rounds.ts";

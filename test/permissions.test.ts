@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { writeMarker } from "../src/storage/sqlite/failure-marker.ts";
+import { writeMarker } from "../src/storage/sqlite/data-file/failure-marker.ts";
 import { commandLine, untilListening } from "./support/command.ts";
 import { accessToken, startTestService, type TemporaryFolder, temporaryFolder } from "./support/harness.ts";
 import { lacks } from "./support/lacks.ts";

@@ -15,7 +15,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { markerFile, readMarker, writeMarker } from "../src/storage/sqlite/failure-marker.ts";
+import { markerFile, readMarker, writeMarker } from "../src/storage/sqlite/data-file/failure-marker.ts";
+import { readUseWithoutWal } from "../src/storage/sqlite/data-file/store-use.ts";
 import {
   lastBackupFile,
   readLastBackup,
@@ -23,7 +24,6 @@ import {
 } from "../src/storage/sqlite/maintenance/backup-records.ts";
 import { connectReadOnly } from "../src/storage/sqlite/reading/open-read-only.ts";
 import { SqliteStore } from "../src/storage/sqlite/sqlite-store.ts";
-import { readUseWithoutWal } from "../src/storage/sqlite/store-use.ts";
 import { openForWriting } from "../src/storage/sqlite/writing/open-for-writing.ts";
 import { contentsOf, rebuiltFile } from "../src/storage/sqlite/writing/rebuild.ts";
 import { commandLine } from "./support/command.ts";

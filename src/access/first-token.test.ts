@@ -64,7 +64,7 @@ test("after a failure before the token was stored, the file is used again, and t
 test("a file that cannot be written is removed, so that the next start can create it", () => {
   using folder = temporaryFolder();
   const file = join(folder.path, "first-token");
-  const durableFiles = join(import.meta.dir, "../storage/sqlite/durable-files.ts");
+  const durableFiles = join(import.meta.dir, "../storage/sqlite/data-file/durable-files.ts");
   const script = `(await import(${JSON.stringify(durableFiles)})).writeNew(${JSON.stringify(file)}, "secret")`;
   const command = `trap '' XFSZ; ulimit -f 0; exec "$0" -e "$1"`;
   const { stderr } = Bun.spawnSync(["sh", "-c", command, process.execPath, script]);

@@ -18,9 +18,9 @@ import { bindError, formatAddress, listenProblem } from "../http/listen-address.
 import { certificateState, readTlsFiles, renewalDays, type TlsPaths } from "../http/tls-files.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { diagnoseDatabase } from "../storage/postgres/diagnose-database.ts";
-import { realDataFile } from "../storage/sqlite/data-file-path.ts";
+import { realDataFile } from "../storage/sqlite/data-file/data-file-path.ts";
+import { isServed } from "../storage/sqlite/data-file/writer-lock.ts";
 import { diagnoseDataFile } from "../storage/sqlite/reading/diagnose-data-file.ts";
-import { isServed } from "../storage/sqlite/writer-lock.ts";
 import { codeOf } from "../system/errors.ts";
 import type { Address } from "../system/ip-address.ts";
 import type { ListenerName } from "../telemetry/counters.ts";

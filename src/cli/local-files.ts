@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { platform } from "node:os";
 import { dirname, resolve } from "node:path";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
-import type { LostWal } from "../storage/sqlite/data-file-problem.ts";
+import type { LostWal } from "../storage/sqlite/data-file/data-file-problem.ts";
 import { codeOf, messageOf } from "../system/errors.ts";
 import { escapeInvisible, type Terminal, warn } from "./terminal.ts";
 

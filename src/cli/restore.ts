@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import { settings } from "../config/settings.ts";
-import { realDataFile } from "../storage/sqlite/data-file-path.ts";
+import { realDataFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { checksumFile } from "../storage/sqlite/maintenance/checksum.ts";
 import { restore as restoreBackup, restoreInPlace } from "../storage/sqlite/maintenance/restore.ts";
 import { shellQuoted } from "../text/shell.ts";

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { copyFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { StoreUnavailable } from "../../src/plants/plant-store.ts";
-import { writeMarker } from "../../src/storage/sqlite/failure-marker.ts";
+import { writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { verify } from "../../src/storage/sqlite/maintenance/verify.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { BlockSummaries } from "../../src/storage/sqlite/block-summaries.ts";
+import { BlockSummaries } from "../../src/storage/sqlite/blocks/block-summaries.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 
 const genera =

@@ -1,13 +1,13 @@
 import type { Database } from "bun:sqlite";
-import { readPragma } from "./connect.ts";
-import { refuseUnreadable } from "./data-file-path.ts";
-import { Damage, DataFileProblem, LostWal } from "./data-file-problem.ts";
-import { fileSize } from "./durable-files.ts";
-import { readMarker, refuseReplaced } from "./failure-marker.ts";
+import { readPragma } from "./data-file/connect.ts";
+import { refuseUnreadable } from "./data-file/data-file-path.ts";
+import { Damage, DataFileProblem, LostWal } from "./data-file/data-file-problem.ts";
+import { fileSize } from "./data-file/durable-files.ts";
+import { readMarker, refuseReplaced } from "./data-file/failure-marker.ts";
+import { readUseWithoutWal } from "./data-file/store-use.ts";
+import { inspectWalAtRest, type WalState } from "./data-file/wal-file.ts";
+import { lockAgainstWriters } from "./data-file/writer-lock.ts";
 import { readNewestRows } from "./newest-rows.ts";
-import { readUseWithoutWal } from "./store-use.ts";
-import { inspectWalAtRest, type WalState } from "./wal-file.ts";
-import { lockAgainstWriters } from "./writer-lock.ts";
 
 // A file of plant-store's has more tables than fit in this.
 const emptyBytesMax = 4096;

@@ -5,7 +5,7 @@ import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path";
 import { temporaryFolder } from "../../../test/support/harness.ts";
 import { seedStore } from "../../../test/support/seeded-store.ts";
-import { DataFileProblem } from "./data-file-problem.ts";
+import { DataFileProblem } from "./data-file/data-file-problem.ts";
 import { verify } from "./maintenance/verify.ts";
 import { allMigrations, migrate, refuseUnmigrated } from "./migrate.ts";
 import { openReadOnly } from "./reading/open-read-only.ts";

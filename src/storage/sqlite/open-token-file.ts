@@ -1,7 +1,7 @@
 import type { TokenStore } from "../../access/tokens.ts";
-import { realDataFile, refuseMissingFile } from "./data-file-path.ts";
-import { syncWal } from "./durable-files.ts";
-import { recordSyncFailure } from "./left-open.ts";
+import { realDataFile, refuseMissingFile } from "./data-file/data-file-path.ts";
+import { syncWal } from "./data-file/durable-files.ts";
+import { recordSyncFailure } from "./data-file/left-open.ts";
 import { syncedAuditPages } from "./reading/audit-page.ts";
 import { syncedReads } from "./reading/synced-reads.ts";
 import { SqliteAudit } from "./sqlite-audit.ts";

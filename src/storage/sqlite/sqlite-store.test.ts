@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { temporaryFolder } from "../../../test/support/harness.ts";
 import type { AuditEntry } from "../../access/audit.ts";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
+import { readUseWithoutWal } from "./data-file/store-use.ts";
+import { isServed } from "./data-file/writer-lock.ts";
 import { SqliteStore } from "./sqlite-store.ts";
-import { readUseWithoutWal } from "./store-use.ts";
-import { isServed } from "./writer-lock.ts";
 
 /** A data file with an index that calls a function of an extension, which only the operator's own sqlite3 has loaded. */
 async function storeWithUnknownFunction(path: string): Promise<void> {

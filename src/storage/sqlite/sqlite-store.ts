@@ -1,8 +1,8 @@
 import type { PlantArchive } from "../../plants/plant-archive.ts";
 import type { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { DataFileReplaced, type Store, type StoreEvents } from "../store.ts";
-import { type RunFailure, tryToRecordFailure } from "./failure-marker.ts";
-import { SyncFailure } from "./left-open.ts";
+import { type RunFailure, tryToRecordFailure } from "./data-file/failure-marker.ts";
+import { SyncFailure } from "./data-file/left-open.ts";
 import { readLastBackup } from "./maintenance/backup-records.ts";
 import { Reader } from "./reading/reader.ts";
 import { syncedReads } from "./reading/synced-reads.ts";

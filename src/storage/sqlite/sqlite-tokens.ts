@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import type { AuditEntry } from "../../access/audit.ts";
 import type { Token, TokenStore, TokenUse } from "../../access/tokens.ts";
 import { nameInUseProblem, notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../access-rows.ts";
-import { readPragma } from "./connect.ts";
+import { readPragma } from "./data-file/connect.ts";
 import type { SyncedRead } from "./reading/synced-reads.ts";
 import type { SqliteAudit } from "./sqlite-audit.ts";
 import type { Writer } from "./writing/writer.ts";

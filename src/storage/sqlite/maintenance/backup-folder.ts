@@ -3,12 +3,12 @@ import { lstat, readdir, stat } from "node:fs/promises";
 import { basename, join, parse } from "node:path";
 import { codeOf, messageOf, syscallOf } from "../../../system/errors.ts";
 import { timeInFileName } from "../../../text/time.ts";
-import { noDigest, type StoreDigest } from "../block-digests.ts";
-import { describeEachBlock } from "../blocks.ts";
-import { realDataFile } from "../data-file-path.ts";
-import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
-import { partialEnding, removeDatabase, syncDirectory } from "../durable-files.ts";
-import { tryLock } from "../writer-lock.ts";
+import { noDigest, type StoreDigest } from "../blocks/block-digests.ts";
+import { describeEachBlock } from "../blocks/blocks.ts";
+import { realDataFile } from "../data-file/data-file-path.ts";
+import { asDataFileProblem, DataFileProblem } from "../data-file/data-file-problem.ts";
+import { partialEnding, removeDatabase, syncDirectory } from "../data-file/durable-files.ts";
+import { tryLock } from "../data-file/writer-lock.ts";
 import { type BackupFile, writeBackup } from "./backup.ts";
 import {
   type DigestRecord,

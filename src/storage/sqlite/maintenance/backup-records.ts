@@ -5,10 +5,10 @@ import { readFile } from "node:fs/promises";
 import { codeOf, messageOf } from "../../../system/errors.ts";
 import { parseJsonObject } from "../../../text/json-text.ts";
 import { isoTime } from "../../../text/time.ts";
-import { noDigest, type StoreDigest } from "../block-digests.ts";
-import { realDataFile } from "../data-file-path.ts";
-import { asDataFileProblem } from "../data-file-problem.ts";
-import { replaceFile } from "../durable-files.ts";
+import { noDigest, type StoreDigest } from "../blocks/block-digests.ts";
+import { realDataFile } from "../data-file/data-file-path.ts";
+import { asDataFileProblem } from "../data-file/data-file-problem.ts";
+import { replaceFile } from "../data-file/durable-files.ts";
 
 /** A backup is good even if it cannot be recorded, such as on read-only media. Returns why it could not; undefined if it was. */
 export function tryToRecord(record: () => void): string | undefined {

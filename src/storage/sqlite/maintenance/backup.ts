@@ -1,11 +1,11 @@
 import { createReadStream, existsSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
-import { mayWrite, realDataFile, refuseExisting } from "../data-file-path.ts";
-import { DataFileProblem } from "../data-file-problem.ts";
-import { fileSize, syncDirectory, writeNew } from "../durable-files.ts";
+import { mayWrite, realDataFile, refuseExisting } from "../data-file/data-file-path.ts";
+import { DataFileProblem } from "../data-file/data-file-problem.ts";
+import { fileSize, syncDirectory, writeNew } from "../data-file/durable-files.ts";
+import { tryLock } from "../data-file/writer-lock.ts";
 import { refuseUnusable } from "../reading/open-read-only.ts";
-import { tryLock } from "../writer-lock.ts";
 import { checksum, checksumFile } from "./checksum.ts";
 import { type CopiedPlants, compareWithSource, copyDataFile } from "./copy.ts";
 import { ignoreStep, type OnStep } from "./step.ts";

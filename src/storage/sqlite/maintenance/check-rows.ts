@@ -1,8 +1,8 @@
 import type { Database } from "bun:sqlite";
 import { isUtf8 } from "node:buffer";
-import { type BlockDigest, DigestReader, storedDigests } from "../block-digests.ts";
-import { describeBlocks, describeEachBlock, lastSeq, rangeOf, type SeqRange } from "../blocks.ts";
-import { isDamage } from "../data-file-problem.ts";
+import { type BlockDigest, DigestReader, storedDigests } from "../blocks/block-digests.ts";
+import { describeBlocks, describeEachBlock, lastSeq, rangeOf, type SeqRange } from "../blocks/blocks.ts";
+import { isDamage } from "../data-file/data-file-problem.ts";
 import { connectReadOnly } from "../reading/open-read-only.ts";
 import { blockProblems, summaryProblems } from "./check-summaries.ts";
 import { type PlantCount, setPlantsDone, setPlantTotal } from "./step.ts";

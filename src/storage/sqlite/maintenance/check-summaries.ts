@@ -7,8 +7,8 @@ import {
   type Summary,
   tagSummary,
   timeSummary,
-} from "../block-summaries.ts";
-import { blockPlants, describeBlocks, rangeOf } from "../blocks.ts";
+} from "../blocks/block-summaries.ts";
+import { blockPlants, describeBlocks, rangeOf } from "../blocks/blocks.ts";
 
 const wrongBlocksMax = 20;
 

@@ -4,8 +4,8 @@ import {
   digestOfStore,
   type StoreDigest,
   storedDigests,
-} from "../block-digests.ts";
-import { lastSeq, rangeOf } from "../blocks.ts";
+} from "../blocks/block-digests.ts";
+import { lastSeq, rangeOf } from "../blocks/blocks.ts";
 import { connectReadOnly } from "../reading/open-read-only.ts";
 import { type PlantCount, setPlantsDone, setPlantTotal } from "./step.ts";
 

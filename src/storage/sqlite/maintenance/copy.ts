@@ -1,10 +1,10 @@
 import { linkSync, lstatSync, readSync, renameSync } from "node:fs";
 import { codeOf, messageOf } from "../../../system/errors.ts";
-import { describeEachBlock, lastSeq } from "../blocks.ts";
-import { sqliteMagic } from "../data-file-header.ts";
-import { refuseExisting } from "../data-file-path.ts";
-import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
-import { fileSize, partialEnding, removeDatabase, syncFile, withFile } from "../durable-files.ts";
+import { describeEachBlock, lastSeq } from "../blocks/blocks.ts";
+import { sqliteMagic } from "../data-file/data-file-header.ts";
+import { refuseExisting } from "../data-file/data-file-path.ts";
+import { asDataFileProblem, DataFileProblem } from "../data-file/data-file-problem.ts";
+import { fileSize, partialEnding, removeDatabase, syncFile, withFile } from "../data-file/durable-files.ts";
 import { openReadOnly, type ReadOptions } from "../reading/open-read-only.ts";
 import { Thread } from "../thread.ts";
 import type { CheckedRows } from "./check-rows.ts";

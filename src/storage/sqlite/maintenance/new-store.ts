@@ -1,10 +1,10 @@
 // A data file that was restored is a new store: by its store id, a cursor from before the restore is recognised.
 import type { Database } from "bun:sqlite";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
-import { addMissingDigests } from "../block-digests.ts";
-import { connect, keepWal, lockWaitMsMax } from "../connect.ts";
-import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
-import { checkpointAndMarkClosed, readUse, writeUse } from "../store-use.ts";
+import { addMissingDigests } from "../blocks/block-digests.ts";
+import { connect, keepWal, lockWaitMsMax } from "../data-file/connect.ts";
+import { asDataFileProblem, DataFileProblem } from "../data-file/data-file-problem.ts";
+import { checkpointAndMarkClosed, readUse, writeUse } from "../data-file/store-use.ts";
 import { openDatabase } from "../writing/open-for-writing.ts";
 import { type CopiedPlants, compareWithSource, refuseUnsound } from "./copy.ts";
 import type { OnStep } from "./step.ts";

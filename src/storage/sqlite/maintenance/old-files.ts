@@ -10,8 +10,8 @@ import {
   syncAsReplacement,
   syncDirectory,
   withFile,
-} from "../durable-files.ts";
-import { markerFile, readMarker, removeMarker, writeMarker } from "../failure-marker.ts";
+} from "../data-file/durable-files.ts";
+import { markerFile, readMarker, removeMarker, writeMarker } from "../data-file/failure-marker.ts";
 import { contentsOf, rebuiltFile, replaceByRebuilt } from "../writing/rebuild.ts";
 import { lastBackupFile } from "./backup-records.ts";
 

@@ -1,8 +1,8 @@
 import { existsSync, rmSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { formatBytes } from "../../../text/sizes.ts";
-import { realDataFile, refuseExisting, refuseUnreadable } from "../data-file-path.ts";
-import { DataFileProblem, type LostWal } from "../data-file-problem.ts";
+import { realDataFile, refuseExisting, refuseUnreadable } from "../data-file/data-file-path.ts";
+import { DataFileProblem, type LostWal } from "../data-file/data-file-problem.ts";
 import {
   fileSize,
   isSameFile,
@@ -10,11 +10,11 @@ import {
   removeDatabase,
   syncDirectory,
   syncFile,
-} from "../durable-files.ts";
-import { readMarker, removeMarker } from "../failure-marker.ts";
-import { refuseMountPoint } from "../other-names.ts";
+} from "../data-file/durable-files.ts";
+import { readMarker, removeMarker } from "../data-file/failure-marker.ts";
+import { refuseMountPoint } from "../data-file/other-names.ts";
+import { lockForWriting } from "../data-file/writer-lock.ts";
 import { refuseUnusable } from "../reading/open-read-only.ts";
-import { lockForWriting } from "../writer-lock.ts";
 import { finishRebuild } from "../writing/rebuild.ts";
 import type { BackupFile } from "./backup.ts";
 import { timeInName } from "./backup-folder.ts";

@@ -1,9 +1,9 @@
 import { messageOf } from "../../../system/errors.ts";
 import { isoTime } from "../../../text/time.ts";
-import { digestOfStore, type StoreDigest } from "../block-digests.ts";
-import { describeEachBlock, rangeOf } from "../blocks.ts";
-import { refuseMissingFile } from "../data-file-path.ts";
-import { DataFileProblem, isDamage } from "../data-file-problem.ts";
+import { digestOfStore, type StoreDigest } from "../blocks/block-digests.ts";
+import { describeEachBlock, rangeOf } from "../blocks/blocks.ts";
+import { refuseMissingFile } from "../data-file/data-file-path.ts";
+import { DataFileProblem, isDamage } from "../data-file/data-file-problem.ts";
 import { type FileSchema, fileSchema } from "../migrate.ts";
 import { openReadOnly, refuseUnusable } from "../reading/open-read-only.ts";
 import { type LastBackup, readLastBackup } from "./backup-records.ts";

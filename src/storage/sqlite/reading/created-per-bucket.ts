@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
-import { lastSummarised } from "../block-summaries.ts";
-import { blockPlants, lastSeq, rangeOf, type SeqRange } from "../blocks.ts";
+import { lastSummarised } from "../blocks/block-summaries.ts";
+import { blockPlants, lastSeq, rangeOf, type SeqRange } from "../blocks/blocks.ts";
 
 /**
  * How many plants were created in each of that many buckets of time. A block whose summary says that its plants are

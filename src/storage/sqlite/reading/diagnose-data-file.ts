@@ -1,11 +1,11 @@
 import { existsSync, statSync } from "node:fs";
-import { mayWrite, realDataFile, refuseUnreadable } from "../data-file-path.ts";
-import { asDataFileProblem } from "../data-file-problem.ts";
-import { fileSize } from "../durable-files.ts";
-import { readMarker, refuseReplaced } from "../failure-marker.ts";
+import { mayWrite, realDataFile, refuseUnreadable } from "../data-file/data-file-path.ts";
+import { asDataFileProblem } from "../data-file/data-file-problem.ts";
+import { fileSize } from "../data-file/durable-files.ts";
+import { readMarker, refuseReplaced } from "../data-file/failure-marker.ts";
+import { refuseMountPoint } from "../data-file/other-names.ts";
+import { isServed } from "../data-file/writer-lock.ts";
 import { refuseMalformed } from "../inspect-files.ts";
-import { refuseMountPoint } from "../other-names.ts";
-import { isServed } from "../writer-lock.ts";
 import { openReadOnly } from "./open-read-only.ts";
 
 /** The condition of a data file, for `doctor`. */

@@ -2,8 +2,8 @@
 // newest plants, which are in no full block yet, are all read, by a query of their own.
 import type { Database } from "bun:sqlite";
 import type { PlantFilter } from "../../../plants/plant-archive.ts";
-import { lastSummarised } from "../block-summaries.ts";
-import { blockOf, blockPlants, type Order, type SeqRange } from "../blocks.ts";
+import { lastSummarised } from "../blocks/block-summaries.ts";
+import { blockOf, blockPlants, type Order, type SeqRange } from "../blocks/blocks.ts";
 import { isForLike } from "./name-search.ts";
 
 /** A query, and the values for its question marks. */

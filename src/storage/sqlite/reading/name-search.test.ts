@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../../test/support/harness.ts";
 import type { PageRequest } from "../../../plants/plant-archive.ts";
-import { blockPlants, type SeqRange } from "../blocks.ts";
+import { blockPlants, type SeqRange } from "../blocks/blocks.ts";
 import { SqliteStore } from "../sqlite-store.ts";
 import { searchablePart } from "./name-search.ts";
 

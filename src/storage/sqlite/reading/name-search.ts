@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
-import { firstBlockWithoutNames, lastSummarised, namesCharactersMax } from "../block-summaries.ts";
-import { blockOf, entryOf, firstOf, type Order, rangeOf, type SeqRange } from "../blocks.ts";
+import { firstBlockWithoutNames, lastSummarised, namesCharactersMax } from "../blocks/block-summaries.ts";
+import { blockOf, entryOf, firstOf, type Order, rangeOf, type SeqRange } from "../blocks/blocks.ts";
 
 const ascii = /^[\x20-\x7e]*$/;
 // What a search costs at worst for each byte of a name and each character of the part. Measured with names of one

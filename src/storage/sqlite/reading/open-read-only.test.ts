@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../../test/support/harness.ts";
-import { lockForWriting, tryLock } from "../writer-lock.ts";
+import { lockForWriting, tryLock } from "../data-file/writer-lock.ts";
 import { connectReadOnly } from "./open-read-only.ts";
 
 test("a connection that cannot be opened leaves the writer lock free", () => {

@@ -8,15 +8,15 @@ import {
   lockWaitMsMax,
   openUnmoved,
   readSchema,
-} from "../connect.ts";
-import { mayWrite, realDataFile, refuseMissingFile } from "../data-file-path.ts";
-import { asDataFileProblem, DataFileProblem, type LostWal } from "../data-file-problem.ts";
-import { fileSize } from "../durable-files.ts";
+} from "../data-file/connect.ts";
+import { mayWrite, realDataFile, refuseMissingFile } from "../data-file/data-file-path.ts";
+import { asDataFileProblem, DataFileProblem, type LostWal } from "../data-file/data-file-problem.ts";
+import { fileSize } from "../data-file/durable-files.ts";
+import { closeBeside } from "../data-file/store-use.ts";
+import { isServed, lockAgainstWriters } from "../data-file/writer-lock.ts";
 import { contentsWithoutWal, foreignWalProblem, refuseForeignWal } from "../foreign-wal.ts";
 import { refuseDamagedUnlessServed, refuseShort } from "../inspect-files.ts";
 import { refuseForeignFile, refuseUnmigrated, schemaVersion } from "../migrate.ts";
-import { closeBeside } from "../store-use.ts";
-import { isServed, lockAgainstWriters } from "../writer-lock.ts";
 
 export interface ReadOptions {
   /** Whether a file is accepted that an older version wrote. */

@@ -1,4 +1,4 @@
-import { firstOf, type Order, type SeqRange } from "../blocks.ts";
+import { firstOf, type Order, type SeqRange } from "../blocks/blocks.ts";
 
 const sliceSeqsMin = 64;
 const sliceSeqsMax = 100_000;

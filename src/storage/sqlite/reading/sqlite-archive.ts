@@ -16,10 +16,10 @@ import {
   type StoredPlant,
 } from "../../../plants/plant-archive.ts";
 import { timeMsMax } from "../../../text/time.ts";
-import { countTag } from "../block-summaries.ts";
-import { lastSeq, type Order, type SeqRange } from "../blocks.ts";
-import { Damage } from "../data-file-problem.ts";
-import { fileSize } from "../durable-files.ts";
+import { countTag } from "../blocks/block-summaries.ts";
+import { lastSeq, type Order, type SeqRange } from "../blocks/blocks.ts";
+import { Damage } from "../data-file/data-file-problem.ts";
+import { fileSize } from "../data-file/durable-files.ts";
 import { createdPerBucket } from "./created-per-bucket.ts";
 import { countQueries, plantColumns, type Query, selectQueries } from "./match-queries.ts";
 import { searchablePart } from "./name-search.ts";

@@ -1,6 +1,6 @@
 import { SQLiteError } from "bun:sqlite";
 import type { PlantArchive } from "../../../plants/plant-archive.ts";
-import { asDataFileProblem, Damage } from "../data-file-problem.ts";
+import { asDataFileProblem, Damage } from "../data-file/data-file-problem.ts";
 import type { Thread } from "../thread.ts";
 
 /** Reads from an open data file, and returns what was read once it is durable. */

@@ -1,7 +1,7 @@
 import { fstatSync, readSync } from "node:fs";
-import { dataHeaderBytes, isWhole } from "../data-file-header.ts";
-import { readAt } from "../durable-files.ts";
-import { frameHeaderBytes, walHeaderBytes } from "../wal-file.ts";
+import { dataHeaderBytes, isWhole } from "../data-file/data-file-header.ts";
+import { readAt } from "../data-file/durable-files.ts";
+import { frameHeaderBytes, walHeaderBytes } from "../data-file/wal-file.ts";
 import { lastFrames, readWalIndex, type WalIndex } from "./wal-index.ts";
 
 /** Handles to the files of an open database, which stay open: closing one would drop SQLite's POSIX locks in this process. */

@@ -1,6 +1,6 @@
 import { fdatasyncSync, statSync } from "node:fs";
 import { getPriority, platform, setPriority } from "node:os";
-import { closeOnError, connect, readSchema, setDurable } from "../connect.ts";
+import { closeOnError, connect, readSchema, setDurable } from "../data-file/connect.ts";
 import { serveThread } from "../thread.ts";
 import { CheckpointCheck } from "./checkpoint-check.ts";
 import type { CheckpointCalls, CheckpointSetting } from "./checkpointer.ts";

@@ -2,7 +2,7 @@ import type { Database, Statement } from "bun:sqlite";
 import { fstatSync } from "node:fs";
 import { OutcomeUnknown } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";
-import { failureText, isFullOrBusy } from "../connect.ts";
+import { failureText, isFullOrBusy } from "../data-file/connect.ts";
 import { Thread, type ThreadLost } from "../thread.ts";
 import type { OpenFiles, WatchedFile } from "./checkpoint-check.ts";
 import type { DataFileWatch } from "./data-file-watch.ts";

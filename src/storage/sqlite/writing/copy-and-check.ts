@@ -1,12 +1,12 @@
 // How a store is copied, and how SQLite checks a copy, on the thread that calls it. maintenance/copy.ts does both on a thread of
 // its own; a start that rebuilds the data file does them in place, because it holds that file against every other process.
 import type { Database } from "bun:sqlite";
-import { connect } from "../connect.ts";
-import { isDamage } from "../data-file-problem.ts";
-import { createEmpty } from "../durable-files.ts";
+import { connect } from "../data-file/connect.ts";
+import { isDamage } from "../data-file/data-file-problem.ts";
+import { createEmpty } from "../data-file/durable-files.ts";
+import { readUse, writeUse } from "../data-file/store-use.ts";
 import { refuseJournal } from "../inspect-files.ts";
 import { connectReadOnly } from "../reading/open-read-only.ts";
-import { readUse, writeUse } from "../store-use.ts";
 
 const checkCacheKib = 131_072;
 

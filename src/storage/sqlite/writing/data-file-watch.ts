@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
 import { codeOf } from "../../../system/errors.ts";
 import { DataFileReplaced, WalIndexLost } from "../../store.ts";
-import { isSameInode } from "../durable-files.ts";
+import { isSameInode } from "../data-file/durable-files.ts";
 import { CheckpointCheck, type OpenFiles, type WatchedFile } from "./checkpoint-check.ts";
 import { type DataFileState, isContinued, isWalOverwritten, readDataFile } from "./overwritten-files.ts";
 

@@ -17,12 +17,12 @@ import {
 import { dirname, join } from "node:path";
 import { crashedStore, emptyingJournal } from "../../../../test/support/crashed-store.ts";
 import { storedPlants, temporaryFolder } from "../../../../test/support/harness.ts";
-import { openUnmoved, readPragma } from "../connect.ts";
-import { DataFileProblem } from "../data-file-problem.ts";
-import { type FailureReason, markerFile, readMarker, writeMarker } from "../failure-marker.ts";
+import { openUnmoved, readPragma } from "../data-file/connect.ts";
+import { DataFileProblem } from "../data-file/data-file-problem.ts";
+import { type FailureReason, markerFile, readMarker, writeMarker } from "../data-file/failure-marker.ts";
+import { readUse, readUseWithoutWal } from "../data-file/store-use.ts";
 import { verify } from "../maintenance/verify.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
-import { readUse, readUseWithoutWal } from "../store-use.ts";
 import { copyInto } from "./copy-and-check.ts";
 import { openBeside, openForWriting } from "./open-for-writing.ts";
 import { contentsOf } from "./rebuild.ts";

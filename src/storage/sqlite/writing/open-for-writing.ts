@@ -11,16 +11,21 @@ import {
   lockWaitMsMax,
   openUnmoved,
   setDurable,
-} from "../connect.ts";
-import { realDataFile, refuseFolder, refuseMissingFile, refuseUnwritable } from "../data-file-path.ts";
-import { asDataFileProblem, DataFileProblem } from "../data-file-problem.ts";
-import { createEmpty, makeDirectory, syncDirectory } from "../durable-files.ts";
+} from "../data-file/connect.ts";
+import {
+  realDataFile,
+  refuseFolder,
+  refuseMissingFile,
+  refuseUnwritable,
+} from "../data-file/data-file-path.ts";
+import { asDataFileProblem, DataFileProblem } from "../data-file/data-file-problem.ts";
+import { createEmpty, makeDirectory, syncDirectory } from "../data-file/durable-files.ts";
+import { closeOnErrorUnlessSyncFailed, DataFileLeftOpen, recordSyncFailure } from "../data-file/left-open.ts";
+import { refuseMountPoint } from "../data-file/other-names.ts";
+import { closeBeside, closeStore, markInUse } from "../data-file/store-use.ts";
+import { lockForWriting, tryLock, type WriterLock } from "../data-file/writer-lock.ts";
 import { refuseDamagedUnlessServed, refuseMalformed } from "../inspect-files.ts";
-import { closeOnErrorUnlessSyncFailed, DataFileLeftOpen, recordSyncFailure } from "../left-open.ts";
 import { migrate, refuseForeignFile, refuseUnmigrated, schemaVersion } from "../migrate.ts";
-import { refuseMountPoint } from "../other-names.ts";
-import { closeBeside, closeStore, markInUse } from "../store-use.ts";
-import { lockForWriting, tryLock, type WriterLock } from "../writer-lock.ts";
 import { recover } from "./recovery.ts";
 
 /**

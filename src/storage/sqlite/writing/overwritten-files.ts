@@ -2,9 +2,9 @@
 // checkpoint changes the data file, and every connection's checkpoint is in the WAL index. The last frame of the WAL continues
 // the checksum of all before it, and the index has that checksum.
 import { fstatSync } from "node:fs";
-import { changeCounter, dataHeaderBytes, hasMagic, isWhole } from "../data-file-header.ts";
-import { readAt } from "../durable-files.ts";
-import { frameHeaderBytes, walHeaderBytes } from "../wal-file.ts";
+import { changeCounter, dataHeaderBytes, hasMagic, isWhole } from "../data-file/data-file-header.ts";
+import { readAt } from "../data-file/durable-files.ts";
+import { frameHeaderBytes, walHeaderBytes } from "../data-file/wal-file.ts";
 import type { OpenFiles } from "./checkpoint-check.ts";
 import { readWalIndex, type WalIndex } from "./wal-index.ts";
 

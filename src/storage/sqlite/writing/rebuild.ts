@@ -1,19 +1,19 @@
 import type { Database } from "bun:sqlite";
 import { existsSync, renameSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { addMissingDigests, type BlockDigest, DigestReader, digestOfStore } from "../block-digests.ts";
-import { rangeOf } from "../blocks.ts";
-import { connect, ImmutableDatabase, keepWal } from "../connect.ts";
-import { refuseExisting } from "../data-file-path.ts";
-import { DataFileProblem } from "../data-file-problem.ts";
+import { addMissingDigests, type BlockDigest, DigestReader, digestOfStore } from "../blocks/block-digests.ts";
+import { rangeOf } from "../blocks/blocks.ts";
+import { connect, ImmutableDatabase, keepWal } from "../data-file/connect.ts";
+import { refuseExisting } from "../data-file/data-file-path.ts";
+import { DataFileProblem } from "../data-file/data-file-problem.ts";
 import {
   fileSize,
   makeDirectory,
   removeDatabase,
   syncAsReplacement,
   syncDirectory,
-} from "../durable-files.ts";
-import { type RebuiltCopy, readRebuiltCopy, removeMarker, writeMarker } from "../failure-marker.ts";
+} from "../data-file/durable-files.ts";
+import { type RebuiltCopy, readRebuiltCopy, removeMarker, writeMarker } from "../data-file/failure-marker.ts";
 import { copyInto, findDamage } from "./copy-and-check.ts";
 
 /**

@@ -5,10 +5,14 @@ import { fstatSync, fsyncSync, ftruncateSync } from "node:fs";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import { codeOf } from "../../../system/errors.ts";
 import type { StoreEvents } from "../../store.ts";
-import { connect, failureText, isLocked, keepWal, lockWaitMsMax, setDurable } from "../connect.ts";
-import { asDataFileProblem, DataFileProblem, reasonOfNoSpace } from "../data-file-problem.ts";
-import { fileSize, withFile } from "../durable-files.ts";
-import { readMarker, refuseReplaced, removeMarker } from "../failure-marker.ts";
+import { connect, failureText, isLocked, keepWal, lockWaitMsMax, setDurable } from "../data-file/connect.ts";
+import { asDataFileProblem, DataFileProblem, reasonOfNoSpace } from "../data-file/data-file-problem.ts";
+import { fileSize, withFile } from "../data-file/durable-files.ts";
+import { readMarker, refuseReplaced, removeMarker } from "../data-file/failure-marker.ts";
+import { DataFileLeftOpen, recordSyncFailure, type SyncFailure } from "../data-file/left-open.ts";
+import { countNames, refuseOpenElsewhere } from "../data-file/other-names.ts";
+import { checkpointAndMarkClosed } from "../data-file/store-use.ts";
+import { inspectWal } from "../data-file/wal-file.ts";
 import {
   contentsWithoutWal,
   foreignWalProblem,
@@ -16,11 +20,7 @@ import {
   type StoreContents,
 } from "../foreign-wal.ts";
 import { inspectFiles, refuseJournal } from "../inspect-files.ts";
-import { DataFileLeftOpen, recordSyncFailure, type SyncFailure } from "../left-open.ts";
 import { refuseAlteredSchema, refuseForeignFile } from "../migrate.ts";
-import { countNames, refuseOpenElsewhere } from "../other-names.ts";
-import { checkpointAndMarkClosed } from "../store-use.ts";
-import { inspectWal } from "../wal-file.ts";
 import { finishRebuild, rebuild } from "./rebuild.ts";
 
 /** EXCLUSIVE: no other process may have the file open, so that no -shm of another process is used. */

@@ -8,8 +8,8 @@ import {
   type PlantToStore,
   replayed,
 } from "../../../plants/plant-store.ts";
-import { BlockSummaries } from "../block-summaries.ts";
-import { readPragma, sqliteCodeOf } from "../connect.ts";
+import { BlockSummaries } from "../blocks/block-summaries.ts";
+import { readPragma, sqliteCodeOf } from "../data-file/connect.ts";
 import type { Writer } from "./writer.ts";
 
 // Holds the inner pages of the index of ids for fifty million plants. With SQLite's default of two megabytes, a random id

@@ -1,5 +1,5 @@
-import { pageBytes } from "../data-file-header.ts";
-import { readAt } from "../durable-files.ts";
+import { pageBytes } from "../data-file/data-file-header.ts";
+import { readAt } from "../data-file/durable-files.ts";
 
 // https://www.sqlite.org/walformat.html#the_wal_index_file_format
 const headerBytes = 48;

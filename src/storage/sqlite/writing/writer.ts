@@ -1,7 +1,7 @@
 import type { Database, Statement } from "bun:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
-import { failureText, isLocked, lockRetryMs, lockWaitMsMax, sqliteCodeOf } from "../connect.ts";
+import { failureText, isLocked, lockRetryMs, lockWaitMsMax, sqliteCodeOf } from "../data-file/connect.ts";
 import type { WalSync } from "./wal-sync.ts";
 
 /** Who writes with a writer, and is told what becomes of its transactions. */

@@ -1,8 +1,8 @@
 import { Database, type Statement, constants as sqlite } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { StoreUnavailable } from "../../plants/plant-store.ts";
-import { codeOf } from "../../system/errors.ts";
+import { StoreUnavailable } from "../../../plants/plant-store.ts";
+import { codeOf } from "../../../system/errors.ts";
 
 // How often to retry while another process holds SQLite's write lock, and when to give up.
 export const lockRetryMs = 5;

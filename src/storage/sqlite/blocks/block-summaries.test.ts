@@ -1,13 +1,13 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { temporaryFolder } from "../../../test/support/harness.ts";
-import type { PageRequest, PlantFilter } from "../../plants/plant-archive.ts";
-import type { PlantToStore } from "../../plants/plant-store.ts";
+import { temporaryFolder } from "../../../../test/support/harness.ts";
+import type { PageRequest, PlantFilter } from "../../../plants/plant-archive.ts";
+import type { PlantToStore } from "../../../plants/plant-store.ts";
+import { verify } from "../maintenance/verify.ts";
+import { selectQueries } from "../reading/match-queries.ts";
+import { SqliteStore } from "../sqlite-store.ts";
 import { BlockSummaries, lastSummarised } from "./block-summaries.ts";
-import { verify } from "./maintenance/verify.ts";
-import { selectQueries } from "./reading/match-queries.ts";
-import { SqliteStore } from "./sqlite-store.ts";
 
 // More than two blocks, in batches that do not divide them, and some plants that are in no full block yet.
 const plants = 2500;

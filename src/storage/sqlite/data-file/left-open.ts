@@ -2,8 +2,8 @@
 // failure succeeds without proving anything, then checkpoint, and delete the WAL: the only sound copy, or one that was refused.
 // Garbage collection closes a connection too, so the error holds it.
 import type { Database } from "bun:sqlite";
-import { OutcomeUnknown } from "../../plants/plant-store.ts";
-import { codeOf, syscallOf } from "../../system/errors.ts";
+import { OutcomeUnknown } from "../../../plants/plant-store.ts";
+import { codeOf, syscallOf } from "../../../system/errors.ts";
 import { failureText } from "./connect.ts";
 import { asDataFileProblem, DataFileProblem, reasonOfNoSpace } from "./data-file-problem.ts";
 import { tryToRecordFailure } from "./failure-marker.ts";

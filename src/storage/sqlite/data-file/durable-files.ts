@@ -16,7 +16,7 @@ import {
 } from "node:fs";
 import { platform } from "node:os";
 import { dirname } from "node:path";
-import { codeOf, messageOf } from "../../system/errors.ts";
+import { codeOf, messageOf } from "../../../system/errors.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 
 /** What a copy is called until it is complete: its later name and this. */

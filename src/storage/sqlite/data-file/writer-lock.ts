@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { accessSync, constants, existsSync } from "node:fs";
-import { codeOf } from "../../system/errors.ts";
+import { codeOf } from "../../../system/errors.ts";
 import { closeOnError, isLocked, readSchema } from "./connect.ts";
 import { realDataFile } from "./data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { codeOf, messageOf } from "../../system/errors.ts";
-import { parseJsonObject } from "../../text/json-text.ts";
+import { codeOf, messageOf } from "../../../system/errors.ts";
+import { parseJsonObject } from "../../../text/json-text.ts";
 import { asDataFileProblem, DataFileProblem, isDenied } from "./data-file-problem.ts";
 import { makeDirectory, replaceFile, syncDirectory } from "./durable-files.ts";
 

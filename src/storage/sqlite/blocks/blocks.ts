@@ -1,7 +1,7 @@
 // Plants are divided into blocks, in the order in which they were stored: block 0 is seq 1 to 1024, and so on. Whoever fills a
 // block also writes its summary (block-summaries.ts) and its digest (block-digests.ts).
 import type { Database } from "bun:sqlite";
-import type { PageRequest } from "../../plants/plant-archive.ts";
+import type { PageRequest } from "../../../plants/plant-archive.ts";
 
 /** How many plants a block has. */
 export const blockPlants = 1024;

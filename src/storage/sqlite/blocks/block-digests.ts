@@ -3,8 +3,8 @@
 // its blocks, each as a line of hex. docs/backup.md has the commands that compute both with sqlite3 and sha256sum. Everything is
 // read as bytes: a JavaScript string would replace bytes that are not UTF-8, and hide that they changed.
 import type { Database, Statement } from "bun:sqlite";
+import { hasTable, sqliteCodeOf } from "../data-file/connect.ts";
 import { blockOf, rangeOf, type SeqRange } from "./blocks.ts";
-import { hasTable, sqliteCodeOf } from "./connect.ts";
 
 /** How many plants a store has up to the end of its last full block, and the digest of these. */
 export interface StoreDigest {

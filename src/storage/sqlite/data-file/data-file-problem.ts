@@ -1,8 +1,8 @@
 import { SQLiteError } from "bun:sqlite";
 import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { processUid } from "../../access/local-user.ts";
-import { codeOf, messageOf, pathOf } from "../../system/errors.ts";
+import { processUid } from "../../../access/local-user.ts";
+import { codeOf, messageOf, pathOf } from "../../../system/errors.ts";
 import { lockWaitMsMax } from "./connect.ts";
 
 /** A data file that cannot be used, in one sentence for the operator. */

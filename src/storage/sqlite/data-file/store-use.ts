@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { dirname } from "node:path";
-import { StoreUnavailable } from "../../plants/plant-store.ts";
+import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import {
   checkpoint,
   hasTable,
