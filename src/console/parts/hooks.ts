@@ -48,7 +48,8 @@ export function useAttempt() {
     }
     setBusy(false);
   };
-  return { busy, error, attempt };
+  const clearError = (): void => setError(undefined);
+  return { busy, error, attempt, clearError };
 }
 
 /** Renders the component again, for what has changed outside of its state. */

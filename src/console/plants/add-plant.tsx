@@ -3,11 +3,12 @@ import { errorMessage, isRefusal, jsonBody } from "../api.ts";
 import type { ErrorName } from "../error-numbers.ts";
 import { Button, Field, type InputChange } from "../parts/controls.tsx";
 import { FormDialog, focusField } from "../parts/dialog.tsx";
+import { useAttempt } from "../parts/hooks.ts";
 import { useSession } from "../session.ts";
 import { newPlantBody, randomId } from "./new-plant-body.ts";
 
 type FieldName = "id" | "name" | "tag";
-type FieldErrors = Partial<Record<FieldName | "form", string | undefined>>;
+type FieldErrors = Partial<Record<FieldName, string | undefined>>;
 
 // The contract's Error body has a number and a message for people, but no field. The number is enough: name and tag are sent as
 // strings, so that only the id can be missing or of the wrong type.
@@ -19,31 +20,29 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
   const [plant, setPlant] = useState({ id: "", name: "", tag: "" });
   const [errors, setErrors] = useState<FieldErrors>({});
   const [stored, setStored] = useState<string>();
-  const [busy, setBusy] = useState(false);
+  const { busy, error, attempt } = useAttempt();
 
-  const showError = (field: FieldName | "form", message: string): void => {
+  const showError = (field: FieldName, message: string): void => {
     setErrors({ [field]: message });
-    if (field !== "form") focusField(field);
+    focusField(field);
   };
   const send = async (): Promise<void> => {
+    setErrors({});
     setStored(undefined);
     const id = plant.id.trim();
     // No plant can be changed later, and an empty name is most likely a mistake.
     if (id !== "" && plant.name === "") return showError("name", 'Field "name" is empty.');
-    setBusy(true);
+    const body = newPlantBody(id, plant.name, plant.tag === "" ? undefined : plant.tag);
     try {
-      const body = newPlantBody(id, plant.name, plant.tag === "" ? undefined : plant.tag);
       const response = await api.fetch("/plants", { method: "POST", headers: jsonBody, body });
       const replayed = response.headers.get("Idempotent-Replayed") === "true";
       setStored(replayed ? "This plant is already stored." : "The plant is stored.");
-      setErrors({});
       setPlant({ id: "", name: "", tag: plant.tag });
       focusField("id");
     } catch (reason) {
       const concernsId = idErrors.some((name) => isRefusal(reason, name));
-      showError(concernsId ? "id" : "form", errorMessage(reason));
-    } finally {
-      setBusy(false);
+      if (!concernsId) throw reason;
+      showError("id", errorMessage(reason));
     }
   };
   const field = (name: FieldName) => ({
@@ -61,8 +60,8 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
       submit="Add plant"
       cancel="Close"
       busy={busy}
-      error={errors.form}
-      onSubmit={send}
+      error={error}
+      onSubmit={() => attempt(send)}
       onClose={onClose}
     >
       <Field

@@ -28,7 +28,7 @@ const overlaps = {
   "7d": "7 days",
 } as const;
 
-type CreationErrors = Partial<Record<"name" | "scopes" | "form", string>>;
+type CreationErrors = Partial<Record<"name" | "scopes", string>>;
 
 const empty = { name: "", chosen: ["plants:create"] as readonly string[], expiresIn: "" };
 
@@ -44,36 +44,36 @@ export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" 
   const [wanted, setWanted] = useState(empty);
   const { name, chosen, expiresIn } = wanted;
   const [errors, setErrors] = useState<CreationErrors>({});
-  const [busy, setBusy] = useState(false);
+  const { busy, error, attempt, clearError } = useAttempt();
 
   const change = (changed: Partial<typeof empty>) => {
     setWanted({ ...wanted, ...changed });
     // An error is about what was sent.
     setErrors({});
+    clearError();
   };
   const showError = (at: keyof CreationErrors, message: string): void => {
     setErrors({ [at]: message });
-    if (at !== "form") focusField(at);
+    focusField(at);
   };
   const create = async (): Promise<void> => {
     setErrors({});
     if (chosen.length === 0) return showError("scopes", "Choose at least one scope.");
-    setBusy(true);
     try {
       onMinted(await api.post("/api/tokens", { name, scopes: chosen, expiresIn: expiresIn || undefined }));
     } catch (reason) {
       // The scopes and the lifetime were chosen from lists, so it is most likely the name.
-      showError(isRefusal(reason, "wrong-parameter") ? "name" : "form", errorMessage(reason));
+      if (!isRefusal(reason, "wrong-parameter")) throw reason;
+      showError("name", errorMessage(reason));
     }
-    setBusy(false);
   };
   return (
     <FormDialog
       title="Create a token"
       submit="Create token"
       busy={busy}
-      error={errors.form}
-      onSubmit={create}
+      error={error}
+      onSubmit={() => attempt(create)}
       onClose={onClose}
     >
       <Field
