@@ -406,6 +406,22 @@ describe("tokens", () => {
     expect(await isFocused(dialog.getByLabel("plants:create"))).toBe(true);
   });
 
+  test("that are not created leave the focus on the button if no field is wrong", async () => {
+    const { page, dialog, create } = await openCreation();
+    const sent = Promise.withResolvers<void>();
+    await page.route("**/api/tokens", async (route) => {
+      await sent.promise;
+      await route.abort();
+    });
+    await dialog.getByLabel("Name").fill("unanswered");
+    await create.click();
+    // A disabled button has no focus.
+    await waitUntil(async () => !(await isFocused(create)));
+    sent.resolve();
+    await dialog.getByText("The service does not respond.").waitFor();
+    expect(await isFocused(create)).toBe(true);
+  });
+
   test("that are not created because the service does not respond have no error at a field", async () => {
     const { page, dialog, create } = await openCreation();
     await page.route("**/api/tokens", (route) => route.abort());

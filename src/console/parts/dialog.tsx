@@ -71,9 +71,17 @@ interface FormDialogProps extends Required<DialogProps> {
 /** A dialog with a form, its error, and the buttons to cancel and to submit it. */
 export function FormDialog(props: FormDialogProps) {
   const { title, submit, cancel = "Cancel", danger, busy, error, onSubmit, onClose, children } = props;
+  const form = useRef<HTMLFormElement>(null);
+  // The button loses the focus while it is disabled. A field in which Enter was pressed keeps it.
+  useLayoutEffect(() => {
+    const isFocusLost = !form.current?.contains(document.activeElement);
+    if (!busy && error !== undefined && isFocusLost)
+      form.current?.querySelector<HTMLElement>("[type=submit]")?.focus();
+  }, [busy, error]);
   return (
     <Dialog title={title} onClose={onClose}>
       <form
+        ref={form}
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
