@@ -18,9 +18,11 @@ const selectSums = {
 // Each change is one statement with its entry in the audit trail, so that it is one transaction. A retry finds the token and the
 // entry that the first attempt stored.
 
-// Two nodes may both find no live token of that name. The row that both insert makes the second wait, and then insert nothing.
-// Its key has how many tokens had the name before, so that it never keeps a later one out; it is removed like the row of a
-// stopped node.
+// A claim is a row in plant_store_nodes, beside those of the nodes. Of two processes that insert the same one, the second waits
+// for the first, and then inserts nothing. It is removed like the row of a stopped node.
+
+// Two processes may both find no live token of that name; with a claim on it, only one of them adds its token. Its key, such as
+// 'token 0 of NAME', has how many tokens had the name before, so that it never keeps a later one out.
 const addToken = {
   text: `
     WITH claimed AS (
@@ -90,8 +92,7 @@ const changeTokens = {
     VALUES ($4::text, $5::bigint, $6::text, $7::text, $8::text, $9::text, $10::text)
     ON CONFLICT (id) DO NOTHING`,
 };
-// Two nodes may both find no token. The row that both insert makes the second wait, and then insert nothing; it is removed like
-// the row of a stopped node.
+// Two nodes may both find no token; with the claim 'first-token', only one of them adds its token.
 const addFirstToken = {
   text: `
     WITH claimed AS (
