@@ -3,8 +3,8 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks"
 import type { CallerJson, MintedTokenJson } from "../operator/responses.ts";
 import { OperatorApi } from "./api.ts";
 import { AuditPage } from "./audit/audit-page.tsx";
-import { readStored, removeStored, store } from "./browser-storage.ts";
-import { Connection } from "./connection.ts";
+import { readStored, removeStored, writeStored } from "./browser-storage.ts";
+import { ServiceConnection } from "./connection.ts";
 import { Frame, type PageLink } from "./frame.tsx";
 import { ImportPage } from "./import/import-page.tsx";
 import type { ImportRun } from "./import/import-run.ts";
@@ -64,7 +64,7 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
     setNotice(message);
   }, []);
   const signIn = useCallback((token: string, me: CallerJson) => {
-    store("sessionStorage", tokenKey, token);
+    writeStored("sessionStorage", tokenKey, token);
     setToken(token);
     setMe(me);
     setNotice(undefined);
@@ -108,7 +108,7 @@ function SignedIn({ token, me, importRef, checkRef, onSecret, onSignOut }: Signe
   const [adding, setAdding] = useState(false);
   const [leaving, setLeaving] = useState(false);
   const { api, connection } = useMemo(() => {
-    const connection = new Connection();
+    const connection = new ServiceConnection();
     // A JWT, which a session has, is three parts with dots between them; a secret that was minted has no dot.
     const onUnauthorized = (): void => onSignOut(token.includes(".") ? sessionEnded : tokenEnded);
     const api = new OperatorApi(token, onUnauthorized, (responded) => connection.report(responded));

@@ -13,7 +13,7 @@ export function readStored(area: StorageArea, key: string): string | undefined {
 }
 
 /** Returns false if the browser refuses. */
-export function store(area: StorageArea, key: string, value: string): boolean {
+export function writeStored(area: StorageArea, key: string, value: string): boolean {
   try {
     window[area].setItem(key, value);
     return true;

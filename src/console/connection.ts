@@ -6,7 +6,7 @@ const pingMs = 2000;
 const pingMsMax = 3000;
 
 /** Whether the service responds, on every page, and what the page polls. */
-export class Connection {
+export class ServiceConnection {
   isLost = false;
   /** When it was lost, or restored. */
   since = new Date().toISOString();

@@ -2,13 +2,13 @@ import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import type { CallerJson, MintedTokenJson } from "../operator/responses.ts";
 import type { OperatorApi } from "./api.ts";
-import type { Connection } from "./connection.ts";
+import type { ServiceConnection } from "./connection.ts";
 import type { ImportRun } from "./import/import-run.ts";
 
 /** The context of every page while the user is signed in. */
 export interface Session {
   readonly api: OperatorApi;
-  readonly connection: Connection;
+  readonly connection: ServiceConnection;
   readonly me: CallerJson;
   /** The import of this tab, which continues on any page, and can be resumed in the next session. */
   readonly importRef: { current: ImportRun | undefined };

@@ -1,4 +1,4 @@
-import { readStored, store } from "./browser-storage.ts";
+import { readStored, writeStored } from "./browser-storage.ts";
 
 export const themes = ["system", "light", "dark"] as const;
 export type Theme = (typeof themes)[number];
@@ -14,7 +14,7 @@ export function readTheme(): Theme {
 /** Shows the theme, and keeps it for the next visit if the browser allows that. */
 export function chooseTheme(theme: Theme): void {
   showTheme(theme);
-  store("localStorage", themeKey, theme);
+  writeStored("localStorage", themeKey, theme);
 }
 
 /** The style sheet has a color-scheme for each theme, which every colour follows. */

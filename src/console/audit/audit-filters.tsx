@@ -4,7 +4,7 @@ import { FilterChips, FilterPanel, TimeFields, TokenNameField } from "../parts/f
 import { timeText } from "../parts/filter-times.ts";
 
 /** The filter in the address bar, with the names of the operator API's parameters; empty if it does not matter. */
-export interface AuditFilter {
+export interface AuditListFilter {
   readonly action: string;
   readonly actor: string;
   /** The times are ISO 8601 in UTC. What cannot be read stays as it is in the address, where the service refuses it. */
@@ -12,7 +12,7 @@ export interface AuditFilter {
   readonly until: string;
 }
 
-export const noFilter: AuditFilter = { action: "", actor: "", since: "", until: "" };
+export const noFilter: AuditListFilter = { action: "", actor: "", since: "", until: "" };
 
 const actionLabels: Readonly<Record<AuditEntryJson["action"], string>> = {
   "token.created": "Created a token",
@@ -30,8 +30,8 @@ const actionLabels: Readonly<Record<AuditEntryJson["action"], string>> = {
 };
 
 interface AuditFiltersProps {
-  readonly filter: AuditFilter;
-  readonly onChange: (filter: AuditFilter) => void;
+  readonly filter: AuditListFilter;
+  readonly onChange: (filter: AuditListFilter) => void;
 }
 
 /** A panel with the filters, and a chip for each that is set. */

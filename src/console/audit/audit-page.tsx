@@ -10,13 +10,13 @@ import { ShortTime } from "../parts/time.tsx";
 import { queryOf, withQuery } from "../query.ts";
 import { useRouter } from "../router.tsx";
 import { useSession } from "../session.ts";
-import { type AuditFilter, AuditFilters } from "./audit-filters.tsx";
+import { AuditFilters, type AuditListFilter } from "./audit-filters.tsx";
 import { auditSentence } from "./audit-sentence.ts";
 
 /** Who did what, newest first. The filter is in the address bar. */
 export function AuditPage() {
   const { path, query, navigate } = useRouter();
-  const filter: AuditFilter = {
+  const filter: AuditListFilter = {
     action: query.get("action") ?? "",
     actor: query.get("actor") ?? "",
     since: query.get("since") ?? "",

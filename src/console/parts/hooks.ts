@@ -1,7 +1,7 @@
 import type { RefObject } from "preact";
 import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import { errorMessage, mayPass } from "../api.ts";
-import { type Connection, pollMs, responseMsMax } from "../connection.ts";
+import { pollMs, responseMsMax, type ServiceConnection } from "../connection.ts";
 import { useSession } from "../session.ts";
 
 /**
@@ -59,7 +59,7 @@ export function useRedraw(): () => void {
 }
 
 /** Whether the service responds, and since when. */
-export function useConnection(): Pick<Connection, "isLost" | "since"> {
+export function useConnection(): Pick<ServiceConnection, "isLost" | "since"> {
   const { connection } = useSession();
   const redraw = useRedraw();
   useEffect(() => {

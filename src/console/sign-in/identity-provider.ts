@@ -1,5 +1,5 @@
 import type { ProviderSignInJson } from "../../operator/responses.ts";
-import { readStored, removeStored, store } from "../browser-storage.ts";
+import { readStored, removeStored, writeStored } from "../browser-storage.ts";
 
 /** What GET /api/identity-provider says; empty if the console signs in with tokens only. */
 export type FetchedProvider = Partial<ProviderSignInJson>;
@@ -47,7 +47,7 @@ export async function startSignIn(provider: FetchedProvider): Promise<void> {
     ...audienceParameters(provider),
   };
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
-  if (!store("sessionStorage", pendingKey, JSON.stringify(pending)))
+  if (!writeStored("sessionStorage", pendingKey, JSON.stringify(pending)))
     throw new Error("The browser stores nothing for this page, which this needs. Sign in with a token.");
   location.assign(url);
 }
