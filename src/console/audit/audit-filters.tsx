@@ -34,13 +34,10 @@ interface AuditFiltersProps {
   readonly onChange: (filter: AuditListFilter) => void;
 }
 
-/** A panel with the filters, and a chip for each that is set. */
-export function AuditFilters({ filter, onChange }: AuditFiltersProps) {
-  const labels: Readonly<Record<string, string>> = actionLabels;
+export function AuditFilterPanel({ filter, onChange }: AuditFiltersProps) {
   return (
-    <search class="line filters">
+    <search>
       <FilterPanel
-        panelClass="from-left"
         onApply={({ actor = "", ...entered }) => onChange({ ...noFilter, ...entered, actor: actor.trim() })}
       >
         <Select label="Action" name="action" options={{ "": "Any", ...actionLabels }} value={filter.action} />
@@ -52,6 +49,15 @@ export function AuditFilters({ filter, onChange }: AuditFiltersProps) {
         />
         <TimeFields since={filter.since} until={filter.until} />
       </FilterPanel>
+    </search>
+  );
+}
+
+/** A chip for each filter that is set. */
+export function AuditFilterChips({ filter, onChange }: AuditFiltersProps) {
+  const labels: Readonly<Record<string, string>> = actionLabels;
+  return (
+    <div class="line filters">
       <FilterChips
         filters={[
           { label: "Action", value: labels[filter.action] ?? filter.action, without: { action: "" } },
@@ -61,6 +67,6 @@ export function AuditFilters({ filter, onChange }: AuditFiltersProps) {
         ]}
         onRemove={(change) => onChange({ ...filter, ...change })}
       />
-    </search>
+    </div>
   );
 }

@@ -10,7 +10,7 @@ import { ShortTime } from "../parts/time.tsx";
 import { queryOf, withQuery } from "../query.ts";
 import { useRouter } from "../router.tsx";
 import { useSession } from "../session.ts";
-import { AuditFilters, type AuditListFilter } from "./audit-filters.tsx";
+import { AuditFilterChips, AuditFilterPanel, type AuditListFilter } from "./audit-filters.tsx";
 import { auditSentence } from "./audit-sentence.ts";
 
 /** Who did what, newest first. The filter is in the address bar. */
@@ -24,13 +24,16 @@ export function AuditPage() {
   };
   // The operator API and the address bar have the same names.
   const parameters = queryOf(filter);
+  const change = (changed: AuditListFilter): void => navigate(withQuery(path, queryOf(changed)));
   return (
     <>
       <PageHead
         title="Audit"
         lead="Who changed tokens, signed in, imported or exported plants, or used backups. Entries cannot be edited. The newest 100,000 changes of tokens are kept, and the newest 100,000 other entries."
-      />
-      <AuditFilters filter={filter} onChange={(changed) => navigate(withQuery(path, queryOf(changed)))} />
+      >
+        <AuditFilterPanel filter={filter} onChange={change} />
+      </PageHead>
+      {parameters.size > 0 && <AuditFilterChips filter={filter} onChange={change} />}
       <AuditEntries key={parameters.toString()} parameters={parameters} onClear={() => navigate(path)} />
     </>
   );

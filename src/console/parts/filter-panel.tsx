@@ -10,7 +10,6 @@ import { PlantText } from "./plant-text.tsx";
 import { Popover } from "./popover.tsx";
 
 interface FilterPanelProps {
-  readonly panelClass?: string;
   /** Called with the values of the fields by their names, times in UTC. */
   readonly onApply: (entered: Readonly<Record<string, string>>) => void;
   /** The fields. */
@@ -18,11 +17,10 @@ interface FilterPanelProps {
 }
 
 /** A button that opens a form with the filters of a page. */
-export function FilterPanel({ panelClass = "", onApply, children }: FilterPanelProps) {
+export function FilterPanel({ onApply, children }: FilterPanelProps) {
   return (
     <Popover
       buttonClass="quiet"
-      panelClass={panelClass}
       label={
         <>
           <Icon name="filters" /> Filter
