@@ -381,10 +381,19 @@ describe("the record of the last backup", () => {
     expect(code).toBe(0);
   });
 
-  test("that cannot be read counts as none", async () => {
+  test("that is malformed counts as none", async () => {
     const store = newStore();
     writeFileSync(lastBackupFile(store), "half of it");
     expect(await readLastBackup(store)).toBeUndefined();
+  });
+
+  test("that cannot be read is named by verify", async () => {
+    const store = newStore();
+    mkdirSync(lastBackupFile(store));
+    const { code, err } = await runInProcess(["verify", "--database", store]);
+    expect(code).toBe(1);
+    expectOneLine(err);
+    expect(err).toContain(lastBackupFile(store));
   });
 });
 

@@ -87,7 +87,7 @@ function copyProgress(
   total: number,
 ): Progress {
   const isComparing = compared > 0;
-  const done = isComparing ? compared : created + replayed + conflicts + failed;
+  const done = (isComparing ? compared : created + replayed + conflicts) + failed;
   const what = isComparing ? "Comparing both stores" : "Copying the store";
   return { what, done, unit: "plants", share: shareOf(done, total) };
 }

@@ -92,11 +92,11 @@ export async function compareStores(
     const copies = new Map((await to.findAll(plants.map(({ id }) => id))).map((copy) => [copy.id, copy]));
     for (const plant of plants) {
       if (failed.has(plant.id)) continue;
+      counts.compared++;
       const fault = faultOf(plant, copies.get(plant.id));
       if (fault !== undefined && counts.problems.length < problemsMax)
         counts.problems.push(`the plant with the id ${plant.id} ${fault}`);
     }
-    counts.compared += plants.length;
     await nextTurn();
     if (stop.aborted) return;
   }

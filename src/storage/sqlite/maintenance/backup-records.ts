@@ -39,14 +39,17 @@ export function recordLastBackup(
   replaceFile(lastBackupFile(path), `${JSON.stringify({ at: isoTime(atMs), coveredPlants, digest })}\n`);
 }
 
-/** The last backup of a data file; undefined if there was none, or its record is malformed. */
+/**
+ * The last backup of a data file; undefined if there was none, or its record is malformed.
+ * @throws DataFileProblem its record cannot be read.
+ */
 export async function readLastBackup(path: string): Promise<LastBackup | undefined> {
   let text: string;
   try {
     text = await readFile(lastBackupFile(path), "utf8");
   } catch (error) {
     if (codeOf(error) === "ENOENT") return undefined;
-    throw error;
+    throw asDataFileProblem(error, lastBackupFile(path));
   }
   const record = parseJsonObject(text);
   const atMs = typeof record["at"] === "string" ? Date.parse(record["at"]) : Number.NaN;
