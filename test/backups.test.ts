@@ -11,6 +11,7 @@ import {
   openSync,
   readdirSync,
   readlinkSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -757,6 +758,16 @@ describe("through the operator listener", () => {
       });
       expect(service.logged.join("")).not.toContain("internal error");
     });
+  });
+
+  test("a folder that is missing for a while does not use up a link", async () => {
+    await using service = await startWithBackups();
+    const { name } = await service.makeBackup();
+    const { url } = await service.call(`/${name}/link`, "POST");
+    renameSync(service.backupFolder, `${service.backupFolder}.away`);
+    expect(await (await fetch(service.operatorUrl + url)).json()).toMatchObject({ error: 40031 });
+    renameSync(`${service.backupFolder}.away`, service.backupFolder);
+    expect((await fetch(service.operatorUrl + url)).status).toBe(200);
   });
 
   describe("without an entry in the audit trail", () => {

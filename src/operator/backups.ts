@@ -140,8 +140,9 @@ export function backupRoutes(
 
     route("GET", "/api/backup-files/{secret}", "none", async (exchange) => {
       exchange.refuseWhileDraining();
+      // A folder that is missing for now does not use up the link.
+      const name = await backups.existing(downloads.find(exchange).target);
       const download = downloads.follow(exchange);
-      const name = await backups.existing(download.target);
       await actions.record(exchange, download.caller, "backup.downloaded", name);
       const pieces = backups.folder().read(name);
       await sendFile(exchange, download, { name, contentType: "application/vnd.sqlite3" }, pieces);
