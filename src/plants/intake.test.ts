@@ -102,6 +102,14 @@ describe("the intake", () => {
     expect(await first).toEqual(created);
   });
 
+  test("says that it closes to a plant that it has no room for either", async () => {
+    const { intake, create } = setUp(1);
+    const first = create(1);
+    const closed = intake.close();
+    expect(await create(2)).toEqual({ kind: "closing" });
+    await Promise.all([first, closed]);
+  });
+
   test("has room as soon as another plant is answered", async () => {
     const { intake } = setUp(1);
     const createNext = (settle: (outcome: Outcome | Rejected) => void) => intake.create(pending(2, settle));

@@ -75,9 +75,9 @@ export class Intake {
   }
 
   create(pending: PendingPlant): void {
-    if (this.#pending >= this.#pendingMax) return this.#settle(pending, tooBusy);
     if (this.#state === "closing") return this.#settle(pending, closing);
     if (this.#state === "outcome-unknown") return this.#settle(pending, storeUnavailable);
+    if (this.#pending >= this.#pendingMax) return this.#settle(pending, tooBusy);
     this.#pending++;
     this.#queue.push(pending);
     if (this.#writers < this.#store.batchesInFlightMax) {
