@@ -36,18 +36,17 @@ export function refuseOpenElsewhere(path: string): void {
   );
 }
 
-/**
- * How many names the file has. A restore that was interrupted leaves two, and this removes the first of them. Under
- * the writer lock.
- */
-export function countNames(path: string): number {
-  const file = statSync(path, { bigint: true, throwIfNoEntry: false });
-  if (file === undefined) return 0;
-  if (file.nlink === 1n) return 1;
+/** A restore that was interrupted leaves the file with two names: this removes its first one. Under the writer lock. */
+export function removePartialName(path: string): void {
   const partial = path + partialEnding;
+  const file = statSync(path, { bigint: true, throwIfNoEntry: false });
   const left = statSync(partial, { bigint: true, throwIfNoEntry: false });
-  if (left !== undefined && isSameInode(left, file)) rmSync(partial);
-  return statSync(path).nlink;
+  if (file !== undefined && left !== undefined && isSameInode(left, file)) rmSync(partial);
+}
+
+/** How many names the file has; more than one if there are hard links to it. */
+export function countNames(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.nlink ?? 0;
 }
 
 function isMountPoint(path: string): boolean {

@@ -10,7 +10,7 @@ import { asDataFileProblem, DataFileProblem, reasonOfNoSpace } from "../data-fil
 import { fileSize, withFile } from "../data-file/durable-files.ts";
 import { readMarker, refuseReplaced, removeMarker } from "../data-file/failure-marker.ts";
 import { DataFileLeftOpen, recordSyncFailure, type SyncFailure } from "../data-file/left-open.ts";
-import { countNames, refuseOpenElsewhere } from "../data-file/other-names.ts";
+import { countNames, refuseOpenElsewhere, removePartialName } from "../data-file/other-names.ts";
 import { checkpointAndMarkClosed } from "../data-file/store-use.ts";
 import { inspectWal } from "../data-file/wal-file.ts";
 import {
@@ -48,6 +48,7 @@ export function recover(path: string, events: StoreEvents): void {
   // that is not its own, SQLite would empty the data file as soon as refuseOpenElsewhere opens it.
   refuseJournal(path);
   refuseOpenElsewhere(path);
+  removePartialName(path);
   const names = countNames(path);
   if (names > 1) events.dataFileLinked?.(names);
   const wal = inspectFiles(path);
