@@ -27,10 +27,7 @@ export function AuditPage() {
   const change = (changed: AuditListFilter): void => navigate(withQuery(path, queryOf(changed)));
   return (
     <>
-      <PageHead
-        title="Audit"
-        lead="Who changed tokens, signed in, imported or exported plants, or used backups. Entries cannot be edited. The newest 100,000 changes of tokens are kept, and the newest 100,000 other entries."
-      >
+      <PageHead title="Audit" lead="Who did what to tokens, plants and backups. Entries cannot be edited.">
         <AuditFilterPanel filter={filter} onChange={change} />
       </PageHead>
       {parameters.size > 0 && <AuditFilterChips filter={filter} onChange={change} />}
