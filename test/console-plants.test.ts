@@ -302,6 +302,17 @@ describe("an id in the search", () => {
     await page.getByRole("button", { name: "Remove the filter Tag: fern" }).click();
     await found(page, "880004").waitFor();
   });
+
+  test("finds no plant that a filter by another id leaves out", async () => {
+    await add(880_005, "Left out");
+    await add(880_006, "Let in");
+    const page = await openTable("/plants?id=880006");
+    await search(page, "880005");
+    await see(page, "No plants match");
+    expect(await page.locator(".id-match a").count()).toBe(0);
+    await page.getByRole("button", { name: "Remove the filter Id: 880006" }).click();
+    await found(page, "880005").waitFor();
+  });
 });
 
 describe("a filter", () => {

@@ -65,7 +65,8 @@ interface IdMatchProps {
 export function IdMatch({ id, filter, onLookup }: IdMatchProps) {
   const query = new URLSearchParams({ ...apiFilter({ ...filter, name: "", id }), limit: "1" });
   const { value, error } = useLoad<PlantPageJson>(`/api/plants?${query}`, true);
-  const plant = value?.plants[0];
+  // The id of the search takes the place of the filter's own in the query.
+  const plant = filter.id === "" || filter.id === id ? value?.plants[0] : undefined;
   const isFound = plant !== undefined;
   const isKnown = value !== undefined || error !== undefined;
   useEffect(() => {
