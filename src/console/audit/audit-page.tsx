@@ -87,7 +87,7 @@ function AuditTable({ entries }: { readonly entries: readonly AuditEntryJson[] }
         <TableHead columns={["When", "What", "From"]} />
         <tbody>
           {entries.map((entry) => (
-            <tr key={`${entry.at} ${entry.actor} ${entry.action} ${entry.detail}`}>
+            <tr key={`${entry.at} ${entry.actor} ${entry.action} ${entry.subject} ${entry.detail}`}>
               <td>
                 <ShortTime at={entry.at} />
               </td>
