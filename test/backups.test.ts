@@ -734,14 +734,20 @@ describe("through the operator listener", () => {
     expect((await service.call("")).unavailable).toStartWith(`${unreadable} cannot be opened: ELOOP`);
   });
 
+  /** A backup, and a link to download it by. */
+  const makeLink = async (service: Awaited<ReturnType<typeof startWithBackups>>) => {
+    const { name } = await service.makeBackup();
+    const { url } = await service.call(`/${name}/link`, "POST");
+    return { name, url };
+  };
+
   describe("after the folder was removed", () => {
     let service: Awaited<ReturnType<typeof startWithBackups>>;
     let name: string;
     let url: string;
     beforeAll(async () => {
       service = await startWithBackups();
-      ({ name } = await service.makeBackup());
-      ({ url } = await service.call(`/${name}/link`, "POST"));
+      ({ name, url } = await makeLink(service));
       rmSync(service.backupFolder, { recursive: true });
     });
     afterAll(() => service[Symbol.asyncDispose]());
@@ -762,8 +768,7 @@ describe("through the operator listener", () => {
 
   test("a folder that is missing for a while does not use up a link", async () => {
     await using service = await startWithBackups();
-    const { name } = await service.makeBackup();
-    const { url } = await service.call(`/${name}/link`, "POST");
+    const { url } = await makeLink(service);
     renameSync(service.backupFolder, `${service.backupFolder}.away`);
     expect(await (await fetch(service.operatorUrl + url)).json()).toMatchObject({ error: 40031 });
     renameSync(`${service.backupFolder}.away`, service.backupFolder);
@@ -776,8 +781,7 @@ describe("through the operator listener", () => {
     let url: string;
     beforeAll(async () => {
       service = await startWithBackups();
-      ({ name } = await service.makeBackup());
-      ({ url } = await service.call(`/${name}/link`, "POST"));
+      ({ name, url } = await makeLink(service));
       using file = new Database(service.database);
       file.run("DROP TABLE audit_trail");
     });

@@ -141,11 +141,13 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
     expect(missingIn(file, [0])).toEqual([]);
   });
 
-  test.each([
+  const errorsOfASync = [
     ["with an I/O error makes the next start rebuild", "EIO", "EIO", true],
     ["because the disk is full does not", "ENOSPC", "the disk is full", false],
     ["because of a quota does not", "EDQUOT", "the disk quota is exceeded", false],
-  ] as const)("in a start after a crash, %s", async (_, errno, reason, rebuilt) => {
+  ] as const;
+
+  test.each(errorsOfASync)("in a start after a crash, %s", async (_, errno, reason, rebuilt) => {
     await crashedStore(file, 3);
     const syncs = recordSyncs(folder.path, "-wal", "once");
     syncs.injectFault();
@@ -159,11 +161,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
     expect(storedPlants(file)).toHaveLength(3);
   });
 
-  test.each([
-    ["with an I/O error makes the next start rebuild", "EIO", "EIO", true],
-    ["because the disk is full does not", "ENOSPC", "the disk is full", false],
-    ["because of a quota does not", "EDQUOT", "the disk quota is exceeded", false],
-  ] as const)("of the folder, in a start, %s", async (_, errno, reason, rebuilt) => {
+  test.each(errorsOfASync)("of the folder, in a start, %s", async (_, errno, reason, rebuilt) => {
     openForWriting(file)[Symbol.dispose]();
     // Not once: SQLite ignores what becomes of its own fsync of the folder.
     const syncs = recordSyncs(folder.path, folder.path);

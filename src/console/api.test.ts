@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { ApiError, mayPass, OperatorApi } from "./api.ts";
+import { ApiError, isRetryable, OperatorApi } from "./api.ts";
 
 /** Why a request of the console fails if it gets these bytes, and what it reports as its outcome. */
 async function failureOf(answer: string) {
@@ -48,6 +48,6 @@ test.each([
   ["503", 50303, true],
   ["400", 40031, false],
   ["401", 40102, false],
-])("whether the same request may succeed later, after %s", (_, error, isTemporary) => {
-  expect(mayPass(new ApiError("message", error))).toBe(isTemporary);
+])("whether the same request may succeed later, after %s", (_, error, expected) => {
+  expect(isRetryable(new ApiError("message", error))).toBe(expected);
 });

@@ -38,7 +38,7 @@ export interface StoreEvents {
   readonly rebuilding?: (bytes: number) => void;
   /** The failure marker could not be written, so the next start does not know of the failure. */
   readonly markerNotWritten?: (reason: string) => void;
-  /** An fsync of the WAL, except on Linux the COMMIT with it, or of the data file. */
+  /** How long an fsync took: of the data file, or of the WAL. Except on Linux, that of the WAL includes its COMMIT. */
   readonly synced?: (file: "wal" | "data", tookMs: number) => void;
   /** An fsync of the WAL has taken over a second so far; creates wait for it. */
   readonly diskStalled?: () => void;

@@ -3,7 +3,7 @@ import { checkRow } from "../../files/check-row.ts";
 import type { InputRow } from "../../files/input-row.ts";
 import type { ImportedJson, LineOutcome } from "../../operator/responses.ts";
 import { backoffMs } from "../../retry/backoff.ts";
-import { ApiError, mayPass, type OperatorApi } from "../api.ts";
+import { ApiError, isRetryable, type OperatorApi } from "../api.ts";
 import { errorNumbers } from "../error-numbers.ts";
 import { ImportReport, type ReportedOutcome } from "./import-report.ts";
 import { openPlantFile, type PlantFile } from "./plant-file.ts";
@@ -184,7 +184,7 @@ export class ImportRun {
         return answer;
       } catch (reason) {
         const isOver = performance.now() - startedMs > outageMsMax;
-        if (this.#abort.signal.aborted || !mayPass(reason) || isOver) throw reason;
+        if (this.#abort.signal.aborted || !isRetryable(reason) || isOver) throw reason;
         this.error = reason;
         this.waiting = true;
         await sleep(backoffMs(attempt, retryMsMin, retryMsMax), this.#abort.signal);

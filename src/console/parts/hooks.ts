@@ -1,6 +1,6 @@
 import type { RefObject } from "preact";
 import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
-import { errorMessage, mayPass } from "../api.ts";
+import { errorMessage, isRetryable } from "../api.ts";
 import { pollMs, responseMsMax, type ServiceConnection } from "../connection.ts";
 import { useSession } from "../session.ts";
 
@@ -26,7 +26,7 @@ export function useLoad<T>(path: string, live = false) {
         failure = reason;
       }
       if (!signal.aborted) setError(failure);
-      if (!live && !mayPass(failure)) poll.stop();
+      if (!live && !isRetryable(failure)) poll.stop();
       return pollMs;
     });
     return () => poll.stop();

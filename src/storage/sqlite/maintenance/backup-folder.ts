@@ -278,7 +278,7 @@ function undefinedIfMissing(error: unknown): undefined {
   return undefined;
 }
 
-/** A backup is listed, to be downloaded and restored, even if its record cannot be read; to verify it says why. */
+/** A backup whose record cannot be read is still listed, to be downloaded and restored; its verification says why. */
 async function recordForList(backup: string, file: Stats): Promise<DigestRecord> {
   try {
     return await readDigestRecord(backup, file);

@@ -199,7 +199,7 @@ export class Checkpointer {
     return { frames: Number(log), framesLeft: Number(log - checkpointed) };
   }
 
-  /** After a lock, the next commit looks again. */
+  /** After a lock or a full disk, the next commit looks again. Anything else is a failed checkpoint. */
   #lookFailed(error: unknown): void {
     if (!isFullOrBusy(error)) this.#fail(error);
   }
