@@ -74,6 +74,8 @@ export class Exchange implements BodyReader, LoggedRequest {
     this.requestId = shared.requestIds.of(head?.header("x-request-id"));
   }
 
+  // The request.
+
   get requestIdIsMinted(): boolean {
     return this.#shared.requestIds.hasMinted(this.requestId);
   }
@@ -85,6 +87,31 @@ export class Exchange implements BodyReader, LoggedRequest {
   get path(): string {
     return this.head?.path ?? "-";
   }
+
+  /**
+   * A path with a secret becomes its route. Does not depend on routing, which a request that is refused early never reaches, and
+   * also covers paths that only begin like one with a secret.
+   */
+  get loggedPath(): string {
+    const hasSecret = (route: string) => this.path.startsWith(route.slice(0, -secretEnd.length));
+    return this.#shared.secretPaths.find(hasSecret) ?? this.path;
+  }
+
+  get query(): URLSearchParams {
+    return new URLSearchParams(this.head?.query);
+  }
+
+  header(name: string): string | undefined {
+    return this.head?.header(name);
+  }
+
+  /** Whether a person opens the path in a browser. */
+  get wantsPage(): boolean {
+    const isRead = this.method === "GET" || this.method === "HEAD";
+    return isRead && acceptsHtml.test(this.header("accept") ?? "");
+  }
+
+  // Who sent it.
 
   /** Whose credentials the request has, as far as they are known: whether the gate accepts the caller or denies it. */
   get caller(): Caller | undefined {
@@ -113,35 +140,14 @@ export class Exchange implements BodyReader, LoggedRequest {
     return this.#connection.isOpen;
   }
 
-  /**
-   * A path with a secret becomes its route. Does not depend on routing, which a request that is refused early never reaches, and
-   * also covers paths that only begin like one with a secret.
-   */
-  get loggedPath(): string {
-    const hasSecret = (route: string) => this.path.startsWith(route.slice(0, -secretEnd.length));
-    return this.#shared.secretPaths.find(hasSecret) ?? this.path;
-  }
-
-  get query(): URLSearchParams {
-    return new URLSearchParams(this.head?.query);
-  }
-
-  header(name: string): string | undefined {
-    return this.head?.header(name);
-  }
-
-  /** Whether a person opens the path in a browser. */
-  get wantsPage(): boolean {
-    const isRead = this.method === "GET" || this.method === "HEAD";
-    return isRead && acceptsHtml.test(this.header("accept") ?? "");
-  }
-
   /** The gate has accepted the caller: for this scope, or by the link in the path, which needs none. */
   acceptCaller(caller: Caller, scope: Scope | undefined): void {
     this.#caller = caller;
     this.#scope = scope;
     this.#connection.becomeAdmitted();
   }
+
+  // Its body.
 
   /**
    * Takes a handler and returns no promise: on the path of POST /plants, an await costs a tenth of the rate. `bytesMax` replaces
@@ -188,6 +194,16 @@ export class Exchange implements BodyReader, LoggedRequest {
     this.#bodyHandler?.notReceived?.();
   }
 
+  /** Whether the gate still accepts the caller; if not, the request has been denied. */
+  #isStillAdmitted(): boolean {
+    if (this.#scope === undefined) return true;
+    const caller = this.#shared.gate.admit(this.header("authorization"), this.#scope, Date.now());
+    if (typeof caller !== "string") return true;
+    // The provider's keys have changed since, and nobody waits for another verification here.
+    this.deny(caller === "unverified" ? "issuer-unavailable" : caller, this.#scope);
+    return false;
+  }
+
   // What a handler responds with.
 
   json(body: unknown, status = 200): void {
@@ -205,72 +221,6 @@ export class Exchange implements BodyReader, LoggedRequest {
 
   redirect(location: string): void {
     this.#send(303, "text/plain", { Location: location, Vary: "Accept" }, `See ${location}\n`, "other");
-  }
-
-  /** The message defaults to the catalogue's. */
-  error(kind: ErrorKind, message = catalogue[kind].example, headers: ResponseHeaders = noHeaders): void {
-    const allHeaders = statusOf(kind) === 503 ? { "Retry-After": retryAfterSeconds, ...headers } : headers;
-    const body = { error: catalogue[kind].error, message };
-    this.#sendError(kind, message, "application/json", jsonText(body), allHeaders);
-  }
-
-  /** An error whose body is not an Error: a page for a browser. */
-  errorPage(kind: ErrorKind, contentType: string, body: string | Uint8Array, headers: ResponseHeaders): void {
-    this.#sendError(kind, catalogue[kind].example, contentType, body, headers);
-  }
-
-  /** An error whose reason is for the log alone. */
-  internalError(reason: unknown): void {
-    this.#shared.log.internalError(this, reason);
-    this.error("internal-error");
-  }
-
-  /** The connection closes after the response, whichever it is. */
-  closeAfterResponse(): void {
-    this.#connection.closeAfterResponse();
-  }
-
-  // What the listener and the router respond with, in place of a handler.
-
-  /** What arrived cannot be read. */
-  respondToFault({ kind, message }: WireFault): void {
-    if (kind === "not-http" || kind === "head-too-large") this.#connection.becomeStranger();
-    this.error(kind, message);
-  }
-
-  /** The caller may not do this. */
-  deny(reason: Denied, scope: Scope): void {
-    // The credentials are known, so the log names the caller.
-    if (reason === "lacks-scope") this.#caller = this.#shared.gate.identify(this.header("authorization"));
-    if (reason === "store-unavailable" || reason === "issuer-unavailable") return this.error(reason);
-    const message = reason === "lacks-scope" ? `The token lacks the scope ${scope}.` : undefined;
-    this.error(reason, message, bearerChallenge(reason, scope));
-  }
-
-  /** Responds to what a handler threw. Never throws itself: that would end the process. */
-  respondToThrown(error: unknown): void {
-    try {
-      if (error instanceof BodyNotReceived) return;
-      if (error instanceof HttpError) return this.error(error.kind, error.message, error.headers);
-      if (error instanceof StoreUnavailable)
-        return this.error("store-unavailable", "The store cannot be reached right now.");
-      // The failure may have left the connection in the middle of a request.
-      this.closeAfterResponse();
-      this.internalError(error);
-    } catch (failure) {
-      this.#shared.log.internalError(this, failure);
-      this.#connection.close();
-    }
-  }
-
-  /**
-   * For what may take long, and for each step of it: a stop does not wait for that.
-   * @throws HttpError once the drain has begun.
-   */
-  refuseWhileDraining(): void {
-    if (!this.#shared.streams.draining) return;
-    this.closeAfterResponse();
-    throw new HttpError("closing");
   }
 
   /**
@@ -299,15 +249,77 @@ export class Exchange implements BodyReader, LoggedRequest {
     return this.#stream;
   }
 
-  /** Whether the gate still accepts the caller; if not, the request has been denied. */
-  #isStillAdmitted(): boolean {
-    if (this.#scope === undefined) return true;
-    const caller = this.#shared.gate.admit(this.header("authorization"), this.#scope, Date.now());
-    if (typeof caller !== "string") return true;
-    // The provider's keys have changed since, and nobody waits for another verification here.
-    this.deny(caller === "unverified" ? "issuer-unavailable" : caller, this.#scope);
-    return false;
+  // Errors that a handler or the router responds with.
+
+  /** The message defaults to the catalogue's. */
+  error(kind: ErrorKind, message = catalogue[kind].example, headers: ResponseHeaders = noHeaders): void {
+    const allHeaders = statusOf(kind) === 503 ? { "Retry-After": retryAfterSeconds, ...headers } : headers;
+    const body = { error: catalogue[kind].error, message };
+    this.#sendError(kind, message, "application/json", jsonText(body), allHeaders);
   }
+
+  /** An error whose body is not an Error: a page for a browser. */
+  errorPage(kind: ErrorKind, contentType: string, body: string | Uint8Array, headers: ResponseHeaders): void {
+    this.#sendError(kind, catalogue[kind].example, contentType, body, headers);
+  }
+
+  /** An error whose reason is for the log alone. */
+  internalError(reason: unknown): void {
+    this.#shared.log.internalError(this, reason);
+    this.error("internal-error");
+  }
+
+  /** The caller may not do this. */
+  deny(reason: Denied, scope: Scope): void {
+    // The credentials are known, so the log names the caller.
+    if (reason === "lacks-scope") this.#caller = this.#shared.gate.identify(this.header("authorization"));
+    if (reason === "store-unavailable" || reason === "issuer-unavailable") return this.error(reason);
+    const message = reason === "lacks-scope" ? `The token lacks the scope ${scope}.` : undefined;
+    this.error(reason, message, bearerChallenge(reason, scope));
+  }
+
+  // What the listener responds with, in place of a handler.
+
+  /** What arrived cannot be read. */
+  respondToFault({ kind, message }: WireFault): void {
+    if (kind === "not-http" || kind === "head-too-large") this.#connection.becomeStranger();
+    this.error(kind, message);
+  }
+
+  /** Responds to what a handler threw. Never throws itself: that would end the process. */
+  respondToThrown(error: unknown): void {
+    try {
+      if (error instanceof BodyNotReceived) return;
+      if (error instanceof HttpError) return this.error(error.kind, error.message, error.headers);
+      if (error instanceof StoreUnavailable)
+        return this.error("store-unavailable", "The store cannot be reached right now.");
+      // The failure may have left the connection in the middle of a request.
+      this.closeAfterResponse();
+      this.internalError(error);
+    } catch (failure) {
+      this.#shared.log.internalError(this, failure);
+      this.#connection.close();
+    }
+  }
+
+  // Closing the connection, and refusing work during a drain.
+
+  /** The connection closes after the response, whichever it is. */
+  closeAfterResponse(): void {
+    this.#connection.closeAfterResponse();
+  }
+
+  /**
+   * For what may take long, and for each step of it: a stop does not wait for that.
+   * @throws HttpError once the drain has begun.
+   */
+  refuseWhileDraining(): void {
+    if (!this.#shared.streams.draining) return;
+    this.closeAfterResponse();
+    throw new HttpError("closing");
+  }
+
+  // How every response is sent.
 
   #sendError(
     kind: ErrorKind,
