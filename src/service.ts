@@ -10,6 +10,7 @@ import { connectionBudget } from "./http/connection-budget.ts";
 import { Readiness } from "./http/health.ts";
 import { refuseAddressInUse } from "./http/listen-address.ts";
 import type { Listener, ListenerSettings } from "./http/listener.ts";
+import type { Handler } from "./http/route.ts";
 import { certificateState, renewalDays } from "./http/tls-files.ts";
 import type { OperatorDependencies } from "./operator/operator-dependencies.ts";
 import { startOperatorListener } from "./operator/operator-listener.ts";
@@ -103,7 +104,8 @@ export async function startService(
   const budget = connectionBudget();
   const listenerDependencies = { gate, intake, readiness, events };
   const rateLimit = config.rateLimit && new RateLimit(config.rateLimit);
-  const createPlant = new CreatePlant(rateLimit, intake);
+  const plantCreation = new CreatePlant(rateLimit, intake);
+  const createPlant: Handler = (exchange, caller) => plantCreation.handle(exchange, caller);
 
   // The public listener: POST /plants, its documentation, and health checks.
   const publicListener = started.use(
@@ -126,7 +128,7 @@ export async function startService(
       settings: config.effective,
       publicListener,
       rateLimit,
-      createPlant: (exchange, caller) => createPlant.handle(exchange, caller),
+      createPlant,
     };
     const settings = operatorSettings(config, config.operatorListen, budget.operatorMax);
     operatorListener = started.use(startOperatorListener(operatorDependencies, settings));

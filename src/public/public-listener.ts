@@ -1,11 +1,10 @@
 import { Listener, type ListenerDependencies, type ListenerSettings } from "../http/listener.ts";
-import { type Route, route } from "../http/route.ts";
-import type { CreatePlant } from "./create-plant.ts";
+import { type Handler, type Route, route } from "../http/route.ts";
 import { docsPath, docsRoute } from "./docs-page.ts";
 import contract from "./openapi.json" with { type: "json" };
 
 export function startPublicListener(
-  createPlant: CreatePlant,
+  createPlant: Handler,
   dependencies: ListenerDependencies,
   settings: ListenerSettings,
 ): Listener {
@@ -23,12 +22,8 @@ export function startPublicListener(
 }
 
 /** Everything that the public listener serves, besides the health checks. */
-export function publicRoutes(createPlant: CreatePlant, url: () => string): readonly Route[] {
-  return [
-    route("POST", "/plants", "plants:create", (exchange, caller) => createPlant.handle(exchange, caller)),
-    openapiRoute(url),
-    docsRoute(url),
-  ];
+export function publicRoutes(createPlant: Handler, url: () => string): readonly Route[] {
+  return [route("POST", "/plants", "plants:create", createPlant), openapiRoute(url), docsRoute(url)];
 }
 
 /** Describes `POST /plants` alone. Completed on the first request. */
