@@ -10,7 +10,7 @@ import { WalIndexLost } from "../storage/store.ts";
 import { createLog, type Level, type Log } from "../telemetry/log.ts";
 import { shellQuoted } from "../text/shell.ts";
 import { passwordWarnings } from "./arguments.ts";
-import type { Command, SettingGroups } from "./command.ts";
+import type { Arguments, Command, SettingGroups } from "./command.ts";
 import { exposureWarnings } from "./local-files.ts";
 import { bold, escapeInvisible, formatColumns, green, type Terminal } from "./terminal.ts";
 
@@ -49,49 +49,34 @@ export const serve: Command = {
   },
 
   async run(args, terminal) {
+    // A signal during the start stops the service too, as soon as it runs.
     const stopSignal = terminal.stopSignal();
+
+    // The configuration, and the log as it asks for it.
     const config = readConfig(args.sources);
     const lines = batchLines(terminal);
-    const formatHere = terminal.errIsTerminal ? "pretty" : "json";
-    const log = createLog({
-      level: config.logLevel,
-      format: config.logFormat === "auto" ? formatHere : config.logFormat,
-      colour: terminal.colourErr,
-      forJournal: terminal.errIsJournal,
-      write: lines.write,
-    });
-    for (const name of unknownVariables(terminal.environment))
-      log.warn("unknown environment variable; see `plant-store config`", { "plant_store.variable": name });
+    const log = createServiceLog(config, terminal, lines.write);
+    warnOfUnknownVariables(terminal, log);
 
+    // The service itself.
     const service = await startService(config, log, { printsFirstToken: terminal.outIsTerminal });
-    // The data file exists by now.
-    const files = [
-      ...secretFiles(terminal.environment),
-      ...(config.tls === undefined ? [] : [config.tls.key]),
-      ...(isDatabaseUrl(config.database) ? [] : [config.database]),
-    ];
-    for (const warning of [...passwordWarnings(args), ...exposureWarnings(files)]) log.warn(warning);
+
+    // What other users of the machine can read: only now, when the data file exists.
+    warnOfExposure(args, config, terminal, log);
+
+    // That it runs, for a person and for the log. A database that opens later may have a first token then.
     terminal.out(startupMessage(service, config, terminal));
     terminal.outFlushed().catch((error: Error) => log.warn(error.message));
     logFirstToken(service.firstToken, log);
-    void service.openedLater?.then(
-      (token) => {
-        terminal.out(`The database is available now.\n\n${firstTokenMessage(service, token, terminal)}`);
-        logFirstToken(token, log);
-      },
-      () => {},
-    );
-    const { publicUrl: url, operatorUrl, addresses } = service;
-    log.info("listening", {
-      "url.full": url,
-      "plant_store.operator_url": operatorUrl,
-      "plant_store.addresses": addresses.join(", "),
-      "service.version": packageFile.version,
-    });
+    reportLaterOpening(service, terminal, log);
+    logListening(service, log);
 
+    // It runs until a signal arrives, or until it cannot go on.
     const cause = await Promise.race([stopSignal, service.mustStop]);
     const next = await service.stop(stopReason(cause));
     lines.flush();
+
+    // The end of the process.
     if (next === "stay-up") return stayUp();
     // The log has said why.
     if (next === "exit-without-closing") return terminal.exitWithoutClosing(1);
@@ -100,6 +85,56 @@ export const serve: Command = {
     return 0;
   },
 };
+
+/** The log in the format that is configured: by default for people on a terminal, for programs elsewhere. */
+function createServiceLog(
+  { logLevel, logFormat }: Config,
+  terminal: Terminal,
+  write: (line: string, level: Level) => void,
+): Log {
+  const formatHere = terminal.errIsTerminal ? "pretty" : "json";
+  return createLog({
+    level: logLevel,
+    format: logFormat === "auto" ? formatHere : logFormat,
+    colour: terminal.colourErr,
+    forJournal: terminal.errIsJournal,
+    write,
+  });
+}
+
+function warnOfUnknownVariables({ environment }: Terminal, log: Log): void {
+  for (const name of unknownVariables(environment))
+    log.warn("unknown environment variable; see `plant-store config`", { "plant_store.variable": name });
+}
+
+/** Warns of a password in the arguments, and of files with secrets or plants that other users of the machine can read. */
+function warnOfExposure(args: Arguments, config: Config, { environment }: Terminal, log: Log): void {
+  const files = [
+    ...secretFiles(environment),
+    ...(config.tls === undefined ? [] : [config.tls.key]),
+    ...(isDatabaseUrl(config.database) ? [] : [config.database]),
+  ];
+  for (const warning of [...passwordWarnings(args), ...exposureWarnings(files)]) log.warn(warning);
+}
+
+/** After a start without the database: says when it is open, with the token that was created then. */
+function reportLaterOpening(service: Service, terminal: Terminal, log: Log): void {
+  const report = (token: FirstToken | undefined): void => {
+    terminal.out(`The database is available now.\n\n${firstTokenMessage(service, token, terminal)}`);
+    logFirstToken(token, log);
+  };
+  // A failure stops the service (`mustStop`), and is reported there.
+  void service.openedLater?.then(report, () => {});
+}
+
+function logListening({ publicUrl, operatorUrl, addresses }: Service, log: Log): void {
+  log.info("listening", {
+    "url.full": publicUrl,
+    "plant_store.operator_url": operatorUrl,
+    "plant_store.addresses": addresses.join(", "),
+    "service.version": packageFile.version,
+  });
+}
 
 /** A signal by its name, or an error that makes the service stop, as the log has it. */
 function stopReason(cause: string | Error): string {
