@@ -3,6 +3,8 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Progress, showProgress } from "../src/cli/progress.ts";
 import type { Terminal } from "../src/cli/terminal.ts";
+import { copyStore } from "../src/storage/copy-store.ts";
+import { openArchive, openStore } from "../src/storage/open-store.ts";
 import { streamBackup, writeBackup } from "../src/storage/sqlite/maintenance/backup.ts";
 import { restore } from "../src/storage/sqlite/maintenance/restore.ts";
 import type { Step } from "../src/storage/sqlite/maintenance/step.ts";
@@ -118,6 +120,19 @@ describe("the parts of a long task are reported, with how much there is to do", 
     expect(writing?.doing).toBe("writing the copy of");
     expect(writing?.done).toBeGreaterThan(0);
     expect(writing?.done).toBe(writing?.total ?? -1);
+  });
+
+  test("by copy", async () => {
+    const database = await newStore();
+    const options = { databasePassword: undefined, allowUnsafeDatabase: false };
+    await using from = await openArchive({ ...options, database });
+    await using to = await openStore({ ...options, database: folder.newPath() });
+    const stop = new AbortController().signal;
+    const parts = await partsOf((onStep) => copyStore(from, to, { onStep, onFailed: () => {} }, stop));
+    expect(parts).toEqual([
+      { doing: "copying the store", done: plants, total: plants },
+      { doing: "comparing both stores", done: plants, total: plants },
+    ]);
   });
 
   test("by restore", async () => {

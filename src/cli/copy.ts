@@ -1,13 +1,15 @@
 import { readConfig } from "../config/read-config.ts";
-import { type CopyCounts, compareStores, copyStore } from "../storage/copy-store.ts";
+import { type CopyCounts, copyStore } from "../storage/copy-store.ts";
 import { openArchive, openStore } from "../storage/open-store.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { refuseMissingFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { isSameFile } from "../storage/sqlite/data-file/durable-files.ts";
+import type { Step } from "../storage/sqlite/maintenance/step.ts";
+import { capitalized } from "../text/words.ts";
 import { wrongUsage } from "./arguments.ts";
 import { type Command, jsonFlag } from "./command.ts";
 import { noteOfNewFile } from "./local-files.ts";
-import { type Progress, shareOf, showProgress } from "./progress.ts";
+import { type Progress, progressOfStep, showProgress } from "./progress.ts";
 import {
   escapeInvisible,
   formatCount,
@@ -48,51 +50,37 @@ export const copy: Command = {
     const created = noteOfNewFile(to);
     await using target = await openStore(configFor(to));
     terminal.note(created);
-    const total = await source.archive.total();
-    const counts: CopyCounts = {
-      created: 0,
-      replayed: 0,
-      conflicts: 0,
-      failed: 0,
-      compared: 0,
-      tokens: 0,
-      problems: [],
-    };
-    const failed = new Set<bigint>();
     const stop = stopSignalOf(terminal);
-    using line = showProgress(terminal, () => copyProgress(counts, total));
-    const reportFailed = (id: bigint, reason: string): void => {
-      failed.add(id);
+    let step: Step | undefined;
+    using line = showProgress(terminal, () => copyProgress(step));
+    const onStep = (next: Step): void => {
+      step = next;
+    };
+    const onFailed = (id: bigint, reason: string): void => {
       line.clear();
       terminal.err(`Plant ${id} cannot be stored: ${escapeInvisible(reason)}\n`);
     };
-    await copyStore(source, target, counts, reportFailed, stop);
-    if (!stop.aborted) await compareStores(source, target.archive, counts, failed, stop);
+    const counts = await copyStore(source, target, { onStep, onFailed }, stop);
     line.end();
     if (stop.aborted) {
-      printParagraph(terminal, `Interrupted. ${summary(counts, failed.size)}. Run this again; it resumes.`);
+      printParagraph(terminal, `Interrupted. ${summary(counts)}. Run this again; it resumes.`);
       return interruptedCode(stop.reason);
     }
     if (args.has("json")) printJson(terminal, counts);
     for (const problem of counts.problems) terminal.err(`${escapeInvisible(problem)}\n`);
-    const identical = counts.problems.length === 0 && failed.size === 0;
+    const identical = counts.problems.length === 0 && counts.failed === 0;
     const report = identical ? terminal.note : terminal.err;
-    report(`${summary(counts, failed.size)}, ${identical ? "all identical" : "not all identical"}.\n`);
+    report(`${summary(counts)}, ${identical ? "all identical" : "not all identical"}.\n`);
     return identical ? 0 : 1;
   },
 };
 
-function copyProgress(
-  { created, replayed, conflicts, failed, compared }: CopyCounts,
-  total: number,
-): Progress {
-  const isComparing = compared > 0;
-  const done = (isComparing ? compared : created + replayed + conflicts) + failed;
-  const what = isComparing ? "Comparing both stores" : "Copying the store";
-  return { what, done, unit: "plants", share: shareOf(done, total) };
+function copyProgress(step: Step | undefined): Progress {
+  if (step === undefined) return { what: "Copying the store", done: 0, unit: "plants", share: undefined };
+  return progressOfStep(capitalized(step.doing), step);
 }
 
-function summary({ created, replayed, conflicts, tokens, compared }: CopyCounts, failed: number): string {
+function summary({ created, replayed, conflicts, failed, tokens, compared }: CopyCounts): string {
   const differing = conflicts === 0 ? "" : `${formatCount(conflicts)} stored with other content, `;
   const notStored = failed === 0 ? "" : `${formatCount(failed)} cannot be stored, `;
   return (

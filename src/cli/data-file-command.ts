@@ -8,7 +8,7 @@ import type { OnStep, Step } from "../storage/sqlite/maintenance/step.ts";
 import { formatBytes } from "../text/sizes.ts";
 import { capitalized } from "../text/words.ts";
 import { type Arguments, jsonFlag } from "./command.ts";
-import { type Progress, shareOf, showProgress } from "./progress.ts";
+import { type Progress, progressOfStep, showProgress } from "./progress.ts";
 import {
   escapeInvisible,
   formatCount,
@@ -80,9 +80,7 @@ export async function withProgress<Result>(
 
 function progressOf(file: string, step: Step | undefined): Progress {
   if (step === undefined) return { what: `Opening ${file}`, done: 0, unit: "bytes", share: undefined };
-  const done = step.done();
-  const what = `${capitalized(step.doing)} ${file}`;
-  return { what, done, unit: step.unit, share: shareOf(done, step.total()) };
+  return progressOfStep(`${capitalized(step.doing)} ${file}`, step);
 }
 
 /** `, after 31 MB of 77 MB`; empty if that is not known. */

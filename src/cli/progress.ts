@@ -1,3 +1,4 @@
+import type { Step } from "../storage/sqlite/maintenance/step.ts";
 import { formatBytes } from "../text/sizes.ts";
 import {
   columnsOf,
@@ -67,6 +68,12 @@ export function showProgress(terminal: Terminal, progress: () => Progress): Prog
     clear();
   };
   return { clear, end, [Symbol.dispose]: end };
+}
+
+/** How far a task is that reports its steps. */
+export function progressOfStep(what: string, step: Step): Progress {
+  const done = step.done();
+  return { what, done, unit: step.unit, share: shareOf(done, step.total()) };
 }
 
 /** How much of the total is done, from 0 to 1; undefined if nothing is known of it. A store that is in use may grow meanwhile. */

@@ -4,8 +4,10 @@ import type { AuditEntry } from "../access/audit.ts";
 import { localOrigin } from "../access/local-user.ts";
 import type { Token, TokenStore } from "../access/tokens.ts";
 import { type PlantArchive, pagesOf, plantToStore, type StoredPlant } from "../plants/plant-archive.ts";
+import type { OnStep } from "./sqlite/maintenance/step.ts";
 import type { ReadableStore, Store } from "./store.ts";
 
+/** What a copy has done, and what a comparison has found. */
 export interface CopyCounts {
   created: number;
   /** Stored already, by an earlier run. */
@@ -20,35 +22,82 @@ export interface CopyCounts {
   readonly problems: string[];
 }
 
+/** Called while a copy runs. */
+interface CopyReports {
+  readonly onStep: OnStep;
+  /** The target refuses a plant. */
+  readonly onFailed: (id: bigint, reason: string) => void;
+}
+
 const rowsPerRead = 1000;
 const problemsMax = 20;
 
 /**
- * Copies tokens and plants, with their times and creators, until the end or a stop. Existing rows of the target are
- * unchanged, so a rerun resumes.
+ * Copies tokens and plants, with their times and creators, and then compares every plant of the source with the target's. Ends
+ * early on a stop. Existing rows of the target are unchanged, so a rerun resumes.
  */
 export async function copyStore(
   from: Pick<ReadableStore, "archive" | "tokens">,
   to: Store,
-  counts: CopyCounts,
-  onFailed: (id: bigint, reason: string) => void,
+  { onStep, onFailed }: CopyReports,
   stop: AbortSignal,
-): Promise<void> {
+): Promise<CopyCounts> {
+  const counts: CopyCounts = {
+    created: 0,
+    replayed: 0,
+    conflicts: 0,
+    failed: 0,
+    compared: 0,
+    tokens: 0,
+    problems: [],
+  };
+  const total = await from.archive.total();
+  onStep({
+    doing: "copying the store",
+    unit: "plants",
+    done: () => counts.created + counts.replayed + counts.conflicts + counts.failed,
+    total: () => total,
+  });
   await copyTokens(from.tokens, to.tokens, counts);
-  for await (const { plants } of pagesOf(from.archive, {}, rowsPerRead)) {
-    if (stop.aborted) return;
+  const failedIds = await copyPlants(from.archive, to, counts, onFailed, stop);
+  if (stop.aborted) return counts;
+
+  onStep({
+    doing: "comparing both stores",
+    unit: "plants",
+    done: () => counts.compared + counts.failed,
+    total: () => total,
+  });
+  await comparePlants(from.archive, to.archive, counts, failedIds, stop);
+  return counts;
+}
+
+/** Returns the ids that the target refuses. */
+async function copyPlants(
+  from: PlantArchive,
+  to: Store,
+  counts: CopyCounts,
+  onFailed: CopyReports["onFailed"],
+  stop: AbortSignal,
+): Promise<ReadonlySet<bigint>> {
+  const failedIds = new Set<bigint>();
+  for await (const { plants } of pagesOf(from, {}, rowsPerRead)) {
+    if (stop.aborted) break;
     const outcomes = await to.plants.create(plants.map(plantToStore), Date.now());
     for (const [index, outcome] of outcomes.entries()) {
       if (outcome.kind === "created") counts.created++;
       else if (outcome.kind === "replayed") counts.replayed++;
       else if (outcome.kind === "conflict") counts.conflicts++;
       else {
+        const id = plants[index]?.id ?? 0n;
         counts.failed++;
-        onFailed(plants[index]?.id ?? 0n, outcome.reason);
+        failedIds.add(id);
+        onFailed(id, outcome.reason);
       }
     }
     await nextTurn();
   }
+  return failedIds;
 }
 
 // A token that has expired or was revoked in either store stays so: a copy never extends a token of the target.
@@ -78,20 +127,18 @@ function earliest(one: number | undefined, other: number | undefined): number | 
   return other === undefined ? one : Math.min(one, other);
 }
 
-/**
- * Compares every plant of the source, except those that failed, with the target's plant of the same id, until the end or a stop.
- */
-export async function compareStores(
-  from: Pick<ReadableStore, "archive">,
+/** Compares every plant of the source, except those that failed, with the target's plant of the same id. */
+async function comparePlants(
+  from: PlantArchive,
   to: PlantArchive,
   counts: CopyCounts,
-  failed: ReadonlySet<bigint>,
+  failedIds: ReadonlySet<bigint>,
   stop: AbortSignal,
 ): Promise<void> {
-  for await (const { plants } of pagesOf(from.archive, {}, rowsPerRead)) {
+  for await (const { plants } of pagesOf(from, {}, rowsPerRead)) {
     const copies = new Map((await to.findAll(plants.map(({ id }) => id))).map((copy) => [copy.id, copy]));
     for (const plant of plants) {
-      if (failed.has(plant.id)) continue;
+      if (failedIds.has(plant.id)) continue;
       counts.compared++;
       const fault = faultOf(plant, copies.get(plant.id));
       if (fault !== undefined && counts.problems.length < problemsMax)

@@ -1,6 +1,9 @@
-/** One part of a backup, a restore or a verification, for whoever waits for it. */
+/** One part of a backup, a restore, a verification or a copy, for whoever waits for it. */
 export interface Step {
-  /** What is done to the file, before whose name it stands: `copying`, `checking the rows of`. */
+  /**
+   * What is done to the file, before whose name it stands: `copying`, `checking the rows of`. A copy of one store to another
+   * names no file: `comparing both stores`.
+   */
   readonly doing: string;
   readonly unit: "bytes" | "plants";
   readonly done: () => number;
