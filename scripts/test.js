@@ -58,7 +58,7 @@ async function check() {
 
 function runQuick() {
   const environment = { PLANT_STORE_TEST_ENGINES: "sqlite" };
-  return runTests(["./src", "./test/contract.test.ts", "./test/tidy.test.ts"], {
+  return runTests(["./src", "./test/public/contract.test.ts", "./test/tidy.test.ts"], {
     together: true,
     flags: args,
     environment,

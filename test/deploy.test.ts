@@ -1,3 +1,4 @@
+// The files of deploy/: they name only settings and commands that exist, and contain no secret.
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// The documents: what they say of errors, settings, metrics, commands and files is what the code has.
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";

@@ -1,3 +1,4 @@
+// The list of mutants, which `npm run mutants` runs, is long enough and fits the source.
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// What a release ships: exact versions, licences, the bill of materials and its notes.
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,10 +1,9 @@
+// What `npm test` promises to whoever has to find out why a test failed: an order that repeats, and a command for one test.
 import { expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "./support/harness.ts";
-
-// What `npm test` promises to whoever has to find out why a test failed: an order that repeats, and a command for one test.
 
 const oddTitle = `it's "odd": {"id":1}, 100 % (or $1), a\\b, [x] and 'y'\nz`;
 

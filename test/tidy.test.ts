@@ -1,3 +1,4 @@
+// The rules of the codebase, as ordinary tests. Which module may import which is in scripts/modules.json.
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -6,7 +7,6 @@ import table from "../scripts/modules.json" with { type: "json" };
 import { threadEntries } from "../src/storage/sqlite/thread.ts";
 import compilerProject from "../tsconfig.json" with { type: "json" };
 
-// The rules of the codebase, as ordinary tests. Which module may import which is in scripts/modules.json.
 interface Module {
   readonly imports: readonly string[];
   /** The modules of which it may import types, and nothing else. */
@@ -200,4 +200,9 @@ test("no test is skipped, and no work is left for later", () => {
   const left = /\b(?:test|describe)\.(?:only|skip|todo)\(|\b(?:TODO|FIXME|XXX|HACK)\b/;
   const all = [...files, ...filesIn("test")].filter(({ path }) => path !== "tidy.test.ts");
   expect(all.filter(({ text }) => left.test(text)).map(({ path }) => path)).toEqual([]);
+});
+
+test("every file of tests in test/ begins with what it holds", () => {
+  const tests = filesIn("test").filter(({ path }) => path.endsWith(".test.ts"));
+  expect(tests.filter(({ text }) => !text.startsWith("// ")).map(({ path }) => path)).toEqual([]);
 });

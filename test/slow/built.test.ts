@@ -1,3 +1,4 @@
+// The single executable passes the tests of the commands and the service, and needs no other file.
 import { expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -7,7 +8,7 @@ import { accessTokenEnvironment, post, temporaryFolder } from "../support/harnes
 import { runNested } from "../support/nested-run.ts";
 
 // Those whose services and commands are separate processes.
-const suites = ["command-line", "durability", "import"];
+const suites = ["command-line/commands", "sqlite/durability", "command-line/import"];
 const buildMsMax = 600_000;
 
 // The first run builds the executable, and starts a second one, in which `executable` names it.

@@ -1,3 +1,4 @@
+// The suites that run on every engine, on a cluster of Citus.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { openStore } from "../../src/storage/open-store.ts";
 import { Clients } from "../soak/rounds.ts";
@@ -6,7 +7,7 @@ import { eventually, kindsOf, post, startTestService, type TestService } from ".
 import { lacks } from "../support/lacks.ts";
 import { runNested } from "../support/nested-run.ts";
 
-const suites = ["contract", "stores", "slow/exactness", "copy"];
+const suites = ["public/contract", "storage/stores", "slow/exactness", "storage/copy"];
 const suitesMsMax = 600_000;
 const withCitus = describe.skipIf(lacks("Citus", !citusIsInstalled()));
 

@@ -1,3 +1,4 @@
+// Several nodes and a PostgreSQL with a standby, which is promoted.
 import { expect, test } from "bun:test";
 import { runCluster } from "../soak/postgres.ts";
 

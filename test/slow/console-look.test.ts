@@ -1,3 +1,4 @@
+// How the console looks: in light and dark, from a phone to a wide screen, and for axe-core.
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { axeViolations, describe, test } from "../support/browser.ts";

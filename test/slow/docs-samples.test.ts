@@ -1,10 +1,11 @@
+// The samples of the docs page in Python and Go.
 import { describe, expect, test } from "bun:test";
 import * as browser from "../support/browser.ts";
 import { bodyOf, hostileName, programs, runRequest, sampleOf, tryItSample } from "../support/docs-samples.ts";
 import { post, startTestService, storedPlants } from "../support/harness.ts";
 import { lacks } from "../support/lacks.ts";
 
-// test/docs-page.test.ts runs those in curl and JavaScript.
+// test/public/docs-page.test.ts runs those in curl and JavaScript.
 describe.each(["python", "go"] as const)("the samples on the docs page in %s", (language) => {
   const program = programs[language];
   const isMissing = lacks(program, Bun.which(program) === null);

@@ -1,3 +1,4 @@
+// Every int64 stays exact, through all that reads and writes plants.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { onEveryEngine } from "../support/engines.ts";

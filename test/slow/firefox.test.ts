@@ -1,3 +1,4 @@
+// The console and the docs page in Firefox.
 import { expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

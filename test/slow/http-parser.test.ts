@@ -1,3 +1,4 @@
+// Generated requests, read by the service and by Node's own parser.
 import { afterAll, expect, test } from "bun:test";
 import { METHODS } from "node:http";
 import { join } from "node:path";

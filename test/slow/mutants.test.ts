@@ -1,3 +1,4 @@
+// Runs every mutant of test/mutants/mutants.json.
 import { expect, test } from "bun:test";
 import { readMutants, survivors } from "../mutants/mutants.ts";
 

@@ -1,3 +1,4 @@
+// The examples in Python and Go: they retry, and an id beyond 2^53 stays exact.
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";

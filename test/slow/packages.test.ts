@@ -1,3 +1,4 @@
+// Both npm packages, packed and installed.
 import { afterAll, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";

@@ -1,3 +1,5 @@
+// Runs the commands of the documents as written, in an empty environment. Only their paths are replaced, and programs that need
+// another machine are scripts.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,9 +13,6 @@ import {
 } from "../support/harness.ts";
 import { seedStore } from "../support/seeded-store.ts";
 import { runInProcess } from "../support/terminal.ts";
-
-// Runs the commands of the documents as written, in an empty environment. Only their paths are replaced, and programs that need
-// another machine are scripts.
 
 const root = join(import.meta.dir, "../..");
 const bun = `"${process.execPath}"`;

@@ -1,3 +1,4 @@
+// The systemd units of deploy/, checked by systemd itself.
 import { describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";

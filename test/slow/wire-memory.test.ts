@@ -1,3 +1,4 @@
+// How much memory clients cost that send much and read nothing.
 import { heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
 import type { Socket } from "bun";

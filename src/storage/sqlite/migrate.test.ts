@@ -73,7 +73,7 @@ test("migrations leave a file of the same schema unchanged, with tables of other
   expect(readFileSync(file).equals(before)).toBe(true);
 });
 
-// That they keep everything it holds is in test/upgrade.test.ts, with a file of 1.0.0.
+// That they keep everything it holds is in test/storage/upgrade.test.ts, with a file of 1.0.0.
 test("migrations that a file lacks are run by no command that only reads", () => {
   const read = (older: boolean) =>
     problemOf(() => refuseUnmigrated(newest, "it", { older, migrations: later })).message;

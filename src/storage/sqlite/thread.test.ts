@@ -3,7 +3,7 @@ import { fstatSync, openSync } from "node:fs";
 import type { TestCalls } from "../../../test/fixtures/test-thread.ts";
 import { Thread, type ThreadEntry, ThreadLost } from "./thread.ts";
 
-// Results and errors are tested with what the threads do, in writing/checkpointer.test.ts and test/stores.test.ts.
+// Results and errors are tested with what the threads do, in writing/checkpointer.test.ts and test/storage/stores.test.ts.
 function startThread(held?: number) {
   const lost: string[] = [];
   const thread = new Thread<TestCalls>("../test/fixtures/test-thread" as ThreadEntry, {

@@ -56,7 +56,7 @@ function expectIntact(): void {
   expect(store.losses).toEqual([]);
 }
 
-// test/data-file-safety.test.ts loses both files in every other way.
+// test/sqlite/lost-files.test.ts loses both files in every other way.
 test("a folder that cannot be read proves nothing about the file; one that was deleted or replaced by a file does", () => {
   const data = dirname(store.path);
   renameSync(data, `${data}-away`);

@@ -1,0 +1,365 @@
+// Tokens of an identity provider: which are accepted, which hostile ones are refused, and how its users sign in to the console.
+import { afterAll, beforeAll, describe, expect, setSystemTime, test } from "bun:test";
+import { exportJWK, exportSPKI, generateKeyPair, type JWK } from "jose";
+import type { Browser, Page } from "playwright-core";
+import {
+  axeViolations,
+  browserMissing,
+  describe as describeInBrowser,
+  newPage,
+  openBrowser,
+} from "../support/browser.ts";
+import { collectErrors } from "../support/console-session.ts";
+import {
+  bearer,
+  eventually,
+  operatorFetch,
+  post,
+  startTestService,
+  storedPlants,
+  type TestService,
+} from "../support/harness.ts";
+import { audience, inSeconds, keyId, startProvider } from "../support/identity-provider.ts";
+
+let provider: Awaited<ReturnType<typeof startProvider>>;
+let running: TestService;
+let browser: Browser | undefined;
+
+beforeAll(async () => {
+  provider = await startProvider();
+  const flags = { "oidc-client-id": "console", "max-body-bytes": "2000000" };
+  running = await startTestService({ ...provider.flags, ...flags });
+  provider.registerConsole(`${running.operatorUrl}/`);
+  if (!browserMissing) browser = await openBrowser();
+  const jwt = await provider.token("plants:create");
+  await eventually(async () => (await post(running.url, "", bearer(jwt))).status === 400, "the keys");
+});
+afterAll(async () => {
+  await browser?.close();
+  await running[Symbol.asyncDispose]();
+  await provider[Symbol.asyncDispose]();
+});
+
+const errorOf = async (response: Response) => ((await response.json()) as { error?: number }).error;
+
+const get = (path: string, jwt: string) => operatorFetch(running, `/api/${path}`, { token: jwt });
+
+describe("an access token of the provider", () => {
+  test("creates plants under its client's name", async () => {
+    const jwt = await provider.token("plants:create");
+    expect((await post(running.url, '{"id":1,"name":"Fern"}', bearer(jwt))).status).toBe(200);
+    const stored = storedPlants(running.database).find(({ id }) => id === 1n);
+    expect(stored?.created_by).toBe("oidc:client:greenhouse");
+  });
+
+  test("reads under its client's name", async () => {
+    const me = await (await get("me", await provider.token("operator"))).json();
+    expect(me).toMatchObject({ name: "oidc:client:greenhouse", scopes: ["operator"] });
+  });
+
+  test("without the scope plants:create creates nothing", async () => {
+    const jwt = await provider.token("operator");
+    expect(await errorOf(await post(running.url, '{"id":90,"name":"x"}', bearer(jwt)))).toBe(40301);
+  });
+
+  test("without the scope operator:read reads nothing", async () => {
+    expect(await errorOf(await get("plants", await provider.token("plants:create")))).toBe(40301);
+  });
+
+  test("may be verified while a large body arrives", async () => {
+    const body = JSON.stringify({ id: 91, name: "x".repeat(1_500_000) });
+    for (let round = 0; round < 5; round++) {
+      const jwt = await provider.sign({ exp: inSeconds(300), jti: crypto.randomUUID() });
+      expect((await post(running.url, body, bearer(jwt))).status).toBe(200);
+    }
+  });
+});
+
+describe("a token that such a caller creates", () => {
+  async function create(body: object): Promise<Response> {
+    return operatorFetch(running, "/api/tokens", {
+      method: "POST",
+      token: await provider.token("operator"),
+      body: JSON.stringify(body),
+    });
+  }
+
+  /** Rounded, since time passes between the calls. */
+  const daysBetween = (from: string, until: string) =>
+    Math.round((Date.parse(until) - Date.parse(from)) / 864_000) / 100;
+
+  test("expires after 90 days by default", async () => {
+    const { token } = JSON.parse(await (await create({ name: "by-jwt" })).text());
+    expect(daysBetween(token.createdAt, token.expiresAt)).toBe(90);
+  });
+
+  test("cannot expire later", async () => {
+    expect((await create({ name: "too-long", expiresIn: "91d" })).status).toBe(400);
+  });
+
+  test("expires by the time that the console is told", async () => {
+    const me = JSON.parse(await (await get("me", await provider.token("operator"))).text());
+    expect(daysBetween(new Date().toISOString(), me.tokensExpireBy)).toBe(90);
+  });
+});
+
+describe("a hostile token", () => {
+  const good = () => ({ exp: inSeconds(300) });
+  const missing = undefined as never;
+  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const header = (more: object = {}) => encode({ alg: "RS256", typ: "at+jwt", kid: keyId, ...more });
+
+  // A verifier that trusts a key in a token, or the URL of one, gets the key that the token is signed with.
+  let foreign: CryptoKeyPair;
+  let foreignJwk: JWK;
+  let ownServer: ReturnType<typeof Bun.serve>;
+  const asked: string[] = [];
+  beforeAll(async () => {
+    foreign = await generateKeyPair("RS256", { extractable: true });
+    foreignJwk = { ...(await exportJWK(foreign.publicKey)), kid: keyId, alg: "RS256" };
+    ownServer = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch(request) {
+        asked.push(request.url);
+        return Response.json({ keys: [foreignJwk] });
+      },
+    });
+  });
+  afterAll(() => ownServer.stop(true));
+
+  /** Good claims and their signature, to be put behind another header. */
+  async function goodParts() {
+    const [, claims = "", signature = ""] = (await provider.sign(good())).split(".");
+    return { claims, signature };
+  }
+
+  /** Signed with the provider's own key, under a header that jose refuses to sign. */
+  async function signWithHeader(more: object): Promise<string> {
+    const text = `${header(more)}.${(await goodParts()).claims}`;
+    const { privateKey } = provider.keyPair;
+    const bytes = await crypto.subtle.sign("RSASSA-PKCS1-v1_5", privateKey, Buffer.from(text));
+    return `${text}.${Buffer.from(bytes).toString("base64url")}`;
+  }
+
+  const hostile: Record<string, () => Promise<string>> = {
+    "a key at its own address": () => {
+      const url = `http://127.0.0.1:${ownServer.port}/jwks`;
+      return provider.sign(good(), { jku: url, x5u: url }, foreign.privateKey);
+    },
+    "its own key in the header": () => provider.sign(good(), { jwk: foreignJwk }, foreign.privateKey),
+    "a critical header that nobody knows": () => signWithHeader({ crit: ["unknown"], unknown: 1 }),
+    "claims that are not encoded": () => signWithHeader({ crit: ["b64"], b64: false }),
+    "the signature of another key": () => provider.sign(good(), {}, foreign.privateKey),
+    "the algorithm none": async () =>
+      `${encode({ alg: "none", typ: "at+jwt" })}.${(await goodParts()).claims}.`,
+    "the algorithm none and a signature": async () => {
+      const { claims, signature } = await goodParts();
+      return `${header({ alg: "none" })}.${claims}.${signature}`;
+    },
+    "an HMAC with the public key": async () => {
+      const publicPem = new TextEncoder().encode(await exportSPKI(provider.keyPair.publicKey));
+      return provider.sign(good(), { alg: "HS256" }, publicPem);
+    },
+    "another audience": () => provider.sign({ ...good(), aud: "https://other.example.org" }),
+    "no audience": () => provider.sign({ ...good(), aud: missing }),
+    "another issuer": () => provider.sign({ ...good(), iss: "https://other.example.org" }),
+    "no issuer": () => provider.sign({ ...good(), iss: missing }),
+    "no expiry": () => provider.sign({}),
+    "an expiry in the past": () => provider.sign({ exp: inSeconds(-1) }),
+    "a time before which it is not valid": () => provider.sign({ ...good(), nbf: inSeconds(120) }),
+    "an unknown key": () => provider.sign(good(), { kid: "key-2" }),
+    "a type that is no access token": () => provider.sign(good(), { typ: "logout+jwt" }),
+    "no type": () => provider.sign(good(), { typ: missing }),
+    "changed claims": async () => {
+      const changed = { ...good(), iss: provider.issuer, aud: audience, scope: "operator" };
+      return `${header()}.${encode(changed)}.${(await goodParts()).signature}`;
+    },
+    "neither client nor user": () => provider.sign({ ...good(), client_id: missing, sub: missing }),
+    "no JSON": async () => "a.b.c",
+  };
+  const rows = Object.entries(hostile);
+
+  test.each(rows)("with %s creates nothing", async (_, sign) => {
+    const response = await post(running.url, '{"id":666,"name":"Triffid"}', bearer(await sign()));
+    expect(await errorOf(response)).toBe(40102);
+    expect(storedPlants(running.database).filter(({ id }) => id === 666n)).toEqual([]);
+  });
+
+  test.each(rows)("with %s reads nothing", async (_, sign) => {
+    expect(await errorOf(await get("plants", await sign()))).toBe(40102);
+  });
+
+  test("does not make the service ask another address for keys", async () => {
+    const jwt = await hostile["a key at its own address"]?.();
+    expect(await errorOf(await get("plants", jwt ?? ""))).toBe(40102);
+    expect(asked).toEqual([]);
+  });
+});
+
+describe("an unreachable provider", () => {
+  const issuer = "http://127.0.0.1:1";
+  const startUnreachable = () => startTestService({ ...provider.flags, "oidc-issuer": issuer });
+
+  test("does not prevent a start", async () => {
+    await using service = await startUnreachable();
+    expect((await post(service.url, '{"id":1,"name":"Fern"}')).status).toBe(200);
+  });
+
+  test("is logged", async () => {
+    await using service = await startUnreachable();
+    await eventually(() => service.logged.join("").includes("identity provider unavailable"));
+  });
+
+  test("leaves its tokens undecided: 50304, to be tried again", async () => {
+    await using service = await startUnreachable();
+    const jwt = await provider.sign({ exp: inSeconds(300), iss: issuer });
+    const response = await post(service.url, '{"id":1,"name":"Fern"}', bearer(jwt));
+    expect(await errorOf(response)).toBe(50304);
+    expect(response.headers.get("retry-after")).toBe("1");
+  });
+});
+
+async function open(path: string): Promise<{ page: Page; errors: string[] }> {
+  const page = await newPage(browser as Browser);
+  const errors: string[] = [];
+  collectErrors(page, errors);
+  await page.goto(running.operatorUrl + path);
+  return { page, errors };
+}
+
+/** On the provider's own pages: a login, and the consent to the scopes. */
+async function logIn(page: Page, user: string): Promise<void> {
+  await page.locator("input[name=login]").fill(user);
+  await page.locator("input[name=password]").fill("any");
+  await page.locator("button[type=submit]").click();
+  await page.locator("input[name=prompt][value=consent]").waitFor({ state: "attached" });
+  await page.locator("button[type=submit]").click();
+}
+
+/** Opens a page as a user whom the provider has signed in before. */
+async function openAs(user: string, path: string): Promise<Page> {
+  const { page } = await open(path);
+  const jwt = await provider.sign({ exp: inSeconds(300), client_id: "console", sub: user });
+  await page.evaluate(`sessionStorage.setItem("plant-store-token", "${jwt}")`);
+  await page.reload();
+  await page.locator(".who").getByText(`oidc:user:${user}`).waitFor();
+  return page;
+}
+
+const stored = (page: Page, key: string) => page.evaluate<string | null>(`sessionStorage.getItem("${key}")`);
+
+describeInBrowser("signing in to the console with an identity provider", () => {
+  test("leads back to the page that was open, until the user signs out", async () => {
+    const { page, errors } = await open("/plants?name=fern");
+    const signIn = page.getByRole("button", { name: `Sign in with ${new URL(provider.issuer).host}` });
+    await signIn.waitFor();
+    expect(await axeViolations(page)).toEqual([]);
+    await signIn.click();
+    await logIn(page, "alice");
+    await page.locator(".who").getByText("oidc:user:alice").waitFor();
+    expect(page.url()).toBe(`${running.operatorUrl}/plants?name=fern`);
+    expect(await stored(page, "plant-store-sign-in")).toBeNull();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Token").waitFor();
+    expect(await page.evaluate("sessionStorage.length")).toBe(0);
+    // The provider's own pages ask for a font.
+    expect(errors.filter((error) => !error.includes("fonts.googleapis.com"))).toEqual([]);
+    await page.context().close();
+  });
+
+  test("lets the user create a token that outlives the session", async () => {
+    const page = await openAs("carol", "/tokens");
+    await page.getByRole("button", { name: "Create a token" }).click();
+    const expiries = await page.getByLabel("Expires").getByRole("option").allTextContents();
+    expect(expiries).toEqual([expect.stringMatching(/^Latest: \d+ /), "After 1 day", "After 30 days"]);
+    await page.context().close();
+  });
+
+  test("does not accept a response that this tab did not ask for", async () => {
+    const { page } = await open("/?code=stolen&state=of-someone-else");
+    await page.getByText("This sign-in was not started in this tab.").waitFor();
+    expect(page.url()).toBe(`${running.operatorUrl}/`);
+    await page.context().close();
+  });
+
+  describe("does not accept a response", () => {
+    let page: Page;
+    beforeAll(async () => {
+      ({ page } = await open("/"));
+    });
+    afterAll(() => page.context().close());
+
+    test.each([
+      ["with another state", "code=c&state=other", "This sign-in was not started in this tab."],
+      [
+        "of another issuer",
+        "code=c&state=s&iss=https://other.example.org",
+        "The response is not the identity provider's.",
+      ],
+      ["with an error", "error=access_denied&state=s", "The identity provider refused: access_denied."],
+      ["with an unknown code", "code=unknown&state=s", "The identity provider refused the sign-in."],
+    ])("%s", async (_, query, message) => {
+      const pending = { state: "s", nonce: "n", codeVerifier: "v", returnTo: "/tokens" };
+      await page.evaluate(`sessionStorage.setItem("plant-store-sign-in", '${JSON.stringify(pending)}')`);
+      await page.goto(`${running.operatorUrl}/?${query}`);
+      await page.getByText(message).waitFor();
+      expect(await stored(page, "plant-store-token")).toBeNull();
+      expect(page.url()).toBe(`${running.operatorUrl}/tokens`);
+    });
+  });
+
+  test("is not started in a browser that would not remember it", async () => {
+    const { page } = await open("/");
+    await page.addInitScript(`Object.defineProperty(window, "sessionStorage", {
+      get() { throw new DOMException("Access is denied for this document.", "SecurityError"); },
+    })`);
+    await page.reload();
+    await page.getByRole("button", { name: /^Sign in with/ }).click();
+    await page.getByText("The browser stores nothing for this page").waitFor();
+    await page.context().close();
+  });
+
+  test("does not accept tokens that were issued for another sign-in", async () => {
+    const { page } = await open("/");
+    await page.getByRole("button", { name: /^Sign in with/ }).click();
+    await page.locator("input[name=login]").waitFor();
+    // As if the tab had asked with another nonce.
+    await page.addInitScript(`
+        const pending = JSON.parse(sessionStorage.getItem("plant-store-sign-in"));
+        if (pending !== null && new URLSearchParams(location.search).has("code"))
+          sessionStorage.setItem("plant-store-sign-in", JSON.stringify({ ...pending, nonce: "other" }));
+      `);
+    await logIn(page, "mallory");
+    await page.getByText("tokens are not for this sign-in").waitFor();
+    expect(await stored(page, "plant-store-token")).toBeNull();
+    await page.context().close();
+  });
+
+  test("is asked for again when the access token has expired", async () => {
+    const page = await openAs("bob", "/plants");
+    try {
+      setSystemTime(Date.now() + 301_000);
+      await page.getByText("Your session has ended. Sign in again.").waitFor();
+    } finally {
+      setSystemTime();
+    }
+    await page.getByRole("button", { name: /^Sign in with/ }).waitFor();
+    expect(page.url()).toBe(`${running.operatorUrl}/plants`);
+    await page.context().close();
+  });
+});
+
+describe("the console's Content-Security-Policy", () => {
+  const policyOf = async (url: string) => (await fetch(url)).headers.get("content-security-policy");
+
+  test("allows connections to the provider", async () => {
+    expect(await policyOf(running.operatorUrl)).toContain(`connect-src 'self' ${provider.issuer};`);
+  });
+
+  test("allows no other connections if nobody signs in there", async () => {
+    await using service = await startTestService(provider.flags);
+    expect(await policyOf(service.operatorUrl)).toContain("connect-src 'self';");
+    expect(await (await fetch(`${service.operatorUrl}/api/identity-provider`)).json()).toEqual({});
+  });
+});

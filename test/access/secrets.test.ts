@@ -1,0 +1,176 @@
+// No token is in what the service writes: logs, responses, pages, the list of processes.
+import { beforeAll, describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { mintSecret } from "../../src/access/token-secret.ts";
+import type { MintedTokenJson } from "../../src/operator/responses.ts";
+import { plantStore, type Serving, serve } from "../support/command.ts";
+import {
+  bearer,
+  eventually,
+  mintToken,
+  operatorFetch,
+  operatorPost,
+  post,
+  sendRaw,
+  temporaryFolder,
+} from "../support/harness.ts";
+import { operatorRoutes } from "../support/routes.ts";
+import { runInProcess } from "../support/terminal.ts";
+
+/** Texts, each by the name of what wrote it. */
+type Written = Record<string, string>;
+
+const access = `access-${mintSecret()}`;
+const operator = `operator-${mintSecret()}`;
+const environment = { PLANT_STORE_ACCESS_TOKEN: access, PLANT_STORE_OPERATOR_TOKEN: operator };
+const readableRoutes = operatorRoutes.filter(({ method, path }) => method === "GET" && !path.includes("{"));
+
+let recording: Awaited<ReturnType<typeof recordEverything>>;
+beforeAll(async () => {
+  recording = await recordEverything();
+}, 60_000);
+
+// The log of every other test is searched too: by the harness, for every token in use there.
+describe("no token is in", () => {
+  test.each([
+    ["a response to whoever sends one", "responses", 58],
+    ["a response to a malformed request", "refusals", 4],
+    ["a response of the operator's API or the metrics", "routes", 9],
+    ["the list of processes", "processes", 1],
+    ["what a command prints", "commands", 7],
+    ["what the service prints or logs", "service", 2],
+    ["a file of the store or its backup", "files", 2],
+  ] as const)("%s", (_, kind, textsMin) => {
+    const written = Object.entries(recording.written[kind]);
+    expect(written.length).toBeGreaterThanOrEqual(textsMin);
+    const leaks = written.filter(([, text]) => recording.secrets.some((secret) => text.includes(secret)));
+    expect(leaks.map(([what]) => what)).toEqual([]);
+  });
+});
+
+describe("the recording that is searched", () => {
+  test("has the service in the list of processes", () => {
+    expect(recording.written.processes["ps"]).toContain("src/main.ts serve");
+  });
+
+  test("has a log of the requests", () => {
+    expect(recording.written.service["stderr"]?.split("\n").length).toBeGreaterThan(30);
+  });
+
+  test("has seven different tokens", () => {
+    expect(new Set(recording.secrets).size).toBe(7);
+  });
+});
+
+/** Runs a service and commands with all kinds of tokens. */
+async function recordEverything() {
+  using folder = temporaryFolder();
+  const path = (name: string) => join(folder.path, name);
+  const database = ["--database", path("plants.db")];
+  const flags = [...database, "--log-level", "debug", "--log-requests", "all"];
+  await using service = await serve(flags, { environment });
+
+  const first = await mintToken(service, { name: "first", scopes: ["plants:create", "operator"] }, operator);
+  const rotation = `/api/tokens/${first.token.id}/rotate`;
+  const second = await operatorPost<MintedTokenJson>(service, rotation, { overlap: "0s" }, operator);
+  const brief = await mintToken(
+    service,
+    { name: "brief", scopes: ["plants:create"], expiresIn: "1s" },
+    operator,
+  );
+  const byCommand = await plantStore(["token", "create", "--name", "by-command", ...database]);
+  const unknown = mintSecret();
+  const secrets = [
+    access,
+    operator,
+    first.secret,
+    second.secret,
+    brief.secret,
+    byCommand.out.trim(),
+    unknown,
+  ];
+
+  const responses = await useTokens(service, secrets);
+  const refusals = await sendMalformed(service);
+  // It expires only after it was used.
+  await eventually(async () => (await post(service.url, "{}", bearer(brief.secret))).status === 401);
+  const routes = await readRoutes(service);
+  const processes: Written = { ps: spawnSync("ps", ["-eo", "args"], { encoding: "utf8" }).stdout };
+  const commands = await runCommands(database, path("backup.db"));
+  service.child.kill("SIGTERM");
+  const { out, err } = await service.ended();
+  const files: Written = {};
+  for (const name of readdirSync(folder.path)) files[name] = readFileSync(path(name), "latin1");
+  const serviceWrote: Written = { stdout: out, stderr: err };
+  return {
+    secrets,
+    written: { responses, refusals, routes, processes, commands, service: serviceWrote, files },
+  };
+}
+
+/** Sends each token, well and badly formed, to both listeners. */
+async function useTokens(service: Serving, secrets: readonly string[]): Promise<Written> {
+  const written: Written = {};
+  const spellings = (secret: string) => [secret, `${secret} x`, `${secret}, Bearer ${secret}`, `ü${secret}`];
+  for (const [index, secret] of secrets.flatMap(spellings).entries()) {
+    const token = Buffer.from(secret).toString("latin1");
+    const created = await post(service.url, `{"id":${index + 1},"name":"Fern"}`, bearer(token));
+    written[`create ${index}`] = await textOf(created);
+    written[`who ${index}`] = await textOf(await operatorFetch(service, "/api/me", { token }));
+  }
+  const basic = { Authorization: `Basic ${access}` };
+  written["not bearer"] = await textOf(await post(service.url, "{}", basic));
+  written["a bad body"] = await textOf(await post(service.url, '{"id":"x"}', bearer(access)));
+  return written;
+}
+
+async function sendMalformed(service: Serving): Promise<Written> {
+  const written: Written = {};
+  const head = `POST /plants HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${access}\r\n`;
+  const malformed = {
+    "no colon": "Bad Header\r\n\r\n",
+    "a folded line": " folded\r\n\r\n",
+    "two lengths": "Content-Length: 1, 2\r\n\r\n",
+    "a long header": `X: ${"x".repeat(20_000)}\r\n\r\n`,
+  };
+  for (const [what, rest] of Object.entries(malformed))
+    written[what] = (await sendRaw(Number(new URL(service.url).port), [head + rest])).text;
+  return written;
+}
+
+/** Everything that can be read from the operator listener. */
+async function readRoutes(service: Serving): Promise<Written> {
+  const written: Written = {};
+  for (const { path } of readableRoutes) {
+    const signal = AbortSignal.timeout(5000);
+    const response = await operatorFetch(service, path, { token: operator, signal });
+    written[path] = await textOf(response);
+  }
+  return written;
+}
+
+async function runCommands(database: readonly string[], backup: string): Promise<Written> {
+  const written: Written = {};
+  const lines = [
+    ["token", "list"],
+    ["token", "list", "--json"],
+    ["audit"],
+    ["list"],
+    ["export"],
+    ["config"],
+    ["backup", backup],
+  ];
+  for (const args of lines) {
+    const { code, out, err } = await runInProcess([...args, ...database], { environment });
+    expect(code).toBe(0);
+    written[args.join(" ")] = out + err;
+  }
+  return written;
+}
+
+/** Its headers and its body. */
+async function textOf(response: Response): Promise<string> {
+  return JSON.stringify([...response.headers]) + (await response.text());
+}

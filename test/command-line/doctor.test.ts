@@ -1,0 +1,318 @@
+// What doctor checks of a store, a disk, a certificate and a server, and what it advises.
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { judgeFsync } from "../../src/cli/doctor.ts";
+import { main } from "../support/command.ts";
+import { startTestService, temporaryFolder } from "../support/harness.ts";
+import { lacks } from "../support/lacks.ts";
+import { canMount, usePostgres } from "../support/postgres.ts";
+import { runInProcess } from "../support/terminal.ts";
+
+type Finding = Readonly<Record<"check" | "outcome" | "message" | "advice", string>>;
+
+const freePorts = ["--listen", "127.0.0.1:0", "--operator-listen", "127.0.0.1:0"];
+const service = await startTestService();
+const folder = temporaryFolder();
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+/** Runs doctor; `find` returns what it found in the check of that name. */
+async function examine(...args: readonly string[]) {
+  const { code, out } = await runInProcess(["doctor", "--json", ...freePorts, ...args]);
+  const findings: readonly Finding[] = JSON.parse(out).findings;
+  return { code, find: (name: string) => findings.find(({ check }) => check === name) };
+}
+
+describe("a store whose service runs", () => {
+  const examineRunning = () => {
+    const [listen = "", operatorListen = ""] = service.service.addresses;
+    const addresses = ["--listen", listen, "--operator-listen", operatorListen];
+    return examine("--database", service.database, ...addresses);
+  };
+
+  test("passes", async () => {
+    const { code } = await examineRunning();
+    expect(code).toBe(0);
+  });
+
+  test("is described within the width of a terminal", async () => {
+    const terminal = { outIsTerminal: true, outColumns: 60 };
+    const args = ["doctor", "--database", service.database, "--listen", service.service.addresses[0] ?? ""];
+    const { out } = await runInProcess(args, { terminal });
+    // A path is never broken.
+    const lines = out.split("\n").filter((line) => !line.includes("/"));
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(60);
+    expect(out.replaceAll(/\s+/g, " ")).toContain("is in use, and a service has this data file open");
+  });
+
+  test("has a data file that a service has open", async () => {
+    const { find } = await examineRunning();
+    expect(find("data file")?.outcome).toBe("ok");
+    expect(find("data file")?.message).toContain("a service has it open");
+  });
+
+  test("has a folder with free space", async () => {
+    const { find } = await examineRunning();
+    expect(find("folder")?.message).toMatch(/ free$/);
+  });
+
+  test("has its fsyncs timed", async () => {
+    const { find } = await examineRunning();
+    expect(find("fsync")?.message).toMatch(/^median [\d.]+ ms, p99 [\d.]+ ms, of \d+/);
+  });
+
+  test.each(["public listener", "operator listener"])("is what uses the address of the %s", async (check) => {
+    const { find } = await examineRunning();
+    expect(find(check)?.outcome).toBe("ok");
+    expect(find(check)?.message).toContain("is in use, and a service has this data file open");
+  });
+});
+
+describe("a store without a service", () => {
+  async function newStore() {
+    const data = temporaryFolder();
+    const file = join(data.path, "healthy.db");
+    await runInProcess(["token", "create", "--name", "a", "--database", file]);
+    return {
+      file,
+      examine: () => runInProcess(["doctor", "--database", file, ...freePorts]),
+      content: () => ({ names: readdirSync(data.path), bytes: readFileSync(file) }),
+      [Symbol.dispose]: () => data[Symbol.dispose](),
+    };
+  }
+
+  test("passes", async () => {
+    using store = await newStore();
+    const { code, out } = await store.examine();
+    expect(code).toBe(0);
+    expect(out).toContain("no service has it open");
+    expect(out).toContain("127.0.0.1:0 is free");
+  });
+
+  test("has one line for each check", async () => {
+    using store = await newStore();
+    const { out } = await store.examine();
+    expect(out).toMatch(/^(?:ok|warn) +folder +\S+, .+ free/);
+    expect(out.trim().split("\n")).toHaveLength(5);
+  });
+
+  test("is left unchanged", async () => {
+    using store = await newStore();
+    const before = store.content();
+    await store.examine();
+    expect(store.content()).toEqual(before);
+  });
+
+  test("need not exist yet", async () => {
+    const { code, find } = await examine("--database", join(folder.path, "new", "plants.db"));
+    expect(code).toBe(0);
+    expect(find("folder")?.advice).toContain("does not exist yet");
+  });
+});
+
+describe("the disk", () => {
+  describe.skipIf(lacks("root and mounts", !canMount))("that is full", () => {
+    /** Runs doctor on a file system without free space, and lists what is there afterwards. */
+    function examineFullDisk() {
+      using mounted = temporaryFolder();
+      const fill = "{ dd if=/dev/zero of=filler bs=1k count=2048 2>/dev/null || true; }";
+      const examineThere = `{ "$2" "$3" doctor --json --database "$1/plants.db" ${freePorts.join(" ")}; code=$?; ls -A >&2; exit $code; }`;
+      const script = `mount -t tmpfs -o size=1m none "$1" && cd "$1" && ${fill} && ${examineThere}`;
+      const args = ["-m", "sh", "-c", script, "sh", mounted.path, process.execPath, main];
+      const { status, stdout, stderr } = spawnSync("unshare", args, { encoding: "utf8" });
+      const findings: readonly Finding[] = JSON.parse(stdout).findings;
+      return { code: status, findings, left: stderr };
+    }
+
+    test("fails", () => {
+      const { code, findings } = examineFullDisk();
+      expect(code).toBe(1);
+      expect(findings.filter(({ outcome }) => outcome === "fail")).toMatchObject([
+        { check: "folder", message: expect.stringContaining("0 bytes free: on a full disk") },
+        { check: "fsync", message: "the disk is full" },
+      ]);
+    });
+
+    test("keeps no file of the probe", () => {
+      expect(examineFullDisk().left).toBe("filler\n");
+    });
+  });
+
+  test.each([
+    [1.25, []],
+    [0.02, [expect.stringContaining("Most devices cannot flush that fast")]],
+    [40, [expect.stringContaining("slow")]],
+  ])("whose fsyncs take %p ms has the doubts that it deserves", (ms, expected) => {
+    const { facts, doubts } = judgeFsync(Array.from({ length: 100 }, () => ms));
+    expect(facts).toBe(`median ${ms.toFixed(3)} ms, p99 ${ms.toFixed(3)} ms, of 100`);
+    expect(doubts as unknown[]).toEqual(expected);
+  });
+});
+
+describe("the data file", () => {
+  test("fails if it is not plant-store's", async () => {
+    const file = join(folder.path, "foreign.db");
+    writeFileSync(file, "not a database, but long enough for a header".repeat(9));
+    const { code, find } = await examine("--database", file);
+    expect(code).toBe(1);
+    expect(find("data file")?.outcome).toBe("fail");
+  });
+
+  test("is a warning if a failure of an fsync is recorded", async () => {
+    const file = join(folder.path, "own.db");
+    await runInProcess(["token", "create", "--name", "a", "--database", file]);
+    writeFileSync(`${file}.failure.json`, '{"reason":"sync-failed"}');
+    const { code, find } = await examine("--database", file);
+    expect(code).toBe(0);
+    expect(find("data file")?.outcome).toBe("warn");
+    expect(find("data file")?.advice).toContain("An fsync failed");
+  });
+
+  test("fails if it was replaced", async () => {
+    const file = join(folder.path, "gone.db");
+    writeFileSync(`${file}.failure.json`, '{"reason":"replaced"}');
+    const { code, find } = await examine("--database", file);
+    expect(code).toBe(1);
+    expect(find("data file")?.outcome).toBe("fail");
+    expect(find("data file")?.message).toContain("deleted, replaced or overwritten while the service ran");
+  });
+});
+
+describe("the certificate", () => {
+  const certificates = join(import.meta.dir, "../certificates");
+  const expiresAtMs = Date.parse("2126-10-22T04:49:13Z");
+  const dayMs = 86_400_000;
+  const examineCertificate = async (cert: string, key: string) => {
+    const files = ["--tls-cert", join(certificates, cert), "--tls-key", join(certificates, key)];
+    const { code, find } = await examine("--database", service.database, ...files);
+    return { code, finding: find("certificate") };
+  };
+
+  test("is not examined without TLS", async () => {
+    const { find } = await examine("--database", service.database);
+    expect(find("certificate")).toBeUndefined();
+  });
+
+  test("passes if it is the key's and does not expire soon", async () => {
+    const { code, finding } = await examineCertificate("localhost.pem", "localhost.key");
+    expect(code).toBe(0);
+    expect(finding).toMatchObject({ outcome: "ok" });
+    expect(finding?.message).toEndWith("localhost.pem is valid until 2126-10-22T04:49:13.000Z");
+  });
+
+  test("is a warning if it expires within 30 days", async () => {
+    using _ = spyOn(Date, "now").mockReturnValue(expiresAtMs - 29 * dayMs);
+    const { code, finding } = await examineCertificate("localhost.pem", "localhost.key");
+    expect(code).toBe(0);
+    expect(finding).toMatchObject({ outcome: "warn", advice: expect.stringContaining("Renew it") });
+  });
+
+  test("fails if it has expired", async () => {
+    using _ = spyOn(Date, "now").mockReturnValue(expiresAtMs + 1);
+    const { code, finding } = await examineCertificate("localhost.pem", "localhost.key");
+    expect(code).toBe(1);
+    expect(finding).toMatchObject({ outcome: "fail", message: expect.stringContaining("expired on 2126") });
+  });
+
+  test("fails if the key belongs to another", async () => {
+    const { code, finding } = await examineCertificate("localhost.pem", "client.key");
+    expect(code).toBe(1);
+    expect(finding).toMatchObject({
+      outcome: "fail",
+      message: expect.stringContaining("does not belong to"),
+    });
+  });
+});
+
+test("an address that another program has fails, with what to do", async () => {
+  const [listen = ""] = service.service.addresses;
+  const { code, find } = await examine("--database", join(folder.path, "none.db"), "--listen", listen);
+  expect(code).toBe(1);
+  expect(find("public listener")).toMatchObject({
+    outcome: "fail",
+    message: `${listen} is in use, and no service has this data file open`,
+    advice: "Free the address, or choose another with --listen.",
+  });
+});
+
+describe("a PostgreSQL server", () => {
+  let server: Awaited<ReturnType<typeof usePostgres>>;
+  beforeAll(async () => {
+    server = await usePostgres();
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  async function newStore(): Promise<string> {
+    const database = await server.newDatabase();
+    await runInProcess(["token", "create", "--name", "a", "--database", database]);
+    return database;
+  }
+
+  test("passes before it has the tables", async () => {
+    const { code, find } = await examine("--database", await server.newDatabase());
+    expect(code).toBe(0);
+    expect(find("database")?.message).toMatch(
+      /^PostgreSQL [\d.]+\w* accepts writes and has no tables yet; the first start/,
+    );
+  });
+
+  test("passes with the tables", async () => {
+    const { code, find } = await examine("--database", await newStore());
+    expect(code).toBe(0);
+    expect(find("database")?.message).toContain("has the tables; the role");
+  });
+
+  test("fails if the role lacks a privilege", async () => {
+    const database = await newStore();
+    const guest = `guest_${crypto.randomUUID().slice(0, 8)}`;
+    await server.run(`CREATE ROLE ${guest} LOGIN`, database);
+    await server.run(`GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${guest}`, database);
+    const { code, find } = await examine("--database", database.replace("postgres@", `${guest}@`));
+    expect(code).toBe(1);
+    expect(find("database")?.message).toContain(`role ${guest} lacks INSERT on the table plants`);
+  });
+
+  describe("with synchronous_commit=off", () => {
+    async function unsafeStore(): Promise<string> {
+      const database = await newStore();
+      const name = new URL(database).pathname.slice(1);
+      await server.run(`ALTER DATABASE ${name} SET synchronous_commit = off`, database);
+      return database;
+    }
+
+    test("fails", async () => {
+      const { code, find } = await examine("--database", await unsafeStore());
+      expect(code).toBe(1);
+      expect(find("database")?.message).toContain("has synchronous_commit=off");
+    });
+
+    test("passes if the operator allows it", async () => {
+      const { code } = await examine("--database", await unsafeStore(), "--allow-unsafe-database", "yes");
+      expect(code).toBe(0);
+    });
+  });
+
+  describe("that cannot be reached", () => {
+    const examineNone = () => examine("--database", "postgres://postgres:not-shown@127.0.0.1:1/plants");
+
+    test("fails", async () => {
+      const { code, find } = await examineNone();
+      expect(code).toBe(1);
+      expect(find("database")?.outcome).toBe("fail");
+    });
+
+    test("does not end the other checks", async () => {
+      const { find } = await examineNone();
+      expect(find("public listener")?.outcome).toBe("ok");
+    });
+
+    test("is named without its password", async () => {
+      const { find } = await examineNone();
+      expect(JSON.stringify(find("database"))).not.toContain("not-shown");
+    });
+  });
+});

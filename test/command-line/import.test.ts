@@ -1,0 +1,337 @@
+// The import command: a file of plants is sent to a service, row by row, with a report of those that are refused.
+import { afterAll, describe, expect, test } from "bun:test";
+import { linkSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { serve, startPlantStore } from "../support/command.ts";
+import {
+  accessToken,
+  accessTokenEnvironment,
+  eventually,
+  expectOneLine,
+  operatorToken,
+  startTestService,
+  storedPlants,
+  temporaryFolder,
+} from "../support/harness.ts";
+import { runInProcess } from "../support/terminal.ts";
+
+const service = await startTestService();
+const folder = temporaryFolder();
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+function write(name: string, content: string | Uint8Array): string {
+  const path = join(folder.path, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+/** Imports a file with this content, and keeps its refused rows. */
+async function importText(name: string, content: string | Uint8Array, args: string[] = [], to = service) {
+  const refused = join(folder.path, "refused");
+  const flags = ["--url", to.url, "--refused", refused, "--json", ...args];
+  const { code, out, err } = await runInProcess(["import", write(name, content), ...flags], {
+    environment: accessTokenEnvironment,
+  });
+  return { code, err, report: JSON.parse(out), refused: readFileSync(refused, "utf8") };
+}
+
+/** The plants with these ids, as they are stored. */
+function stored(ids: readonly bigint[]) {
+  return storedPlants(service.database).filter(({ id }) => ids.includes(id));
+}
+
+describe("import", () => {
+  const rows = [
+    [-9223372036854775808n, "least", null],
+    [9007199254740993n, 'quotes " and, commas', ""],
+    [9223372036854775807n, "two\nlines é 🌱", "t"],
+  ] as const;
+  const objects = rows.map(
+    ([id, name, tag]) => `{"id":${id},${JSON.stringify({ name, tag: tag ?? undefined }).slice(1)}`,
+  );
+  const quoted = (value: string) => `"${value.replaceAll('"', '""')}"`;
+  const lines = rows.map(([id, name, tag]) => `${tag === null ? "" : quoted(tag)},${quoted(name)},${id}\r\n`);
+  const files = [
+    ["plants.ndjson", objects.join("\n")],
+    ["plants.json", `[\n${objects.join(",\n")}\n]`],
+    ["plants.csv", `\ufefftag,name,id\r\n${lines.join("")}`],
+  ] as const;
+
+  test.each(files)("stores every id and text of %s exactly", async (name, text) => {
+    await using empty = await startTestService();
+    const { report } = await importText(name, text, [], empty);
+    expect(report).toMatchObject({ created: 3, replayed: 0, refused: 0 });
+    const plants = storedPlants(empty.database).map(({ id, name, tag }) => [id, name, tag]);
+    expect(plants).toEqual(rows.map((row) => [...row]));
+  });
+
+  test.each(files)("replays the plants of %s if they are stored", async (name, text) => {
+    await importText(...files[0]);
+    const { report } = await importText(name, text);
+    expect(report).toMatchObject({ created: 0, replayed: 3, refused: 0 });
+  });
+
+  test("prints neither progress nor colour off a terminal", async () => {
+    const { err } = await importText(...files[0]);
+    expect(err).not.toContain("\u001b");
+    expect(err).not.toContain("\r");
+  });
+
+  describe.each([
+    [
+      "ndjson",
+      '{"id":101,"name":"a"}\n{"id":1.5,"name":"b"}\n{"id":3}\n',
+      '{"id":1.5,"name":"b"}\n{"id":3}\n',
+    ],
+    ["json", '[{"id":102,"name":"a"},\n{"id":1.5,\n"name":"b"}]', '[\n{"id":1.5,\n"name":"b"}\n]\n'],
+    ["csv", 'name,id\na,103\n"b,\nc",1.5\nd,x\ne\n', 'name,id\n"b,\nc",1.5\nd,x\ne\n'],
+  ])("of %s with rows that are refused", (format, text, expected) => {
+    test("writes those unchanged and in order", async () => {
+      const { code, refused } = await importText("plants", text, ["--format", format]);
+      expect(code).toBe(1);
+      expect(refused).toBe(expected);
+    });
+
+    test("stores the others", async () => {
+      await using empty = await startTestService();
+      const { report } = await importText("plants", text, ["--format", format], empty);
+      expect(report.created).toBe(1);
+    });
+
+    test("writes a file that can be imported again", async () => {
+      const { code, report, refused } = await importText("plants", expected, ["--format", format]);
+      expect(code).toBe(1);
+      expect(report.created).toBe(0);
+      expect(refused).toBe(expected);
+    });
+  });
+
+  test("names the line and the reason of every refused row", async () => {
+    const conflict = '{"id":110,"name":"first"}\n{"id":110,"name":"other"}\n';
+    const long = `{"id":112,"name":"${"x".repeat(70_000)}"}\n`;
+    const { err, report } = await importText("plants.ndjson", `${conflict}${long}{"id":1,"name":}\n`);
+    expect(report.refusals).toMatchObject([
+      { line: 2, error: 40020, message: expect.stringContaining("different name") },
+      { line: 3, message: expect.stringContaining("The row is longer than 65536 bytes") },
+      { line: 4, error: 40002, message: expect.stringContaining("JSON: at column 16 of the row, expected") },
+    ]);
+    expect(err).toContain("refused, except those over --max-body-bytes. Fix that file and import it.");
+  });
+
+  test("prints twenty refused rows and the number of the others", async () => {
+    const { err } = await importText("plants.ndjson", `{"id":1,\r"name":}\n${"{}\n".repeat(50)}`);
+    expect(err).toContain("line 1: The row is not valid JSON: at line 1, expected");
+    expect(err).toContain("line 20: Field");
+    expect(err).not.toContain("line 21:");
+    expect(err).toContain("31 more rows were refused.");
+  });
+
+  test("with --dry-run checks every row without sending it or needing a token", async () => {
+    const file = write("plants.ndjson", '{"id":141,"name":"a"}\n{"id":"x","name":"y"}\n');
+    const { code, out, err } = await runInProcess(["import", file, "--dry-run", "--json"]);
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject({ valid: 1, refused: 1, created: 0 });
+    expect(err).toContain('line 2: Field "id" must be an integer, but is the string "x".');
+    expect(err).toEndWith("Dry run: no rows were sent.\n");
+    expect(stored([141n])).toEqual([]);
+  });
+
+  test("reports what was stored if the refused rows cannot be written", async () => {
+    const file = write("plants.ndjson", '{"id":151,"name":"a"}\n{"id":2}\n');
+    const args = ["import", file, "--url", service.url, "--refused", "/dev/full"];
+    const { code, err } = await runInProcess(args, { environment: accessTokenEnvironment });
+    expect(code).toBe(1);
+    expect(err).toContain("/dev/full cannot be written: the disk is full");
+    expect(err).toContain("1 created, 0 replayed, 1 refused");
+  });
+
+  test("stores what comes before the place where a file is broken", async () => {
+    const text = 'id,name\n161,a\n2\n3,5" pot\n164,b\n';
+    const { code, report, err, refused } = await importText("p.csv", text);
+    expect(code).toBe(1);
+    expect(report).toMatchObject({ refused: 1, failure: expect.any(String) });
+    expect(err).toContain("The import stopped. The row that starts on line 4 has a quote inside a field");
+    expect(stored([161n, 164n]).map(({ id }) => id)).toEqual([161n]);
+    expect(refused).toBe("id,name\n2\n");
+  });
+
+  describe("stops", () => {
+    const importFifty = async (url: string, token = accessToken) => {
+      const file = write("plants.ndjson", '{"id":181,"name":"a"}\n'.repeat(50));
+      const args = ["import", file, "--url", url, "--attempts", "1"];
+      return runInProcess(args, { environment: { PLANT_STORE_ACCESS_TOKEN: token } });
+    };
+
+    test("if the service cannot be reached", async () => {
+      const { code, err } = await importFifty("http://127.0.0.1:1");
+      expect(code).toBe(1);
+      expect(err).toContain("Run this again; it resumes.\n0 created");
+      expect(err.match(/could not be reached in 1 attempt/g)).toHaveLength(1);
+    });
+
+    test("if another program responds", async () => {
+      const { code, err } = await importFifty(`${service.url}/elsewhere`);
+      expect(code).toBe(1);
+      expect(err).toContain("(40401) Fix that and run this again; it resumes.");
+    });
+
+    test("if the service refuses the token", async () => {
+      const { code, err } = await importFifty(service.url, operatorToken);
+      expect(code).toBe(1);
+      expect(err).toContain("(40301) Set PLANT_STORE_ACCESS_TOKEN");
+    });
+  });
+});
+
+describe("import detects", () => {
+  const csv = "id,name,tag\n9007199254740993,Árbol 🌲,x\n2,Moss,\n";
+  const dryRun = async (name: string, content: Uint8Array | string) => {
+    const file = write(name, content);
+    return { file, ...(await runInProcess(["import", file, "--dry-run", "--json"])) };
+  };
+
+  test.each<[name: string, content: Uint8Array | string, source: string]>([
+    ["plants.txt", '{"id":1,"name":"Fern"}\n{"id":2,"name":"Moss"}\n', "NDJSON"],
+    // Several members, as from parallel compressors.
+    ["plants", Buffer.concat([gzipSync(csv.slice(0, 20)), gzipSync(csv.slice(20))]), "CSV, gzip"],
+    ["plants.csv", csv.replaceAll(",", ";"), "CSV separated by semicolons"],
+    ["plants.tsv", csv.replaceAll(",", "\t"), "CSV separated by tabs"],
+  ])("%s", async (name, content, source) => {
+    const { file, code, out, err } = await dryRun(name, content);
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({ valid: 2, refused: 0, source });
+    expect(err).toStartWith(`Read ${file} as ${source}.\n`);
+  });
+
+  test.each<[name: string, content: Uint8Array, reason: string]>([
+    ["excel.txt", Buffer.from(`\ufeff${csv}`, "utf16le"), "is in UTF-16. Convert it to UTF-8 first"],
+    ["no-mark.csv", Buffer.from(csv, "utf16le"), "is in UTF-16"],
+  ])("that %s must be converted", async (name, content, reason) => {
+    const { code, out, err } = await dryRun(name, content);
+    expect(code).toBe(1);
+    expect(out).toBe("");
+    expect(err).toContain(`The file ${reason}`);
+    expectOneLine(err);
+  });
+
+  test("that a gzip file is truncated", async () => {
+    const rows = Array.from({ length: 5000 }, (_, id) => `{"id":${id},"name":"${(id * 7919) % 100_003}"}\n`);
+    const { code, out } = await dryRun("cut.gz", gzipSync(rows.join("")).subarray(0, -5));
+    expect(code).toBe(1);
+    expect(JSON.parse(out).failure).toContain("The file cannot be decompressed.");
+  });
+});
+
+describe("the process of an import", () => {
+  const ndjson = (count: number, from = 0) =>
+    Array.from({ length: count }, (_, index) => `{"id":${from + index},"name":"plant"}\n`).join("");
+
+  test("continues when the service is killed and restarted", async () => {
+    const count = 5000;
+    const database = join(folder.path, "killed.db");
+    const file = write("many.ndjson", ndjson(count));
+    const first = await serve(["--database", database], { environment: accessTokenEnvironment });
+    const args = ["import", file, "--url", first.url, "--attempts", "1000", "--json"];
+    const running = startPlantStore(args, { environment: accessTokenEnvironment });
+    await eventually(() => storedPlants(database).length > 500);
+    first.child.kill("SIGKILL");
+    await first.ended();
+    const { host } = new URL(first.url);
+    await using second = await serve(["--database", database, "--listen", host], {
+      environment: accessTokenEnvironment,
+    });
+    const { code, out } = await running.ended;
+    const { created, replayed, refused } = JSON.parse(out);
+    expect(second.url).toBe(first.url);
+    expect(code).toBe(0);
+    expect(created + replayed).toBe(count);
+    expect(refused).toBe(0);
+    expect(storedPlants(database)).toHaveLength(count);
+  }, 120_000);
+
+  test("resumes after Ctrl-C where it says that every row is stored", async () => {
+    const database = join(folder.path, "limited.db");
+    const ids = () => storedPlants(database).map(({ id }) => Number(id));
+    const args = ["import", write("many.ndjson", ndjson(300)), "--url"];
+    {
+      await using limited = await startTestService({ "rate-limit": "100/m", database });
+      const running = startPlantStore([...args, limited.url], {
+        environment: accessTokenEnvironment,
+        through: "launcher",
+      });
+      await eventually(() => ids().length >= 100);
+      running.child.kill("SIGINT");
+      const { code, err } = await running.ended;
+      const [, line] = /Interrupted after line (\d+)\. Run this again; it resumes\./.exec(err) ?? [];
+      expect(code).toBe(130);
+      expect(line).toBeDefined();
+      expect(ids()).toEqual(expect.arrayContaining(Array.from({ length: Number(line) }, (_, id) => id)));
+    }
+    await using unlimited = await startTestService({ database });
+    const again = await runInProcess([...args, unlimited.url], { environment: accessTokenEnvironment });
+    expect(again.code).toBe(0);
+    expect(again.err).toMatch(/\n\d+ created, \d+ replayed, 0 refused/);
+    expect(ids()).toHaveLength(300);
+  });
+
+  test("ends on SIGTERM while it waits for standard input", async () => {
+    const args = ["import", "-", "--url", service.url];
+    const running = startPlantStore(args, { environment: accessTokenEnvironment, writesInput: true });
+    running.child.stdin?.write('{"id":191,"name":"a"}\n{"id":192,"na');
+    await eventually(() => stored([191n]).length === 1);
+    running.child.kill("SIGTERM");
+    const { code, err } = await running.ended;
+    // The plant is stored before its response has arrived, which a stop aborts.
+    expect(code).toBe(143);
+    expect(err).toMatch(/Interrupted after line [01]\. Run this again/);
+  });
+});
+
+describe("an import of standard input", () => {
+  test.each<[fault: string, input: string | Uint8Array, token: string, message: string]>([
+    ["its encoding", Buffer.from("\ufeffid,name\n", "utf16le"), accessToken, "is in UTF-16"],
+    ["its token", '{"id":1,"name":"a"}\n', operatorToken, "(40301)"],
+  ])("that fails for %s ends before its writer does", async (_, input, token, message) => {
+    const args = ["import", "-", "--url", service.url];
+    const options = { environment: { PLANT_STORE_ACCESS_TOKEN: token }, writesInput: true };
+    const { child, ended } = startPlantStore(args, options);
+    child.stdin?.write(input);
+    const { code, err } = await ended;
+    expect(code).toBe(1);
+    expect(err).toContain(message);
+  });
+});
+
+describe("an import command is refused", () => {
+  // FILE, HARD-LINK and LOOP stand for the paths of files that each test makes.
+  test.each<[args: string, code: number, message: string, variables?: Record<string, string>]>([
+    ["FILE", 2, "Set PLANT_STORE_ACCESS_TOKEN. To create a token:", {}],
+    ["MISSING", 1, "MISSING cannot be read: no such file or directory.", {}],
+    ["FILE --format xml", 2, "--format must be ndjson, json or csv"],
+    ["FILE --attempts 0", 2, "--attempts must be"],
+    ["FILE --url http://me:secret@x", 2, "--url must be"],
+    ["FILE --refused HARD-LINK", 2, "--refused must not name"],
+    ["- --refused /dev/stdin", 2, "--refused must not name"],
+    ["nowhere.csv", 1, "nowhere.csv cannot be read: no such file or directory."],
+    ["LOOP", 1, "LOOP cannot be read: too many symbolic links."],
+    ["FILE --refused no/such/folder", 1, "cannot be written: no such file or directory."],
+    ["FILE --format json", 1, "does not start with ["],
+  ])("import %s", async (args, code, message, variables = accessTokenEnvironment) => {
+    using made = temporaryFolder();
+    const file = join(made.path, "FILE");
+    writeFileSync(file, "id,name\n1,a\n");
+    linkSync(file, join(made.path, "HARD-LINK"));
+    symlinkSync("LOOP", join(made.path, "LOOP"));
+    const withPaths = args.replace(/\b[A-Z-]{4,}\b/g, (name) => join(made.path, name)).split(" ");
+    const result = await runInProcess(["import", ...withPaths], { environment: variables });
+    expect(result.code).toBe(code);
+    expect(result.out).toBe("");
+    expect(result.err).toContain(message);
+    expectOneLine(result.err);
+    expect(readFileSync(file, "utf8")).toBe("id,name\n1,a\n");
+  });
+});

@@ -1,0 +1,268 @@
+// From the first start to the stop: the tokens that are created, what is logged, and a graceful shutdown.
+import { Database } from "bun:sqlite";
+import { afterAll, describe, expect, test } from "bun:test";
+import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import packageFile from "../../package.json" with { type: "json" };
+import { executable, type Finished, main, serve, startPlantStore } from "../support/command.ts";
+import {
+  accessTokenEnvironment,
+  eventually,
+  expectOneLine,
+  post,
+  startTestService,
+  storedPlants,
+  temporaryFolder,
+} from "../support/harness.ts";
+import { lacks } from "../support/lacks.ts";
+import { runInProcess } from "../support/terminal.ts";
+
+const folder = temporaryFolder();
+afterAll(() => folder[Symbol.dispose]());
+
+/** Starts the service in this process, and stops it once it listens. */
+function startAndStop(args: readonly string[], environment: Record<string, string> = {}): Promise<Finished> {
+  return runInProcess(["serve", ...args], { environment, stopSignal: async () => "test" });
+}
+
+describe("the first run", () => {
+  /** `serve` in a folder of its own, whose standard output is no terminal. */
+  async function firstRun() {
+    const data = temporaryFolder();
+    const service = await serve(["--database", "data/plants.db"], { folder: data.path });
+    return {
+      service,
+      database: join(data.path, "data/plants.db"),
+      tokenFile: join(data.path, "data/plants.db.first-token"),
+      async [Symbol.asyncDispose]() {
+        await service[Symbol.asyncDispose]();
+        data[Symbol.dispose]();
+      },
+    };
+  }
+
+  test("prints the addresses", async () => {
+    await using first = await firstRun();
+    const { url, operatorUrl, out } = first.service;
+    expect(out()).toContain(`${url}/plants`);
+    expect(out()).toContain(`${url}/docs`);
+    expect(out()).toContain(`${operatorUrl}/`);
+  });
+
+  test("prints and logs the name of the token's file", async () => {
+    await using first = await firstRun();
+    expect(first.service.out()).toContain(first.tokenFile);
+    expect(first.service.err()).toContain(first.tokenFile);
+  });
+
+  test("logs the version", async () => {
+    await using first = await firstRun();
+    expect(first.service.err()).toContain(`"service.version":"${packageFile.version}"`);
+  });
+
+  test("writes the token to a file that only its owner can read", async () => {
+    await using first = await firstRun();
+    expect(readFileSync(first.tokenFile, "utf8")).toMatch(/^pst_\w{49}\n$/);
+    expect(statSync(first.tokenFile).mode & 0o777).toBe(0o600);
+  });
+
+  test("prints the token nowhere else", async () => {
+    await using first = await firstRun();
+    const secret = readFileSync(first.tokenFile, "utf8").trim();
+    expect(first.service.out()).not.toContain(secret);
+    expect(first.service.err()).not.toContain(secret);
+  });
+
+  test("prints a curl line that creates a plant when it is pasted", async () => {
+    await using first = await firstRun();
+    const printed = first.service.out();
+    const command = printed.slice(printed.indexOf("curl "));
+    const ran = Bun.spawnSync(["sh", "-c", command.replace("curl ", "curl -s ")]);
+    expect(ran.stdout.toString()).toBe('{"name":"Fern","tag":"indoor"}');
+    expect(storedPlants(first.database)).toMatchObject([{ id: 1n, created_by: "first" }]);
+  });
+
+  test("prints the token itself on a terminal, and writes no file", async () => {
+    const database = folder.newPath();
+    const args = ["serve", "--listen", "127.0.0.1:0", "--operator-listen", "off", "--database", database];
+    let said = "";
+    const child = Bun.spawn([process.execPath, main, ...args], {
+      terminal: {
+        cols: 200,
+        rows: 24,
+        data(_, bytes) {
+          said += new TextDecoder().decode(bytes);
+        },
+      },
+      env: { PATH: process.env["PATH"] ?? "" },
+    });
+    await eventually(() => said.includes("listening"));
+    child.kill("SIGTERM");
+    await child.exited;
+    expect(said).toMatch(/pst_\w{49}/);
+    expect(said).toContain("Your first token can send plants. ");
+    expect(said).not.toContain("console");
+    expect(existsSync(`${database}.first-token`)).toBe(false);
+  });
+
+  test("creates no token if a symbolic link has the name of its file, and says so", async () => {
+    const database = folder.newPath();
+    const file = `${database}.first-token`;
+    symlinkSync(`${file}.target`, file);
+    const { out } = await startAndStop(["--database", database]);
+    expect(out).toContain(`the file ${file} cannot be created for one: it exists already`);
+    expect(out).toContain("plant-store token create --name NAME");
+    const tokens = (await runInProcess(["token", "list", "--json", "--database", database])).out;
+    expect(JSON.parse(tokens)).toEqual([]);
+    expect(existsSync(`${file}.target`)).toBe(false);
+  });
+
+  // Nobody would see the token.
+  describe.each(["--listen", "--operator-listen"])("that cannot listen on %s", (flag) => {
+    test("says why", async () => {
+      await using other = await startTestService();
+      const address = `127.0.0.1:${other.port}`;
+      const { code, out, err } = await startAndStop([flag, address, "--database", folder.newPath()]);
+      expect(code).toBe(1);
+      expect(out).toBe("");
+      expect(err).toContain(`${address} is in use by another process`);
+      expectOneSentence(err);
+    });
+
+    test("creates nothing", async () => {
+      await using other = await startTestService();
+      const database = folder.newPath();
+      await startAndStop([flag, `127.0.0.1:${other.port}`, "--database", database]);
+      expect(existsSync(`${database}.first-token`)).toBe(false);
+      expect(existsSync(database)).toBe(false);
+    });
+
+    test("leaves the token to the next", async () => {
+      await using other = await startTestService();
+      const database = folder.newPath();
+      await startAndStop([flag, `127.0.0.1:${other.port}`, "--database", database]);
+      const { out } = await startAndStop(["--database", database]);
+      expect(out).toContain(`${database}.first-token`);
+    });
+  });
+
+  test("writes the token to the folder that is set for it", async () => {
+    using tokens = temporaryFolder();
+    const { out } = await startAndStop(["--database", folder.newPath(), "--token-folder", tokens.path]);
+    const file = join(tokens.path, "first-token");
+    expect(out).toContain(file);
+    expect(existsSync(file)).toBe(true);
+  });
+
+  test("creates no token if one is preset", async () => {
+    const database = folder.newPath();
+    const { out } = await startAndStop(["--database", database], accessTokenEnvironment);
+    expect(out).not.toContain("token");
+    expect(existsSync(`${database}.first-token`)).toBe(false);
+  });
+
+  test("creates a token though one was preset in an earlier run", async () => {
+    const database = folder.newPath();
+    await startAndStop(["--database", database], accessTokenEnvironment);
+    const { out } = await startAndStop(["--database", database]);
+    expect(out).toContain(`${database}.first-token`);
+  });
+});
+
+test("the second run creates no token", async () => {
+  const database = folder.newPath();
+  await startAndStop(["--database", database]);
+  rmSync(`${database}.first-token`);
+  const { out } = await startAndStop(["--database", database]);
+  expect(out).not.toContain(`${database}.first-token`);
+  expect(existsSync(`${database}.first-token`)).toBe(false);
+});
+
+// npm-start.test.ts has those by a signal to npm, and by Ctrl-C.
+describe("a graceful shutdown", () => {
+  test.skipIf(executable !== undefined)("follows the death of the launcher", async () => {
+    const args = ["serve", "--database", folder.newPath()];
+    const { child, err } = startPlantStore(args, { ownGroup: true, through: "launcher" });
+    await eventually(() => err().includes("listening"));
+    child.kill("SIGKILL");
+    try {
+      await eventually(() => err().includes("every acknowledged plant is on disk"));
+      expect(err()).toContain('"plant_store.stop_reason":"the launcher has ended"');
+    } catch (error) {
+      process.kill(-(child.pid ?? 0), "SIGKILL");
+      throw error;
+    }
+  });
+
+  /** A service that has received a signal, and waits for its drain delay. */
+  async function startDelaying() {
+    const args = ["--database", folder.newPath(), "--drain-delay", "10m"];
+    const service = await serve(args, { environment: accessTokenEnvironment });
+    service.child.kill("SIGTERM");
+    await eventually(() => service.err().includes("stopping"));
+    return service;
+  }
+
+  test("is unready for the drain delay", async () => {
+    await using service = await startDelaying();
+    const response = await fetch(`${service.url}/readyz`);
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({ error: 50303 });
+  });
+
+  test("keeps serving for the drain delay", async () => {
+    await using service = await startDelaying();
+    expect((await post(service.url, '{"id":1,"name":"a"}')).status).toBe(200);
+  });
+
+  test("ends at once on a second signal", async () => {
+    await using service = await startDelaying();
+    // For a second it counts as the same one.
+    const signals = setInterval(() => service.child.kill("SIGINT"), 100);
+    expect((await service.ended()).code).toBe(130);
+    clearInterval(signals);
+  });
+});
+
+test.skipIf(lacks("Linux, whose /dev/full is always full", process.platform !== "linux"))(
+  "a log on a full disk does not change the exit code of a graceful shutdown",
+  async () => {
+    const args = `serve --listen 127.0.0.1:0 --operator-listen off --database ${folder.newPath()}`;
+    const command = `exec ${process.execPath} ${main} ${args} 2>/dev/full`;
+    const child = Bun.spawn(["sh", "-c", command], { env: accessTokenEnvironment, stdout: "pipe" });
+    const greeting = new TextDecoder().decode((await child.stdout.getReader().read()).value);
+    const url = /(http:\/\/\S+)\/plants/.exec(greeting)?.[1] ?? "";
+    expect((await post(url, '{"id":1,"name":"a"}')).status).toBe(200);
+    child.kill("SIGTERM");
+    expect(await child.exited).toBe(0);
+  },
+);
+
+function expectOneSentence(err: string): void {
+  expectOneLine(err);
+  expect(err).not.toMatch(/\bat .*:\d+:\d+|node_modules|\.ts\b/);
+}
+
+describe("a start that cannot succeed says why in one sentence", () => {
+  test.each<[message: string, path: string, make: (path: string) => unknown]>([
+    ["not one of plant-store's", folder.newPath(), (path) => new Database(path).run("CREATE TABLE x (y)")],
+    ["cannot be created", join(folder.newPath(), "p.db"), (path) => writeFileSync(dirname(path), "")],
+    // Even by root.
+    ["/proc/plants.db cannot be opened", "/proc/plants.db", () => {}],
+  ])("%s", async (message, path, make) => {
+    make(path);
+    const { code, err } = await startAndStop(["--database", path]);
+    expect(code).toBe(1);
+    expect(err).toContain(message);
+    expectOneSentence(err);
+  });
+});
+
+test("a stored token whose secret is preset is logged at the start", async () => {
+  const database = folder.newPath();
+  const created = await runInProcess(["token", "create", "--name", "both", "--database", database]);
+  const environment = { PLANT_STORE_OPERATOR_TOKEN: created.out.trim() };
+  await using running = await startTestService({ database }, environment);
+  const logged = '"plant_store.preset_token":"preset-operator","plant_store.token":"both"';
+  expect(running.logged.join("")).toContain(logged);
+});

@@ -1,0 +1,240 @@
+// The commands that look at what is stored: list, show and export, and what they print after a restore.
+import { afterAll, describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { columnsOf } from "../../src/cli/terminal.ts";
+import { main, plantStore } from "../support/command.ts";
+import { post, startTestService, storedPlants, temporaryFolder } from "../support/harness.ts";
+import { runInProcess } from "../support/terminal.ts";
+
+// A store that runs and has these three plants. Tests only read it; one that creates plants has a service of its own.
+const plants = [
+  '{"id":9007199254740993,"name":"Fern","tag":"indoor"}',
+  '{"id":-5,"name":"Oak\\u001b[31m red\\nline\\u009b32m"}',
+  '{"id":7,"name":"Moss, \\"soft\\"","tag":""}',
+];
+const service = await startTestService();
+for (const plant of plants) await post(service.url, plant);
+afterAll(() => service[Symbol.asyncDispose]());
+
+/** Runs a command on the data file of that service, or on another one. */
+const run = (args: readonly string[], database = service.database) =>
+  runInProcess([...args, "--database", database]);
+
+describe("list", () => {
+  test("prints a table, the newest plant first", async () => {
+    const { code, out } = await run(["list"]);
+    const [heading, ...rows] = out.trimEnd().split("\n");
+    expect(code).toBe(0);
+    expect(heading).toMatch(/^id +name +tag +createdAt +createdBy$/);
+    expect(rows.map((row) => row.split(/ +/)[0])).toEqual(["7", "-5", "9007199254740993"]);
+    expect(rows[2]).toMatch(/ indoor +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ +preset-access$/);
+  });
+
+  test("has an empty tag as quotation marks, and none as nothing", async () => {
+    const { out } = await run(["list"]);
+    expect(out).toMatch(/^7 +Moss, "soft" +"" +\d{4}-/m);
+    expect(out).toMatch(/^-5 +Oak\S+ red\S+ +\d{4}-/m);
+  });
+
+  test("fits the width of a terminal", async () => {
+    const narrow = { outIsTerminal: true, outColumns: 80 };
+    const { out } = await runInProcess(["list", "--database", service.database], { terminal: narrow });
+    expect(out).toContain("…");
+    for (const line of out.split("\n")) expect(columnsOf(line)).toBeLessThanOrEqual(80);
+  });
+
+  test("escapes the control characters of a name", async () => {
+    const { out } = await run(["list"]);
+    expect(out).toContain("Oak\\u{1b}[31m red\\u{a}line");
+  });
+
+  test.each([
+    { filters: "--tag indoor", ids: ["9007199254740993"] },
+    { filters: "--name MOSS", ids: ["7"] },
+    { filters: "--oldest --limit 1", ids: ["9007199254740993"] },
+    { filters: "--until 2020-01-01", ids: [] },
+    { filters: "--token nobody", ids: [] },
+  ])("prints the plants that match $filters", async ({ filters, ids }) => {
+    const { out } = await run(["list", "--json", ...filters.split(" ")]);
+    expect(JSON.parse(out).map(({ id }: { id: string }) => id)).toEqual(ids);
+  });
+
+  test("says if there are more than it prints", async () => {
+    const { err } = await run(["list", "--limit", "1"]);
+    expect(err).toStartWith("Showing the first 1. Use --limit for");
+  });
+
+  test("says if there are no plants yet", async () => {
+    await using empty = await startTestService();
+    const { err } = await run(["list"], empty.database);
+    expect(err).toBe("No plants yet.\n");
+  });
+
+  test("says if no plant matches", async () => {
+    const { err } = await run(["list", "--tag", "none"]);
+    expect(err).toBe("No plants match.\n");
+  });
+
+  test("reads a time without a zone as UTC", () => {
+    const hourAgo = new Date(Date.now() - 3_600_000).toISOString().slice(0, 19);
+    // Twelve hours after UTC there: read as local, the time would be in the future.
+    const env = { PATH: process.env["PATH"] ?? "", TZ: "Etc/GMT+12" };
+    const args = [main, "list", "--since", hourAgo, "--database", service.database];
+    expect(spawnSync(process.execPath, args, { env, encoding: "utf8" }).stdout).toContain("Fern");
+  });
+});
+
+describe("show", () => {
+  test("prints the fields of a plant", async () => {
+    const { out } = await run(["show", "9007199254740993"]);
+    expect(out).toMatch(/^id +9007199254740993\nname +Fern\ntag +indoor\n/);
+  });
+
+  test("prints an empty tag as quotation marks", async () => {
+    const { out } = await run(["show", "7"]);
+    expect(out).toMatch(/^tag +""$/m);
+  });
+
+  test("prints no tag of a plant that has none", async () => {
+    const { out } = await run(["show", "-5"]);
+    expect(out).not.toMatch(/^tag\b/m);
+  });
+
+  test("prints JSON of a plant with a negative id", async () => {
+    const { code, out } = await run(["show", "-5", "--json"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({ id: "-5", name: "Oak\u001b[31m red\nline\u009b32m" });
+  });
+
+  test("fails for the neighbour of an id that a double cannot hold", async () => {
+    const { code } = await run(["show", "9007199254740992"]);
+    expect(code).toBe(1);
+  });
+});
+
+test.each(["show -5", "show -5 --json", "export"])("%s prints no control character", async (command) => {
+  const { out } = await run(command.split(" "));
+  expect(out.replaceAll("\n", "")).toMatch(/^\P{Cc}+$/u);
+});
+
+describe("export", () => {
+  const exported = async (format: string, ...filters: string[]) =>
+    (await run(["export", "--format", format, ...filters])).out;
+
+  test.each([
+    ["ndjson", '{"id":9007199254740993,"name":"Fern","tag":"indoor","createdAt":'],
+    ["csv-safe", 'id,safe_name,safe_tag,created_at,safe_created_by\r\n9007199254740993,"Fern","indoor",'],
+  ])("prints the oldest plant first as %s", async (format, start) => {
+    expect(await exported(format)).toStartWith(start);
+  });
+
+  test("prints an empty array if no plant matches", async () => {
+    expect(JSON.parse(await exported("json", "--tag", "none"))).toEqual([]);
+  });
+
+  test.each(["ndjson", "json", "csv", "csv-safe"])("prints %s that import reads", async (format) => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "exported");
+    writeFileSync(file, await exported(format));
+    const { out } = await runInProcess(["import", file, "--dry-run", "--json"]);
+    expect(JSON.parse(out)).toMatchObject({ valid: 3, refused: 0 });
+  });
+});
+
+describe("backup and restore", () => {
+  test("a restored backup of a store in use has every plant acknowledged before it", async () => {
+    using folder = temporaryFolder();
+    await using busy = await startTestService({ database: join(folder.path, "plants.db") });
+    for (const plant of plants) await post(busy.url, plant);
+    const before = storedPlants(busy.database);
+
+    // A backup is made while someone creates plants.
+    let isWriting = true;
+    const writer = (async () => {
+      for (let id = 100; isWriting; id++) await post(busy.url, JSON.stringify({ id, name: "n".repeat(500) }));
+    })();
+    const backup = join(folder.path, "backup.db");
+    const { code, err } = await plantStore(["backup", backup, "--database", busy.database]);
+    isWriting = false;
+    await writer;
+    expect(code).toBe(0);
+    const count = storedPlants(backup).length.toLocaleString("en");
+    expect(err).toContain(`Backed up and checked ${count} plants: `);
+    expect(statSync(backup).mode & 0o777).toBe(0o600);
+
+    // It is restored elsewhere.
+    const restored = join(folder.path, "new", "plants.db");
+    const { code: restoreCode } = await run(["restore", backup], restored);
+    expect(restoreCode).toBe(0);
+    expect(storedPlants(restored)).toEqual(expect.arrayContaining(before));
+    const { err: verified } = await run(["verify"], restored);
+    expect(verified).toContain("no damage found");
+  });
+
+  test("a backup replaces what an interrupted one left", async () => {
+    using folder = temporaryFolder();
+    const backup = join(folder.path, "a.db");
+    copyFileSync(service.database, `${backup}.partial`);
+    const { code } = await run(["backup", backup]);
+    expect(code).toBe(0);
+    expect(existsSync(`${backup}.partial`)).toBe(false);
+  });
+
+  test.each(["backup", "restore"])("%s overwrites no file", async (command) => {
+    using folder = temporaryFolder();
+    const backup = join(folder.path, "a.db");
+    await run(["backup", backup]);
+    const { err } = await run([command, backup]);
+    expect(err).toContain("already exists");
+  });
+
+  test("backup names a data file that does not exist", async () => {
+    using folder = temporaryFolder();
+    const none = join(folder.path, "none.db");
+    const { err } = await run(["backup", join(folder.path, "a.db")], none);
+    expect(err).toContain(`There is no data file at ${none}.`);
+  });
+
+  test("restore names a backup that does not exist", async () => {
+    using folder = temporaryFolder();
+    const none = join(folder.path, "none.db");
+    const { err } = await run(["restore", none], join(folder.path, "restored.db"));
+    expect(err).toContain(`${none} does not exist`);
+  });
+
+  describe("a backup is refused", () => {
+    const obstacles = {
+      "a link to a file": (folder: string, path: string) => symlinkSync(join(folder, "precious"), path),
+      "a link to nothing": (folder: string, path: string) => symlinkSync(join(folder, "nothing"), path),
+      "a file": (_: string, path: string) => writeFileSync(path, "precious"),
+    };
+    const rows = ["a.db", "a.db.sha256", "a.db.partial"].flatMap((name) =>
+      Object.entries(obstacles).map(([what, make]) => ({ name, what, make })),
+    );
+
+    test.each(rows)("if $name is $what", async ({ name, make }) => {
+      using folder = temporaryFolder();
+      const inTheWay = join(folder.path, name);
+      writeFileSync(join(folder.path, "precious"), "precious");
+      make(folder.path, inTheWay);
+      const { code, err } = await run(["backup", join(folder.path, "a.db")]);
+      expect(code).toBe(1);
+      expect(err).toContain(`${name} `);
+      if (existsSync(inTheWay)) expect(readFileSync(inTheWay, "utf8")).toBe("precious");
+      rmSync(inTheWay);
+      expect(readdirSync(folder.path)).toEqual(["precious"]);
+      expect(readFileSync(join(folder.path, "precious"), "utf8")).toBe("precious");
+    });
+  });
+});

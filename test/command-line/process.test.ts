@@ -1,0 +1,157 @@
+// What the operating system sees of the process: core files, streams that cannot be written, a processor that is too old.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { spawn } from "node:child_process";
+import {
+  closeSync,
+  cpSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { bareEnvironment, commandLine, launcher, start, watch } from "../support/command.ts";
+import { eventually, temporaryFolder } from "../support/harness.ts";
+import { lacks } from "../support/lacks.ts";
+import { seedStore } from "../support/seeded-store.ts";
+
+// It would hold every token and plant that was in memory.
+test.skipIf(lacks("Linux", process.platform !== "linux"))(
+  "a crash writes no core file, even if the shell allows one",
+  async () => {
+    using folder = temporaryFolder();
+    const [command, args] = commandLine(["serve", "--database", "plants.db"]);
+    const child = start("sh", ["-c", 'ulimit -c unlimited 2>&- ; exec "$@"', "sh", command, ...args], {
+      folder: folder.path,
+    });
+    const said = watch(child);
+    await eventually(() => said.err().includes('"listening"'));
+    const limits = readFileSync(`/proc/${child.pid}/limits`, "utf8");
+    child.kill("SIGABRT");
+    await said.ended;
+    expect(/^Max core file size +(\S+)/m.exec(limits)?.[1]).toBe("0");
+    expect(readdirSync(folder.path).filter((name) => name.startsWith("core"))).toEqual([]);
+  },
+);
+
+describe.skipIf(lacks("/dev/full", process.platform !== "linux"))(
+  "a command whose output is on a full disk",
+  () => {
+    const folder = temporaryFolder();
+    const database = join(folder.path, "plants.db");
+    beforeAll(() => seedStore(database, { plants: 10, fromMs: 1, untilMs: 2 }));
+    afterAll(() => folder[Symbol.dispose]());
+
+    function startFull(args: readonly string[]) {
+      const full = openSync("/dev/full", "w");
+      const child = spawn(...commandLine(args), {
+        env: bareEnvironment,
+        stdio: ["ignore", full, "pipe"],
+      });
+      closeSync(full);
+      return { child, ...watch(child) };
+    }
+
+    // Of each kind: a secret, a table, a stream, bytes with backpressure, and text without a store.
+    test.each([
+      ["token create", ["--name", "new", "--database", database]],
+      ["list", ["--database", database]],
+      ["export", ["--database", database]],
+      ["backup", ["-", "--database", database]],
+      ["help serve", []],
+    ])("%s says so in one sentence, and exits with 1", async (name, args) => {
+      const { code, err } = await startFull([...name.split(" "), ...args]).ended;
+      expect(err).toEndWith("plant-store: Standard output cannot be written: the disk is full.\n");
+      expect(code).toBe(1);
+      expect(err.match(/plant-store: /g)?.length).toBe(1);
+      expect(err.includes(" at ")).toBe(false);
+    });
+
+    test("or over the limit of a file's size, says that too", async () => {
+      const script = 'ulimit -f 0; exec "$@" > limited';
+      const [command, args] = commandLine(["help", "serve"]);
+      const { code, err } = await watch(
+        start("sh", ["-c", script, "sh", command, ...args], { folder: folder.path }),
+      ).ended;
+      expect(code).toBe(1);
+      expect(err).toEndWith(
+        "plant-store: Standard output cannot be written: the file would be larger than the system allows (ulimit -f).\n",
+      );
+    });
+
+    test("serve logs it, goes on, and stops as usual", async () => {
+      const { child, err, ended } = startFull(["serve", "--database", join(folder.path, "other.db")]);
+      const warning = '"level":"warn","message":"Standard output cannot be written: the disk is full."';
+      await eventually(() => err().includes('"listening"') && err().includes(warning), "the warning");
+      child.kill("SIGTERM");
+      expect((await ended).code).toBe(0);
+    });
+  },
+);
+
+test("the launcher says what is wrong if the processor lacks instructions that Bun needs", async () => {
+  using folder = temporaryFolder();
+  const { platform, arch } = process;
+  const bun = join(folder.path, `node_modules/@oven/bun-${platform}-${arch === "arm64" ? "aarch64" : arch}`);
+  cpSync(dirname(launcher), join(folder.path, "bin"), { recursive: true });
+  mkdirSync(join(bun, "bin"), { recursive: true });
+  writeFileSync(join(bun, "package.json"), "{}");
+  // What the kernel does to a program at the first instruction that it does not know.
+  writeFileSync(join(bun, "bin/bun"), "#!/bin/sh\nkill -ILL $$\n", { mode: 0o755 });
+  const launched = start("node", [join(folder.path, "bin/plant-store.js"), "version"], {});
+  const { code, err } = await watch(launched).ended;
+  expect(err).toContain("AVX2");
+  expect(code).toBe(132);
+});
+
+describe("a command whose standard error may be journald's", () => {
+  /** Runs it with its standard error in a file, as the stream of a journal, and JOURNAL_STREAM as that function says. */
+  async function errOf(args: readonly string[], journalStream: (dev: bigint, ino: bigint) => string) {
+    using folder = temporaryFolder();
+    const path = join(folder.path, "stderr");
+    const file = openSync(path, "w");
+    const { dev, ino } = fstatSync(file, { bigint: true });
+    const environment = {
+      ...bareEnvironment,
+      JOURNAL_STREAM: journalStream(dev, ino),
+      PLANT_STORE_TYPO: "1",
+    };
+    const child = spawn(...commandLine(args), {
+      cwd: folder.path,
+      env: environment,
+      stdio: ["ignore", "ignore", file],
+    });
+    closeSync(file);
+    const { ended } = watch(child);
+    await eventually(() => child.exitCode !== null || readFileSync(path, "utf8").includes('"listening"'));
+    child.kill("SIGTERM");
+    await ended;
+    return readFileSync(path, "utf8");
+  }
+  const exact = (dev: bigint, ino: bigint) => `${dev}:${ino}`;
+
+  test("starts each line of its log with the priority", async () => {
+    const log = await errOf(["serve"], exact);
+    expect(log).toMatch(/^<4>\{.*"level":"warn".*PLANT_STORE_TYPO/m);
+    expect(log).toMatch(/^<6>\{.*"message":"listening"/m);
+    expect(log).not.toMatch(/^[^<]/m);
+  });
+
+  test("starts its error message with the priority of an error", async () => {
+    const message = await errOf(["list"], exact);
+    expect(message).toMatch(/^<3>plant-store: /);
+  });
+
+  test.each([
+    ["another inode", (dev: bigint, ino: bigint) => `${dev}:${ino + 1n}`],
+    ["another device", (dev: bigint, ino: bigint) => `${dev + 1n}:${ino}`],
+    ["spaces around it", (dev: bigint, ino: bigint) => ` ${dev}:${ino} `],
+    ["nothing", () => ""],
+  ])("writes no priority if JOURNAL_STREAM names %s", async (_, journalStream) => {
+    const log = await errOf(["serve"], journalStream);
+    expect(log).toContain('"level":"warn"');
+    expect(log).not.toContain("<");
+  });
+});

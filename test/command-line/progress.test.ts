@@ -1,0 +1,320 @@
+// The line of progress of a long command, and what it says when Ctrl-C interrupts it.
+import { afterAll, describe, expect, test } from "bun:test";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Progress, showProgress } from "../../src/cli/progress.ts";
+import type { Terminal } from "../../src/cli/terminal.ts";
+import { copyStore } from "../../src/storage/copy-store.ts";
+import { openArchive, openStore } from "../../src/storage/open-store.ts";
+import { streamBackup, writeBackup } from "../../src/storage/sqlite/maintenance/backup.ts";
+import { restore } from "../../src/storage/sqlite/maintenance/restore.ts";
+import type { Step } from "../../src/storage/sqlite/maintenance/step.ts";
+import { compareWith, verify } from "../../src/storage/sqlite/maintenance/verify.ts";
+import { accessTokenEnvironment, eventually, startTestService, temporaryFolder } from "../support/harness.ts";
+import { seedStore } from "../support/seeded-store.ts";
+import { runInProcess } from "../support/terminal.ts";
+
+// More than one page of an export, and of a copy.
+const plants = 12_000;
+const manyPlants = 40_000;
+const folder = temporaryFolder();
+afterAll(() => folder[Symbol.dispose]());
+
+async function newStore(count = plants): Promise<string> {
+  const file = folder.newPath();
+  await seedStore(file, { plants: count, fromMs: Date.UTC(2026, 0, 1), untilMs: Date.UTC(2026, 1, 1) });
+  return file;
+}
+
+describe("the line of progress", () => {
+  const drawn = (errCanRedraw: boolean) => {
+    let err = "";
+    const write = (text: string): void => {
+      err += text;
+    };
+    const terminal = { errCanRedraw, errColumns: 80, err: write };
+    const progress: Progress = { what: "Importing a.csv", done: 1, unit: "plants", share: 0.5 };
+    const line = showProgress(terminal as Terminal, () => progress);
+    return { line, err: () => err };
+  };
+
+  test("is drawn, and erased on disposal", async () => {
+    const { line, err } = drawn(true);
+    await eventually(() => err().includes("Importing a.csv  [########........]  50 %  1 plant"));
+    line[Symbol.dispose]();
+    expect(err()).toEndWith("\r\u001b[2K");
+  });
+
+  test("of a command that ends at once is not drawn", () => {
+    const { line, err } = drawn(true);
+    line[Symbol.dispose]();
+    expect(err()).toBe("");
+  });
+
+  test("is not drawn where it could not be erased", async () => {
+    const other = drawn(true);
+    const { line, err } = drawn(false);
+    await eventually(() => other.err() !== "");
+    line[Symbol.dispose]();
+    other.line[Symbol.dispose]();
+    expect(err()).toBe("");
+  });
+});
+
+describe("the parts of a long task are reported, with how much there is to do", () => {
+  interface Part {
+    readonly doing: string;
+    readonly done: number;
+    readonly total: number;
+  }
+  /** The parts of the task, each as far as it was when the next one began. */
+  async function partsOf(task: (onStep: (step: Step) => void) => Promise<unknown>): Promise<Part[]> {
+    const parts: Part[] = [];
+    let current: Step | undefined;
+    const end = (): void => {
+      if (current !== undefined)
+        parts.push({ doing: current.doing, done: current.done(), total: current.total() });
+    };
+    await task((step) => {
+      end();
+      current = step;
+    });
+    end();
+    return parts;
+  }
+
+  test("by verify", async () => {
+    const store = await newStore();
+    const parts = await partsOf((onStep) => verify(store, onStep));
+    expect(parts).toEqual([
+      { doing: "checking", done: 0, total: 0 },
+      { doing: "checking the rows of", done: plants, total: plants },
+    ]);
+  });
+
+  test("by verify --against", async () => {
+    const store = await newStore();
+    const [part] = await partsOf((onStep) => compareWith(store, store, onStep));
+    expect(part).toMatchObject({ doing: "comparing the plants of", total: plants });
+    expect(part?.done).toBeGreaterThan(plants - 1024);
+  });
+
+  test("by backup", async () => {
+    const store = await newStore();
+    const parts = await partsOf((onStep) => writeBackup(store, folder.newPath(), onStep));
+    expect(parts.map(({ doing }) => doing)).toEqual([
+      "copying",
+      "checking the copy of",
+      "comparing the plants of",
+      "computing the checksum of",
+    ]);
+    const [copying, , , checksum] = parts;
+    expect(copying?.done).toBeGreaterThan(0.5 * (copying?.total ?? 0));
+    expect(checksum?.done).toBeGreaterThan(0);
+    expect(checksum?.done).toBe(checksum?.total ?? -1);
+  });
+
+  test("by backup -", async () => {
+    const store = await newStore();
+    const parts = await partsOf((onStep) => streamBackup(store, async () => true, onStep));
+    const writing = parts.at(-1);
+    expect(writing?.doing).toBe("writing the copy of");
+    expect(writing?.done).toBeGreaterThan(0);
+    expect(writing?.done).toBe(writing?.total ?? -1);
+  });
+
+  test("by copy", async () => {
+    const database = await newStore();
+    const options = { databasePassword: undefined, allowUnsafeDatabase: false };
+    await using from = await openArchive({ ...options, database });
+    await using to = await openStore({ ...options, database: folder.newPath() });
+    const stop = new AbortController().signal;
+    const parts = await partsOf((onStep) => copyStore(from, to, { onStep, onFailed: () => {} }, stop));
+    expect(parts).toEqual([
+      { doing: "copying the store", done: plants, total: plants },
+      { doing: "comparing both stores", done: plants, total: plants },
+    ]);
+  });
+
+  test("by restore", async () => {
+    const store = await newStore();
+    const parts = await partsOf((onStep) => restore(store, folder.newPath(), () => {}, onStep));
+    expect(parts.map(({ doing }) => doing)).toEqual([
+      "computing the checksum of",
+      "copying",
+      "checking the copy of",
+      "checking the copy of",
+      "comparing the plants of",
+    ]);
+  });
+});
+
+describe("a command that Ctrl-C interrupts says what is done and how to go on", () => {
+  /** Runs a command whose process ends at a signal, which is there from the beginning. */
+  async function runInterrupted(args: readonly string[]) {
+    const exit = Promise.withResolvers<number>();
+    const written = { out: "", err: "" };
+    const exitWithoutClosing = (code: number) => {
+      exit.resolve(code);
+      return new Promise<never>(() => {});
+    };
+    const stopSignal = async () => "SIGINT";
+    const ended = runInProcess(args, { written, stopSignal, terminal: { exitWithoutClosing } });
+    return { code: await Promise.race([exit.promise, ended.then(({ code }) => code)]), ...written };
+  }
+
+  test("verify", async () => {
+    const store = await newStore();
+    const { code, err } = await runInterrupted(["verify", "--database", store]);
+    expect(code).toBe(130);
+    expect(err).toBe(
+      `Interrupted while checking ${store}. No file was changed. Run this again; it starts from the beginning.\n`,
+    );
+  });
+
+  test("backup", async () => {
+    const store = await newStore();
+    const backup = folder.newPath();
+    const { code, err } = await runInterrupted(["backup", backup, "--database", store]);
+    expect(code).toBe(130);
+    expect(err).toContain("There is no backup. Run this again; it starts from the beginning.\n");
+    expect(existsSync(backup)).toBe(false);
+  });
+
+  test("restore", async () => {
+    const store = await newStore();
+    const { code, err } = await runInterrupted(["restore", store, "--database", folder.newPath()]);
+    expect(code).toBe(130);
+    expect(err).toContain("It is not restored. Run this again; it starts from the beginning.\n");
+  });
+
+  /** The signal comes with a timer: a command that never yields would not notice it. */
+  const stopSignal = async () => {
+    await Bun.sleep(0);
+    return "SIGTERM";
+  };
+
+  test("export", async () => {
+    const store = await newStore(manyPlants);
+    const { code, out, err } = await runInProcess(["export", "--database", store], { stopSignal });
+    expect(code).toBe(143);
+    expect(err).toMatch(
+      /^Interrupted after [\d,]+ plants\. The output is not complete\. Run this again; it starts from the beginning\.\n$/,
+    );
+    const rows = out.split("\n").length - 1;
+    expect(rows).toBeGreaterThan(0);
+    expect(rows).toBeLessThan(manyPlants);
+  });
+
+  test("list", async () => {
+    const store = await newStore(manyPlants);
+    const { code, out, err } = await runInProcess(["list", "--database", store, "--limit", "100000"], {
+      stopSignal,
+    });
+    expect(code).toBe(143);
+    expect(out).toBe("");
+    expect(err).toMatch(
+      /^Interrupted after [\d,]+ plants, [\d,]+ of which match\. Run this again; it starts from the beginning\.\n$/,
+    );
+  });
+
+  test("copy", async () => {
+    const store = await newStore();
+    const target = folder.newPath();
+    const { code, err } = await runInProcess(["copy", "--from", store, "--to", target], { stopSignal });
+    expect(code).toBe(143);
+    expect(err).toMatch(
+      /Interrupted\. [\d,]+ plants copied, 0 already stored, 0 tokens copied; 0 compared\. Run this again; it resumes\.\n$/,
+    );
+    const again = await runInProcess(["copy", "--from", store, "--to", target]);
+    expect(again.code).toBe(0);
+    expect(again.err).toContain("12,000 compared, all identical.");
+  });
+});
+
+describe("export", () => {
+  test("names the total on a terminal", async () => {
+    const store = await newStore();
+    const { err } = await runInProcess(["export", "--database", store], {
+      terminal: { errIsTerminal: true },
+    });
+    expect(err).toBe("Exported 12,000 plants.\n");
+  });
+
+  test("ends without a word off a terminal", async () => {
+    const store = await newStore();
+    const { err } = await runInProcess(["export", "--database", store]);
+    expect(err).toBe("");
+  });
+});
+
+test("import says how it read the file before it sends a row", async () => {
+  await using service = await startTestService();
+  const written = { out: "", err: "" };
+  let saidBefore: string | undefined;
+  using proxy = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: async (request) => {
+      saidBefore ??= written.err;
+      return fetch(`${service.url}/plants`, {
+        method: "POST",
+        headers: request.headers,
+        body: await request.text(),
+      });
+    },
+  });
+  const file = join(folder.path, "plants.csv");
+  writeFileSync(file, "id;name\n1;Fern\n");
+  const { code } = await runInProcess(["import", file, "--url", proxy.url.origin], {
+    environment: accessTokenEnvironment,
+    written,
+  });
+  expect(code).toBe(0);
+  expect(saidBefore).toBe(`Read ${file} as CSV separated by semicolons.\n`);
+});
+
+describe("the line of an import whose service stops responding", () => {
+  const rows = 200;
+  const answered = 100;
+
+  /** What the command has written once this text appears, with a service that answers only the first half of the rows. */
+  async function writtenUntil(text: (url: string) => string): Promise<string> {
+    const requestsLeft = Promise.withResolvers<Response>();
+    using service = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: async (request) => {
+        const { id } = (await request.json()) as { id: number };
+        return id < 1000 + answered ? Response.json({ name: "Fern" }) : requestsLeft.promise;
+      },
+    });
+    const file = join(folder.path, "half.ndjson");
+    const lines = Array.from({ length: rows }, (_, row) => `{"id": ${1000 + row}, "name": "Fern"}\n`);
+    writeFileSync(file, lines.join(""));
+    const written = { out: "", err: "" };
+    const stopSignal = async () => {
+      await eventually(() => written.err.includes(text(service.url.origin)));
+      return "SIGINT";
+    };
+    const { code, err } = await runInProcess(["import", file, "--url", service.url.origin], {
+      environment: accessTokenEnvironment,
+      written,
+      stopSignal,
+      terminal: { errCanRedraw: true, errColumns: 200 },
+    });
+    requestsLeft.resolve(new Response());
+    expect(code).toBe(130);
+    return err;
+  }
+
+  test("has the share of the rows that are done, not of what was read ahead", async () => {
+    const err = await writtenUntil(() => "100 created");
+    expect(err).toContain("[########........]  50 %  100 created");
+  });
+
+  test("says whom it waits for", async () => {
+    const err = await writtenUntil((url) => `Waiting for ${url}`);
+    expect(err).toMatch(/Waiting for \S+ {2}100 created {2}0:00/);
+  });
+});

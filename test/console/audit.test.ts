@@ -1,0 +1,79 @@
+// The console's page of the audit trail, in a browser.
+import { expect } from "bun:test";
+import type { Route } from "playwright-core";
+import type { AuditEntryJson } from "../../src/operator/responses.ts";
+import { describe, test } from "../support/browser.ts";
+import { makeToken, see, useConsole, waitUntil } from "../support/console-session.ts";
+import { mintToken } from "../support/harness.ts";
+
+const session = useConsole(1);
+const { open } = session;
+
+describe("the audit trail", () => {
+  test("is filtered by action and actor, in the address and with chips that remove a filter", async () => {
+    await makeToken(session.running, "filtered", ["metrics"]);
+    const page = await open("/audit");
+    await see(page, "created token filtered with metrics; it never expires");
+    await page.getByRole("button", { name: "Filter", exact: true }).click();
+    await page.getByLabel("Action").selectOption("Rotated a token");
+    await page.getByLabel("By").fill("nobody");
+    await page.getByRole("button", { name: "Apply" }).click();
+    await see(page, "No entries match");
+    expect(new URL(page.url()).search).toBe("?action=token.rotated&actor=nobody");
+    await page.getByRole("button", { name: "Remove the filter By: nobody" }).click();
+    await see(page, "No entries match");
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await see(page, "created token filtered");
+    expect(new URL(page.url()).search).toBe("");
+  });
+
+  test("is filtered by a time of the browser's time zone", async () => {
+    await makeToken(session.running, "timed", ["metrics"]);
+    const page = await open("/audit");
+    await page.getByRole("button", { name: "Filter", exact: true }).click();
+    await page.getByLabel("Before").fill("2026-01-15T09:30");
+    await page.getByRole("button", { name: "Apply" }).click();
+    await see(page, "No entries match");
+    expect(new URL(page.url()).searchParams.get("until")).toBe("2026-01-15T08:30:00.000Z");
+    await page.getByRole("button", { name: "Filter", exact: true }).click();
+    expect(await page.getByLabel("Before").inputValue()).toBe("2026-01-15T09:30");
+  });
+
+  test("says why a filter in the address cannot be read", async () => {
+    const page = await open("/audit?since=yesterday");
+    await see(page, 'Parameter "since" must be a time such as 2026-11-15T09:30:00Z, but is "yesterday".');
+  });
+
+  test("has local times, and opens an entry as JSON", async () => {
+    const { token } = await mintToken(session.running, { name: "opened" });
+    const page = await open("/audit?action=token.created");
+    const row = page.locator("tr", { hasText: "created token opened" });
+    await row.locator("summary").focus();
+    await page.keyboard.press("Enter");
+    const entry = JSON.parse((await row.locator("pre").textContent()) ?? "") as AuditEntryJson;
+    expect(entry).toMatchObject({ action: "token.created", subject: "opened", actor: "preset-operator" });
+    expect(entry.detail).toStartWith(token.id);
+    const local = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium", timeZone: "Europe/Berlin" });
+    expect(await row.locator("time").textContent()).toBe(local.format(new Date(entry.at)));
+  });
+
+  test("shows older entries once, even if their button is clicked twice", async () => {
+    const page = await open("/tokens");
+    const entry = { at: "2026-11-15T09:30:00.000Z", action: "console.signed-in", subject: "", detail: "" };
+    const held: Route[] = [];
+    await page.route("**/api/audit", (route) =>
+      route.fulfill({ json: { entries: [{ ...entry, actor: "newer" }], next: "1" } }),
+    );
+    await page.route("**/api/audit?cursor=1", (route) => void held.push(route));
+    await page.getByRole("link", { name: "Audit" }).click();
+    const button = page.getByRole("button", { name: "Show older entries" });
+    await button.click();
+    // A forced click does not wait for the button to be enabled.
+    await button.click({ force: true });
+    await waitUntil(async () => held.length > 0);
+    for (const route of held) await route.fulfill({ json: { entries: [{ ...entry, actor: "older" }] } });
+    await button.waitFor({ state: "detached" });
+    expect(held).toHaveLength(1);
+    expect(await page.locator(".audit summary b").allTextContents()).toEqual(["newer", "older"]);
+  });
+});

@@ -1,0 +1,373 @@
+// The console's page that imports a file, in a browser.
+import { expect } from "bun:test";
+import { gzipSync } from "node:zlib";
+import type { Page } from "playwright-core";
+import { contentOf, describe, test } from "../support/browser.ts";
+import { makeToken, see, signIn, useConsole, waitUntil } from "../support/console-session.ts";
+import {
+  bearer,
+  eventually,
+  mintToken,
+  operatorPost,
+  post,
+  startTestService,
+  storedPlants,
+  type TestService,
+} from "../support/harness.ts";
+
+// A limit that makes an import take a minute, once its token has used up the burst.
+const rowsMax = 300;
+const slowly = { "rate-limit": `${rowsMax}/m` };
+const session = useConsole(5, slowly);
+const { open } = session;
+
+const find = (id: bigint) => storedPlants(session.running.database).find((plant) => plant.id === id);
+
+async function choose(page: Page, name: string, content: string | Uint8Array): Promise<void> {
+  const buffer = Buffer.from(content);
+  const file = { name, mimeType: "application/octet-stream", buffer };
+  await page.locator("input[type=file]").setInputFiles(file);
+}
+
+async function start(page: Page, name: string, content: string | Uint8Array): Promise<void> {
+  await choose(page, name, content);
+  await page.getByRole("button", { name: "Start import" }).click();
+}
+
+/** Returns how many rows were created, already stored, and refused. */
+async function importFile(
+  page: Page,
+  name: string,
+  content: string | Uint8Array,
+  ended = "Done",
+): Promise<string[]> {
+  await start(page, name, content);
+  await page.getByRole("heading", { name: `${ended}: ${name}` }).waitFor();
+  return page.locator(".tally dd").allTextContents();
+}
+
+async function download(page: Page, button: string): Promise<string> {
+  const waiting = page.waitForEvent("download");
+  await page.getByRole("button", { name: button }).click();
+  return (await contentOf(await waiting)).toString();
+}
+
+/** A token that has used up its burst, so that its import is running for as long as a test needs it to. */
+async function makeSlowToken(running: TestService, name: string): Promise<string> {
+  const token = await makeToken(running, name, ["operator", "plants:create"]);
+  const headers = bearer(token);
+  await Promise.all(Array.from({ length: rowsMax }, () => post(running.url, "{}", headers)));
+  return token;
+}
+
+/** Signs out during an import, which is asked about. */
+async function signOutAnyway(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Sign out" }).click();
+}
+
+/** As many rows as the burst, with ids from this one on. */
+function rowsFrom(firstId: number): string {
+  const row = (_: unknown, index: number) => `{"id": ${firstId + index}, "name": "Row ${index}"}`;
+  return Array.from({ length: rowsMax }, row).join("\n");
+}
+
+describe("importing a file", () => {
+  describe("of lines of JSON", () => {
+    const good = '{"id": 9007199254740995, "name": "From a file"}';
+    const lines = [good, '{"name": "Rosa \u202eevil"}', good, "{not json", '{"id": 61, "name": "Last"}'];
+
+    test("groups the refused rows by their reason, and lists those of one when it is opened", async () => {
+      const page = await open("/import");
+      await importFile(page, "listed.ndjson", [...lines, '{"name": "Nor here"}'].join("\n"));
+      const groups = page.locator(".refusal-group");
+      expect(await groups.locator("summary").allTextContents()).toEqual([
+        '2 rows Field "id" is missing; expected an integer. error 40010',
+        "1 row The row is not valid JSON: expected a name or }. error 40002",
+      ]);
+      expect(await groups.locator("tbody tr").count()).toBe(0);
+      await groups.first().locator("summary").click();
+      await groups.first().locator("tbody tr").nth(1).waitFor();
+      expect(await groups.locator("tbody tr").allTextContents()).toEqual([
+        '2{"name": "Rosa U+202Eevil"}',
+        '6{"name": "Nor here"}',
+      ]);
+      await groups.nth(1).locator("summary").click();
+      await groups.nth(1).locator("tbody tr").waitFor();
+      // It has a message of its own, since it names the place in the row.
+      expect(await groups.nth(1).locator("tbody tr").textContent()).toBe(
+        "4The row is not valid JSON: at column 2 of the row, expected a name or } but found n.{not json",
+      );
+      expect(find(9007199254740995n)).toMatchObject({ name: "From a file" });
+    });
+
+    test("offers the refused rows as they were", async () => {
+      const page = await open("/import");
+      await importFile(page, "refused.ndjson", lines.join("\n"));
+      expect(await download(page, "Download refused rows")).toBe(`${lines[1]}\n{not json\n`);
+    });
+
+    test("offers a report of every row", async () => {
+      const page = await open("/import");
+      const rows = ['{"id": 71, "name": "New"}', '{"name": "No id"}', '{"id": 71, "name": "New"}', "{", ""];
+      expect(await importFile(page, "reported.ndjson", rows.join("\n"))).toEqual(["1", "1", "2"]);
+      const report = (await download(page, "Download report")).trim().split("\r\n");
+      expect(report).toHaveLength(5);
+      expect(report[1]).toBe("1,created,,");
+      expect(report[2]).toStartWith('2,refused,40010,"Field ""id"" is missing');
+    });
+  });
+
+  test("of a JSON array offers the refused elements as an array", async () => {
+    const page = await open("/import");
+    const array = '[{"id": 81, "name": "One"},\n {"name":\n"No id"},\n {"name": "Nor here"}]';
+    expect(await importFile(page, "plants.json", array)).toEqual(["1", "0", "2"]);
+    expect(await download(page, "Download refused rows")).toBe(
+      '[\n{"name":\n"No id"},\n{"name": "Nor here"}\n]\n',
+    );
+  });
+
+  // What a spreadsheet saves.
+  test("of compressed CSV offers the refused rows with their header", async () => {
+    const page = await open("/import");
+    const sheet = gzipSync('\ufeffid;name;tag\r\n1191;"Árbol; viejo";indoor\r\nx;Elm;\r\n1192;Oak;\r\n');
+    expect(await importFile(page, "sheet.csv.gz", sheet)).toEqual(["2", "0", "1"]);
+    await see(page, /^CSV separated by semicolons, gzip, \d+ bytes, 3 rows$/);
+    expect(find(1191n)).toMatchObject({ name: "Árbol; viejo", tag: "indoor" });
+    expect(await download(page, "Download refused rows")).toBe("id;name;tag\nx;Elm;\n");
+  });
+
+  test("is in the audit trail with what was counted", async () => {
+    const page = await open("/import");
+    await importFile(page, "audited.csv", "id,name\n1195,Oak\n1196,Elm\n1197,Ash\nx,Yew\n");
+    await page.getByRole("link", { name: "Audit" }).click();
+    await see(page, "3 created, 0 already stored, 1 refused");
+  });
+
+  test("that can never be imported says why and where", async () => {
+    const page = await open("/import");
+    const broken = 'id,name\n1291,Oak\nx,Elm\n1292,5" pot\n1293,Fern\n';
+    expect(await importFile(page, "broken.csv", broken, "Failed")).toEqual(["1", "0", "1"]);
+    await see(page, "The row that starts on line 4 has a quote inside a field");
+    expect(await page.getByRole("button", { name: "Resume" }).count()).toBe(0);
+    expect(find(1291n)?.name).toBe("Oak");
+    expect(find(1293n)).toBeUndefined();
+    expect(await download(page, "Download refused rows")).toBe("id,name\nx,Elm\n");
+  });
+
+  test.each<[how: string, end: (page: Page, tokenId: string) => Promise<unknown>]>([
+    ["the user signs out", signOutAnyway],
+    ["the token is revoked", (_, id) => operatorPost(session.running, `/api/tokens/${id}/revoke`)],
+  ])("ends when %s", async (how, end) => {
+    const { token, secret } = await mintToken(session.running, {
+      name: how,
+      scopes: ["operator", "plants:create"],
+    });
+    const page = await open("/import", { token: secret });
+    // Never answered, so that only the page itself can end it.
+    await page.route("**/api/imports*", () => {});
+    const sent = page.waitForRequest("**/api/imports*");
+    const aborted = page.waitForEvent("requestfailed", (request) => request.url().includes("/api/imports"));
+    await start(page, "endless.ndjson", '{"id": 1391, "name": "Oak"}');
+    await sent;
+    await page.getByRole("link", { name: "Plants" }).click();
+    await end(page, token.id);
+    await aborted;
+  });
+
+  test("is shown on every page while it runs, and can be stopped and resumed", async () => {
+    const page = await open("/import", { token: await makeSlowToken(session.running, "stopped") });
+    await start(page, "stopped.ndjson", rowsFrom(10_000));
+    await page.getByRole("link", { name: "Tokens" }).click();
+    await page.getByRole("heading", { name: "Tokens", level: 1 }).waitFor();
+    await page.getByRole("link", { name: /^Importing \d+%$/ }).click();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("heading", { name: "Stopped: stopped.ndjson" }).waitFor();
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("heading", { name: "Importing: stopped.ndjson" }).waitFor();
+  });
+
+  test("is resumed in the next session after its token was revoked", async () => {
+    const page = await open("/import", { token: "" });
+    await signIn(page, await makeSlowToken(session.running, "revoked"));
+    await start(page, "resumed.ndjson", rowsFrom(20_000));
+    await page.getByRole("link", { name: "Tokens" }).click();
+    await page.getByRole("button", { name: "Revoke revoked", exact: true }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await see(page, "This token has expired or was revoked");
+    await signIn(page, await makeToken(session.running, "next", ["operator", "plants:create"]));
+    await page.getByRole("link", { name: "Import", exact: true }).click();
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("heading", { name: "Done: resumed.ndjson" }).waitFor();
+    const tally = await page.locator(".tally dd").allTextContents();
+    const [created = 0, replayed = 0, refused = 0] = tally.map((text) => Number(text.replaceAll(",", "")));
+    expect(created + replayed).toBe(rowsMax);
+    expect(refused).toBe(0);
+    expect((await download(page, "Download report")).trim().split("\r\n")).toHaveLength(rowsMax + 1);
+  });
+
+  test("goes on if the user, asked about it, does not sign out", async () => {
+    const page = await open("/import", { token: await makeSlowToken(session.running, "stays") });
+    await start(page, "stays.ndjson", rowsFrom(30_000));
+    await page.getByRole("heading", { name: "Importing: stays.ndjson" }).waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("button", { name: "Stay signed in" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(await page.getByRole("heading", { name: "Importing: stays.ndjson" }).count()).toBe(1);
+  });
+
+  test("is resumed after signing out and in again", async () => {
+    const page = await open("/import", { token: "" });
+    await signIn(page, await makeSlowToken(session.running, "leaves"));
+    await start(page, "left.ndjson", rowsFrom(40_000));
+    await page.getByRole("heading", { name: "Importing: left.ndjson" }).waitFor();
+    await signOutAnyway(page);
+    await signIn(page, await makeToken(session.running, "returns", ["operator", "plants:create"]));
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("heading", { name: "Done: left.ndjson" }).waitFor();
+  });
+
+  test("that has ended is forgotten when the user signs out, without a question", async () => {
+    const page = await open("/import", { token: "" });
+    await signIn(page, session.secret);
+    await importFile(page, "ended.ndjson", '{"id": 1491, "name": "Oak"}');
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await signIn(page, session.secret);
+    await page.locator(".drop").waitFor();
+    expect(await page.getByText("ended.ndjson").count()).toBe(0);
+  });
+
+  test("does not hold up a service that stops", async () => {
+    // A service of its own, with a drain timeout that could not end before the test does.
+    await using running = await startTestService({ ...slowly, "drain-timeout": "10m" });
+    const origin = running.operatorUrl;
+    const token = await makeSlowToken(running, "importing");
+    await post(running.url, '{"id":1,"name":"Fern"}');
+    // Nor does a tab that polls, nor one that shows a page.
+    await open("/import", { origin, token });
+    const polling = await open("/plants", { origin, token, alone: true });
+    await polling.locator(".rows .row").first().waitFor();
+    const importing = await open("/import", { origin, token, alone: true });
+    await start(importing, "slow.ndjson", rowsFrom(2));
+    await eventually(() => storedPlants(running.database).length > 1);
+    await running.service.stop("test");
+    expect(running.logged.join("")).not.toContain("drain timeout reached");
+    await see(importing, "The import waits, and continues by itself.");
+    await polling.context().close();
+    await importing.context().close();
+  });
+});
+
+describe("a chosen file", () => {
+  /** Opens the page, and collects what it sends about imports. */
+  async function openAndWatch() {
+    const page = await open("/import");
+    const sent: string[] = [];
+    page.on("request", (request) => {
+      if (request.url().includes("/api/imports")) sent.push(request.url());
+    });
+    return { page, sent };
+  }
+
+  test("shows its format, its size, its number of rows and the first three before anything is sent", async () => {
+    const { page, sent } = await openAndWatch();
+    const sheet = "id;name;tag\r\n2001;Fern;indoor\r\nx;Elm;\r\n2003;Oak \u202e;\r\n2004;Ash;\r\n";
+    await choose(page, "sheet.csv", sheet);
+    await see(page, "CSV separated by semicolons, 65 bytes, 4 rows");
+    expect(await page.locator(".preview tbody tr").allTextContents()).toEqual([
+      "Line 22001Fernindoor",
+      'Line 3Field "id" must be an integer, but is the string "x".',
+      "Line 42003Oak U+202E",
+    ]);
+    expect(sent).toEqual([]);
+  });
+
+  test("of which nothing can be read says why, and cannot be imported", async () => {
+    const { page } = await openAndWatch();
+    await choose(page, "no-ids.csv", "name,tag\nFern,indoor\n");
+    await see(page, '"id" is missing');
+    expect(await page.getByRole("button", { name: "Start import" }).count()).toBe(0);
+    const other = page.getByRole("button", { name: "Choose another file" });
+    await waitUntil(() => other.evaluate((button) => button.matches(":focus")));
+    await other.click();
+    await page.locator("input[type=file]").waitFor();
+  });
+
+  test("that is only checked has every row validated and none sent", async () => {
+    const { page, sent } = await openAndWatch();
+    const rows = ['{"id": 2101, "name": "Fern"}', '{"name": "No id"}', "{", '{"name": "Nor here"}'];
+    await choose(page, "checked.ndjson", rows.join("\n"));
+    await page.getByRole("button", { name: "Check only" }).click();
+    await page.getByRole("heading", { name: "Checked: checked.ndjson" }).waitFor();
+    expect(await page.locator(".tally dd").allTextContents()).toEqual(["1", "3"]);
+    expect(await page.locator(".refusal-group summary").allTextContents()).toEqual([
+      '2 rows Field "id" is missing; expected an integer. error 40010',
+      "1 row The row is not valid JSON: expected a name or } but the row ends. error 40002",
+    ]);
+    expect(await download(page, "Download refused rows")).toBe(`${rows.slice(1).join("\n")}\n`);
+    expect(sent).toEqual([]);
+    expect(find(2101n)).toBeUndefined();
+  });
+
+  test("can be imported once it is checked, also after a look at another page", async () => {
+    const { page } = await openAndWatch();
+    await choose(page, "then.ndjson", '{"id": 2201, "name": "Fern"}');
+    await page.getByRole("button", { name: "Check only" }).click();
+    await page.getByRole("heading", { name: "Checked: then.ndjson" }).waitFor();
+    await page.getByRole("link", { name: "Tokens" }).click();
+    await page.getByRole("link", { name: "Import", exact: true }).click();
+    await page.getByRole("heading", { name: "Checked: then.ndjson" }).waitFor();
+    await page.getByRole("button", { name: "Start import" }).click();
+    await page.getByRole("heading", { name: "Done: then.ndjson" }).waitFor();
+    expect(find(2201n)?.name).toBe("Fern");
+  });
+
+  test("that is broken says so once, before it is checked and after", async () => {
+    const { page } = await openAndWatch();
+    await choose(page, "stray.csv", 'id,name\n2401,Oak\n2402,5" pot\n');
+    const notice = page.getByText("The row that starts on line 3 has a quote inside a field");
+    await notice.waitFor();
+    await page.getByRole("button", { name: "Check only" }).click();
+    await page.getByRole("heading", { name: "Failed: stray.csv" }).waitFor();
+    expect(await page.locator(".tally dd").allTextContents()).toEqual(["1", "0"]);
+    expect(await notice.count()).toBe(1);
+  });
+
+  test("is forgotten with its check when another is to be chosen", async () => {
+    const { page } = await openAndWatch();
+    await choose(page, "forgotten.ndjson", '{"id": 2301, "name": "Fern"}');
+    await page.getByRole("button", { name: "Check only" }).click();
+    await page.getByRole("heading", { name: "Checked: forgotten.ndjson" }).waitFor();
+    await page.getByRole("button", { name: "Choose another file" }).click();
+    await page.locator("input[type=file]").waitFor();
+    expect(await page.getByText("forgotten.ndjson").count()).toBe(0);
+  });
+
+  test("takes nothing from a stopped import when another is to be chosen", async () => {
+    const page = await open("/import", { token: await makeSlowToken(session.running, "halfway") });
+    await start(page, "halfway.ndjson", `{"name": "No id"}\n${rowsFrom(50_000)}`);
+    await page.getByText("1 row", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("heading", { name: "Stopped: halfway.ndjson" }).waitFor();
+    await choose(page, "another.ndjson", '{"id": 2501, "name": "Fern"}');
+    await page.getByRole("button", { name: "Choose another file" }).click();
+    await page.getByRole("heading", { name: "Stopped: halfway.ndjson" }).waitFor();
+    await page.getByRole("button", { name: "Resume" }).waitFor();
+    expect(await download(page, "Download refused rows")).toBe('{"name": "No id"}\n');
+  });
+
+  test("takes nothing from a stopped import when it is only checked", async () => {
+    const page = await open("/import", { token: await makeSlowToken(session.running, "aside") });
+    await start(page, "aside.ndjson", `{"name": "No id"}\n${rowsFrom(51_000)}`);
+    await page.getByText("1 row", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("heading", { name: "Stopped: aside.ndjson" }).waitFor();
+    await choose(page, "looked-at.ndjson", '{"id": 2601, "name": "Fern"}');
+    await page.getByRole("button", { name: "Check only" }).click();
+    await page.getByRole("heading", { name: "Checked: looked-at.ndjson" }).waitFor();
+    await page.getByRole("button", { name: "Choose another file" }).click();
+    await page.getByRole("heading", { name: "Stopped: aside.ndjson" }).waitFor();
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("heading", { name: "Importing: aside.ndjson" }).waitFor();
+  });
+});

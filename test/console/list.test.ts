@@ -1,0 +1,177 @@
+// The console's list of plants against a real service, without a browser: which plants are new, and how many there are.
+import { describe, expect, test } from "bun:test";
+import type { OperatorApi } from "../../src/console/api.ts";
+import { PlantList } from "../../src/console/plants/plant-list.ts";
+import type { StoredPlantJson } from "../../src/files/plant-json.ts";
+import { type Engine, onEveryEngine } from "../support/engines.ts";
+import { fake } from "../support/fake.ts";
+import { eventually, operatorGet, post } from "../support/harness.ts";
+
+const pageRows = 200;
+const { signal } = new AbortController();
+
+async function openList(engine: Engine) {
+  const running = await engine.start();
+  const get = <Answer>(path: string) => operatorGet<Answer>(running, path);
+  let stored = 0;
+  const add = async (plants: number): Promise<void> => {
+    const bodies = Array.from({ length: plants }, (_, index) => ({ id: stored + index + 1, name: "Fern" }));
+    stored += plants;
+    await Promise.all(bodies.map((body) => post(running.url, JSON.stringify(body))));
+  };
+  const load = async (): Promise<PlantList> => {
+    const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" }, () => {});
+    await list.loadMore();
+    return list;
+  };
+  /** Loads more than a page, so that the list asks for the count, and adds plants around that request. */
+  const loadCounted = async ({ before = 0, after = 0 }): Promise<PlantList> => {
+    const getCount = async <Answer>(path: string): Promise<Answer> => {
+      if (!path.startsWith("/api/plants/count")) return get(path);
+      await add(before);
+      const counted = await get<Answer>(path);
+      await nextMs();
+      await add(after);
+      // The list polls while it waits for the count.
+      if (after > 0) await list.readNew(signal);
+      return counted;
+    };
+    const list = new PlantList(fake<OperatorApi>({ get: getCount }), { order: "newest" }, () => {});
+    await add(pageRows + 50);
+    // So that PostgreSQL does not send them all again.
+    if (engine.name === "postgres")
+      await engine.run(running.database, "UPDATE plants SET created_at_ms = created_at_ms - 60000");
+    await list.loadMore();
+    await eventually(() => list.count !== undefined);
+    return list;
+  };
+  return { add, load, loadCounted, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
+}
+
+/** Waits for a time that no plant was stored at yet: times have milliseconds. */
+async function nextMs(): Promise<void> {
+  const sinceMs = Date.now();
+  await eventually(() => Date.now() > sinceMs);
+}
+
+const idsOf = (plants: readonly StoredPlantJson[]) => plants.map(({ id }) => Number(id));
+
+onEveryEngine((engine) => {
+  test("no plant is new to a list that was just loaded", async () => {
+    await using store = await openList(engine);
+    await store.add(2);
+    const list = await store.load();
+    await list.readNew(signal);
+    expect(list.waiting).toEqual([]);
+    expect(list.isOutdated).toBe(false);
+  });
+
+  test.each([
+    ["a new plant waits", [3], [3, 2, 1]],
+    ["two new plants wait", [3, 4], [4, 3, 2, 1]],
+  ])("%s to be shown", async (_, added, shown) => {
+    await using store = await openList(engine);
+    await store.add(2);
+    const list = await store.load();
+    for (const _ of added) await store.add(1);
+    await list.readNew(signal);
+    expect(idsOf(list.waiting)).toEqual(added);
+    expect(list.isOutdated).toBe(false);
+    expect(list.showWaiting("first row")).toBe(true);
+    expect(idsOf(list.rows)).toEqual(shown);
+  });
+
+  // On PostgreSQL the service sends the plants of the last seconds again.
+  test("a new plant comes once, also where the service sends it again", async () => {
+    await using store = await openList(engine);
+    await store.add(2);
+    const list = await store.load();
+    await store.add(1);
+    await list.readNew(signal);
+    expect(idsOf(list.waiting)).toEqual([3]);
+    list.showWaiting("first row");
+    await store.add(1);
+    await list.readNew(signal);
+    expect(idsOf(list.waiting)).toEqual([4]);
+    list.showWaiting("first row");
+    expect(idsOf(list.rows)).toEqual([4, 3, 2, 1]);
+  });
+
+  describe("new plants that are more than a page", () => {
+    async function addTooMany(store: Awaited<ReturnType<typeof openList>>): Promise<PlantList> {
+      await store.add(3);
+      const list = await store.load();
+      await store.add(pageRows + 50);
+      await list.readNew(signal);
+      return list;
+    }
+
+    test("are not added to the list", async () => {
+      await using store = await openList(engine);
+      const list = await addTooMany(store);
+      expect(list.waiting).toEqual([]);
+      expect(list.isOutdated).toBe(true);
+      expect(list.showWaiting("first row")).toBe(false);
+    });
+
+    test("are in the next list", async () => {
+      await using store = await openList(engine);
+      await addTooMany(store);
+      const next = await store.load();
+      await next.readNew(signal);
+      await next.readNew(signal);
+      expect(next.waiting).toEqual([]);
+      expect(next.isOutdated).toBe(false);
+    });
+
+    if (engine.name === "sqlite")
+      test("do not come again with the one after them", async () => {
+        await using store = await openList(engine);
+        await addTooMany(store);
+        const next = await store.load();
+        await store.add(1);
+        await next.readNew(signal);
+        expect(idsOf(next.waiting)).toEqual([pageRows + 54]);
+      });
+    // The plants of the last seconds come again, and are still more than a page.
+    else
+      test("come again with the one after them", async () => {
+        await using store = await openList(engine);
+        await addTooMany(store);
+        const next = await store.load();
+        await store.add(1);
+        await next.readNew(signal);
+        expect(next.waiting).toEqual([]);
+        expect(next.isOutdated).toBe(true);
+      });
+  });
+
+  describe("the count", () => {
+    test("has a plant once that was stored after the list was read and before it was counted", async () => {
+      await using store = await openList(engine);
+      const list = await store.loadCounted({ before: 3 });
+      expect(list.count).toBe(pageRows + 53);
+      await list.readNew(signal);
+      expect(list.waiting).toHaveLength(3);
+      expect(list.count).toBe(pageRows + 53);
+    });
+
+    test("has a plant that was stored after it was counted and before it was received", async () => {
+      await using store = await openList(engine);
+      const list = await store.loadCounted({ before: 3, after: 2 });
+      expect(list.waiting).toHaveLength(5);
+      expect(list.count).toBe(pageRows + 55);
+    });
+
+    test("has every plant that was stored later", async () => {
+      await using store = await openList(engine);
+      const list = await store.loadCounted({ before: 3 });
+      for (const stored of [1, 2]) {
+        await nextMs();
+        await store.add(1);
+        await list.readNew(signal);
+        expect(list.count).toBe(pageRows + 53 + stored);
+      }
+    });
+  });
+});

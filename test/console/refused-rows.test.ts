@@ -1,0 +1,100 @@
+// What the console makes of the errors of the service, which its own modules do not import.
+import { describe, expect, test } from "bun:test";
+import { ImportRun } from "../../src/console/import/import-run.ts";
+import { catalogue } from "../../src/http/error-catalogue.ts";
+import type { LineOutcome } from "../../src/operator/responses.ts";
+import { readPlant } from "../../src/plants/read-plant.ts";
+import { idConflict, Refusal, type RefusalKind } from "../../src/plants/refusals.ts";
+import { eventually } from "../support/harness.ts";
+import { importWith } from "../support/import-with.ts";
+
+describe("a check", () => {
+  const refusals: [string, RefusalKind][] = [
+    ['{"id":1', "not-json"],
+    ['{"id":1,"name":"\\ud800"}', "not-text"],
+    ["[]", "not-an-object"],
+    ['{"id":1,"id":1,"name":"a"}', "name-repeated"],
+    ['{"id":1}', "field-missing"],
+    ['{"id":1,"name":2}', "wrong-type"],
+    ['{"id":1.5,"name":"a"}', "not-int64"],
+    ['{"id":1,"name":"\\u0000"}', "holds-nul"],
+  ];
+  test.each(refusals)("refuses %s with the error of the service", async (row, kind) => {
+    const file = new File([`{"id":1,"name":"a"}\n${row}`], "rows.ndjson");
+    const run = new ImportRun(file, undefined, 1000);
+    await eventually(() => run.state !== "running");
+    expect(run.state).toBe("done");
+    expect(run.report.valid).toBe(1);
+    expect(run.report.groups).toMatchObject([{ error: catalogue[kind].error, count: 1 }]);
+  });
+});
+
+describe("refused rows", () => {
+  const refuseAll = (lines: string[]) => lines.map((line) => refusalOf(Buffer.from(line)));
+
+  /** What the service responds to a line that is no plant. */
+  function refusalOf(line: Uint8Array): LineOutcome {
+    const refusal = readPlant(line);
+    if (!(refusal instanceof Refusal)) throw new Error(`${line} is a plant`);
+    const { kind, message, reason, position } = refusal;
+    return { error: catalogue[kind].error, message, reason, position };
+  }
+
+  const long = "x".repeat(60);
+  const emoji = "\u{1f33f}".repeat(60);
+  test.each([
+    ['Field "id" is missing; expected an integer.', ['{"name":"a"}', '{"name":"b"}']],
+    [
+      'Field "id" must be an integer, but is a string.',
+      ['{"id":"a","name":"a"}', '{"id":"1. Field \\"x\\".","name":"a"}', `{"id":"${long}","name":"a"}`],
+    ],
+    [
+      'Field "id" must be an integer, but is a string. Field "name" must be a string, but is a number.',
+      [
+        '{"id":"a","name":1}',
+        '{"id":"a \\\\","name":2.5e-9}',
+        `{"id":"${long}","name":${"7".repeat(60)}}`,
+        `{"id":"${emoji}","name":3}`,
+      ],
+    ],
+    ['Field "name" must be a string, but is a boolean.', ['{"id":1,"name":true}', '{"id":2,"name":false}']],
+    [
+      'Field "id" must be a whole number from -9223372036854775808 to 9223372036854775807. Field "name" is missing; expected a string.',
+      ['{"id":1.5}', `{"id":${"9".repeat(60)}}`],
+    ],
+    ["The row must be a JSON object, but is a string.", ['"a"', '"b"']],
+    ["The row must be a JSON object, but is null.", ["null", " null"]],
+    [
+      "A name appears more than once in the object.",
+      ['{"id":1,"name":"a","x":1,"x":1}', '{"id":1,"name":"a","y":1,"y":1,"z":1,"z":1}'],
+    ],
+    ["The row is not valid JSON: expected a name or }.", ["{n", "{  é"]],
+    [
+      "The string contains an unpaired surrogate, which is not valid Unicode.",
+      ['{"id":1,"name":"\\ud800"}', '{"id":12,"name":"\\udfff"}'],
+    ],
+  ])("whose values alone differ are one group: %s", async (reason, rows) => {
+    const { run } = await importWith("rows.ndjson", rows.join("\n"), refuseAll);
+    expect(run.report.groups).toMatchObject([{ reason, count: rows.length }]);
+  });
+
+  test("whose ids belong to other plants are one group for each difference", async () => {
+    const conflicts = [idConflict(1n, ["name"]), idConflict(-2n, ["name", "tag"]), idConflict(3n, ["name"])];
+    const { run } = await importWith("rows.csv", "id,name\n1,a\n-2,b\n3,c\n", (lines) =>
+      conflicts.slice(0, lines.length).map(({ message, reason }) => ({ error: 40020, message, reason })),
+    );
+    expect(run.report.groups).toMatchObject([
+      { reason: "The id already belongs to a plant with a different name.", count: 2 },
+      { reason: "The id already belongs to a plant with a different name and a different tag.", count: 1 },
+    ]);
+  });
+
+  test("with different errors are different groups", async () => {
+    const { run } = await importWith("rows.ndjson", '{"name":"a"}\n{"id":1}\n[]', refuseAll);
+    expect(run.report.groups.map(({ error, count }) => [error, count])).toEqual([
+      [40010, 1],
+      [40010, 1],
+      [40004, 1],
+    ]);
+  });
+});

@@ -1,0 +1,49 @@
+// The headers that protect a browser, on every page and response of both listeners.
+import { afterAll, expect, test } from "bun:test";
+import { bearer, operatorToken, startTestService } from "../support/harness.ts";
+
+// It is only read from.
+const running = await startTestService();
+afterAll(() => running[Symbol.asyncDispose]());
+
+type Listener = "public" | "operator";
+
+const pages: [path: string, listener: Listener][] = [
+  ["/docs", "public"],
+  ["/", "operator"],
+  ["/plants", "operator"],
+];
+const data: [path: string, listener: Listener][] = [
+  ["/openapi.json", "public"],
+  ["/api/plants", "operator"],
+  ["/metrics", "operator"],
+];
+
+/** The headers of its response to a browser. */
+async function headersOf(path: string, listener: Listener): Promise<Headers> {
+  const url = listener === "public" ? running.url : running.operatorUrl;
+  const headers = { ...bearer(operatorToken), Accept: "text/html" };
+  const response = await fetch(url + path, { headers });
+  expect(response.status).toBe(200);
+  return response.headers;
+}
+
+test.each([...pages, ...data])(
+  "%s of the %s listener is not cached, and its type is not guessed",
+  async (path, listener) => {
+    const headers = await headersOf(path, listener);
+    expect(headers.get("cache-control")).toContain("no-store");
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+  },
+);
+
+test.each([...pages, ...data])("%s of the %s listener sets no cookie", async (path, listener) => {
+  expect((await headersOf(path, listener)).has("set-cookie")).toBe(false);
+});
+
+test.each(pages)("%s of the %s listener runs only its own scripts", async (path, listener) => {
+  const policy = (await headersOf(path, listener)).get("content-security-policy");
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).toContain("frame-ancestors 'none'");
+  expect(policy).not.toMatch(/unsafe|\*|https?:/);
+});

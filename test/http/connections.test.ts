@@ -1,0 +1,33 @@
+// Idle connections, and the file descriptors that they leave.
+import { expect, test } from "bun:test";
+import { connect } from "node:net";
+import { commandLine, start, untilListening } from "../support/command.ts";
+import { accessTokenEnvironment, eventually, post, temporaryFolder } from "../support/harness.ts";
+import { lacks } from "../support/lacks.ts";
+
+const descriptors = 120;
+const clients = 200;
+
+test.skipIf(lacks("/proc", process.platform !== "linux"))(
+  `${clients} idle connections within ${descriptors} file descriptors do not keep a plant out`,
+  async () => {
+    using folder = temporaryFolder();
+    const [command, args] = commandLine(["serve", "--database", "p.db"]);
+    const script = `ulimit -n ${descriptors}; exec "$0" "$@"`;
+    const child = start("sh", ["-c", script, command, ...args], {
+      folder: folder.path,
+      environment: accessTokenEnvironment,
+    });
+    await using service = await untilListening(child);
+    let closed = 0;
+    for (let count = 0; count < clients; count++) {
+      const socket = connect({ port: Number(new URL(service.url).port), host: "127.0.0.1" });
+      socket.on("close", () => closed++);
+      socket.on("error", () => {});
+      await new Promise((resolve) => socket.once("connect", resolve));
+    }
+    await eventually(() => closed > clients - descriptors);
+    expect((await post(service.url, '{"id":1,"name":"a"}')).status).toBe(200);
+    expect(service.err()).toContain("the connection limit is reached");
+  },
+);

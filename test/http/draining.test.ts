@@ -1,0 +1,108 @@
+// How a stop ends connections: what is in flight is answered, and nothing new begins.
+import { expect, test } from "bun:test";
+import { connect } from "node:net";
+import {
+  eventually,
+  operatorToken,
+  rawPost,
+  sendRaw,
+  startTestService,
+  storedPlants,
+  type TestService,
+  untilContinue,
+} from "../support/harness.ts";
+
+/** Sends the next request as soon as the last is answered, until a response says close. */
+async function keepSending(port: number, firstId: number, client: { answered: number }): Promise<boolean> {
+  let id = firstId;
+  let received = "";
+  let toldToClose = false;
+  const socket = connect({ port, host: "127.0.0.1", noDelay: true });
+  const send = () => {
+    socket.write(rawPost(`{"id":${id},"name":"a"}`));
+    id++;
+  };
+  socket.on("connect", send);
+  socket.on("data", (bytes) => {
+    received += bytes;
+    if (!received.endsWith('{"name":"a"}')) return;
+    client.answered++;
+    toldToClose = received.includes("\r\nConnection: close\r\n");
+    received = "";
+    if (toldToClose) socket.end();
+    else send();
+  });
+  socket.on("error", () => {});
+  await new Promise((resolve) => socket.on("close", resolve));
+  return toldToClose;
+}
+
+test("a stop under load leaves no request without a response, and stores what it has acknowledged", async () => {
+  await using running = await startTestService({ "drain-timeout": "10m" });
+  const clients = Array.from({ length: 16 }, () => ({ answered: 0 }));
+  const ended = clients.map((client, index) => keepSending(running.port, index * 1_000_000, client));
+  await eventually(() => clients.every(({ answered }) => answered > 1));
+  await running.service.stop("test");
+  // Whoever was not told to close had a request that was cut.
+  expect(await Promise.all(ended)).toEqual(clients.map(() => true));
+  const answered = clients.reduce((sum, client) => sum + client.answered, 0);
+  expect(storedPlants(running.database)).toHaveLength(answered);
+});
+
+test("a stop does not wait longer than the drain timeout", async () => {
+  await using running = await startTestService({ "drain-timeout": "1ms" });
+  const { finish, response } = await startPlant(running);
+  await running.service.stop("test");
+  finish();
+  expect((await response).text).not.toContain("HTTP/1.1 200 ");
+  expect(running.logged.join("")).toContain("drain timeout reached");
+});
+
+test("a stop refuses connections, finishes a request whose body is incomplete, and starts no export", async () => {
+  await using running = await startTestService({ "drain-timeout": "10m", "body-timeout": "10m" });
+  const port = Number(new URL(running.operatorUrl).port);
+  // The drain lasts as long as this request.
+  const { finish, response } = await startPlant(running);
+  const livez = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const drain = () => {
+    void running.service.stop("test");
+    return eventually(async () => (await isRefused(port)) && isRefused(running.port));
+  };
+  // On a connection that the service knows, and that has no request in progress.
+  const { text } = await sendRaw(port, [
+    livez,
+    (received) => eventually(() => received().includes("live")),
+    drain,
+    livez
+      .replace("/livez", "/api/export")
+      .replace("\r\n\r\n", `\r\nAuthorization: Bearer ${operatorToken}\r\n\r\n`) + livez,
+  ]);
+  expect(text).toMatch(/HTTP\/1\.1 503 .*\r\nConnection: close\r\n.*"error":50303,[^}]*\}$/s);
+  finish();
+  expect((await response).text).toContain("HTTP/1.1 200 ");
+});
+
+/** A POST /plants whose body is held back until `finish` is called. */
+async function startPlant({ port }: TestService) {
+  const accepted = Promise.withResolvers<void>();
+  const finishing = Promise.withResolvers<void>();
+  const [head = "", body = ""] = rawPost('{"id":5,"name":"a"}', "Expect: 100-continue\r\n").split(
+    /(?<=\r\n\r\n)/,
+  );
+  const accept = async () => accepted.resolve();
+  const response = sendRaw(port, [head, untilContinue, accept, () => finishing.promise, body]);
+  await accepted.promise;
+  return { response, finish: finishing.resolve };
+}
+
+/** Whether the port accepts no connection. */
+function isRefused(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: "127.0.0.1" });
+    socket.on("connect", () => {
+      socket.destroy();
+      resolve(false);
+    });
+    socket.on("error", () => resolve(true));
+  });
+}

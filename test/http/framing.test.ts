@@ -1,0 +1,167 @@
+// What arrives and what is answered, in bytes. src/http/wire/ has the tests of each rule, of deadlines and of drains.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import {
+  accessToken,
+  connectTo,
+  eventually,
+  rawPost,
+  sendRaw,
+  startTestService,
+  storedPlants,
+  type Target,
+  type TestService,
+  untilContinue,
+} from "../support/harness.ts";
+
+const head = `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${accessToken}\r\nContent-Type: application/json\r\n`;
+const chunkedHead = `${head}Transfer-Encoding: chunked\r\n\r\n`;
+const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map((match) => Number(match[1]));
+const errors = (text: string) => [...text.matchAll(/"error":(\d+)/g)].map((match) => Number(match[1]));
+let nextId = 1000;
+const plant = (name: string) => rawPost(`{"id":${nextId++},"name":"${name}"}`);
+
+const certificates = `${import.meta.dir}/../certificates`;
+const tls = { "tls-cert": `${certificates}/localhost.pem`, "tls-key": `${certificates}/localhost.key` };
+const trusted = { ca: readFileSync(`${certificates}/ca.pem`, "utf8"), servername: "localhost" };
+
+describe.each([
+  ["plain text", {}],
+  ["TLS", tls],
+])("in %s,", (transport, flags) => {
+  let running: TestService;
+  let target: Target;
+  beforeAll(async () => {
+    running = await startTestService({ "max-body-bytes": "2000", ...flags });
+    target = transport === "TLS" ? { port: running.port, ...trusted } : running.port;
+  });
+  afterAll(() => running[Symbol.asyncDispose]());
+
+  test("requests arrive pipelined, with a refused one among them, and are answered in order", async () => {
+    const names = Array.from({ length: 50 }, (_, index) => `n${index}`);
+    const { text } = await sendRaw(target, [names.map(plant).join("") + rawPost("{") + plant("last")]);
+    expect([...text.matchAll(/"name":"(\w+)"/g)].map((match) => match[1])).toEqual([...names, "last"]);
+    expect(statuses(text)).toEqual([...Array(50).fill(200), 400, 200]);
+  });
+
+  test("requests arrive in chunks, with extensions and trailers", async () => {
+    const body = `1\r\n{\r\n18;x=y\r\n"id":${nextId++},"name":"chunk"\r\n1\r\n}\r\n0\r\nX: y\r\n\r\n`;
+    const { text } = await sendRaw(target, [chunkedHead, 0, body, rawPost("{}")]);
+    expect(statuses(text)).toEqual([200, 400]);
+  });
+
+  test("requests arrive with Expect: 100-continue, which is sent only to those who may continue", async () => {
+    const body = `{"id":${nextId++},"name":"wait"}`;
+    const lines = `Expect: 100-continue\r\nContent-Length: ${body.length}\r\n\r\n`;
+    const { text } = await sendRaw(target, [head + lines, untilContinue, body]);
+    expect(statuses(text)).toEqual([100, 200]);
+    const denied = await sendRaw(target, [`POST /plants HTTP/1.1\r\nHost: localhost\r\n${lines}`]);
+    expect(statuses(denied.text)).toEqual([401]);
+  });
+
+  test("a connection persists after a refusal based on the head, whose body is skipped", async () => {
+    const refused = "POST /plants HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n";
+    const { text } = await sendRaw(target, [refused, 0, "GET /", 0, plant("a")]);
+    expect(statuses(text)).toEqual([401, 200]);
+  });
+
+  test("a connection persists until the client says close", async () => {
+    const livez = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    const last = livez.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
+    const answer = await sendRaw(target, [livez + last + livez]);
+    expect(statuses(answer.text)).toEqual([200, 200]);
+    expect(answer.text.match(/Connection: close\r\n/g)).toHaveLength(1);
+  });
+
+  test.each<[string, string, number]>([
+    ["what is not HTTP", "\u0016\u0003\u0001\u0002\u0000", 40030],
+    ["bare line feeds", "GET /livez HTTP/1.1\nHost: localhost\n\n", 40030],
+    ["a large head", `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${"x".repeat(17_000)}\r\n\r\n`, 43101],
+    ["101 headers", `GET / HTTP/1.1\r\nHost: localhost\r\n${"A: b\r\n".repeat(100)}\r\n`, 43101],
+    ["an unknown Expect", `${head}Expect: 100-continue, x\r\nContent-Length: 9\r\n\r\n`, 41701],
+    ["a length over the limit, before the body comes", `${head}Content-Length: 2001\r\n\r\n`, 41301],
+  ])("a connection is closed, with an Error body, for %s", async (_, text, error) => {
+    const answer = await sendRaw(target, [Buffer.from(text, "latin1")]);
+    expect(errors(answer.text)).toEqual([error]);
+    expect(answer.text).toContain("Connection: close\r\n");
+    expect(answer.text).toContain("Content-Type: application/json");
+    expect(answer.text).toContain("X-Request-Id: ");
+  });
+
+  test("the refusal of a length over the limit can be read although the body was sent", async () => {
+    const answer = await sendRaw(target, [`${head}Content-Length: 3000000\r\n\r\n${"x".repeat(3_000_000)}`]);
+    expect(errors(answer.text)).toEqual([41301]);
+  });
+
+  test("a client that goes away before the response still has its plant stored, and a retry finds it", async () => {
+    const request = plant("gone");
+    await new Promise<void>((resolve) => {
+      const socket = connectTo(target, false, () => socket.write(request, () => socket.destroy()));
+      socket.on("close", () => resolve());
+    });
+    await eventually(() => storedPlants(running.database).some(({ name }) => name === "gone"));
+    expect((await sendRaw(target, [request])).text).toContain("Idempotent-Replayed: true");
+  });
+});
+
+describe("an unknown Expect", () => {
+  const request = (method: string, path: string) =>
+    `${method} ${path} HTTP/1.1\r\nHost: other.example\r\nX-Request-Id: mine\r\nExpect: x 100-continue\r\n\r\n`;
+
+  // Neither path, method, host nor credentials are right.
+  test.each(["public", "operator"] as const)(
+    "is refused before anything else on the %s listener",
+    async (listener) => {
+      await using running = await startTestService();
+      const port = listener === "public" ? running.port : Number(new URL(running.operatorUrl).port);
+      const { text } = await sendRaw(port, [request("DELETE", "/nowhere") + request("GET", "/livez")]);
+      expect(statuses(text)).toEqual([417]);
+      expect(errors(text)).toEqual([41701]);
+      expect(text).toContain("X-Request-Id: mine\r\n");
+    },
+  );
+
+  test("of a HEAD is refused without a body", async () => {
+    await using running = await startTestService();
+    const { text } = await sendRaw(running.port, [request("HEAD", "/livez")]);
+    expect(text).toStartWith("HTTP/1.1 417 Expectation Failed\r\n");
+    expect(text).toEndWith("\r\n\r\n");
+  });
+
+  test("in HTTP/1.0 is ignored", async () => {
+    await using running = await startTestService();
+    const { text } = await sendRaw(running.port, ["GET /livez HTTP/1.0\r\nExpect: x\r\n\r\n"]);
+    expect(statuses(text)).toEqual([200]);
+  });
+});
+
+test("an internal error is answered with 50001, and logged with the caller's trace", async () => {
+  await using running = await startTestService();
+  const trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const parse = JSON.parse;
+  // Only escapes are read by JSON.parse, so this breaks the reading of this body alone.
+  JSON.parse = () => {
+    throw new TypeError("broken on purpose");
+  };
+  const traceparent = `traceparent: 00-${trace_id}-00f067aa0ba902b7-01\r\n`;
+  const { text } = await sendRaw(running.port, [rawPost('{"id":1,"name":"\\n"}', traceparent)]);
+  JSON.parse = parse;
+  expect(errors(text)).toEqual([50001]);
+  expect(text).toContain("Connection: close\r\n");
+  expect(text).not.toContain("broken");
+  const lines = running.logged.map((line) => JSON.parse(line)).filter((line) => line.trace_id === trace_id);
+  expect(lines).toMatchObject([
+    { message: "internal error", "exception.message": "broken on purpose" },
+    { message: "failed", "error.type": "50001" },
+  ]);
+  expect(lines[0]["plant_store.request_id"]).toBe(lines[1]["plant_store.request_id"]);
+});
+
+test("a body that does not arrive in time is refused, and the connection is closed", async () => {
+  await using running = await startTestService({ "body-timeout": "100ms" });
+  const { text } = await sendRaw(running.port, [
+    `${head}Content-Length: 30\r\n\r\nx`,
+    (received) => eventually(() => errors(received()).includes(40801)),
+  ]);
+  expect(text).toContain("Connection: close\r\n");
+});

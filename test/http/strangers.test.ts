@@ -1,0 +1,92 @@
+// More connections than the limit, from someone without a token: clients still get in.
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import {
+  type AttackText,
+  createWithNewJwt,
+  forgedJwts,
+  livez,
+  type Provider,
+  serveWithin,
+  slowBodies,
+  unknownKeys,
+  whoAmI,
+  wrongTokens,
+} from "../support/attacks.ts";
+import { KeptConnections, RunningFlood, statusFrom } from "../support/flood.ts";
+import { eventually, rawPost, temporaryFolder } from "../support/harness.ts";
+import { startProvider } from "../support/identity-provider.ts";
+import { lacks } from "../support/lacks.ts";
+
+// Which allow 52 connections on the public listener and 8 on the operator's.
+const descriptors = 120;
+const requests = 10;
+const client = "127.0.0.1";
+const attacker = "127.0.0.2";
+const create = (id: number) => rawPost(`{"id":${id},"name":"n"}`);
+
+interface Attack {
+  readonly connections?: number;
+  readonly text: (provider: Provider) => AttackText | Promise<AttackText>;
+  readonly providerHangs?: boolean;
+  readonly isOnOperator?: boolean;
+  readonly addresses?: readonly string[];
+}
+
+const attacks: [what: string, attack: Attack][] = [
+  ["wrong tokens", { text: () => wrongTokens(5) }],
+  ["forged JWTs", { text: (provider) => forgedJwts(provider, 5) }],
+  [
+    "forged JWTs from 40 addresses",
+    {
+      text: (provider) => forgedJwts(provider, 5),
+      addresses: Array.from({ length: 40 }, (_, host) => `127.0.1.${host + 1}`),
+    },
+  ],
+  ["JWTs of unknown keys", { text: (provider) => unknownKeys(provider, 3) }],
+  [
+    "JWTs of unknown keys while the provider hangs",
+    { text: (provider) => unknownKeys(provider, 3), providerHangs: true },
+  ],
+  ["slow bodies with a valid token", { text: slowBodies }],
+  [
+    "forged JWTs on the operator listener",
+    { text: (provider) => forgedJwts(provider, 5), isOnOperator: true, connections: 20 },
+  ],
+];
+
+describe.skipIf(lacks("/proc", process.platform !== "linux"))("more connections than the limit, with", () => {
+  test.each(attacks)("%s, keep no client out", async (_, attack) => {
+    using folder = temporaryFolder();
+    await using provider = await startProvider();
+    await using service = await serveWithin(descriptors, folder.path, join(folder.path, "p.db"), provider);
+    const isOnOperator = attack.isOnOperator === true;
+    const port = Number(new URL(isOnOperator ? service.operatorUrl : service.url).port);
+    await eventually(
+      async () => (await statusFrom(client, port, await createWithNewJwt(provider, -1))) === "200",
+    );
+    const newJwts: string[] = [];
+    for (let number = 1; number <= requests; number++)
+      newJwts.push(await createWithNewJwt(provider, -1 - number));
+    if (attack.providerHangs === true) provider.hang();
+    const request = (id: number) => (isOnOperator ? whoAmI : create(id));
+    using kept = await KeptConnections.open(client, port, 2, request(1000));
+
+    const { connections = 80, addresses = [attacker] } = attack;
+    using flood = new RunningFlood({ ...(await attack.text(provider)), port, connections, addresses });
+    await eventually(() => flood.opened > connections, "connections closed for others");
+    const statuses: string[] = [];
+    const probes: string[] = [];
+    const jwtStatuses: string[] = [];
+    for (let number = 1; number <= requests; number++) {
+      statuses.push(await statusFrom(client, port, request(number)));
+      probes.push(await statusFrom(client, port, livez));
+      jwtStatuses.push(await statusFrom(client, port, newJwts[number - 1] ?? ""));
+      kept.use();
+    }
+    expect(statuses).toEqual(Array(requests).fill("200"));
+    expect(probes).toEqual(Array(requests).fill("200"));
+    expect(jwtStatuses).toEqual(Array(requests).fill("200"));
+    expect(kept.closed).toBe(0);
+  });
+});

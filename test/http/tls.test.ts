@@ -1,0 +1,232 @@
+// TLS on both listeners: versions, client certificates, and the expiry of the certificate.
+import { afterAll, describe, expect, spyOn, test } from "bun:test";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
+import {
+  operatorToken,
+  rawPost,
+  sendRaw,
+  startTestService,
+  type Target,
+  temporaryFolder,
+} from "../support/harness.ts";
+import { runInProcess } from "../support/terminal.ts";
+
+const certificate = (name: string) => join(import.meta.dir, "../certificates", name);
+const server = { cert: certificate("localhost.pem"), key: certificate("localhost.key") };
+// Signed by itself, so that it is its own authority.
+const client = { cert: certificate("client.pem"), key: certificate("client.key") };
+const flags = { "tls-cert": server.cert, "tls-key": server.key };
+const expiresAtMs = Date.parse("2126-10-22T04:49:13Z");
+const dayMs = 86_400_000;
+const trusted = { ca: readFileSync(certificate("ca.pem"), "utf8"), servername: "localhost" };
+const folder = temporaryFolder();
+afterAll(() => folder[Symbol.dispose]());
+
+describe.each(["public", "operator"] as const)("the %s listener", (listener) => {
+  async function start() {
+    const running = await startTestService(flags);
+    const port = listener === "public" ? running.port : portOf(running.operatorUrl);
+    return { port, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
+  }
+
+  test("prefers TLS 1.3", async () => {
+    await using running = await start();
+    const socket = await handshake(running.port, {});
+    expect(socket.getProtocol()).toBe("TLSv1.3");
+    socket.destroy();
+  });
+
+  test("accepts TLS 1.2", async () => {
+    await using running = await start();
+    const socket = await handshake(running.port, { maxVersion: "TLSv1.2" });
+    expect(socket.getProtocol()).toBe("TLSv1.2");
+    socket.destroy();
+  });
+
+  test("refuses TLS 1.1", async () => {
+    await using running = await start();
+    const tooOld = handshake(running.port, { minVersion: "TLSv1.1", maxVersion: "TLSv1.1" });
+    await expect(tooOld).rejects.toThrow(/PROTOCOL_VERSION/);
+  });
+
+  test("chooses HTTP/1.1 of the protocols that a client offers", async () => {
+    await using running = await start();
+    const socket = await handshake(running.port, { ALPNProtocols: ["h2", "http/1.1"] });
+    expect(socket.alpnProtocol).toBe("http/1.1");
+    socket.destroy();
+  });
+
+  test("refuses a client that offers HTTP/2 alone", async () => {
+    await using running = await start();
+    const connecting = handshake(running.port, { ALPNProtocols: ["h2"] });
+    await expect(connecting).rejects.toThrow(/APPLICATION_PROTOCOL/);
+  });
+});
+
+test("ready says that it does not trust the certificate", async () => {
+  await using running = await startTestService(flags);
+  const { code, err } = await runInProcess(["ready", "--url", running.url]);
+  expect(code).toBe(1);
+  expect(err).toContain("its certificate is not trusted (unable to");
+  expect(err).toContain("Set NODE_EXTRA_CA_CERTS");
+});
+
+describe("with --tls-client-ca", () => {
+  const livez = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+  async function start() {
+    const running = await startTestService({ ...flags, "tls-client-ca": client.cert });
+    return {
+      target: { port: running.port, ...trusted },
+      operatorTarget: { port: portOf(running.operatorUrl), ...trusted },
+      [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
+    };
+  }
+
+  /** In TLS 1.3 a client is done before the server has seen its certificate: a refusal is a connection that ends. */
+  async function responseTo(target: Target, request: string): Promise<string> {
+    try {
+      return (await sendRaw(target, [request])).text;
+    } catch {
+      return "";
+    }
+  }
+
+  test.each([
+    ["no certificate", {}],
+    ["a certificate of another authority", read(server)],
+  ])("the public listener refuses a client with %s", async (_, certificateOfClient) => {
+    await using running = await start();
+    expect(await responseTo({ ...running.target, ...certificateOfClient }, livez)).toBe("");
+  });
+
+  // A resumed session sends no certificate, and could so outlive it.
+  test.each(["TLSv1.2", "TLSv1.3"] as const)("no session of %s is resumed", async (maxVersion) => {
+    await using running = await start();
+    const first = await handshake(running.target.port, { ...read(client), maxVersion });
+    first.write(livez);
+    await once(first, "data");
+    const session = first.getSession();
+    first.destroy();
+    expect(await responseTo({ ...running.target, maxVersion, session }, livez)).toBe("");
+  });
+
+  test("a client with a certificate needs its token as well", async () => {
+    await using running = await start();
+    const anonymous = "POST /plants HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    const requests = anonymous + rawPost('{"id":1,"name":"over TLS"}');
+    const text = await responseTo({ ...running.target, ...read(client) }, requests);
+    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 401", "HTTP/1.1 200"]);
+  });
+
+  // Probes, Prometheus and browsers use it.
+  test("the operator listener needs no certificate of its clients", async () => {
+    await using running = await start();
+    expect(await responseTo(running.operatorTarget, livez)).toStartWith("HTTP/1.1 200 ");
+  });
+});
+
+describe("the expiry of the certificate", () => {
+  async function logsAboutIt(daysBefore: number) {
+    using _ = spyOn(Date, "now").mockReturnValue(expiresAtMs - daysBefore * dayMs);
+    await using running = await startTestService(flags);
+    const logged = running.logged.map((line) => JSON.parse(line));
+    return logged.filter(({ message }) => message.includes("certificate"));
+  }
+
+  test("is not logged 31 days before it", async () => {
+    expect(await logsAboutIt(31)).toEqual([]);
+  });
+
+  test.each([
+    [29, "the TLS certificate expires in less than 30 days"],
+    [-1, "the TLS certificate has expired"],
+  ])("is logged once at the start, %i days before it", async (days, message) => {
+    expect(await logsAboutIt(days)).toMatchObject([
+      {
+        level: "warn",
+        message: expect.stringContaining(message),
+        "tls.server.not_after": "2126-10-22T04:49:13.000Z",
+      },
+    ]);
+  });
+
+  test("is a metric", async () => {
+    await using running = await startTestService(flags);
+    const target = { port: portOf(running.operatorUrl), ...trusted };
+    const request = `GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${operatorToken}\r\n\r\n`;
+    const { text } = await sendRaw(target, [request]);
+    const line = `plant_store_tls_certificate_expiry_timestamp_seconds ${expiresAtMs / 1000}\n`;
+    expect(text).toContain(line);
+  });
+});
+
+describe("the command line", () => {
+  test.each([
+    ["a key without a certificate", ["--tls-key", server.key], "--tls-key needs --tls-cert"],
+    ["a certificate without a key", ["--tls-cert", server.cert], "--tls-cert needs --tls-key"],
+    ["a client authority without both", ["--tls-client-ca", client.cert], "--tls-client-ca needs"],
+    ["a missing file", pair("/nowhere/cert.pem", server.key), "cannot be read: ENOENT"],
+    ["a file that is no key", pair(server.cert, server.cert), "holds no private key"],
+    ["a key of another certificate", pair(server.cert, client.key), "does not belong to"],
+  ])("refuses %s", async (_, args, message) => {
+    const { code, err } = await runInProcess(["serve", "--database", join(folder.path, "none.db"), ...args]);
+    expect(code).toBe(2);
+    expect(err).toContain(message);
+  });
+
+  describe("on an address beyond loopback", () => {
+    async function greet(args: readonly string[]) {
+      using data = temporaryFolder();
+      const flags = ["--database", join(data.path, "p.db"), "--listen", "0.0.0.0:0"];
+      return await runInProcess(["serve", ...flags, ...args], { stopSignal: async () => "test" });
+    }
+
+    test("greets with the address", async () => {
+      const { out } = await greet([]);
+      expect(out).toMatch(/listening on +0\.0\.0\.0:\d+ and 127\.0\.0\.1:\d+\n/);
+    });
+
+    test("warns of plain text", async () => {
+      const { err } = await greet([]);
+      expect(err.match(/in plain text.*?"plant_store\.address":"[^"]*"/g)).toEqual([
+        expect.stringMatching(/"plant_store\.address":"0\.0\.0\.0:\d+"/),
+      ]);
+    });
+
+    test("greets with a URL of https over TLS", async () => {
+      const { out } = await greet(pair(server.cert, server.key));
+      expect(out).toMatch(/plants +https:\/\/127\.0\.0\.1:\d+\/plants\n/);
+    });
+
+    test("does not warn of plain text over TLS", async () => {
+      const { err } = await greet(pair(server.cert, server.key));
+      expect(err).not.toContain("in plain text");
+    });
+  });
+});
+
+function pair(cert: string, key: string): string[] {
+  return ["--tls-cert", cert, "--tls-key", key];
+}
+
+/** As PEM texts. */
+function read({ cert, key }: typeof client): typeof client {
+  return { cert: readFileSync(cert, "utf8"), key: readFileSync(key, "utf8") };
+}
+
+function portOf(url: string): number {
+  return Number(new URL(url).port);
+}
+
+function handshake(port: number, options: ConnectionOptions): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const socket: TLSSocket = connect({ port, host: "127.0.0.1", ...trusted, ...options }, () =>
+      resolve(socket),
+    );
+    socket.on("error", reject);
+  });
+}

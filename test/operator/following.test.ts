@@ -1,0 +1,155 @@
+// Following new plants with a cursor, through GET /api/plants?after=.
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  eventually,
+  operatorFetch,
+  operatorGet,
+  operatorToken,
+  post,
+  startTestService,
+  type TestService,
+  temporaryFolder,
+} from "../support/harness.ts";
+import { lacks } from "../support/lacks.ts";
+import { runInProcess } from "../support/terminal.ts";
+
+async function list(service: TestService, query: string) {
+  const response = await operatorFetch(service, `/api/plants?${query}`);
+  expect(response.status).toBe(200);
+  return JSON.parse(await response.text());
+}
+
+/** Everything after the cursor, as a client reads it that asks at once while there is more. */
+async function follow(service: TestService, after: string) {
+  const ids: number[] = [];
+  let cursor = after;
+  for (;;) {
+    const page = await list(service, `after=${cursor}&limit=1000`);
+    ids.push(...page.plants.map(({ id }: { id: string }) => Number(id)));
+    cursor = page.next;
+    if (page.next === page.newest) return { ids, cursor };
+  }
+}
+
+async function addPlants(service: TestService, ids: readonly number[]): Promise<void> {
+  const sent = ids.map((id) => post(service.url, JSON.stringify({ id, name: `n${id}`, tag: "t" })));
+  expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(ids.map(() => 200));
+}
+
+test("no plant is after the newest cursor of an empty store", async () => {
+  await using running = await startTestService();
+  const { newest } = await list(running, "");
+  expect(await list(running, `after=${newest}`)).toMatchObject({ plants: [], next: newest });
+});
+
+test("the plants after a cursor come in the order in which they were stored", async () => {
+  await using running = await startTestService();
+  const { newest } = await list(running, "");
+  await addPlants(running, [2]);
+  await addPlants(running, [1]);
+  expect((await post(running.url, '{"id":-9007199254740993,"name":"exact"}')).status).toBe(200);
+  const { plants } = await list(running, `after=${newest}`);
+  expect(plants).toMatchObject([{ id: "2" }, { id: "1" }, { id: "-9007199254740993" }]);
+});
+
+test("after=0 begins with the first plant", async () => {
+  await using running = await startTestService();
+  await addPlants(running, [1]);
+  await addPlants(running, [2]);
+  expect((await follow(running, "0")).ids).toEqual([1, 2]);
+});
+
+test("a page of the list names the cursor from which a client gets what is stored later", async () => {
+  await using running = await startTestService();
+  await addPlants(running, [1, 2, 3]);
+  const { newest } = await list(running, "limit=1");
+  await addPlants(running, [4]);
+  expect((await follow(running, newest)).ids).toEqual([4]);
+});
+
+test("a page after a cursor names the next one", async () => {
+  await using running = await startTestService();
+  await addPlants(running, [1, 2, 3]);
+  const { next } = await list(running, "after=0");
+  await addPlants(running, [4]);
+  expect((await follow(running, next)).ids).toEqual([4]);
+});
+
+test.each(["after=", "after=x", "after=1.x", "after=0&cursor=1"])("40031: %s", async (query) => {
+  await using running = await startTestService();
+  expect(await operatorGet(running, `/api/plants?${query}`)).toMatchObject({ error: 40031 });
+});
+
+test.skipIf(lacks("jq", Bun.which("jq") === null))(
+  "the script in the documents follows the store, and resumes",
+  async () => {
+    await using running = await startTestService();
+    const name = '"back\\\\nslash" and ü';
+    await addPlants(running, [1]);
+    await post(running.url, JSON.stringify({ id: 2, name }));
+    const documents = readFileSync("docs/import-export.md", "utf8");
+    const [, script = ""] = /## Following the store[\s\S]*?```sh\n([\s\S]*?)```/.exec(documents) ?? [];
+    using folder = temporaryFolder();
+    const text = (file: string) => Bun.file(join(folder.path, file)).text();
+    for (const id of [3, 4]) {
+      const following = Bun.spawn(
+        ["sh", "-c", script.replace("http://127.0.0.1:3001", running.operatorUrl)],
+        {
+          cwd: folder.path,
+          env: { PATH: process.env["PATH"] ?? "", TOKEN: operatorToken },
+          stderr: "ignore",
+        },
+      );
+      await eventually(async () => (await text("plants.ndjson")).includes(`"id":"${id - 1}"`));
+      await addPlants(running, [id]);
+      await eventually(async () => (await text("plants.ndjson")).includes(`"id":"${id}"`));
+      // A client that is killed before it saves the cursor gets these plants again.
+      const { newest } = await list(running, "");
+      await eventually(async () => (await text("cursor")) === `${newest}\n`);
+      following.kill();
+      await following.exited;
+    }
+    const lines = (await text("plants.ndjson")).trim().split("\n");
+    const plants = lines.map((line) => JSON.parse(line));
+    expect(plants).toMatchObject([{ id: "1" }, { id: "2", name }, { id: "3" }, { id: "4" }]);
+  },
+);
+
+describe("41001: a cursor", () => {
+  /** Cursors of a store, a backup from before its last plant, and what was restored from that. */
+  async function makeStores(folder: string) {
+    const path = (name: string) => join(folder, name);
+    await using running = await startTestService({ database: path("plants.db") });
+    await addPlants(running, [1, 2]);
+    const backUp = ["backup", path("put-back.db"), "--database", path("plants.db")];
+    expect((await runInProcess(backUp)).code).toBe(0);
+    await addPlants(running, [3]);
+    const restore = ["restore", path("put-back.db"), "--database", path("restored.db")];
+    expect((await runInProcess(restore)).code).toBe(0);
+    const { cursor } = await follow(running, "0");
+    const { newest } = await list(running, "");
+    return { cursor, newest };
+  }
+
+  const refusal = { error: 41001, message: expect.stringContaining("Start again with after=0") };
+
+  describe.each([
+    ["from before a restore", "restored.db"],
+    ["from before a backup was put back", "put-back.db"],
+    ["of another store", "another.db"],
+  ])("%s", (_, name) => {
+    test.each([
+      ["with fewer plants than the cursor's store had", []],
+      ["with as many plants as the cursor's store had", [11, 12, 13]],
+    ])("in a store %s", async (_, ids) => {
+      using folder = temporaryFolder();
+      const { cursor, newest } = await makeStores(folder.path);
+      await using running = await startTestService({ database: join(folder.path, name) });
+      await addPlants(running, ids);
+      expect(await operatorGet(running, `/api/plants?after=${cursor}`)).toEqual(refusal);
+      expect(await operatorGet(running, `/api/plants?after=${newest}`)).toEqual(refusal);
+    });
+  });
+});

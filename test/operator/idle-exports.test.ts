@@ -1,0 +1,102 @@
+// Exports that nobody reads, and what they leave to others.
+import { expect, test } from "bun:test";
+import { connect } from "node:net";
+import {
+  eventually,
+  mintToken,
+  operatorFetch,
+  operatorGet,
+  operatorPost,
+  post,
+  startTestService,
+  type TestService,
+} from "../support/harness.ts";
+
+// As `src/operator/exports.ts` has it.
+const exportsMax = 8;
+// Together far more than the kernel's buffers hold, so that an export that nobody reads does not end.
+const plants = 150;
+const name = "x".repeat(60_000);
+
+interface Reader {
+  readonly name: string;
+  readonly tokenId: string;
+  readonly secret: string;
+}
+
+async function startWithPlants(): Promise<TestService> {
+  const running = await startTestService();
+  const ids = Array.from({ length: plants }, (_, index) => index);
+  await Promise.all(ids.map((id) => post(running.url, JSON.stringify({ id, name }))));
+  return running;
+}
+
+async function createReader(running: TestService, name: string): Promise<Reader> {
+  const { token, secret } = await mintToken(running, { name, scopes: ["operator:read"] });
+  return { name, tokenId: token.id, secret };
+}
+
+/**
+ * Asks for as many exports as the service runs, and reads none of them until it is disposed of. Resolves once half are running.
+ */
+async function startIdle(running: TestService, { name, secret }: Reader): Promise<AsyncDisposable> {
+  const clients = Array.from({ length: exportsMax }, () => {
+    const socket = connect({ port: Number(new URL(running.operatorUrl).port), host: "127.0.0.1" });
+    const closed = new Promise((resolve) => socket.on("error", () => {}).on("close", resolve));
+    socket.pause();
+    socket.write(`GET /api/export HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${secret}\r\n\r\n`);
+    return { socket, closed };
+  });
+  await eventually(async () => {
+    const { entries } = await operatorGet<{ entries: { actor: string }[] }>(running, "/api/audit");
+    return entries.filter(({ actor }) => actor === name).length >= exportsMax / 2;
+  }, "half of the exports to run");
+  return {
+    async [Symbol.asyncDispose]() {
+      for (const { socket } of clients) socket.resume().end();
+      await Promise.all(clients.map(({ closed }) => closed));
+    },
+  };
+}
+
+async function exportStatus(running: TestService): Promise<number> {
+  const response = await operatorFetch(running, "/api/export");
+  await response.arrayBuffer();
+  return response.status;
+}
+
+test("exports that nobody reads leave half of them to other tokens", async () => {
+  await using running = await startWithPlants();
+  const reader = await createReader(running, "reader");
+  await using _idle = await startIdle(running, reader);
+  expect(await operatorGet(running, "/api/export", reader.secret)).toEqual({
+    error: 50301,
+    message:
+      "This token already has 4 exports running, and one token may have at most half of the 8. Try again when one has finished.",
+  });
+  expect(await exportStatus(running)).toBe(200);
+});
+
+test("a link that is refused because of them works later", async () => {
+  await using running = await startWithPlants();
+  const reader = await createReader(running, "reader");
+  const { url } = await operatorPost<{ url: string }>(running, "/api/exports", {}, reader.secret);
+  {
+    await using _idle = await startIdle(running, reader);
+    expect((await fetch(running.operatorUrl + url)).status).toBe(503);
+  }
+  await eventually(async () => (await fetch(running.operatorUrl + url)).status === 200);
+});
+
+test("exports that nobody reads end when their token is revoked", async () => {
+  await using running = await startWithPlants();
+  const readers = [await createReader(running, "one"), await createReader(running, "other")];
+  await using idle = new AsyncDisposableStack();
+  for (const reader of readers) idle.use(await startIdle(running, reader));
+  expect(await operatorGet(running, "/api/export")).toMatchObject({
+    error: 50301,
+    message: "8 exports are already running. Try again when one has finished.",
+  });
+  for (const { tokenId } of readers) await operatorPost(running, `/api/tokens/${tokenId}/revoke`);
+  await eventually(async () => (await exportStatus(running)) === 200, "an export to be possible again");
+});

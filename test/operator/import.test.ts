@@ -1,0 +1,248 @@
+// POST /api/import: lines of plants, each stored or refused by itself.
+import { afterAll, describe, expect, test } from "bun:test";
+import type { LineOutcome } from "../../src/operator/responses.ts";
+import {
+  eventually,
+  mintToken,
+  operatorFetch,
+  operatorGet,
+  operatorPost,
+  type RawPiece,
+  sendRaw,
+  startTestService,
+  storedPlants,
+  untilContinue,
+} from "../support/harness.ts";
+
+// The tests share a service: each has ids, and where it matters a token, of its own.
+const running = await startTestService();
+afterAll(() => running[Symbol.asyncDispose]());
+
+const bothScopes = ["plants:create", "operator:read"];
+const importer = await createToken("importer");
+
+async function createToken(name: string, scopes = bothScopes, service = running): Promise<string> {
+  return (await mintToken(service, { name, scopes })).secret;
+}
+
+async function send(body: string | Buffer<ArrayBuffer>, token = importer, query = "", service = running) {
+  const response = await operatorFetch(service, `/api/imports${query}`, { method: "POST", token, body });
+  return { status: response.status, ...((await response.json()) as { outcomes: LineOutcome[] }) };
+}
+
+function finish(body: object, token = importer): Promise<Response> {
+  return operatorFetch(running, "/api/imports/finished", {
+    method: "POST",
+    token,
+    body: JSON.stringify(body),
+  });
+}
+
+/** What the audit trail has of this caller, newest first. */
+async function auditedOf(actor: string) {
+  const { entries } = await operatorGet<{ entries: { actor: string }[] }>(running, "/api/audit");
+  return entries.filter((entry) => entry.actor === actor);
+}
+
+/** Sends to a service with another setting, as a token of its own. */
+async function startLimited(flags: Record<string, string>) {
+  const service = await startTestService(flags);
+  const token = await createToken("limited", bothScopes, service);
+  return { ...service, send: (body: string) => send(body, token, "", service) };
+}
+
+const line = (id: number, name = "Fern") => `{"id":${id},"name":"${name}"}\n`;
+
+test("each line of an import is stored or refused as POST /plants would", async () => {
+  const notUtf8 = Buffer.concat([Buffer.from('{"id":3,"name":"'), Buffer.from([0xff]), Buffer.from('"}\n')]);
+  const lines = [
+    line(1),
+    line(1),
+    line(1, "Oak"),
+    "\n",
+    "{not json\n",
+    line(2, "x".repeat(65_536)),
+    notUtf8,
+    line(4),
+    // The last line may lack its line feed.
+    line(5).trim(),
+  ];
+  const body = Buffer.concat(lines.map((text) => Buffer.from(text)));
+  const { outcomes } = await send(body, await createToken("line by line"));
+  const refused = (error: number, message: string) => ({
+    error,
+    message: expect.stringContaining(message),
+    reason: expect.any(String),
+  });
+  expect(outcomes).toEqual([
+    "created",
+    "replayed",
+    refused(40020, "already belongs to a plant with a different name"),
+    refused(40001, "empty"),
+    { ...refused(40002, "at line 1, column 2"), position: { line: 1, column: 2 } },
+    refused(41301, "longer than 65536 bytes"),
+    refused(40003, "not UTF-8"),
+    "created",
+    "created",
+  ]);
+  const stored = storedPlants(running.database).filter(({ created_by }) => created_by === "line by line");
+  expect(stored.map(({ id }) => id)).toEqual([1n, 4n, 5n]);
+});
+
+test("an import of more than 1,000 lines has the outcomes of the first 1,000", async () => {
+  const { outcomes } = await send(line(41).repeat(1200));
+  expect(outcomes).toEqual(["created", ...Array(999).fill("replayed")]);
+});
+
+test("an import over 1 MiB is refused", async () => {
+  const message = "The body is over the limit of 1048576 bytes.";
+  expect(await send(Buffer.alloc(1024 * 1024 + 1, 0x20))).toMatchObject({ error: 41301, message });
+});
+
+test("the start of an import of a named file is in the audit trail", async () => {
+  const token = await createToken("names its file");
+  await send(line(51), token, "?file=audited.ndjson");
+  expect(await auditedOf("names its file")).toMatchObject([
+    { action: "import.started", subject: "audited.ndjson" },
+  ]);
+});
+
+test("an import without a file name, such as its later parts, is not in the audit trail", async () => {
+  const token = await createToken("names no file");
+  await send(line(52), token);
+  expect(await auditedOf("names no file")).toEqual([]);
+});
+
+test("the end of an import is in the audit trail with what was counted", async () => {
+  const token = await createToken("counts");
+  const response = await finish({ file: "counted.csv", created: 1200, replayed: 3, refused: 0 }, token);
+  expect(response.status).toBe(200);
+  expect(await auditedOf("counts")).toMatchObject([
+    {
+      action: "import.finished",
+      subject: "counted.csv",
+      detail: "1200 created, 3 already stored, 0 refused",
+    },
+  ]);
+});
+
+test.each([
+  ["without a file", { created: 1, replayed: 0, refused: 0 }, 'Field "file" is missing'],
+  ["without a count", { file: "x", created: 1, replayed: 0 }, 'Field "refused" must be a whole number'],
+  ["with a fraction", { file: "x", created: 1.5, replayed: 0, refused: 0 }, 'Field "created" must be'],
+  ["with a negative count", { file: "x", created: 1, replayed: -1, refused: 0 }, 'Field "replayed" must be'],
+])("the end of an import %s is refused", async (_, body, message) => {
+  const response = await finish(body);
+  expect(await response.json()).toEqual({ error: 40031, message: expect.stringContaining(message) });
+});
+
+describe.each([
+  ["operator", "plants:create"],
+  ["plants:create", "operator:read"],
+])("a token with the scope %s alone", (has, lacks) => {
+  const refusal = { error: 40301, message: `The token lacks the scope ${lacks}.` };
+
+  test("cannot import", async () => {
+    const token = await createToken(`imports with ${has}`, [has]);
+    expect(await send(line(53), token, "?file=x.ndjson")).toMatchObject(refusal);
+    expect(await auditedOf(`imports with ${has}`)).toEqual([]);
+  });
+
+  test("cannot record the end of an import", async () => {
+    const token = await createToken(`finishes with ${has}`, [has]);
+    const response = await finish({ file: "x", created: 1, replayed: 0, refused: 0 }, token);
+    expect(await response.json()).toEqual(refusal);
+  });
+});
+
+test("an import waits for the rate limit, if that is not for long", async () => {
+  await using limited = await startLimited({ "rate-limit": "20/s" });
+  const { outcomes } = await limited.send(Array.from({ length: 25 }, (_, row) => line(row)).join(""));
+  // The burst is 20.
+  expect(outcomes.length).toBeGreaterThan(20);
+});
+
+test("an import that would wait for long ends with what it stored", async () => {
+  await using limited = await startLimited({ "rate-limit": "2/h" });
+  expect((await limited.send(line(1) + line(2) + line(3))).outcomes).toEqual(["created", "created"]);
+});
+
+test("an import that could store nothing for long is refused by the rate limit", async () => {
+  await using limited = await startLimited({ "rate-limit": "2/h" });
+  await limited.send(line(1) + line(2));
+  expect(await limited.send(line(3))).toMatchObject({ status: 429, error: 42901 });
+});
+
+test("of more lines than may be pending, the first are stored", async () => {
+  await using limited = await startLimited({ "max-pending": "1" });
+  const { outcomes } = await limited.send(line(1) + line(2) + line(3));
+  expect(outcomes[0]).toBe("created");
+  expect(storedPlants(limited.database).length).toBeGreaterThanOrEqual(outcomes.length);
+});
+
+describe("uploads", () => {
+  /** A service of its own: its imports are all running. */
+  async function startForUploads() {
+    const service = await startTestService();
+    const port = Number(new URL(service.operatorUrl).port);
+    /** Sends the head of an import, and after it these pieces of its body. */
+    const upload = (secret: string, pieces: readonly RawPiece[]) => {
+      const fields = `Host: localhost\r\nAuthorization: Bearer ${secret}\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked`;
+      return sendRaw(port, [`POST /api/imports HTTP/1.1\r\n${fields}\r\n\r\n`, untilContinue, ...pieces]);
+    };
+    return { ...service, upload };
+  }
+  // As many as may run at a time.
+  const importers = ["one", "two", "three", "four"];
+
+  // Each way in which a body may not arrive is tested on the wire; these are the ways in which the handler learns of it.
+  test("whose client goes away leave room for an import", async () => {
+    await using service = await startForUploads();
+    await Promise.all(
+      importers.map(async (name) => {
+        const secret = await createToken(name, bothScopes, service);
+        await service.upload(secret, ['20\r\n{"id":1']);
+      }),
+    );
+    const secret = await createToken("next", bothScopes, service);
+    // The service may learn only later that a client has gone away.
+    await eventually(async () => (await send("", secret, "", service)).status === 200);
+  });
+
+  test("whose token is revoked meanwhile leave room for an import", async () => {
+    await using service = await startForUploads();
+    await Promise.all(
+      importers.map(async (name) => {
+        const { token, secret } = await mintToken(service, { name, scopes: bothScopes });
+        await service.upload(secret, [
+          () => operatorPost(service, `/api/tokens/${token.id}/revoke`),
+          "0\r\n\r\n",
+          (received) => eventually(() => received().includes('{"error":40102,')),
+        ]);
+      }),
+    );
+    const secret = await createToken("next", bothScopes, service);
+    await eventually(async () => (await send("", secret, "", service)).status === 200);
+  });
+
+  test("of one token leave half of the imports to others", async () => {
+    await using service = await startForUploads();
+    const slow = await createToken("slow", bothScopes, service);
+    const other = await createToken("other", bothScopes, service);
+    const whileUploading = (meanwhile: () => Promise<unknown>) =>
+      service.upload(slow, [meanwhile, "0\r\n\r\n"]);
+    const answers: unknown[] = [];
+    await whileUploading(() =>
+      whileUploading(async () => {
+        answers.push(await send(line(1), slow, "", service));
+        answers.push(await send(line(1), other, "", service));
+      }),
+    );
+    const message =
+      "This token already has 2 imports running, and one token may have at most half of the 4. Try again when one has finished.";
+    expect(answers).toEqual([
+      { status: 503, error: 50301, message },
+      { status: 200, outcomes: ["created"] },
+    ]);
+  });
+});

@@ -1,0 +1,312 @@
+// The page for Prometheus, and the dashboard and alerts that read it.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import packageFile from "../../package.json" with { type: "json" };
+import { metricFamilies } from "../../src/operator/metrics.ts";
+import {
+  bearer,
+  eventually,
+  mintToken,
+  operatorFetch,
+  operatorPost,
+  post,
+  rawPost,
+  sendRaw,
+  startTestService,
+  type TestService,
+  temporaryFolder,
+  untilContinue,
+} from "../support/harness.ts";
+import { lacks } from "../support/lacks.ts";
+
+// No test sends a plant to this one: those that only read the page share it.
+const idle = await startTestService();
+afterAll(() => idle[Symbol.asyncDispose]());
+
+const duration = "plant_store_request_duration_seconds";
+
+/** The page for Prometheus, as it is. */
+async function metricsText(service: TestService): Promise<string> {
+  return (await operatorFetch(service, "/metrics")).text();
+}
+
+/** The value of each line, by its name and labels. */
+async function readMetrics(service: TestService): Promise<Map<string, number>> {
+  const lines = (await metricsText(service)).matchAll(/^([a-z]\S*?(?:\{.*\})?) (\S+)$/gm);
+  return new Map([...lines].map(([, name = "", value]) => [name, Number(value)]));
+}
+
+async function metric(service: TestService, name: string): Promise<number> {
+  return (await readMetrics(service)).get(name) ?? Number.NaN;
+}
+
+const familyOf = (name: string) => name.replace(/_(?:bucket|sum|count)$/, "");
+
+describe("metrics have the connections", () => {
+  test("that are open", async () => {
+    await using running = await startTestService();
+    const open = () => metric(running, 'plant_store_connections{listener="public"}');
+    expect(await open()).toBe(0);
+    const sockets = Array.from({ length: 20 }, () => connect(running.port, "127.0.0.1"));
+    await eventually(async () => (await open()) === 20);
+    for (const socket of sockets) socket.destroy();
+    await eventually(async () => (await open()) === 0);
+  });
+
+  test("of the operator listener, which include the scrape's own", async () => {
+    await using running = await startTestService();
+    expect(await metric(running, 'plant_store_connections{listener="operator"}')).toBe(1);
+  });
+});
+
+describe("metrics count", () => {
+  /** Forty plants, half of them at once, and then one request for each other outcome. */
+  async function sendOfEachOutcome(running: TestService): Promise<void> {
+    const create = (id: number) => post(running.url, `{"id":${id},"name":"fern"}`);
+    for (let id = 0; id < 20; id++) await create(id);
+    await Promise.all(Array.from({ length: 20 }, (_, index) => create(20 + index)));
+    // A replay, and a conflict.
+    await create(1);
+    await post(running.url, '{"id":1,"name":"moss"}');
+    // Three invalid bodies: one is no JSON, one is no object, and one is too large.
+    await post(running.url, "{");
+    await post(running.url, "[]");
+    await post(running.url, " ".repeat(70_000));
+    await post(running.url, "{}", bearer("wrong"));
+    await fetch(`${running.url}/livez`);
+    // This is no request, so it has no duration.
+    await sendRaw(running.port, ["nonsense\r\n\r\n"]);
+  }
+
+  let metrics: Map<string, number>;
+  beforeAll(async () => {
+    await using running = await startTestService();
+    await sendOfEachOutcome(running);
+    metrics = await readMetrics(running);
+  });
+
+  test("requests by their outcome", () => {
+    const outcomes = ["created", "replayed", "conflict", "invalid", "denied", "other", "failed"];
+    const counts = outcomes.map((name) => [name, metrics.get(`${duration}_count{outcome="${name}"}`)]);
+    expect(Object.fromEntries(counts)).toEqual({
+      created: 40,
+      replayed: 1,
+      conflict: 1,
+      invalid: 3,
+      denied: 1,
+      other: 1,
+      failed: 0,
+    });
+    expect(metrics.get(`${duration}_bucket{outcome="created",le="+Inf"}`)).toBe(40);
+  });
+
+  test("plants", () => {
+    expect(metrics.get("plant_store_plants_created_total")).toBe(40);
+    expect(metrics.get("plant_store_plants_replayed_total")).toBe(1);
+    expect(metrics.get("plant_store_pending_plants")).toBe(0);
+  });
+
+  test("refusals by their error", () => {
+    expect(metrics.get('plant_store_refusals_total{listener="public",error="40020"}')).toBe(1);
+    expect(metrics.get('plant_store_refusals_total{listener="public",error="40102"}')).toBe(1);
+  });
+
+  test("batches", () => {
+    const batches = metrics.get("plant_store_batches_total") ?? 0;
+    expect(batches).toBeGreaterThan(20);
+    expect(metrics.get("plant_store_batch_plants_count")).toBe(batches);
+    // The replay and the conflict were in a batch too.
+    expect(metrics.get("plant_store_batch_plants_sum")).toBe(42);
+    expect(metrics.get("plant_store_commit_duration_seconds_count")).toBe(batches);
+    const fsyncs = metrics.get('plant_store_fsync_duration_seconds_count{file="wal"}');
+    expect(fsyncs).toBeGreaterThanOrEqual(batches);
+  });
+
+  test("tokens by their state", async () => {
+    await using running = await startTestService();
+    await mintToken(running, { name: "stays", scopes: ["metrics"] });
+    const { token } = await mintToken(running, { name: "goes", scopes: ["metrics"] });
+    await operatorPost(running, `/api/tokens/${token.id}/revoke`);
+    const metrics = await readMetrics(running);
+    expect(metrics.get('plant_store_tokens{state="live"}')).toBe(1);
+    expect(metrics.get('plant_store_tokens{state="expired"}')).toBe(0);
+    expect(metrics.get('plant_store_tokens{state="revoked"}')).toBe(1);
+  });
+});
+
+test("the duration of a request includes the wait for its body", async () => {
+  await using running = await startTestService();
+  const request = rawPost('{"id":100,"name":"fern"}', "Expect: 100-continue\r\n");
+  // The wait begins when the service has read the head, however slow the machine is.
+  await sendRaw(running.port, [request.slice(0, -5), untilContinue, 300, request.slice(-5)]);
+  expect(await metric(running, `${duration}_sum{outcome="created"}`)).toBeGreaterThan(0.25);
+});
+
+test("metrics have the checkpoints of the WAL, with the fsync of the data file", async () => {
+  await using running = await startTestService();
+  // More than the WAL may hold before it is checkpointed.
+  const ids = Array.from({ length: 300 }, (_, index) => index);
+  const name = "x".repeat(60_000);
+  await Promise.all(ids.map((id) => post(running.url, JSON.stringify({ id, name }))));
+  await eventually(async () => (await metric(running, "plant_store_checkpoints_total")) > 0);
+  const metrics = await readMetrics(running);
+  expect(metrics.get('plant_store_fsync_duration_seconds_count{file="data"}')).toBeGreaterThan(0);
+  expect(metrics.get("plant_store_checkpoint_failures_total")).toBe(0);
+  expect(metrics.get("plant_store_wal_bytes")).toBeGreaterThan(name.length);
+});
+
+test("metrics have the build", async () => {
+  const build = `version="${packageFile.version}",runtime="Bun/${Bun.version}",engine="sqlite"`;
+  expect(await metric(idle, `plant_store_build_info{${build}}`)).toBe(1);
+});
+
+test("metrics have what the process uses", async () => {
+  const metrics = await readMetrics(idle);
+  const nowSeconds = Date.now() / 1000;
+  expect(metrics.get("process_start_time_seconds")).toBeWithin(nowSeconds - 3600, nowSeconds);
+  expect(metrics.get("process_cpu_seconds_total")).toBeWithin(0.1, 3600);
+  expect(metrics.get("process_resident_memory_bytes")).toBeGreaterThan(20_000_000);
+  expect(metrics.get("process_open_fds")).toBeWithin(10, metrics.get("process_max_fds") ?? 0);
+});
+
+test("a service that can store plants is ready", async () => {
+  expect(await metric(idle, "plant_store_ready")).toBe(1);
+});
+
+// There is no backup yet, and no TLS.
+const absent = [
+  "plant_store_last_backup_timestamp_seconds",
+  "plant_store_tls_certificate_expiry_timestamp_seconds",
+];
+test("every metric of the table is on the page, unless it has no value", async () => {
+  const page = [...(await readMetrics(idle)).keys()].map((name) => familyOf(name.replace(/\{.*/, "")));
+  const known = Object.keys(metricFamilies).filter((name) => !absent.includes(name));
+  expect([...new Set(page)]).toEqual(known);
+});
+
+test("while the database is unreachable, a scrape leaves out what it cannot read", async () => {
+  await using unreachable = await startTestService({ database: "postgres://plants@127.0.0.1:1/plants" });
+  const metrics = await readMetrics(unreachable);
+  expect(metrics.get("plant_store_ready")).toBe(0);
+  expect(metrics.get("process_open_fds")).toBeGreaterThan(0);
+  expect(metrics.has('plant_store_tokens{state="live"}')).toBe(false);
+  expect(metrics.has("plant_store_data_bytes")).toBe(false);
+});
+
+const root = join(import.meta.dir, "../..");
+const readRoot = (path: string) => readFileSync(join(root, path), "utf8");
+const { panels, annotations } = JSON.parse(readRoot("deploy/grafana-dashboard.json"));
+const alerts = Bun.YAML.parse(readRoot("deploy/alerts.yaml")) as {
+  groups: {
+    rules: {
+      alert: string;
+      expr: string;
+      labels: { severity: string };
+      annotations: { description: string; runbook: string };
+    }[];
+  }[];
+};
+const rules = alerts.groups.flatMap(({ rules }) => rules);
+const queries: string[] = [
+  ...panels.flatMap(({ targets }: { targets: object[] }) => targets),
+  ...annotations.list,
+  ...rules,
+].map(({ expr }) => expr);
+const named = queries.flatMap((query) => query.match(/\b(?:plant_store|process)_\w+/g) ?? []);
+
+describe("the dashboard and the alerts", () => {
+  test("name only metrics that exist", async () => {
+    const exposed = [...(await readMetrics(idle)).keys()].map((name) => name.replace(/\{.*/, ""));
+    exposed.push(...absent);
+    expect(queries.length).toBeGreaterThan(40);
+    expect(named.filter((name) => !exposed.includes(name))).toEqual([]);
+  });
+
+  test("name every metric, so that none is collected for nothing", () => {
+    const used = new Set(named.map(familyOf)).add("process_start_time_seconds");
+    expect(Object.keys(metricFamilies).filter((name) => !used.has(name))).toEqual([]);
+  });
+
+  // Prometheus itself adds these two labels.
+  const matchers = queries
+    .flatMap((query) => query.match(/\w+=~?"[^"]*"/g) ?? [])
+    .filter((matcher) => !/^(?:job|instance)=/.test(matcher));
+
+  test("choose by labels", () => {
+    expect(matchers.length).toBeGreaterThan(10);
+  });
+
+  test.each([...new Set(matchers)])("choose by a label and a value that exist: %s", async (matcher) => {
+    const [, label = "", operator, value = ""] = /(\w+)(=~?)"([^"]*)"/.exec(matcher) ?? [];
+    const pattern = operator === "=" ? RegExp.escape(value) : value;
+    expect(await metricsText(idle)).toMatch(new RegExp(`[{,]${label}="(?:${pattern})"`));
+  });
+
+  test("have a page with one section for each alert", () => {
+    // An alert of two severities has two rules.
+    const alerts = [...new Set(rules.map(({ alert }) => alert))];
+    const headings: string[] = readRoot("docs/alerts.md").match(/^## .*$/gm) ?? [];
+    expect(headings).toEqual(alerts.map((alert) => `## ${alert}`));
+  });
+});
+
+test.each(rules)("the alert $alert ($labels.severity) says what it means", ({ annotations }) => {
+  expect(annotations.description).toMatch(/^[A-Z].{40,}\.$/);
+});
+
+test.each(rules)("the alert $alert ($labels.severity) says where to read more", ({ alert, annotations }) => {
+  const [, section = ""] = readRoot("docs/alerts.md").split(`\n## ${alert}\n`);
+  expect(annotations.runbook).toBe(`docs/alerts.md#${alert.toLowerCase()}`);
+  expect(section.split("\n## ")[0]?.length).toBeGreaterThan(100);
+});
+
+describe.skipIf(lacks("promtool", Bun.which("promtool") === null))("promtool", () => {
+  const promtool = (args: readonly string[], input = "") =>
+    spawnSync("promtool", args, { cwd: root, input, encoding: "utf8" });
+
+  test("finds nothing wrong with the metrics", async () => {
+    const checked = promtool(["check", "metrics"], await metricsText(idle));
+    expect(checked).toMatchObject({ status: 0, stdout: "", stderr: "" });
+  });
+
+  test("finds nothing wrong with a query", () => {
+    const recorded = queries.map((query, index) => ({
+      record: `query_${index}`,
+      expr: query.replaceAll("$instance", ".+").replaceAll("$__rate_interval", "1m"),
+    }));
+    using folder = temporaryFolder();
+    const file = join(folder.path, "queries.yaml");
+    writeFileSync(file, JSON.stringify({ groups: [{ name: "queries", rules: recorded }] }));
+    expect(promtool(["check", "rules", file])).toMatchObject({ status: 0, stderr: "" });
+  });
+
+  test("sees each alert raised when it should be", () => {
+    using folder = temporaryFolder();
+    // promtool compares all annotations. These two are the same text each time, so the fixtures have the summaries alone.
+    const summaries = readRoot("deploy/alerts.yaml").replace(/^ +(?:description|runbook): .*\n/gm, "");
+    writeFileSync(join(folder.path, "alerts.yaml"), summaries);
+    const files = ["alerts-test.yaml", "slow-alerts-test.yaml"].map((name) => {
+      const path = join(folder.path, name);
+      writeFileSync(
+        path,
+        readRoot(`test/fixtures/${name}`).replace("../../deploy/alerts.yaml", "alerts.yaml"),
+      );
+      return path;
+    });
+    const { status, stdout, stderr } = promtool(["test", "rules", ...files]);
+    expect(stderr).toBe("");
+    expect(stdout.match(/SUCCESS|FAILED/g)).toEqual(["SUCCESS", "SUCCESS"]);
+    expect(status).toBe(0);
+  });
+
+  test("is asked about every alert", () => {
+    const fixtures = ["alerts-test.yaml", "slow-alerts-test.yaml"].map((name) =>
+      readRoot(`test/fixtures/${name}`),
+    );
+    const tested = fixtures.join("").match(/(?<=- alertname: ).*$/gm) ?? [];
+    expect([...new Set(tested)].sort()).toEqual([...new Set(rules.map(({ alert }) => alert))].sort());
+  });
+});

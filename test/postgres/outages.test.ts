@@ -1,0 +1,372 @@
+// A PostgreSQL that cannot be reached, hangs or goes away: what waits, what is refused, and what comes back.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import pg from "pg";
+import { ConnectionPool } from "../../src/storage/postgres/connection-pool.ts";
+import { Server } from "../../src/storage/postgres/server.ts";
+import {
+  bearer,
+  eventually,
+  expectOneLine,
+  operatorGet,
+  post,
+  startOpenService,
+  startTestService,
+  temporaryFolder,
+} from "../support/harness.ts";
+import { type Databases, usePostgres } from "../support/postgres.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { runInProcess, serveInProcess } from "../support/terminal.ts";
+
+let server: Databases & AsyncDisposable;
+let database: string;
+// Started first and awaited last, since it retries for ten seconds.
+let toNowhere: ReturnType<typeof runInProcess>;
+beforeAll(async () => {
+  toNowhere = runInProcess(["token", "list"], {
+    environment: { PLANT_STORE_DATABASE: "postgres://me:secret@127.0.0.1:1/plants" },
+  });
+  server = await usePostgres();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+beforeEach(async () => {
+  database = await server.newDatabase();
+});
+
+type Running = { readonly url: string };
+const create = ({ url }: Running, id: number, headers = {}) =>
+  post(url, `{"id":${id},"name":"plant ${id}"}`, headers);
+const status = async ({ url }: Running, path: string) => (await fetch(`${url}${path}`)).status;
+const throughPort = (port: number) => database.replace(/:\d+\//, `:${port}/`);
+const proxied = () => startTcpProxy(Number(new URL(database).port));
+const createToken = async () =>
+  (await runInProcess(["token", "create", "--name", "x", "--database", database])).out.trim();
+
+async function expectUnavailable(running: Running, id: number, headers = {}): Promise<void> {
+  const response = await create(running, id, headers);
+  expect(response.status).toBe(503);
+  expect(response.headers.get("retry-after")).toBe("1");
+  expect(await response.json()).toMatchObject({ error: 50302 });
+}
+
+async function expectBack(running: Running, id: number): Promise<void> {
+  await eventually(async () => (await status(running, "/readyz")) === 200, "the service to be ready again");
+  expect((await create(running, id)).status).toBe(200);
+}
+
+describe("a database that cannot be reached", () => {
+  test("only delays the plants that wait if it is back soon", async () => {
+    using proxy = await proxied();
+    await using running = await startOpenService(throughPort(proxy.port));
+    expect((await create(running, 1)).status).toBe(200);
+    proxy.refuse();
+    const waiting = create(running, 2);
+    await eventually(() => proxy.refused() > 0, "the service to try again");
+    proxy.accept();
+    expect((await waiting).status).toBe(200);
+    expect(running.logged.join("")).not.toContain("accepts no writes");
+  });
+
+  test("because it hangs refuses the plants in the queue and those beyond it", async () => {
+    using proxy = await proxied();
+    await using running = await startTestService({ "max-pending": "4", database: throughPort(proxy.port) });
+    await running.service.openedLater;
+    expect((await create(running, 1)).status).toBe(200);
+    proxy.cut();
+    const responses = await Promise.all(Array.from({ length: 20 }, (_, id) => create(running, id + 10)));
+    const errors = await Promise.all(
+      responses.map(async (response) => JSON.parse(await response.text()).error),
+    );
+    expect(errors.filter((error) => error === 50301)).toHaveLength(16);
+    expect(errors.filter((error) => error === 50302)).toHaveLength(4);
+    expect(await status(running, "/readyz")).toBe(503);
+
+    // It goes on, and is used again.
+    proxy.restore();
+    await expectBack(running, 2);
+  });
+
+  test("because it hangs does not keep a stop waiting for its statements", async () => {
+    using proxy = await proxied();
+    const options = { databasePassword: undefined, allowUnsafeDatabase: true };
+    const hanging = new Server(throughPort(proxy.port), options);
+    const pool = new ConnectionPool({ server: hanging, count: 1, statementMsMax: 600_000 });
+    const started = Promise.withResolvers<void>();
+    const statement = pool.use(600_000, (run) => {
+      proxy.cut();
+      started.resolve();
+      return run({ text: "SELECT 1" }, []);
+    });
+    await started.promise;
+    const failure = statement.catch(String);
+    await pool[Symbol.asyncDispose]();
+    expect(await failure).toContain("Connection terminated");
+  });
+
+  test("just after it was opened does not stop the service", async () => {
+    const secret = await createToken();
+    using proxy = await proxied();
+    proxy.loseResponsesTo("FROM tokens");
+    await using running = await startTestService({ database: throughPort(proxy.port) });
+    await eventually(() => running.logged.join("").includes("database unavailable, retrying"));
+    expect((await create(running, 1, bearer(secret))).status).toBe(503);
+    proxy.loseResponsesTo(undefined);
+    await running.service.openedLater;
+    expect((await create(running, 1, bearer(secret))).status).toBe(200);
+  });
+
+  test("fails a command in one sentence", async () => {
+    const { code, err } = await toNowhere;
+    expect(code).toBe(1);
+    expect(err).toContain("The database cannot be used");
+    expectOneLine(err);
+    expect(err).not.toContain("secret");
+  });
+
+  test("on the host that was the primary is looked for on the others", async () => {
+    using before = await proxied();
+    using after = await proxied();
+    const hosts = `127.0.0.1:${before.port},127.0.0.1:${after.port}`;
+    const options = { databasePassword: undefined, allowUnsafeDatabase: true };
+    const cluster = new Server(database.replace(/127\.0\.0\.1:\d+/, hosts), options);
+    after.refuse();
+    await cluster.findPrimary();
+    // No connection to it is open that could be lost: the next one already fails to connect.
+    before.refuse();
+    after.accept();
+    await using pool = new ConnectionPool({ server: cluster, count: 1, statementMsMax: 10_000 });
+    expect(await pool.query({ text: "SELECT 1" })).toEqual([["1"]]);
+    expect(before.refused()).toBeGreaterThan(0);
+  });
+
+  test("on one of its hosts is used on another", async () => {
+    await using running = await startOpenService(database.replace("127.0.0.1", "127.0.0.1:1,127.0.0.1"));
+    expect((await create(running, 1)).status).toBe(200);
+  });
+});
+
+describe("a database that is unreachable at the start", () => {
+  const earlierToken = "some-token-of-an-earlier-run";
+  /** Starts the service without a token of its own. */
+  const serveThrough = (proxy: { readonly port: number }, ...flags: string[]) =>
+    serveInProcess(["--database", throughPort(proxy.port), ...flags]);
+
+  test("leaves the service alive but unready", async () => {
+    using proxy = await proxied();
+    proxy.refuse();
+    await using service = await serveThrough(proxy);
+    expect(service.out()).toContain("The database is not available yet");
+    expect(await status(service, "/livez")).toBe(200);
+    expect(await status(service, "/readyz")).toBe(503);
+  });
+
+  test("makes a token unavailable, since it is not known whether it is stored", async () => {
+    using proxy = await proxied();
+    proxy.refuse();
+    await using service = await serveThrough(proxy);
+    await expectUnavailable(service, 1, bearer(earlierToken));
+    proxy.accept();
+    await eventually(async () => (await status(service, "/readyz")) === 200, "the service to be ready");
+    expect((await post(service.url, "{}", bearer(earlierToken))).status).toBe(401);
+  });
+
+  test("still refuses a request without a token", async () => {
+    using proxy = await proxied();
+    proxy.refuse();
+    await using service = await serveThrough(proxy);
+    expect((await post(service.url, "{}", { Authorization: "" })).status).toBe(401);
+  });
+
+  test("is logged far less often than it is tried", async () => {
+    using proxy = await proxied();
+    proxy.refuse();
+    await using service = await serveThrough(proxy);
+    await eventually(() => proxy.refused() > 10, "several attempts");
+    expect(service.err().match(/database unavailable, retrying/g)?.length).toBeLessThan(5);
+  });
+
+  test("gets the first token once it connects", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "first-token");
+    using proxy = await proxied();
+    proxy.refuse();
+    await using service = await serveThrough(proxy, "--token-folder", folder.path);
+    expect(existsSync(file)).toBe(false);
+    proxy.accept();
+    await eventually(() => service.out().includes(file), "the first token to be delivered");
+    expect(service.out()).toContain("The database is available now");
+    const secret = readFileSync(file, "utf8").trim();
+    expect((await create(service, 1, bearer(secret))).status).toBe(200);
+  });
+
+  test("gets one first token if the responses to its INSERT are lost", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "first-token");
+    using proxy = await proxied();
+    proxy.refuse();
+    await using service = await serveThrough(proxy, "--token-folder", folder.path);
+    proxy.loseResponsesTo("INSERT INTO tokens");
+    proxy.accept();
+    await eventually(() => proxy.lost() > 0, "the first token to be inserted");
+    proxy.loseResponsesTo(undefined);
+    await eventually(() => service.out().includes(file), "the first token to be delivered");
+    const secret = readFileSync(file, "utf8").trim();
+    expect((await create(service, 1, bearer(secret))).status).toBe(200);
+    const changes = await server.run("SELECT name, action FROM tokens, audit_trail", database);
+    expect(changes).toEqual([{ name: "first", action: "token.created" }]);
+  });
+
+  test("keeps its password out of what the service prints", async () => {
+    using proxy = await proxied();
+    proxy.refuse();
+    const address = throughPort(proxy.port).replace("postgres@", "postgres:hidden-password@");
+    await using service = await serveInProcess(["--database", address]);
+    expect(service.out()).toContain("postgres://postgres:***@127.0.0.1");
+    expect(service.err()).toContain("every user of this machine can read the password in --database");
+    proxy.accept();
+    await eventually(async () => (await status(service, "/readyz")) === 200, "the service to be ready");
+    expect(service.out()).not.toContain("hidden-password");
+    expect(service.err()).not.toContain("hidden-password");
+  });
+
+  test("stops the service if it turns out to be unusable", async () => {
+    using proxy = await proxied();
+    proxy.refuse();
+    const address = throughPort(proxy.port).replace("postgres@", "nobody:wrong-and-secret@");
+    const service = await serveInProcess(["--database", address]);
+    proxy.accept();
+    const { code, err } = await service.ended;
+    expect(code).toBe(2);
+    expect(err.trim().split("\n").at(-1)).toMatch(/^plant-store: The database cannot be used: role "nobody"/);
+    expect(err).not.toContain("wrong-and-secret");
+  });
+
+  test("stops the service with exit code 1 if reading its tokens is an internal error", async () => {
+    await createToken();
+    const role = await createRole();
+    await grantAllButUpdateOfTokens(role);
+    // A policy that raises what PostgreSQL raises for a damaged page. The owner of the table is not subject to it.
+    await server.run(
+      `GRANT UPDATE ON tokens TO ${role};
+       CREATE FUNCTION damaged() RETURNS boolean LANGUAGE plpgsql AS $$
+         BEGIN RAISE EXCEPTION 'invalid page in block 0' USING ERRCODE = 'XX001'; END $$;
+       ALTER TABLE tokens ENABLE ROW LEVEL SECURITY;
+       CREATE POLICY damaged ON tokens USING (damaged())`,
+      database,
+    );
+    using proxy = await proxied();
+    proxy.refuse();
+    const service = await serveInProcess(["--database", urlOf(role).replace(/:\d+\//, `:${proxy.port}/`)]);
+    proxy.accept();
+    const { code, err } = await service.ended;
+    expect(code).toBe(1);
+    expect(err).toContain('"plant_store.stop_reason":"invalid page in block 0"');
+    expect(err).toContain("\nplant-store: Internal error, please report it: error: invalid page in block 0");
+    expect(err).not.toContain("write outcome unknown");
+  });
+});
+
+test("a first token that could not be saved is not created", async () => {
+  await using service = await serveInProcess(["--database", database]);
+  // It may listen before its database is open.
+  const message = "There is no token yet, and no --token-folder to write one to.";
+  await eventually(() => service.out().includes(message));
+  await eventually(() => service.err().includes(message));
+  expect(service.out()).toContain("plant-store token create --name NAME");
+  expect(await server.run("SELECT name FROM tokens", database)).toEqual([]);
+});
+
+describe("a database that accepts no writes", () => {
+  test("because its sessions are read-only is used again once they are not", async () => {
+    await using running = await startOpenService(database);
+    expect((await create(running, 1)).status).toBe(200);
+    const name = new URL(database).pathname.slice(1);
+    const configure = (setting: string) =>
+      server.run(
+        `ALTER DATABASE ${name} ${setting};
+         SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`,
+      );
+    await configure("SET default_transaction_read_only = on");
+    await expectUnavailable(running, 2);
+    expect(await status(running, "/readyz")).toBe(503);
+    expect(running.logged.join("")).toContain("default_transaction_read_only is on");
+    await configure("RESET default_transaction_read_only");
+    await expectBack(running, 2);
+  });
+
+  test("because someone has locked the table leaves the service unready until it is released", async () => {
+    await using running = await startOpenService(database);
+    expect(await status(running, "/readyz")).toBe(200);
+    const locking = new pg.Client({ connectionString: database });
+    await locking.connect();
+    await locking.query("BEGIN; LOCK TABLE plants");
+    await eventually(async () => (await status(running, "/readyz")) === 503, "the lock to be noticed");
+    const unavailable = { error: 50302 };
+    expect(await operatorGet(running, "/api/overview")).toMatchObject(unavailable);
+    expect(await operatorGet(running, "/api/plants")).toMatchObject(unavailable);
+    expect(await operatorGet(running, "/api/plants/1")).toMatchObject(unavailable);
+    await locking.end();
+    await expectBack(running, 1);
+  });
+});
+
+/** Creates a role without any privilege. */
+async function createRole(): Promise<string> {
+  const role = `helper_${crypto.randomUUID().slice(0, 8)}`;
+  await server.run(`CREATE ROLE ${role} LOGIN`);
+  return role;
+}
+
+const urlOf = (role: string) => database.replace("postgres@", `${role}@`);
+
+const grantAllButUpdateOfTokens = (role: string) =>
+  server.run(
+    `GRANT SELECT ON plant_store_schema TO ${role}; GRANT SELECT, INSERT, UPDATE ON plants TO ${role};
+     GRANT SELECT, INSERT ON tokens TO ${role}; GRANT ALL ON plant_store_nodes, audit_trail TO ${role}`,
+    database,
+  );
+
+test("a role that does not own the tables needs no more privileges than those that are checked", async () => {
+  const role = await createRole();
+  await createToken();
+  await grantAllButUpdateOfTokens(role);
+  await server.run(`GRANT UPDATE ON tokens TO ${role}`, database);
+  await using running = await startOpenService(urlOf(role));
+  const created = await create(running, 1);
+  expect(created.status).toBe(200);
+  const replayed = await create(running, 1);
+  expect(replayed.status).toBe(200);
+});
+
+describe("refused at the start, in one sentence,", () => {
+  const refuse = async (url: string, says: string) => {
+    const { code, err } = await runInProcess(["serve", "--database", url]);
+    expect(code).toBe(2);
+    expect(err).toContain(says);
+    expectOneLine(err);
+  };
+
+  test("is an encoding that cannot represent every text", async () => {
+    const name = `${new URL(database).pathname.slice(1)}_latin`;
+    const encoding = "ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0";
+    await server.run(`CREATE DATABASE ${name} ${encoding}`);
+    await refuse(`${database}_latin`, "has the encoding LATIN1");
+  });
+
+  test("is a role that may not create the tables", async () => {
+    const role = await createRole();
+    await refuse(urlOf(role), "permission denied for schema public");
+  });
+
+  test("is a role without a privilege, which is named with its table", async () => {
+    const role = await createRole();
+    await createToken();
+    await grantAllButUpdateOfTokens(role);
+    await refuse(urlOf(role), `role ${role} lacks UPDATE on the table tokens`);
+  });
+
+  test("is a server without TLS, if the URL asks for it", async () => {
+    await refuse(`${database}?sslmode=require`, "does not support SSL connections; turn on ssl there, or");
+  });
+});

@@ -1,0 +1,331 @@
+// The docs page: its text, its samples, and what it does in a browser.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { name as clientName } from "../../packages/client/package.json" with { type: "json" };
+import { catalogue, publicKinds } from "../../src/http/error-catalogue.ts";
+import * as browser from "../support/browser.ts";
+import { collectErrors } from "../support/console-session.ts";
+import { bodyOf, hostileName, runRequest, sampleOf, textOf, tryItSample } from "../support/docs-samples.ts";
+import {
+  accessToken,
+  eventually,
+  post,
+  rawPost,
+  sendRaw,
+  startTestService,
+  storedPlants,
+} from "../support/harness.ts";
+
+const running = await startTestService();
+afterAll(() => running[Symbol.asyncDispose]());
+const html = await (await fetch(`${running.url}/docs`)).text();
+
+const all = (pattern: RegExp, text = html) => [...text.matchAll(pattern)].map(([, found = ""]) => found);
+
+describe("the docs page", () => {
+  test("has a list of contents that names each section", () => {
+    const contents = /<nav [^>]*aria-label="Contents".*?<\/nav>/s.exec(html)?.[0] ?? "";
+    const hrefs = all(/href="([^"]+)"/g, contents);
+    const main = html.slice(html.indexOf("<main"));
+    expect(hrefs).toEqual(all(/<h(?:2|3)[^>]* id="([^"]+)"/g, main).map((id) => `#${id}`));
+    expect(hrefs.length).toBeGreaterThan(10);
+  });
+
+  test("has each error under its status, with a link to it and a response as an example", () => {
+    const shown = all(/(<section class="status".*?<\/section>)/gs).flatMap((section) =>
+      all(/(<article.*?<\/article>)/gs, section).map((article) => {
+        const { error, message } = JSON.parse(textOf(/<pre>(.*?)<\/pre>/s.exec(article)?.[1] ?? ""));
+        expect(article).toContain(`<article id="${error}">`);
+        expect(article).toContain(`<a href="#${error}">${error}</a>`);
+        return [/id="status-(\d+)"/.exec(section)?.[1], error, message];
+      }),
+    );
+    const known = publicKinds.map((kind) => catalogue[kind]).sort((a, b) => a.error - b.error);
+    expect(shown).toEqual(known.map(({ error, example }) => [String(error).slice(0, 3), error, example]));
+  });
+
+  test("shows the responses that the service sends", async () => {
+    const plant = '{"id": 1, "name": "Fern", "tag": "indoor"}';
+    await using limited = await startTestService({ "rate-limit": "1/m" });
+    await post(running.url, plant);
+    await post(limited.url, plant);
+    for (const [example, port, token] of [
+      ["replayed", running.port, accessToken],
+      ["over-rate", limited.port, accessToken],
+      ["refused", running.port, "unknown-token-0123456789"],
+    ] as const) {
+      const { text } = await sendRaw(port, [rawPost(plant).replace(accessToken, token)]);
+      // These differ each time.
+      const stable = (response: string) =>
+        response
+          .replaceAll("\r", "")
+          .replaceAll(/^(Date|X-Request-Id|Retry-After): .+$/gm, "$1: …")
+          .replace(/in \d+ s/, "in … s")
+          .replace(/^Content-Length: .+$/m, "Content-Length: …");
+      const shown = textOf(new RegExp(`id="example-${example}"[^>]*>(.*?)</pre>`, "s").exec(html)?.[1] ?? "");
+      expect(stable(shown)).toBe(stable(text));
+      expect(shown).toContain(`Content-Length: ${shown.split("\n\n")[1]?.length}\n`);
+    }
+  });
+
+  test("names the client library as its package does", () => {
+    expect(textOf(html)).toContain(`from "${clientName}"`);
+  });
+});
+
+// test/slow/docs-samples.test.ts runs those in Python and Go.
+describe.each(["curl", "javascript"] as const)("the samples on the docs page in %s", (language) => {
+  test("create a plant", async () => {
+    await using own = await startTestService();
+    const page = await (await fetch(`${own.url}/docs`)).text();
+    const answer = await runRequest(language, sampleOf(page, "create", language));
+    expect(answer).toBe('{"name":"Fern","tag":"indoor"}');
+    expect(storedPlants(own.database)).toMatchObject([{ id: 1n, name: "Fern", tag: "indoor" }]);
+  });
+
+  test("keep a large id exact", async () => {
+    await using own = await startTestService();
+    await post(own.url, await bodyOf(language, sampleOf(html, "large", language)));
+    expect(storedPlants(own.database)).toMatchObject([{ id: 9007199254740993n, name: "Fern" }]);
+  });
+});
+
+browser.describe("in a browser, the docs page", () => {
+  let chromium: Browser;
+  let shared: Page | undefined;
+  // Also the requests to other hosts.
+  const pageErrors: string[] = [];
+  beforeAll(async () => {
+    chromium = await browser.openBrowser();
+  });
+  afterAll(async () => {
+    await chromium?.close();
+    expect(pageErrors).toEqual([]);
+  });
+
+  async function newPage(options: BrowserContextOptions = {}): Promise<Page> {
+    const page = await browser.newPage(chromium, options);
+    collectErrors(page, pageErrors);
+    return page;
+  }
+
+  /** Opens the docs in the one page of these tests, as for a first visit: another page takes twice the CPU time. */
+  async function open(url = running.url): Promise<Page> {
+    shared ??= await newPage({ permissions: ["clipboard-read", "clipboard-write"] });
+    await shared.emulateMedia({ colorScheme: null });
+    await shared.setViewportSize({ width: 1280, height: 600 });
+    // What is stored belongs to an origin.
+    if (new URL(shared.url()).origin !== new URL(url).origin) await shared.goto(`${url}/livez`);
+    await shared.evaluate("localStorage.clear(); sessionStorage.clear()");
+    await shared.goto(`${url}/docs`);
+    return shared;
+  }
+
+  test("sends a plant whose id no double can represent, and hides the token", async () => {
+    const page = await open();
+    expect(await browser.secretField(page, "Access token")).toEqual({
+      type: "text",
+      autocomplete: "off",
+      shown: "disc",
+    });
+    const plant = { name: 'O\'Fern "quoted" 🌱', tag: "indoor" };
+    const send = () => sendPlant(page, "9007199254740993", plant.name, plant.tag);
+    expect(await send()).toContain(JSON.stringify(plant));
+    expect(await send()).toContain("idempotent-replayed: true");
+    const stored = storedPlants(running.database);
+    expect(stored.find(({ id }) => id === 9007199254740993n)).toMatchObject(plant);
+    expect(await page.evaluate("sessionStorage.length + localStorage.length")).toBe(0);
+  });
+
+  test("shows an error with its message and a link to it", async () => {
+    const page = await open();
+    expect(await sendPlant(page, "12x")).toContain("40011");
+    await page.getByRole("link", { name: "What to do about 40011" }).click();
+    expect(await page.locator(":target").getAttribute("id")).toBe("40011");
+  });
+
+  test.each(["curl", "javascript"] as const)(
+    "shows a request in %s that sends what the form does",
+    async (language) => {
+      await using own = await startTestService();
+      const page = await open(own.url);
+      const sample = await tryItSample(page, language, "-9223372036854775808", hostileName);
+      await runRequest(language, sample);
+      // The browser may have changed it: a field is one line.
+      const name = await page.getByLabel("name", { exact: true }).inputValue();
+      expect(storedPlants(own.database)).toMatchObject([{ id: -9223372036854775808n, name }]);
+    },
+  );
+
+  test("hides the token in its requests on the screen", async () => {
+    const page = await open();
+    await page.getByLabel("Access token").fill(accessToken);
+    const secrets = page.locator("#try-samples .secret");
+    expect(await secrets.allTextContents()).toEqual(Array(4).fill(accessToken));
+    const style = "getComputedStyle(document.querySelector('#try-samples .secret'))";
+    expect(await page.evaluate(`${style}.getPropertyValue("-webkit-text-security")`)).toBe("disc");
+  });
+
+  /** The languages of the samples that are shown, without repetition. */
+  const shownLanguages = (page: Page) =>
+    page.evaluate<string[]>(`[...new Set([...document.querySelectorAll(".sample")]
+      .filter((sample) => sample.checkVisibility()).map((sample) => sample.classList[1]))]`);
+  const chooseLanguage = (page: Page, name: string) =>
+    page.locator("#create-samples").getByRole("button", { name, exact: true }).click();
+
+  test("shows every sample in the language that was chosen for one, at the next visit too", async () => {
+    const page = await open();
+    expect(await shownLanguages(page)).toEqual(["curl"]);
+    await chooseLanguage(page, "Python");
+    expect(await shownLanguages(page)).toEqual(["python"]);
+    await page.reload();
+    expect(await shownLanguages(page)).toEqual(["python"]);
+    const pressed = page.getByRole("button", { name: "Python", exact: true, pressed: true });
+    expect(await pressed.count()).toBe(3);
+    const stored = await page.evaluate("Object.entries(localStorage)");
+    expect(stored).toEqual([["plant-store-language", "python"]]);
+  });
+
+  test("shows the samples in the chosen language if the browser refuses to keep it", async () => {
+    const page = await newPage();
+    await page.addInitScript(`Object.defineProperty(window, "localStorage", {
+      get() { throw new DOMException("denied", "SecurityError"); },
+    })`);
+    await page.goto(`${running.url}/docs`);
+    await chooseLanguage(page, "Go");
+    expect(await shownLanguages(page)).toEqual(["go"]);
+    await page.reload();
+    expect(await shownLanguages(page)).toEqual(["curl"]);
+  });
+
+  test("ignores a stored language that it does not have", async () => {
+    const page = await open();
+    await page.evaluate('localStorage.setItem("plant-store-language", "cobol")');
+    await page.reload();
+    expect(await shownLanguages(page)).toEqual(["curl"]);
+  });
+
+  test("keeps the button of the chosen language where it was clicked", async () => {
+    const page = await open();
+    await page.setViewportSize({ width: 1000, height: 600 });
+    const button = page.locator("#large-samples").getByRole("button", { name: "Go", exact: true });
+    await button.scrollIntoViewIfNeeded();
+    const before = await button.boundingBox();
+    await button.click();
+    expect((await button.boundingBox())?.y).toBeCloseTo(before?.y ?? 0, 0);
+  });
+
+  test("copies every block", async () => {
+    const page = await open();
+    const blocks = page.locator(".code:has(> pre)");
+    const buttons = blocks.getByRole("button", { name: /^Copy / });
+    expect(await blocks.count()).toBeGreaterThan(publicKinds.length + 10);
+    // Those in the other languages are not shown, and so have no role.
+    expect(await buttons.count()).toBe((await blocks.count()) - 9);
+    const { error, example: message } = catalogue["id-conflict"];
+    const copy = page.getByRole("button", { name: "Copy 40020", exact: true });
+    expect(await browser.copiedBy(copy)).toBe(JSON.stringify({ error, message }));
+    await page.getByRole("button", { name: "Copied 40020", exact: true }).waitFor();
+  });
+
+  test("copies the response to a plant with its request id", async () => {
+    const page = await open();
+    const copy = page.locator("#exchange").getByRole("button", { name: "Copy Response", exact: true });
+    expect(await copy.count()).toBe(0);
+    await sendPlant(page, "12x");
+    expect(await browser.copiedBy(copy)).toMatch(/^\{"error":40011,.*\}\n\nx-request-id: \S+$/);
+  });
+
+  test("marks the section in view in the contents", async () => {
+    const page = await open();
+    const marked = page.locator("nav [aria-current]");
+    const marks = (section: string) =>
+      eventually(async () => (await marked.allTextContents()).join() === section, `${section} to be marked`);
+    await marks("Introduction");
+    await page.locator("#retrying").evaluate((heading) => heading.scrollIntoView());
+    await marks("Retrying");
+    // Too short to reach the top of the window.
+    await page.getByRole("link", { name: "503 Service Unavailable" }).click();
+    await marks("503 Service Unavailable");
+  });
+
+  test("filters the errors by any words, and the contents with them", async () => {
+    const page = await open();
+    const filter = page.getByLabel("Filter the errors");
+    await filter.fill("TOKEN 401");
+    expect(await page.locator("article:visible").evaluateAll((all) => all.map(({ id }) => id))).toEqual([
+      "40101",
+      "40102",
+    ]);
+    const statuses = page.locator("nav li li:visible");
+    expect(await statuses.allTextContents()).toEqual(["401 Unauthorized"]);
+    expect(await page.locator("#filter-result").textContent()).toBe(
+      `2 of ${publicKinds.length} errors match.`,
+    );
+    // A word of the page that is in no error.
+    await filter.fill("copy");
+    expect(await page.locator("#filter-result").textContent()).toBe("No errors match.");
+    await filter.fill("");
+    expect(await page.locator("article:visible").count()).toBe(publicKinds.length);
+  });
+
+  test("shows an error that a link leads to, although the filter hid it", async () => {
+    const page = await open();
+    await page.getByLabel("Filter the errors").fill("40101");
+    await page.getByRole("link", { name: "40020", exact: true }).first().click();
+    await page.locator("[id='40020']:visible").waitFor();
+    expect(await page.getByLabel("Filter the errors").inputValue()).toBe("");
+  });
+
+  test("can be read without JavaScript, and offers nothing then that needs it", async () => {
+    const page = await newPage({ javaScriptEnabled: false });
+    await page.goto(`${running.url}/docs`);
+    expect(await page.getByRole("heading", { name: "Errors" }).isVisible()).toBe(true);
+    expect(await page.getByText(`curl ${running.url}/plants`).isVisible()).toBe(true);
+    expect(await page.locator("noscript p").isVisible()).toBe(true);
+    for (const language of ["curl", "javascript", "python", "go"])
+      expect(await page.locator(`#create-samples .${language}`).isVisible()).toBe(true);
+    expect(await page.getByRole("button").count()).toBe(0);
+    expect(await page.getByLabel("Filter the errors").isVisible()).toBe(false);
+  });
+
+  test("works under a base URL with a path", async () => {
+    const url = "https://example.org/garden/v1";
+    await using moved = await startTestService({ "base-url": url });
+    const page = await open(`http://${moved.service.addresses[0]}/garden/v1`);
+    expect(await page.locator("#try-samples .curl").textContent()).toContain(`curl ${url}/plants`);
+    expect(await sendPlant(page, "1")).toContain("200 OK");
+    await page.getByRole("link", { name: "OpenAPI 3.1" }).click();
+    expect(new URL(page.url()).pathname).toBe("/garden/v1/openapi.json");
+  });
+
+  test.each([360, 768, 1280, 2560])("fits into %i px", async (width) => {
+    const page = await open();
+    await page.setViewportSize({ width, height: 900 });
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
+  });
+
+  // Each layout once, and each theme: axe-core takes a second of CPU time.
+  test.each([
+    [360, "light"],
+    [768, "light"],
+    [1280, "dark"],
+  ] as const)("has nothing that axe finds wrong in %i px and the %s theme", async (width, colorScheme) => {
+    const page = await open();
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width, height: 900 });
+    expect(await browser.axeViolations(page)).toEqual([]);
+  });
+});
+
+/** Fills in the form, sends it, and returns the response that the page shows. */
+async function sendPlant(page: Page, id: string, name = "Fern", tag = ""): Promise<string> {
+  await page.getByLabel("Access token").fill(accessToken);
+  await page.getByLabel("id", { exact: true }).fill(id);
+  await page.getByLabel("name", { exact: true }).fill(name);
+  await page.getByLabel("tag").fill(tag);
+  await page.getByRole("button", { name: "Send plant" }).click();
+  await page.locator("#response .outcome").waitFor();
+  await page.getByRole("button", { name: "Send plant", disabled: false }).waitFor();
+  return (await page.locator("#response").textContent()) ?? "";
+}

@@ -1,0 +1,80 @@
+// The OpenAPI document: the contract, every error of the public listener, and no more.
+import { expect, test } from "bun:test";
+import { catalogue, publicKinds } from "../../src/http/error-catalogue.ts";
+import contract from "../../src/public/openapi.json" with { type: "json" };
+import { post, startTestService } from "../support/harness.ts";
+
+interface Content {
+  readonly examples: Readonly<Record<string, { readonly summary: string; readonly value: unknown }>>;
+}
+
+const { requestBody, responses } = contract.paths["/plants"].post;
+const documented: Readonly<Record<string, { readonly content: { readonly "application/json": Content } }>> =
+  responses;
+const examplesOf = (status: number) => documented[status]?.content["application/json"].examples ?? {};
+
+test("everything of the contract is in it, and nothing else", () => {
+  expect(contract).toMatchObject({
+    openapi: "3.1.0",
+    info: { version: "1.0.0", license: { name: "MIT" } },
+    security: [{ bearer: [] }],
+  });
+  expect(Object.keys(contract.paths)).toEqual(["/plants"]);
+  expect(Object.keys(contract.paths["/plants"])).toEqual(["post"]);
+  const { Plant, NewPlant, Error: errorSchema } = contract.components.schemas;
+  expect(Plant).toMatchObject({
+    required: ["name"],
+    properties: { name: { type: "string" }, tag: { type: "string" } },
+  });
+  expect(NewPlant.allOf[1]).toMatchObject({
+    required: ["id"],
+    properties: { id: { type: "integer", format: "int64" } },
+  });
+  expect(errorSchema).toMatchObject({
+    required: ["error", "message"],
+    properties: { error: { type: "integer", format: "int32" } },
+  });
+  expect(contract.components.securitySchemes.bearer).toMatchObject({ type: "http", scheme: "bearer" });
+  expect(requestBody.required).toBe(true);
+});
+
+test("every reference leads to something", () => {
+  const references = [...JSON.stringify(contract).matchAll(/"\$ref":"#\/([^"]+)"/g)];
+  expect(references.length).toBeGreaterThan(20);
+  for (const [, path = ""] of references) {
+    const target = path.split("/").reduce<unknown>((part, name) => part?.[name as never], contract);
+    expect([path, typeof target]).toEqual([path, "object"]);
+  }
+});
+
+test("it has every error that the public listener responds with, under its status, and no other", () => {
+  const written = Object.keys(documented).flatMap((status) =>
+    status === "200" ? [] : Object.entries(examplesOf(Number(status))).map((entry) => [status, ...entry]),
+  );
+  const known = publicKinds.map((kind) => {
+    const { error, when, example } = catalogue[kind];
+    return [String(error).slice(0, 3), kind, { summary: when, value: { error, message: example } }];
+  });
+  expect(written).toEqual(known.sort(([a], [b]) => Number(a) - Number(b)));
+});
+
+test("it is served, with the address at which clients reach it", async () => {
+  await using running = await startTestService();
+  const response = await fetch(`${running.url}/openapi.json`);
+  expect(response.headers.get("content-type")).toBe("application/json");
+  expect(await response.json()).toEqual({ ...contract, servers: [{ url: running.url }] });
+});
+
+test.each(Object.entries(requestBody.content["application/json"].examples))(
+  "the plant of its example %s gets the response that it shows",
+  async (name, { value }) => {
+    await using running = await startTestService();
+    const plant = JSON.stringify(value);
+    await post(running.url, plant);
+    const again = await post(running.url, plant);
+    expect(again.status).toBe(200);
+    expect(await again.json()).toEqual(examplesOf(200)[name]?.value);
+    const headers = Object.keys(responses["200"].headers);
+    expect(headers.filter((header) => !again.headers.has(header))).toEqual([]);
+  },
+);

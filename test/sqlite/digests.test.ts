@@ -1,0 +1,294 @@
+// Digests of blocks of plants: which changes verify finds by them, and that it raises no false alarm.
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
+import { readLastBackup } from "../../src/storage/sqlite/maintenance/backup-records.ts";
+import { verify } from "../../src/storage/sqlite/maintenance/verify.ts";
+import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
+import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
+import { runBitFlips, runLives } from "../soak/digests.ts";
+import { seededRandom } from "../soak/rounds.ts";
+import { temporaryFolder } from "../support/harness.ts";
+import { lacks } from "../support/lacks.ts";
+import { seedStore } from "../support/seeded-store.ts";
+import { runInProcess } from "../support/terminal.ts";
+
+// Two full blocks, and some plants that are in none.
+const plants = 2500;
+const covered = 2048;
+const folder = temporaryFolder();
+const sound = join(folder.path, "sound.db");
+beforeAll(() => seedStore(sound, { plants, fromMs: 1_700_000_000_000, untilMs: 1_700_000_100_000 }));
+afterAll(() => folder[Symbol.dispose]());
+
+/** A copy of the store in a folder of its own, changed by SQL. */
+function copyOfStore(sql = ""): string {
+  const own = folder.newPath("copy");
+  mkdirSync(own);
+  const file = join(own, "plant-store.db");
+  copyFileSync(sound, file);
+  if (sql !== "") change(file, sql);
+  return file;
+}
+
+function change(file: string, sql: string): void {
+  using database = new Database(file);
+  database.run(sql);
+}
+
+/** As 1.0.0 leaves a file. */
+const of100 = "DROP TABLE block_digests; DROP TABLE store_use; PRAGMA user_version = 6";
+
+function verifyJson(...args: string[]) {
+  return runInProcess(["verify", "--json", ...args]).then(({ code, out }) => ({ code, ...JSON.parse(out) }));
+}
+
+describe("verify", () => {
+  test.each([
+    ["an id", "id = id + 1"],
+    ["a name, in case only", "name = upper(name)"],
+    ["an empty tag instead of none", "tag = '', name = name"],
+    ["a time, within those of its block", "created_at_ms = created_at_ms + 1"],
+    ["a sender", "created_by = 'someone'"],
+    ["a byte that is not UTF-8", "name = CAST(CAST(name AS BLOB) || x'ff' AS TEXT)"],
+  ])("names the block with %s changed", async (_, changed) => {
+    // Plant 1023 has no tag.
+    const { problems } = await verify(copyOfStore(`UPDATE plants SET ${changed} WHERE seq = 1023`));
+    expect(problems).toContain(
+      "block 0 (plants 1 to 1024): the plants differ from the digest that was stored with them",
+    );
+    expect(problems.join("\n")).not.toContain("block 1 (");
+  });
+
+  test("names the block whose last plants were removed", async () => {
+    const { problems } = await verify(copyOfStore("DELETE FROM plants WHERE seq > 2000"));
+    expect(problems).toContain(
+      "block 1 (plants 1025 to 2048): the plants differ from the digest that was stored with them",
+    );
+  });
+
+  test("names the blocks that have a digest, but no plant", async () => {
+    const { problems } = await verify(copyOfStore("DELETE FROM plants WHERE seq > 1024"));
+    expect(problems).toContain("block 1 (plants 1025 to 2048): there is a digest, but no plant");
+  });
+
+  test("reports plants before the first one", async () => {
+    const sql = "INSERT INTO plants VALUES (-5, -5, 'Early', NULL, 1, 'test')";
+    expect((await verify(copyOfStore(sql))).problems).toEqual(["1 plants are before the first one, seq 1"]);
+  });
+
+  test("says how many plants it compared with a digest, and how many it checked for form only", async () => {
+    const { code, err } = await runInProcess(["verify", "--database", sound]);
+    expect(code).toBe(0);
+    expect(err).toContain(
+      "no damage found. 2,500 plants checked: 2,048 against the digests stored with them, 452 for form only.\n",
+    );
+    expect(err).toMatch(/\nDigest of the first 2,048 plants: [0-9a-f]{64}\n/);
+  });
+
+  test("finds a single flipped bit", async () => {
+    const run = { rounds: 8, random: seededRandom(36), tell: () => {} };
+    const { failure } = await runBitFlips(run, { blocks: 2, charactersMean: 200 });
+    expect(failure).toBeUndefined();
+  }, 30_000);
+
+  test("raises no false alarm after a kill, a full disk, other programs, restores, rebuilds and copies", async () => {
+    const run = { rounds: 1, random: seededRandom(36), tell: () => {} };
+    const { failure } = await runLives(run, { everyStep: true });
+    expect(failure).toBeUndefined();
+  }, 60_000);
+});
+
+describe("a file of this version", () => {
+  test("is opened by 1.1.0, and a start of this version leaves its schema", async () => {
+    expect(await verifyJson("--database", sound)).toMatchObject({
+      schema: 7,
+      openedSince: "1.1.0",
+      migratesTo: null,
+    });
+    const { err } = await runInProcess(["verify", "--database", sound]);
+    expect(err).toContain("\nSchema 7: plant-store 1.1.0 and later versions open it.\n");
+  });
+});
+
+describe("a file of 1.0.0", () => {
+  test("has the same digest, computed from its rows, and is checked for form only", async () => {
+    const { digest } = await verify(sound);
+    expect(await verifyJson("--database", copyOfStore(of100))).toMatchObject({
+      code: 0,
+      plants,
+      matchedPlants: 0,
+      formOnlyPlants: plants,
+      coveredPlants: covered,
+      digest,
+    });
+  });
+
+  test("is opened by 1.0.0, and a start of this version migrates it", async () => {
+    const file = copyOfStore(of100);
+    expect(await verifyJson("--database", file)).toMatchObject({
+      schema: 6,
+      openedSince: "1.0.0",
+      migratesTo: 7,
+    });
+    const { err } = await runInProcess(["verify", "--database", file]);
+    expect(err).toContain(
+      "\nSchema 6: plant-store 1.0.0 and later versions open it. A start of this version migrates it to schema 7, which versions before 1.1.0 refuse.\n",
+    );
+  });
+
+  test("gets digests from its next full block on", async () => {
+    const file = copyOfStore(of100);
+    {
+      await using store = new SqliteStore(file);
+      const plantsToStore = Array.from({ length: 600 }, (_, index) => ({
+        plant: { id: BigInt(-index), name: "Fern", tag: undefined },
+        createdBy: "test",
+      }));
+      await store.plants.create(plantsToStore, 1);
+    }
+    expect(await verify(file)).toMatchObject({ plants: 3100, matchedPlants: 1024, problems: [] });
+  });
+
+  test("has all its digests after a restore", async () => {
+    const file = copyOfStore(of100);
+    const restored = join(folder.path, "restored-1.0.0.db");
+    expect((await runInProcess(["restore", file, "--database", restored])).code).toBe(0);
+    expect(await verify(restored)).toMatchObject({ matchedPlants: covered, problems: [] });
+  });
+});
+
+test("a rebuild after a failed fsync gives the data file the digests that are missing", async () => {
+  const file = copyOfStore("DELETE FROM block_digests WHERE block = 0");
+  writeMarker(file, "sync-failed");
+  openForWriting(file)[Symbol.dispose]();
+  expect(await verify(file)).toMatchObject({ matchedPlants: covered, problems: [] });
+});
+
+describe("a backup", () => {
+  test("has the digest of its store, which its record keeps", async () => {
+    const file = copyOfStore();
+    const { digest } = await verify(file);
+    const { code, out } = await runInProcess(["backup", `${file}.backup`, "--json", "--database", file]);
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({ coveredPlants: covered, digest, changedBlocks: [] });
+    expect(await readLastBackup(file)).toMatchObject({ coveredPlants: covered, digest });
+  });
+
+  test("of a store whose plants were changed is made, but fails, and removes no older one", async () => {
+    const file = copyOfStore();
+    const backups = join(folder.path, "backups-of-changed");
+    mkdirSync(backups);
+    const backUp = () => runInProcess(["backup", backups, "--keep", "1", "--database", file]);
+    expect((await backUp()).code).toBe(0);
+    change(file, "UPDATE plants SET name = 'Changed' WHERE seq = 1500");
+    const { code, err } = await backUp();
+    expect(code).toBe(1);
+    expect(err).toContain("were changed after they were stored, in block 1 (plants 1025 to 2048).");
+    expect(readdirSync(backups).filter((name) => name.endsWith(".db"))).toHaveLength(2);
+  });
+
+  test("that 1.0.0 recorded has no digest, and verify compares none", async () => {
+    const file = copyOfStore();
+    writeFileSync(`${file}.last-backup.json`, '{"at":"2026-11-17T00:00:00.000Z"}\n');
+    expect(await verifyJson("--database", file)).toMatchObject({ code: 0, lastBackupAt: null });
+  });
+
+  test("is compared with the data file by verify, by itself", async () => {
+    const file = copyOfStore();
+    expect((await runInProcess(["backup", `${file}.backup`, "--database", file])).code).toBe(0);
+    const { err } = await runInProcess(["verify", "--database", file]);
+    expect(err).toMatch(/\nIts first 2,048 plants are those of the last backup, made at 2.*Z\.\n$/);
+    // Also its digest is changed, as someone could who means to.
+    change(file, "UPDATE plants SET name = 'Changed' WHERE seq = 5; DELETE FROM block_digests");
+    expect((await verify(file)).problems.join("\n")).toMatch(
+      /its first 2048 plants are not those of the last backup, made at 2/,
+    );
+  });
+});
+
+describe("verify --against", () => {
+  test("finds the same plants in a store that has had more since", async () => {
+    const backup = copyOfStore(`DELETE FROM plants WHERE seq > 2100`);
+    const store = copyOfStore();
+    const { code, err } = await runInProcess(["verify", "--database", backup, "--against", store]);
+    expect(code).toBe(0);
+    expect(err).toEndWith(`${store} has the same 2,100 plants.\n`);
+  });
+
+  test.each([
+    ["in a full block", 2000, "block 1 (plants 1025 to 2048): the plants differ"],
+    ["among the newest", 2400, "block 2 (plants 2049 to 3072): the plants differ"],
+  ])("finds a plant %s that was changed, with its digest", async (_, seq, difference) => {
+    const store = copyOfStore(
+      `UPDATE plants SET created_by = 'x' WHERE seq = ${seq}; DELETE FROM block_digests`,
+    );
+    const { code, sound: isSound, against } = await verifyJson("--database", sound, "--against", store);
+    expect(code).toBe(1);
+    expect(isSound).toBe(false);
+    expect(against).toEqual({ path: store, comparedPlants: plants, differences: [difference] });
+  });
+
+  test("finds plants that the store lacks", async () => {
+    const store = copyOfStore("DELETE FROM plants WHERE seq > 2100");
+    const { code, err } = await runInProcess(["verify", "--database", sound, "--against", store]);
+    expect(code).toBe(1);
+    expect(err).toEndWith(
+      `${sound} and ${store} differ:\n  ${store} lacks the last 400 plants of ${sound}\n`,
+    );
+  });
+
+  test("finds a whole block that only the store has", async () => {
+    const backup = copyOfStore("DELETE FROM plants WHERE seq <= 1024");
+    const { against } = await verifyJson("--database", backup, "--against", sound);
+    expect(against.differences).toEqual(["block 0 (plants 1 to 1024): the plants differ"]);
+  });
+
+  test("refuses what is not a data file", async () => {
+    const missing = join(folder.path, "missing.db");
+    const { code, err } = await runInProcess(["verify", "--database", sound, "--against", missing]);
+    expect(code).toBe(1);
+    expect(err).toContain(`There is no data file at ${missing}. Check --against.`);
+  });
+});
+
+// Some machines have sqlite3. On the others, a program of ours stands in for it.
+const hasSqlite3 = spawnSync("sqlite3", ["--version"]).status === 0;
+describe.each([
+  ["sqlite3", lacks("sqlite3", !hasSqlite3)],
+  ["a program that stands in for sqlite3", false],
+])("the commands of docs/backup.md, with %s and sha256sum", (program, isMissing) => {
+  const page = readFileSync(join(import.meta.dir, "../../docs/backup.md"), "utf8");
+  const section = page.slice(page.indexOf("\n## Digests"));
+  const scripts = Array.from(section.matchAll(/```sh\n(.*?)```/gs), ([, script = ""]) => script);
+
+  /** Runs one of them in a folder where the store is `data/plant-store.db`; returns the SHA-256. */
+  function run(script = ""): string {
+    const place = join(folder.path, program);
+    mkdirSync(join(place, "data"), { recursive: true });
+    copyFileSync(sound, join(place, "data/plant-store.db"));
+    const shim = join(place, "sqlite3");
+    writeFileSync(
+      shim,
+      `#!/bin/sh\nexec '${process.execPath}' '${join(import.meta.dir, "../shims/sqlite3.ts")}' "$@"\n`,
+    );
+    chmodSync(shim, 0o700);
+    const path = process.env["PATH"] ?? "";
+    const environment = { PATH: program === "sqlite3" ? path : `${place}:${path}` };
+    const { stdout } = spawnSync("bash", ["-c", script], { cwd: place, encoding: "utf8", env: environment });
+    return stdout.slice(0, 64);
+  }
+
+  test.skipIf(isMissing)("compute the digest of a block", () => {
+    using database = new Database(sound);
+    const [row] = database.query("SELECT lower(hex(digest)) FROM block_digests WHERE block = 1").values();
+    expect([run(scripts[0])]).toEqual(row as string[]);
+  });
+
+  test.skipIf(isMissing)("compute the digest of the store", async () => {
+    expect(run(scripts[1])).toBe((await verify(sound)).digest ?? "");
+  });
+});

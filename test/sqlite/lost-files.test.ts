@@ -1,0 +1,444 @@
+// A data file that is in use: who else may open it, and what happens if it, its WAL or its -shm file is lost or replaced.
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { constants } from "node:os";
+import { dirname, join } from "node:path";
+import { readMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
+import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
+import { DataFileReplaced, WalIndexLost } from "../../src/storage/store.ts";
+import { main, plantStore, serve, start, untilListening } from "../support/command.ts";
+import { crashedStore } from "../support/crashed-store.ts";
+import {
+  accessTokenEnvironment,
+  createUntilRefused,
+  eventually,
+  expectOneLine,
+  missingIn,
+  post,
+  startTestService,
+  storedPlants,
+  type TemporaryFolder,
+  temporaryFolder,
+  testPlant,
+} from "../support/harness.ts";
+import { lacks, lacksMounts } from "../support/lacks.ts";
+import { runInProcess } from "../support/terminal.ts";
+
+let folder: TemporaryFolder;
+let file: string;
+beforeEach(() => {
+  folder = temporaryFolder();
+  file = join(folder.path, "plants.db");
+});
+afterEach(() => folder[Symbol.dispose]());
+
+const create = async (url: string, id: number, name = "fern") =>
+  (await post(url, JSON.stringify({ id, name }))).status;
+
+async function refusedStart(file: string): Promise<string> {
+  const { code, err, out } = await runInProcess(["serve", "--database", file], {
+    environment: accessTokenEnvironment,
+  });
+  expect(code).toBe(1);
+  expect(out).toBe("");
+  expectOneLine(err);
+  return err;
+}
+
+const lostInLog = "the data file was lost";
+
+/** Overwrites some pages in the middle of the WAL, as a hole reads, and leaves its header and its last frame. */
+function zeroMiddle(wal: string): void {
+  const file = openSync(wal, "r+");
+  const middle = Math.floor(statSync(wal).size / 2);
+  writeSync(file, Buffer.alloc(20_000), 0, 20_000, middle);
+  closeSync(file);
+}
+
+/** Copies both files from the process that still has them open, as docs/operating.md says, and returns the path of the copy. */
+function copyFrom(process: number, file: string): string {
+  const open = readdirSync(`/proc/${process}/fd`).flatMap((number) => {
+    const path = `/proc/${process}/fd/${number}`;
+    // The one that lists them is closed by now.
+    return existsSync(path) ? [{ path, to: readlinkSync(path) }] : [];
+  });
+  const copy = join(folder.path, "rescued.db");
+  for (const end of ["", "-wal"]) {
+    const named = (name: string) => open.find(({ to }) => to === name)?.path;
+    copyFileSync(named(`${file}${end} (deleted)`) ?? named(file + end) ?? "none", copy + end);
+  }
+  return copy;
+}
+
+const replaced =
+  "was deleted, replaced or overwritten while the service ran: run `plant-store restore FILE --replace`";
+
+describe("a data file that a service writes to", () => {
+  const command = (...args: string[]) => runInProcess([...args, "--database", file]);
+
+  test("is refused to a second service", async () => {
+    await using _running = await startTestService({ database: file });
+    expect(await refusedStart(file)).toContain("is in use: another plant-store process writes to it");
+  });
+
+  test("is refused to a second service under another name", async () => {
+    await using _running = await startTestService({ database: file });
+    const link = join(folder.path, "link.db");
+    symlinkSync(file, link);
+    expect(await refusedStart(link)).toContain("is in use: another plant-store process writes to it");
+  });
+
+  test("is refused as the target of copy", async () => {
+    await using _running = await startTestService({ database: file });
+    const other = join(folder.path, "other.db");
+    expect((await command("backup", other)).code).toBe(0);
+    const { code, err } = await runInProcess(["copy", "--from", other, "--to", file]);
+    expect(code).toBe(1);
+    expect(err).toContain("is in use");
+  });
+
+  test("gives a backup", async () => {
+    await using running = await startTestService({ database: file });
+    await create(running.url, 1);
+    const backup = join(folder.path, "backup.db");
+    expect((await command("backup", backup)).code).toBe(0);
+    expect(storedPlants(backup)).toMatchObject([{ id: 1n }]);
+  });
+
+  test("is read by list", async () => {
+    await using running = await startTestService({ database: file });
+    await create(running.url, 1);
+    expect((await command("list")).out).toContain("fern");
+  });
+
+  test("is written by token create", async () => {
+    await using _running = await startTestService({ database: file });
+    expect((await command("token", "create", "--name", "greenhouse")).code).toBe(0);
+    expect((await command("token", "list")).out).toContain("greenhouse");
+  });
+
+  test("is still written by the service after token create", async () => {
+    await using running = await startTestService({ database: file });
+    await command("token", "create", "--name", "greenhouse");
+    expect(await create(running.url, 1)).toBe(200);
+  });
+});
+
+test("a restore is refused while another process holds the lock of a file that does not exist yet", async () => {
+  const backup = join(folder.path, "backup.db");
+  await crashedStore(backup, 1, { checkpointed: 1 });
+  using holder = new Database(`${file}.lock`);
+  holder.run("BEGIN EXCLUSIVE");
+  const { code, err } = await runInProcess(["restore", backup, "--database", file]);
+  expect(code).toBe(1);
+  expect(err).toContain("is in use");
+  holder.run("ROLLBACK");
+  expect((await runInProcess(["restore", backup, "--database", file])).code).toBe(0);
+});
+
+// Elsewhere there is no /proc, and a backup has to be restored.
+const noProc = lacks("/proc", process.platform !== "linux");
+
+describe.skipIf(noProc)("a data file that is lost while the service runs", () => {
+  test.each([
+    ["it is deleted", (file: string) => rmSync(file)],
+    ["it is deleted with its folder", (file: string) => rmSync(dirname(file), { recursive: true })],
+    [
+      "it is deleted just after its -shm",
+      async (file: string, _: string, refusal: Promise<unknown>) => {
+        rmSync(`${file}-shm`);
+        // A transaction has noticed.
+        await refusal;
+        rmSync(file);
+      },
+    ],
+    ["its WAL alone is deleted", (file: string) => rmSync(`${file}-wal`)],
+    ["its WAL alone is replaced", (file: string, other: string) => renameSync(other, `${file}-wal`)],
+  ])("is restored from the files that the process has open if %s", async (_, lose) => {
+    file = join(folder.path, "it's data", "plants.db");
+    const other = join(folder.path, "other.db");
+    new Database(other).run("CREATE TABLE t (x)");
+    await using running = await startTestService({ database: file });
+    const log = () => running.logged.join("");
+    const { acknowledged, refusal, refusals } = createUntilRefused(running.url, "under load");
+    await eventually(() => acknowledged.length > 20);
+    await lose(file, other, refusal);
+    expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
+    await eventually(() => log().includes(lostInLog));
+    expect((await fetch(`${running.url}/readyz`)).status).toBe(503);
+    expect((await fetch(`${running.url}/livez`)).status).toBe(200);
+    const restored = join(folder.path, "restored.db");
+    const copy = copyFrom(process.pid, file);
+    expect(await runInProcess(["restore", copy, "--database", restored])).toMatchObject({ code: 0 });
+    expect(missingIn(restored, acknowledged)).toEqual([]);
+  });
+
+  test("keeps a process that was told to stop alive until a second signal", async () => {
+    await using service = await serve(["--database", file, "--drain-delay", "1s"], {
+      environment: accessTokenEnvironment,
+    });
+    await create(service.url, 1);
+    service.child.kill("SIGTERM");
+    await eventually(() => service.err().includes("stopping: finishing requests"));
+    rmSync(file);
+    await eventually(() => service.err().includes(lostInLog));
+    // Its listeners are closed: nothing but the lost files is left.
+    const answered = () => fetch(`${service.url}/livez`).catch(() => undefined);
+    await eventually(async () => (await answered()) === undefined);
+    const copy = copyFrom(service.child.pid ?? 0, file);
+    expect(service.child.exitCode).toBeNull();
+    await eventually(() => !service.child.kill("SIGTERM"));
+    expect((await service.ended()).code).toBe(128 + constants.signals.SIGTERM);
+    expect(storedPlants(copy)).toHaveLength(1);
+  });
+
+  test.each([
+    ["has zeros in its middle", zeroMiddle],
+    ["was shortened and appended to", (wal: string) => truncateSync(wal, statSync(wal).size / 2)],
+  ])("is noticed before the next checkpoint if its WAL %s", async (_, harm) => {
+    await using running = await startTestService({ database: file });
+    const { acknowledged, refusals } = createUntilRefused(running.url, "x".repeat(20_000));
+    await eventually(() => acknowledged.length > 100);
+    harm(`${file}-wal`);
+    const dataBytes = statSync(file).size;
+    expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
+    // No checkpoint has written what the WAL lacks to it.
+    expect(statSync(file).size).toBe(dataBytes);
+  });
+
+  test("is noticed when the service stops if its WAL has zeros in its middle", async () => {
+    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
+    // Long names, so that the frames in the middle are the last ones of their pages.
+    for (let id = 1; id <= 20; id++) expect(await create(service.url, id, "x".repeat(20_000))).toBe(200);
+    zeroMiddle(`${file}-wal`);
+    service.child.kill("SIGTERM");
+    await eventually(() => service.err().includes(lostInLog));
+    expect(service.err()).toContain("The WAL was overwritten while it was open.");
+    expect(service.err()).not.toContain("every acknowledged plant is on disk");
+    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+  });
+
+  test.each([
+    ["deleted", (file: string) => rmSync(file)],
+    ["overwritten", (file: string) => writeFileSync(file, Buffer.alloc(8192))],
+  ])("is noticed by a last look if it is %s just before the store is closed", async (_, lose) => {
+    const store = new SqliteStore(file);
+    await store.plants.create([testPlant(1)], Date.now());
+    lose(file);
+    await store[Symbol.asyncDispose]();
+    expect(await store.failure).toBeInstanceOf(DataFileReplaced);
+    expect(readMarker(file)).toBe("replaced");
+    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+  });
+
+  test.skipIf(lacksMounts())(
+    "is noticed by its device if another file system has a file of the same inode number there",
+    async () => {
+      const disk = join(folder.path, "disk");
+      const other = join(folder.path, "other");
+      mkdirSync(disk);
+      mkdirSync(other);
+      // Each tmpfs numbers its inodes from 1 on, so another one soon has a file with the same number. It is mounted over the
+      // first only once it has: until then the file would be missing, which is noticed too.
+      const script = `
+        mount -t tmpfs none ${disk}
+        mount -t tmpfs none ${other}
+        ${process.execPath} ${main} serve --database ${disk}/plants.db &
+        while [ ! -e ${folder.path}/mount-now ]; do sleep 0.05; done
+        inode=$(stat -c %i ${disk}/plants.db)
+        until [ "$(stat -c %i ${other}/plants.db)" = "$inode" ]; do mv ${other}/plants.db ${other}/$((n += 1)) 2>/dev/null; : > ${other}/plants.db; done
+        mount --bind ${other} ${disk}
+        wait`;
+      await using service = await untilListening(
+        start("unshare", ["-rm", "sh", "-c", script], {
+          environment: accessTokenEnvironment,
+          ownGroup: true,
+        }),
+      );
+      using _group = { [Symbol.dispose]: () => process.kill(-(service.child.pid ?? 0), "SIGKILL") };
+      expect(await create(service.url, 1)).toBe(200);
+      writeFileSync(join(folder.path, "mount-now"), "");
+      await eventually(() => service.err().includes(lostInLog));
+      expect(service.err()).toContain("The data file was deleted or replaced while it was open.");
+    },
+  );
+
+  test("is reported in the log if the failure marker cannot be written", async () => {
+    const data = join(folder.path, "data");
+    await using running = await startTestService({ database: join(data, "plants.db") });
+    rmSync(data, { recursive: true });
+    writeFileSync(data, "in the way");
+    await eventually(() => running.logged.join("").includes(lostInLog));
+    expect(running.logged.join("")).toContain("the failure marker could not be written");
+    expect(await create(running.url, 2)).toBe(503);
+  });
+});
+
+describe.skipIf(noProc)("a data file that another replaces while the service runs", () => {
+  /** A service, as a process, that has noticed it under load; `bytes` are those of the new file. */
+  async function serveReplaced() {
+    const other = join(folder.path, "other.db");
+    await crashedStore(other, 3, { checkpointed: 3 });
+    const bytes = readFileSync(other);
+    const service = await serve(["--database", file], { environment: accessTokenEnvironment });
+    const { acknowledged, refusals } = createUntilRefused(service.url, "under load");
+    await eventually(() => acknowledged.length > 20);
+    renameSync(other, file);
+    expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
+    await eventually(() => service.err().includes(lostInLog));
+    const stop = () => {
+      service.child.kill("SIGTERM");
+      return service.ended();
+    };
+    return {
+      service,
+      stop,
+      acknowledged,
+      bytes,
+      [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+    };
+  }
+
+  // None of them may apply the old WAL to the new file, or write to that.
+  const commands = ["list", "verify", "token create --name x"];
+
+  test.each(commands)("is neither read nor changed by %s until the service stops", async (command) => {
+    await using replacement = await serveReplaced();
+    const { code, err } = await runInProcess([...command.split(" "), "--database", file]);
+    expect(code).toBe(1);
+    expect(err).toContain(replaced);
+    expect(readFileSync(file).equals(replacement.bytes)).toBe(true);
+  });
+
+  test.each([...commands, "serve"])("is neither read nor changed by %s later", async (command) => {
+    await using replacement = await serveReplaced();
+    await replacement.stop();
+    const { code, err } = await runInProcess([...command.split(" "), "--database", file], {
+      environment: accessTokenEnvironment,
+    });
+    expect(code).toBe(1);
+    expect(err).toContain(replaced);
+    expect(readFileSync(file).equals(replacement.bytes)).toBe(true);
+  });
+
+  test("lets the service end only when it is told to, and with an error", async () => {
+    await using replacement = await serveReplaced();
+    expect(replacement.service.child.exitCode).toBeNull();
+    const { code, err } = await replacement.stop();
+    expect(code).toBe(1);
+    expect(err).not.toContain("every acknowledged plant is on disk");
+  });
+
+  test("is replaced in turn by a restore of the files that the process has open", async () => {
+    await using replacement = await serveReplaced();
+    const copy = copyFrom(replacement.service.child.pid ?? 0, file);
+    await replacement.stop();
+    for (const end of ["", "-wal"]) renameSync(file + end, `${file}.away${end}`);
+    expect(await runInProcess(["restore", copy, "--database", file])).toMatchObject({ code: 0 });
+    await using again = await startTestService({ database: file });
+    expect(missingIn(file, replacement.acknowledged)).toEqual([]);
+    expect(await create(again.url, 1)).toBe(200);
+  });
+});
+
+describe("a -shm file that is deleted while the service runs", () => {
+  // A process of its own: the service relies on the time that one needs to start.
+  const tokenCreate = (name: string) => plantStore(["token", "create", "--name", name, "--database", file]);
+  const tokens = async () => (await runInProcess(["token", "list", "--database", file])).out;
+
+  async function expectStored(acknowledged: readonly number[]): Promise<void> {
+    expect(existsSync(`${file}.failure.json`)).toBe(false);
+    await using again = await startTestService({ database: file });
+    expect(missingIn(file, acknowledged)).toEqual([]);
+    expect(await create(again.url, 99_999)).toBe(200);
+    expect(await runInProcess(["verify", "--database", file])).toMatchObject({ code: 0 });
+  }
+
+  describe.each([
+    ["without requests", async () => ({ acknowledged: [], refusals: [] })],
+    [
+      "under load",
+      async (url: string) => {
+        const load = createUntilRefused(url, "under load");
+        await eventually(() => load.acknowledged.length > 20);
+        return load;
+      },
+    ],
+  ])("%s", (_, startLoad) => {
+    /** How a service ends that loses the file so. */
+    async function serveWithoutIndex() {
+      await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
+      expect(await create(service.url, 1)).toBe(200);
+      const { acknowledged, refusals } = await startLoad(service.url);
+      rmSync(`${file}-shm`);
+      await refusals;
+      const { code, err } = await service.ended();
+      return { code, err, acknowledged: [1, ...acknowledged] };
+    }
+
+    test("ends it without a checkpoint", async () => {
+      const { code, err } = await serveWithoutIndex();
+      expect(code).toBe(1);
+      expect(err).toContain("The -shm file was deleted or replaced while it was open.");
+      expect(err).not.toContain("every acknowledged plant is on disk");
+      expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+    });
+
+    test("loses no plant at the next start", async () => {
+      const { acknowledged } = await serveWithoutIndex();
+      await expectStored(acknowledged);
+    });
+  });
+
+  test("and created again by a command stops it before it writes over what the command wrote", async () => {
+    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
+    expect(await create(service.url, 1)).toBe(200);
+    rmSync(`${file}-shm`);
+    expect((await tokenCreate("first")).code).toBe(0);
+    expect((await tokenCreate("second")).code).toBe(0);
+    // It may have ended by now.
+    expect(await create(service.url, 2).catch(() => 503)).toBe(503);
+    service.child.kill("SIGKILL");
+    await service.ended();
+    await expectStored([1]);
+    expect(await tokens()).toContain("first");
+    expect(await tokens()).toContain("second");
+  });
+
+  test("and created again by a command under load loses nothing that was acknowledged", async () => {
+    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
+    const { acknowledged, refusals } = createUntilRefused(service.url, "under load");
+    await eventually(() => acknowledged.length > 50);
+    rmSync(`${file}-shm`);
+    const created = await tokenCreate("first");
+    await refusals;
+    expect((await service.ended()).code).toBe(1);
+    await expectStored(acknowledged);
+    expect(created.code).toBe(0);
+  });
+
+  test("and replaced by another is noticed by the watch", async () => {
+    await using store = new SqliteStore(file);
+    renameSync(`${file}-shm`, `${file}-away`);
+    writeFileSync(`${file}-shm`, "");
+    expect(await store.failure).toBeInstanceOf(WalIndexLost);
+    expect(existsSync(`${file}.failure.json`)).toBe(false);
+  });
+});

@@ -1,0 +1,292 @@
+// A data file without the WAL that it was left with: it is refused, and one that needs none is not.
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { markerFile, writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
+import { readUseWithoutWal } from "../../src/storage/sqlite/data-file/store-use.ts";
+import { openTokenFile } from "../../src/storage/sqlite/open-token-file.ts";
+import { connectReadOnly } from "../../src/storage/sqlite/reading/open-read-only.ts";
+import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
+import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
+import { main, serve, start, untilListening } from "../support/command.ts";
+import { crashedStore } from "../support/crashed-store.ts";
+import {
+  accessTokenEnvironment,
+  post,
+  startTestService,
+  storedPlants,
+  type TemporaryFolder,
+  temporaryFolder,
+  testPlant,
+} from "../support/harness.ts";
+import { lacksMounts } from "../support/lacks.ts";
+import { runInProcess } from "../support/terminal.ts";
+
+const lost = "it lacks the plants that were only there";
+
+let folder: TemporaryFolder;
+let file: string;
+beforeEach(() => {
+  folder = temporaryFolder();
+  file = join(folder.path, "plants.db");
+});
+afterEach(() => folder[Symbol.dispose]());
+
+/** The names and bytes of the files in the folder, without lock files, which a command may create. */
+function filesIn(folder: string): Record<string, string> {
+  const names = readdirSync(folder).filter((name) => !name.endsWith(".lock"));
+  return Object.fromEntries(names.map((name) => [name, readFileSync(join(folder, name), "base64")]));
+}
+
+describe("a data file in use", () => {
+  // Five plants are in the WAL alone.
+  beforeEach(() => crashedStore(file, 8, { checkpointed: 3 }));
+
+  describe.each([
+    ["missing", () => rmSync(`${file}-wal`)],
+    ["empty", () => writeFileSync(`${file}-wal`, "")],
+    ["zeros", () => writeFileSync(`${file}-wal`, Buffer.alloc(20_000))],
+  ])("whose WAL is %s", (_, lose) => {
+    beforeEach(() => lose());
+
+    test.each([
+      ["serve"],
+      ["token create --name a"],
+      ["token list"],
+      ["token revoke a"],
+      ["backup backup.db"],
+      ["backup -"],
+      ["verify"],
+    ])("is refused by %s, and no file changes", async (command) => {
+      const args = command.split(" ").map((word) => (word === "backup.db" ? join(folder.path, word) : word));
+      const before = filesIn(folder.path);
+      const { code, out, err } = await runInProcess([...args, "--database", file], {
+        environment: accessTokenEnvironment,
+      });
+      expect(err).toContain(lost);
+      expect(code).toBe(1);
+      expect(out).toBe("");
+      expect(filesIn(folder.path)).toEqual(before);
+    });
+
+    test.each([
+      ["from", (other: string) => ["--from", file, "--to", other]],
+      ["to", (other: string) => ["--from", other, "--to", file]],
+    ])("is refused by copy %s it", async (_, args) => {
+      const other = join(folder.path, "other.db");
+      openForWriting(other)[Symbol.dispose]();
+      const before = readFileSync(file);
+      const { code, err } = await runInProcess(["copy", ...args(other)]);
+      expect(err).toContain(lost);
+      expect(code).toBe(1);
+      expect(readFileSync(file).equals(before)).toBe(true);
+    });
+
+    test("fails a check of doctor, which says what to do", async () => {
+      const { code, out } = await runInProcess(["doctor", "--json", "--database", file]);
+      const { findings } = JSON.parse(out);
+      const found = findings.find(({ check }: { check: string }) => check === "data file");
+      expect(found.outcome).toBe("fail");
+      expect(found.message).toContain("plant-store restore BACKUP --replace");
+      expect(code).toBe(1);
+    });
+
+    test.each([["list"], ["show 1"], ["export"], ["audit"]])(
+      "is read by %s, with a warning, and does not change",
+      async (command) => {
+        const before = readFileSync(file);
+        const { code, err } = await runInProcess([...command.split(" "), "--database", file]);
+        expect(err).toContain(lost);
+        expect(code).toBe(0);
+        expect(readFileSync(file).equals(before)).toBe(true);
+      },
+    );
+  });
+
+  test("is refused in four lines, the likeliest case first", async () => {
+    rmSync(`${file}-wal`);
+    const { err } = await runInProcess(["serve", "--database", file], {
+      environment: accessTokenEnvironment,
+    });
+    const lines = err.trimEnd().split("\n");
+    expect(lines).toHaveLength(4);
+    expect(lines[1]).toStartWith("  If this is a copy of a data file that a service has open");
+  });
+
+  test("is refused after a failed fsync too, before it would be rebuilt", () => {
+    writeMarker(file, "sync-failed");
+    rmSync(`${file}-wal`);
+    expect(() => openForWriting(file)).toThrow(lost);
+    expect(existsSync(markerFile(file))).toBe(true);
+  });
+
+  test("is restored with what it has, and a warning", async () => {
+    rmSync(`${file}-wal`);
+    const restored = join(folder.path, "restored.db");
+    const { code, err } = await runInProcess(["restore", file, "--database", restored]);
+    expect(err).toContain(lost);
+    expect(code).toBe(0);
+    expect(storedPlants(restored)).toHaveLength(3);
+    openForWriting(restored)[Symbol.dispose]();
+  });
+
+  test("is opened with its WAL", () => {
+    openForWriting(file)[Symbol.dispose]();
+    expect(storedPlants(file)).toHaveLength(8);
+  });
+});
+
+test("a copy of the data file alone, beside a running service, is refused", async () => {
+  await using service = await startTestService({ database: file });
+  await post(service.url, '{"id":1,"name":"fern"}');
+  const copy = join(folder.path, "copy.db");
+  copyFileSync(file, copy);
+  expect((await runInProcess(["verify", "--database", copy])).err).toContain(lost);
+});
+
+test("a data file of 1.0.0 does not say whether it is in use, and is opened", async () => {
+  copyFileSync(new URL("../fixtures/1.0.0/plant-store.db", import.meta.url), file);
+  expect(readUseWithoutWal(file)).toBeUndefined();
+  openForWriting(file)[Symbol.dispose]();
+  expect(readUseWithoutWal(file)).toBe("closed");
+});
+
+describe("the mark of a data file", () => {
+  test("is in use from before the first plant, in the data file itself", () => {
+    using _ = openForWriting(file);
+    expect(readUseWithoutWal(file)).toBe("in use");
+  });
+
+  test("is closed after a clean stop, which leaves no WAL", async () => {
+    {
+      await using store = new SqliteStore(file);
+      await store.plants.create([testPlant(1)], 1);
+    }
+    expect(readUseWithoutWal(file)).toBe("closed");
+    expect(existsSync(`${file}-wal`)).toBe(false);
+  });
+
+  test("is closed in a backup of a running service", async () => {
+    await using service = await startTestService({ database: file });
+    await post(service.url, '{"id":1,"name":"fern"}');
+    const backup = join(folder.path, "backup.db");
+    expect((await runInProcess(["backup", backup, "--database", file])).code).toBe(0);
+    expect(readUseWithoutWal(backup)).toBe("closed");
+  });
+
+  test("is not changed by a command that writes tokens alone", async () => {
+    await using tokens = openTokenFile(file, { create: true });
+    expect(readUseWithoutWal(file)).not.toBe("in use");
+    expect(await tokens.tokens.all()).toEqual([]);
+  });
+});
+
+describe("a stop", () => {
+  test("leaves the WAL to the next start where a reader keeps it from checkpointing", async () => {
+    const store = new SqliteStore(file);
+    using reader = new Database(file, { readonly: true });
+    reader.run("BEGIN");
+    reader.query("SELECT count(*) FROM plants").get();
+    await store.plants.create([testPlant(1)], 1);
+    await store[Symbol.asyncDispose]();
+    expect(readUseWithoutWal(file)).toBe("in use");
+    reader.close();
+    openForWriting(file)[Symbol.dispose]();
+    expect(storedPlants(file)).toHaveLength(1);
+  });
+
+  test("that cannot write the mark ends the process without closing, and the next start does it", async () => {
+    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
+    expect((await post(service.url, '{"id":1,"name":"fern"}')).status).toBe(200);
+    const other = new Database(file);
+    other.run("BEGIN IMMEDIATE");
+    service.child.kill("SIGTERM");
+    const { code, err } = await service.ended();
+    expect(err).toContain(
+      "was not closed: another process has locked it. Every acknowledged plant is on disk",
+    );
+    expect(code).toBe(1);
+    other.run("ROLLBACK");
+    expect(existsSync(`${file}-wal`)).toBe(true);
+    await using again = await serve(["--database", file], { environment: accessTokenEnvironment });
+    const replay = await post(again.url, '{"id":1,"name":"fern"}');
+    expect(replay.headers.get("idempotent-replayed")).toBe("true");
+    other.close();
+  }, 30_000);
+});
+
+test.skipIf(lacksMounts())(
+  "a stop on a full disk leaves a store that starts again, with every plant",
+  async () => {
+    const disk = join(folder.path, "disk");
+    mkdirSync(disk);
+    const command = [process.execPath, main, "serve", "--database", `${disk}/plants.db`].join(" ");
+    // The files outlive the service in the shell's mount namespace, which copies them out at the end.
+    const script = `mount -t tmpfs -o size=2m none ${disk} && ${command}; rm ${disk}/filler; cp ${disk}/* ${folder.path}`;
+    const shell = start("unshare", ["-rm", "sh", "-c", script], { environment: accessTokenEnvironment });
+    const service = await untilListening(shell);
+    const seen = `/proc/${shell.pid}/root${disk}`;
+    for (let id = 1; id <= 5; id++)
+      expect((await post(service.url, JSON.stringify({ id, name: "fern".repeat(5000) }))).status).toBe(200);
+    const { bavail, bsize } = statfsSync(seen);
+    writeFileSync(join(seen, "filler"), Buffer.alloc(bavail * bsize));
+    process.kill(Number(readFileSync(`/proc/${shell.pid}/task/${shell.pid}/children`, "utf8")), "SIGTERM");
+    await service.ended();
+    expect(service.err()).toContain("Every acknowledged plant is on disk");
+    openForWriting(file)[Symbol.dispose]();
+    expect(storedPlants(file)).toHaveLength(5);
+  },
+);
+
+describe("a connection that outlives a killed service leaves the WAL, and the service starts again:", () => {
+  test.each([
+    [
+      "a token command beside it",
+      async () => {
+        const service = await serve(["--database", file], { environment: accessTokenEnvironment });
+        const tokens = openTokenFile(file, { create: false });
+        await tokens.tokens.all();
+        return { service, end: () => tokens[Symbol.asyncDispose]() };
+      },
+    ],
+    [
+      "a reader that was there before it",
+      async () => {
+        openForWriting(file)[Symbol.dispose]();
+        const reader = connectReadOnly(file);
+        const service = await serve(["--database", file], { environment: accessTokenEnvironment });
+        return { service, end: async () => reader.close() };
+      },
+    ],
+  ])("%s", async (_, open) => {
+    const { service, end } = await open();
+    await using _service = service;
+    expect((await post(service.url, '{"id":1,"name":"fern"}')).status).toBe(200);
+    service.child.kill("SIGKILL");
+    await service.ended();
+    await end();
+    expect(existsSync(`${file}-wal`)).toBe(true);
+    openForWriting(file)[Symbol.dispose]();
+    expect(storedPlants(file)).toHaveLength(1);
+  });
+
+  test("and a reader of a closed file leaves nothing beside it", () => {
+    mkdirSync(join(folder.path, "alone"));
+    file = join(folder.path, "alone", "plants.db");
+    openForWriting(file)[Symbol.dispose]();
+    const reader = connectReadOnly(file);
+    expect(existsSync(`${file}-wal`)).toBe(true);
+    reader.close();
+    expect(readdirSync(join(folder.path, "alone"))).toEqual(["plants.db", "plants.db.lock"]);
+  });
+});

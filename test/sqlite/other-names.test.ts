@@ -1,0 +1,156 @@
+// A data file with a second name, by a hard link or a mount: two writers never have it open.
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, linkSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { main, serve, start, watch } from "../support/command.ts";
+import { crashedStore } from "../support/crashed-store.ts";
+import {
+  accessTokenEnvironment,
+  missingIn,
+  post,
+  startTestService,
+  storedPlants,
+  type TemporaryFolder,
+  temporaryFolder,
+} from "../support/harness.ts";
+import { lacksMounts } from "../support/lacks.ts";
+import { runInProcess } from "../support/terminal.ts";
+
+let folder: TemporaryFolder;
+let file: string;
+let link: string;
+beforeEach(() => {
+  folder = temporaryFolder();
+  file = join(folder.path, "plants.db");
+  mkdirSync(join(folder.path, "elsewhere"));
+  link = join(folder.path, "elsewhere", "linked.db");
+});
+afterEach(() => folder[Symbol.dispose]());
+
+const create = async (url: string, id: number) =>
+  (await post(url, JSON.stringify({ id, name: "fern" }))).status;
+
+describe("a data file with a hard link", () => {
+  const refused = "open by another name, such as a hard link or a bind mount, with a WAL of its own";
+
+  test.each(["serve", "token create --name a"])(
+    "is refused by %s through the other name while a service runs, and no file is created",
+    async (command) => {
+      await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
+      expect(await create(service.url, 1)).toBe(200);
+      linkSync(file, link);
+      const { code, err } = await runInProcess([...command.split(" "), "--database", link], {
+        environment: accessTokenEnvironment,
+      });
+      expect(code).toBe(1);
+      expect(err).toContain(refused);
+      expect(readdirSync(join(folder.path, "elsewhere")).filter((name) => !name.endsWith(".lock"))).toEqual([
+        "linked.db",
+      ]);
+      expect(await create(service.url, 2)).toBe(200);
+      service.child.kill("SIGTERM");
+      expect((await service.ended()).code).toBe(0);
+      expect(missingIn(file, [1, 2])).toEqual([]);
+    },
+  );
+
+  test("is not accepted as it is by a restore through the other name while a service runs", async () => {
+    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
+    expect(await create(service.url, 1)).toBe(200);
+    linkSync(file, link);
+    const { code } = await runInProcess(["restore", link, "--replace", "--database", link]);
+    expect(code).toBe(1);
+    expect(await create(service.url, 2)).toBe(200);
+    service.child.kill("SIGTERM");
+    expect((await service.ended()).code).toBe(0);
+    expect(missingIn(file, [1, 2])).toEqual([]);
+  });
+
+  test("is refused while a program that does not mark it has it open by the other name", async () => {
+    await crashedStore(file, 3, { checkpointed: 3 });
+    rmSync(`${file}-wal`);
+    using database = new Database(file);
+    database.run("UPDATE store_use SET state = 'closed'");
+    database.query("PRAGMA wal_checkpoint(TRUNCATE)").get();
+    linkSync(file, link);
+    const { code, err } = await runInProcess(["serve", "--database", link], {
+      environment: accessTokenEnvironment,
+    });
+    expect(code).toBe(1);
+    expect(err).toContain(refused);
+  });
+
+  test("is served with a warning if no other process has it open", async () => {
+    await crashedStore(file, 3);
+    linkSync(file, link);
+    await using running = await startTestService({ database: file });
+    expect(running.logged.join("")).toContain("the data file has several names (hard links)");
+    expect(await create(running.url, 4)).toBe(200);
+    const { out } = await runInProcess(["doctor", "--database", file]);
+    expect(out).toContain("It has 2 names (hard links).");
+  });
+
+  test("of an interrupted restore is served without a warning, and the leftover is removed", async () => {
+    await crashedStore(file, 3);
+    linkSync(file, `${file}.partial`);
+    await using running = await startTestService({ database: file });
+    expect(running.logged.join("")).not.toContain("hard links");
+    expect(existsSync(`${file}.partial`)).toBe(false);
+    expect(statSync(file).nlink).toBe(1);
+  });
+});
+
+test("a data file that another process reads by the same name is served", async () => {
+  {
+    await using running = await startTestService({ database: file });
+    expect(await create(running.url, 1)).toBe(200);
+  }
+  using reader = new Database(file);
+  reader.run("BEGIN");
+  reader.query("SELECT count(*) FROM plants").get();
+  await using running = await startTestService({ database: file });
+  expect(await create(running.url, 2)).toBe(200);
+});
+
+describe.skipIf(lacksMounts())("a data file that is mounted by itself", () => {
+  /** Runs a command in a mount namespace of its own, with the data file mounted over a path of that name. */
+  async function runMounted(args: readonly string[], mounted = join(folder.path, "elsewhere", "a b.db")) {
+    const mount = `touch '${mounted}' && mount --bind '${file}' '${mounted}'`;
+    const command = [process.execPath, main, ...args.map((arg) => arg.replace("MOUNTED", mounted))];
+    const script = `${mount} && exec "$0" "$@"`;
+    return watch(
+      start("unshare", ["-rm", "sh", "-c", script, ...command], { environment: accessTokenEnvironment }),
+    ).ended;
+  }
+
+  beforeEach(async () => {
+    await crashedStore(file, 3);
+    // Recovered and closed, since its WAL is not mounted with it.
+    await using _running = await startTestService({ database: file });
+  });
+
+  test.each(["serve", "token create --name a", "doctor"])("is refused by %s", async (command) => {
+    const { code, out, err } = await runMounted([...command.split(" "), "--database", "MOUNTED"]);
+    expect(code).toBe(1);
+    expect(out + err).toContain("is mounted by itself: its WAL would not be on that volume");
+  });
+
+  test.each(["list", "verify"])("can be read by %s", async (command) => {
+    expect(await runMounted([command, "--database", "MOUNTED"])).toMatchObject({ code: 0 });
+  });
+
+  test("can be restored from", async () => {
+    const restored = join(folder.path, "restored.db");
+    expect(await runMounted(["restore", "MOUNTED", "--database", restored])).toMatchObject({ code: 0 });
+    expect(storedPlants(restored)).toHaveLength(3);
+  });
+
+  test("is refused while a service has it open by its own name, too", async () => {
+    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
+    expect(await create(service.url, 4)).toBe(200);
+    const { code, err } = await runMounted(["serve", "--database", "MOUNTED"]);
+    expect(code).toBe(1);
+    expect(err).toContain("is mounted by itself");
+  });
+});

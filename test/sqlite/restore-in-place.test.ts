@@ -1,0 +1,326 @@
+// restore --replace: the backup takes the place of the store, which is moved aside.
+import { Database } from "bun:sqlite";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { markerFile, readMarker, writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
+import { readUseWithoutWal } from "../../src/storage/sqlite/data-file/store-use.ts";
+import {
+  lastBackupFile,
+  readLastBackup,
+  recordLastBackup,
+} from "../../src/storage/sqlite/maintenance/backup-records.ts";
+import { connectReadOnly } from "../../src/storage/sqlite/reading/open-read-only.ts";
+import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
+import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
+import { contentsOf, rebuiltFile } from "../../src/storage/sqlite/writing/rebuild.ts";
+import { commandLine } from "../support/command.ts";
+import { crashedStore, emptyingJournal } from "../support/crashed-store.ts";
+import {
+  startTestService,
+  storedPlants,
+  type TemporaryFolder,
+  temporaryFolder,
+  testPlant,
+} from "../support/harness.ts";
+import { lacksMounts } from "../support/lacks.ts";
+import { runInProcess } from "../support/terminal.ts";
+
+// A backup is made once, and every test gets a copy of it.
+const made = temporaryFolder();
+const madeBackup = join(made.path, "backup.db");
+beforeAll(async () => {
+  const source = join(made.path, "source.db");
+  await storeOf(source, ["backed up"]);
+  await runInProcess(["backup", madeBackup, "--database", source]);
+});
+afterAll(() => made[Symbol.dispose]());
+
+let folder: TemporaryFolder;
+let file: string;
+let backup: string;
+beforeEach(() => {
+  folder = temporaryFolder();
+  file = join(folder.path, "data", "plants.db");
+  backup = join(folder.path, "backup.db");
+  mkdirSync(dirname(file));
+  copyFileSync(madeBackup, backup);
+  copyFileSync(`${madeBackup}.sha256`, `${backup}.sha256`);
+});
+afterEach(() => folder[Symbol.dispose]());
+
+async function storeOf(path: string, names: readonly string[]): Promise<void> {
+  await using store = new SqliteStore(path);
+  const plants = names.map((name, index) => testPlant(index, name));
+  await store.plants.create(plants, Date.now());
+}
+
+const restore = (from: string, ...flags: string[]) =>
+  runInProcess(["restore", from, "--replace", "--database", file, ...flags]);
+const namesIn = (path: string) => storedPlants(path).map(({ name }) => name);
+const storeIdOf = (path: string) => {
+  using database = connectReadOnly(path);
+  return database.query<{ id: string }, []>("SELECT id FROM store_id").get()?.id;
+};
+/** The one folder with what was there before. */
+function beforeFolder(): string {
+  const found = readdirSync(dirname(file)).filter((name) => name.startsWith("plants.db.before-"));
+  expect(found).toHaveLength(1);
+  return join(dirname(file), found[0] ?? "");
+}
+
+describe("restore --replace", () => {
+  test("puts the backup in the place of the old store, and says so", async () => {
+    await storeOf(file, ["old", "older"]);
+    const { code, err } = await restore(backup);
+    expect(code).toBe(0);
+    expect(err).toStartWith("Restored and checked 1 plant: ");
+    expect(namesIn(file)).toEqual(["backed up"]);
+    openForWriting(file)[Symbol.dispose]();
+  });
+
+  test("moves the old data file and its WAL into a folder for its owner alone", async () => {
+    await crashedStore(file, 3);
+    const wal = readFileSync(`${file}-wal`);
+    await restore(backup);
+    expect(statSync(beforeFolder()).mode & 0o777).toBe(0o700);
+    expect(readFileSync(join(beforeFolder(), "plants.db-wal")).equals(wal)).toBe(true);
+    expect(existsSync(`${file}-wal`)).toBe(false);
+    expect(storedPlants(join(beforeFolder(), "plants.db"))).toHaveLength(3);
+  });
+
+  test("prints the one command that goes back, which works", async () => {
+    await crashedStore(file, 3);
+    const { err } = await restore(backup);
+    const command = / {2}plant-store (restore \S+ --replace --database \S+)\n$/.exec(err)?.[1] ?? "";
+    expect((await runInProcess(command.split(" "))).code).toBe(0);
+    expect(namesIn(file)).toEqual(["fern", "fern", "fern"]);
+  });
+
+  test("works a second time", async () => {
+    await storeOf(file, ["old"]);
+    expect((await restore(backup)).code).toBe(0);
+    expect((await restore(backup)).code).toBe(0);
+    expect(namesIn(file)).toEqual(["backed up"]);
+  });
+
+  test("keeps the mode of the old data file", async () => {
+    await storeOf(file, ["old"]);
+    chmodSync(file, 0o640);
+    await restore(backup);
+    expect(statSync(file).mode & 0o777).toBe(0o640);
+  });
+
+  test("gives the store a new id", async () => {
+    await storeOf(file, ["old"]);
+    await restore(backup);
+    expect(storeIdOf(file)).not.toBe(storeIdOf(backup));
+  });
+
+  test("also moves the record of the last backup, the first token and a journal, and copies the failure marker", async () => {
+    await storeOf(file, ["old"]);
+    recordLastBackup(file, 1000);
+    writeFileSync(`${file}.first-token`, "secret");
+    writeFileSync(`${file}-journal`, emptyingJournal);
+    writeMarker(file, "replaced");
+    expect((await restore(backup)).code).toBe(0);
+    expect(readdirSync(beforeFolder()).sort()).toEqual([
+      "plants.db",
+      "plants.db-journal",
+      "plants.db.failure.json",
+      "plants.db.first-token",
+      "plants.db.last-backup.json",
+    ]);
+    expect(existsSync(markerFile(file))).toBe(false);
+    expect(existsSync(`${file}.first-token`)).toBe(false);
+  });
+
+  test("warns if only the record of the backup cannot be written", async () => {
+    await storeOf(file, ["old"]);
+    // It is in the way of the record, and not empty.
+    mkdirSync(`${lastBackupFile(file)}.new/x`, { recursive: true });
+    const { code, out, err } = await restore(backup, "--json");
+    expect(err).toContain("The time of this backup could not be recorded: ");
+    expect(err).not.toContain("Internal error");
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).not.toContainKey("unrecorded");
+    expect(namesIn(file)).toEqual(["backed up"]);
+  });
+
+  test.each([
+    ["in its name", "plants-2026-11-15T02-00-00-000Z.db", "2026-11-15T02:00:00.000Z"],
+    ["of its file", "plants.backup", "2026-10-01T00:00:00.000Z"],
+  ])("records the backup with the time %s", async (_, name, time) => {
+    const named = join(folder.path, name);
+    renameSync(backup, named);
+    utimesSync(named, new Date(time), new Date("2026-10-01T00:00:00Z"));
+    await storeOf(file, ["old"]);
+    await restore(named);
+    expect(await readLastBackup(file)).toMatchObject({ atMs: Date.parse(time) });
+  });
+
+  test("without an old store is a plain restore", async () => {
+    const { code, err } = await restore(backup);
+    expect(code).toBe(0);
+    expect(err).not.toContain("before");
+    expect(readdirSync(dirname(file)).sort()).toEqual(["plants.db", "plants.db.lock"]);
+    expect(existsSync(lastBackupFile(file))).toBe(false);
+  });
+
+  test("has the folder in its JSON", async () => {
+    await storeOf(file, ["old"]);
+    const { out } = await restore(backup, "--json");
+    expect(JSON.parse(out)).toMatchObject({ plants: 1, before: beforeFolder() });
+  });
+
+  test("is refused while a service runs, and changes nothing", async () => {
+    await using _service = await startTestService({ database: file });
+    const before = readdirSync(dirname(file));
+    const { code, err } = await restore(backup);
+    expect(err).toContain("is in use: another plant-store process writes to it");
+    expect(code).toBe(1);
+    expect(readdirSync(dirname(file))).toEqual(before);
+  });
+
+  test("refuses a damaged backup, and leaves the old store", async () => {
+    await storeOf(file, ["old"]);
+    const bytes = readFileSync(backup);
+    writeFileSync(backup, bytes.fill(0, 8192, 12_288));
+    expect((await restore(backup)).err).toContain("does not match its checksum");
+    rmSync(`${backup}.sha256`);
+    expect((await restore(backup)).code).toBe(1);
+    expect(namesIn(file)).toEqual(["old"]);
+  });
+
+  test("takes the place of a store that has lost its WAL", async () => {
+    await crashedStore(file, 3);
+    rmSync(`${file}-wal`);
+    expect((await restore(backup)).code).toBe(0);
+    expect(namesIn(file)).toEqual(["backed up"]);
+  });
+
+  test("takes the place of a data file that cannot be read", async () => {
+    writeFileSync(file, "not a database");
+    expect((await restore(backup)).code).toBe(0);
+    expect(namesIn(file)).toEqual(["backed up"]);
+  });
+
+  test("first finishes what an interrupted one has begun, so that its old store stays in its folder", async () => {
+    await storeOf(file, ["old"]);
+    await restore(backup);
+    // As if that one had been interrupted before it moved the old files.
+    const first = beforeFolder();
+    renameSync(file, rebuiltFile(file));
+    renameSync(join(first, "plants.db"), file);
+    const name = first.slice(dirname(file).length + 1);
+    writeMarker(file, "rebuilt", { ...contentsOf(rebuiltFile(file)), folder: name });
+    expect((await restore(backup)).code).toBe(0);
+    expect(namesIn(join(first, "plants.db"))).toEqual(["old"]);
+    expect(namesIn(file)).toEqual(["backed up"]);
+  });
+
+  test("replaces a copy that is not the one which its marker describes, and keeps it", async () => {
+    await storeOf(file, ["old"]);
+    writeFileSync(rebuiltFile(file), "another file");
+    writeMarker(file, "rebuilt", { bytes: 1, plants: 1, digest: null, folder: undefined });
+    expect((await restore(backup)).code).toBe(0);
+    expect(namesIn(file)).toEqual(["backed up"]);
+    expect(readFileSync(join(beforeFolder(), "plants.db.rebuilt"), "utf8")).toBe("another file");
+    expect(namesIn(join(beforeFolder(), "plants.db"))).toEqual(["old"]);
+  });
+
+  test.skipIf(lacksMounts())("is refused on a disk without room for it, and changes nothing", async () => {
+    const disk = join(folder.path, "disk");
+    mkdirSync(disk);
+    await storeOf(file, ["old"]);
+    const [program, args] = commandLine(["restore", backup, "--replace", "--database", `${disk}/plants.db`]);
+    const script = `mount -t tmpfs -o size=200k none ${disk} && cp ${file} ${disk}/plants.db && head -c 100000 /dev/zero > ${disk}/filler && ${program} ${args.join(" ")}; ls ${disk}`;
+    const { stdout, stderr } = spawnSync("unshare", ["-rm", "sh", "-c", script], { encoding: "utf8" });
+    expect(stderr).toMatch(/has \d+ kB free, and the restored data file needs [\d.]+ [kM]B: /);
+    expect(stdout.trim().split("\n")).toEqual(["filler", "plants.db", "plants.db.lock"]);
+  });
+});
+
+test.skipIf(lacksMounts())("restore --replace refuses a data file that is mounted by itself", async () => {
+  await storeOf(file, ["old"]);
+  const [program, args] = commandLine(["restore", backup, "--replace", "--database", file]);
+  const script = `mount --bind ${file} ${file} && ${program} ${args.join(" ")}`;
+  const { status, stderr } = spawnSync("unshare", ["-rm", "sh", "-c", script], { encoding: "utf8" });
+  expect(stderr).toContain("is mounted by itself");
+  expect(status).toBe(1);
+  expect(namesIn(file)).toEqual(["old"]);
+});
+
+describe("restore --replace with the data file itself", () => {
+  test("accepts one that has lost its WAL, with a warning, a new store id and the mark of a closed file", async () => {
+    await crashedStore(file, 8, { checkpointed: 3 });
+    rmSync(`${file}-wal`);
+    const before = storeIdOf(file);
+    const { code, err } = await restore(file);
+    expect(err).toContain("it lacks the plants that were only there");
+    expect(code).toBe(0);
+    expect(storeIdOf(file)).not.toBe(before);
+    expect(readUseWithoutWal(file)).toBe("closed");
+    expect(readdirSync(dirname(file)).sort()).toEqual(["plants.db", "plants.db.lock"]);
+    openForWriting(file)[Symbol.dispose]();
+    expect(storedPlants(file)).toHaveLength(3);
+  });
+
+  test("accepts a copy that SQLite made of a running service's file", async () => {
+    const source = join(folder.path, "running.db");
+    await using store = new SqliteStore(source);
+    await store.plants.create([testPlant(1)], 1);
+    {
+      using database = new Database(source, { readonly: true });
+      database.run("VACUUM INTO ?", [file]);
+    }
+    expect(() => openForWriting(file)).toThrow("it lacks the plants");
+    expect((await restore(file)).code).toBe(0);
+    openForWriting(file)[Symbol.dispose]();
+    expect(namesIn(file)).toEqual(["fern"]);
+  });
+
+  test("refuses a damaged one", async () => {
+    await crashedStore(file, 8, { checkpointed: 8 });
+    rmSync(`${file}-wal`);
+    const bytes = readFileSync(file);
+    writeFileSync(file, bytes.fill(0, 4096, 8192));
+    expect((await restore(file)).code).toBe(1);
+    expect(readFileSync(file).equals(bytes)).toBe(true);
+  });
+
+  test("accepts the file that replaced the store's own, without the WAL of that", async () => {
+    await crashedStore(file, 3);
+    const wal = readFileSync(`${file}-wal`);
+    await storeOf(join(folder.path, "other.db"), ["other"]);
+    renameSync(join(folder.path, "other.db"), file);
+    writeMarker(file, "replaced");
+    expect((await restore(file)).code).toBe(0);
+    expect(readMarker(file)).toBeUndefined();
+    expect(namesIn(file)).toEqual(["other"]);
+    expect(readFileSync(join(beforeFolder(), "plants.db-wal")).equals(wal)).toBe(true);
+  });
+
+  test("leaves the marker of a failed fsync to the next start", async () => {
+    await crashedStore(file, 8, { checkpointed: 3 });
+    rmSync(`${file}-wal`);
+    writeMarker(file, "sync-failed");
+    expect((await restore(file)).code).toBe(0);
+    expect(readMarker(file)).toBe("sync-failed");
+    openForWriting(file)[Symbol.dispose]();
+    expect(storedPlants(file)).toHaveLength(3);
+  });
+});
