@@ -189,7 +189,8 @@ async function stopService(
   await sleep(storeHadFailed ? 0 : delayMs);
 
   // The requests in flight, and then the plants that they sent.
-  await Promise.all(listeners.map((listener) => listener.drain(timeoutMs)));
+  const finished = await Promise.all(listeners.map((listener) => listener.drain(timeoutMs)));
+  if (finished.includes(false)) events.drainTimedOut();
   await intake.close();
 
   // All that was started, the store last. That drains the listeners once more, without waiting, which closes what they had left.

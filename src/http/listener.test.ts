@@ -72,11 +72,10 @@ function start() {
   const events = createEvents(log, new Counters(), Date.now);
   const parts = { gate, events, intake: fake<Intake>({}), readiness: fake<Readiness>({}) };
   const listener = new Listener(routes, parts, kind, settings);
-  const stop = { [Symbol.asyncDispose]: () => listener.drain(0) };
   return {
     gate,
     port: listener.port,
-    stop,
+    listener,
     jwts,
     asked,
     decide: decided.resolve,
@@ -88,16 +87,16 @@ function start() {
 const get = (token: string) => `GET / HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${token}\r\n\r\n`;
 
 test("a caller that is denied reaches no handler", async () => {
-  const { port, stop, welcomed } = start();
-  await using _stop = stop;
+  const { port, listener, welcomed } = start();
+  await using _listener = listener;
   const answers = await sendRaw(port, [get("unknown") + get(otherSecret)]);
   expect(answers.text.match(/"error":\d+/g)).toEqual(['"error":40102', '"error":40301']);
   expect(welcomed()).toBe(0);
 });
 
 test("any number of requests wait for a verification; none is refused for it, and other tokens do not wait", async () => {
-  const { port, stop, asked, decide } = start();
-  await using _stop = stop;
+  const { port, listener, asked, decide } = start();
+  await using _listener = listener;
   const forged = Array.from({ length: 6 }, () => sendRaw(port, [get(jwt).repeat(40)]));
   await eventually(() => asked.length === 6);
   expect((await sendRaw(port, [get(secret)])).text).toStartWith("HTTP/1.1 200 ");
@@ -106,8 +105,8 @@ test("any number of requests wait for a verification; none is refused for it, an
 });
 
 test("a request is no longer awaited once its client has gone", async () => {
-  const { port, stop, asked } = start();
-  await using _stop = stop;
+  const { port, listener, asked } = start();
+  await using _listener = listener;
   const socket = connect(port, "127.0.0.1", () => socket.write(get(jwt)));
   await eventually(() => asked[0]?.() === true);
   socket.resetAndDestroy();
@@ -115,8 +114,8 @@ test("a request is no longer awaited once its client has gone", async () => {
 });
 
 test("a body that arrives while the keys change is to be sent again; one whose token was revoked meanwhile is refused", async () => {
-  const { gate, port, stop, jwts } = start();
-  await using _stop = stop;
+  const { gate, port, listener, jwts } = start();
+  await using _listener = listener;
   jwts.isAccepted = true;
   const head = get(jwt)
     .replace("GET", "POST")

@@ -71,7 +71,6 @@ export class Listener implements RequestHandler, AsyncDisposable {
   /** Undefined without TLS. */
   readonly certificateExpiresAtMs: number | undefined;
   readonly #intake: Intake;
-  readonly #events: Events;
   readonly #hosts: readonly string[] | undefined;
   readonly #shared: SharedByExchanges;
   readonly #router: Router;
@@ -91,7 +90,6 @@ export class Listener implements RequestHandler, AsyncDisposable {
     const { gate, intake, readiness, events } = dependencies;
     const { host, hosts, corsOrigins } = settings;
     this.#intake = intake;
-    this.#events = events;
     this.#hosts = hosts && [host.toLowerCase(), ...hosts];
     this.#router = new Router([...routes, ...healthRoutes(readiness)], gate, kind);
     this.#shared = {
@@ -150,14 +148,17 @@ export class Listener implements RequestHandler, AsyncDisposable {
     new Exchange(connection, head, this.#shared).respondToFault(fault);
   }
 
-  /** Accepts no new connection, aborts streams, responds to what was sent, and closes what is left after the timeout. */
-  async drain(timeoutMs: number): Promise<void> {
+  /**
+   * Accepts no new connection, aborts streams, responds to what was sent, and closes what is left after the timeout. True if no
+   * request was aborted.
+   */
+  drain(timeoutMs: number): Promise<boolean> {
     this.#shared.streams.drain();
-    if (!(await this.#server.drain(timeoutMs))) this.#events.drainTimedOut();
+    return this.#server.drain(timeoutMs);
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.drain(0);
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.drain(0);
   }
 }
 

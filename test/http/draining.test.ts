@@ -8,7 +8,6 @@ import {
   sendRaw,
   startTestService,
   storedPlants,
-  type TestService,
   untilContinue,
 } from "../support/harness.ts";
 
@@ -51,18 +50,29 @@ test("a stop under load leaves no request without a response, and stores what it
 
 test("a stop does not wait longer than the drain timeout", async () => {
   await using running = await startTestService({ "drain-timeout": "1ms" });
-  const { finish, response } = await startPlant(running);
+  const { finish, response } = await startPlant(running.port);
   await running.service.stop("test");
   finish();
   expect((await response).text).not.toContain("HTTP/1.1 200 ");
   expect(running.logged.join("")).toContain("drain timeout reached");
 });
 
+test("a stop that reaches the drain timeout on both listeners logs it once", async () => {
+  await using running = await startTestService({ "drain-timeout": "1ms" });
+  const toPublic = await startPlant(running.port);
+  const toOperator = await startPlant(Number(new URL(running.operatorUrl).port));
+  await running.service.stop("test");
+  toPublic.finish();
+  toOperator.finish();
+  await Promise.all([toPublic.response, toOperator.response]);
+  expect(running.logged.join("").split("drain timeout reached")).toHaveLength(2);
+});
+
 test("a stop refuses connections, finishes a request whose body is incomplete, and starts no export", async () => {
   await using running = await startTestService({ "drain-timeout": "10m", "body-timeout": "10m" });
   const port = Number(new URL(running.operatorUrl).port);
   // The drain lasts as long as this request.
-  const { finish, response } = await startPlant(running);
+  const { finish, response } = await startPlant(running.port);
   const livez = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
   const drain = () => {
     void running.service.stop("test");
@@ -83,7 +93,7 @@ test("a stop refuses connections, finishes a request whose body is incomplete, a
 });
 
 /** A POST /plants whose body is held back until `finish` is called. */
-async function startPlant({ port }: TestService) {
+async function startPlant(port: number) {
   const accepted = Promise.withResolvers<void>();
   const finishing = Promise.withResolvers<void>();
   const [head = "", body = ""] = rawPost('{"id":5,"name":"a"}', "Expect: 100-continue\r\n").split(
