@@ -6,8 +6,8 @@ import { version } from "./version.ts";
 
 afterEach(() => mock.restore());
 
-/** Whether the process ends without closing what is open, if a command fails so. */
-async function staysOpen(failure: Error, failureToClose: Error): Promise<boolean> {
+/** Runs a command that fails, and that fails again when it closes its store. */
+async function runFailing(failure: Error, failureToClose: Error) {
   spyOn(version, "run").mockImplementation(async () => {
     await using _store = {
       [Symbol.asyncDispose]: async () => {
@@ -17,8 +17,8 @@ async function staysOpen(failure: Error, failureToClose: Error): Promise<boolean
     throw failure;
   });
   const exitWithoutClosing = mock(async () => undefined as never);
-  await runInProcess(["version"], { terminal: { exitWithoutClosing } });
-  return exitWithoutClosing.mock.calls.length > 0;
+  const { code, err } = await runInProcess(["version"], { terminal: { exitWithoutClosing } });
+  return { code, err, staysOpen: exitWithoutClosing.mock.calls.length > 0 };
 }
 
 describe("a command that fails, and fails to close its store too,", () => {
@@ -26,14 +26,27 @@ describe("a command that fails, and fails to close its store too,", () => {
   const unknown = new OutcomeUnknown("fsync failed");
 
   test("leaves it open if the outcome of closing it is unknown", async () => {
-    expect(await staysOpen(known, unknown)).toBe(true);
+    const { staysOpen } = await runFailing(known, unknown);
+    expect(staysOpen).toBe(true);
   });
 
   test("leaves it open if the outcome was unknown before", async () => {
-    expect(await staysOpen(unknown, new Error("closed already"))).toBe(true);
+    const { staysOpen } = await runFailing(unknown, new Error("closed already"));
+    expect(staysOpen).toBe(true);
   });
 
   test("ends as usual otherwise", async () => {
-    expect(await staysOpen(known, new Error("closed already"))).toBe(false);
+    const { staysOpen } = await runFailing(known, new Error("closed already"));
+    expect(staysOpen).toBe(false);
+  });
+
+  test("reports the first failure, and then the other", async () => {
+    const { err } = await runFailing(known, unknown);
+    expect(err).toBe("plant-store: no certificate\nplant-store: fsync failed\n");
+  });
+
+  test("has the exit code of the first failure", async () => {
+    const { code } = await runFailing(known, new Error("closed already"));
+    expect(code).toBe(2);
   });
 });

@@ -156,6 +156,12 @@ export function errorReport(
   error: unknown,
   command: string,
 ): { readonly text: string; readonly code: number } {
+  // The command failed, and then failed to close what it had open. The first failure is the reason, and decides the exit code.
+  if (error instanceof SuppressedError) {
+    const first = errorReport(error.suppressed, command);
+    const later = errorReport(error.error, command);
+    return { text: first.text + later.text, code: first.code };
+  }
   // The message may quote a file or a server.
   const message = escapeInvisible(messageOf(error));
   const isUsageError = error instanceof UsageError;
