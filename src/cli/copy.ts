@@ -3,7 +3,7 @@ import { type CopyCounts, copyStore } from "../storage/copy-store.ts";
 import { openArchive, openStore } from "../storage/open-store.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { refuseMissingFile } from "../storage/sqlite/data-file/data-file-path.ts";
-import { isSameFile } from "../storage/sqlite/data-file/durable-files.ts";
+import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
 import type { Step } from "../storage/sqlite/maintenance/step.ts";
 import { capitalized } from "../text/words.ts";
 import { wrongUsage } from "./arguments.ts";

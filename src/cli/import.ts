@@ -6,7 +6,7 @@ import { describeSource } from "../files/detect-source.ts";
 import { BrokenFile, type InputRow } from "../files/input-row.ts";
 import { detectFormat, type FileFormat, fileFormats, readRows, rowReaderFor } from "../files/read-rows.ts";
 import { reachableUrl } from "../http/listen-address.ts";
-import { isSameFile } from "../storage/sqlite/data-file/durable-files.ts";
+import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
 import { messageOf } from "../system/errors.ts";
 import { parseFlag } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";

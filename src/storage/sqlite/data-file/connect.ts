@@ -1,5 +1,4 @@
 import { Database, type Statement, constants as sqlite } from "bun:sqlite";
-import { statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import { codeOf } from "../../../system/errors.ts";
@@ -7,8 +6,6 @@ import { codeOf } from "../../../system/errors.ts";
 // How often to retry while another process holds SQLite's write lock, and when to give up.
 export const lockRetryMs = 5;
 export const lockWaitMsMax = 5000;
-// A start replaces a data file once, so a second attempt is nearly always enough.
-const openAttemptsMax = 10;
 
 /**
  * A connection that has not read anything yet. Its statements wait that long for another connection's lock. Closing it leaves the
@@ -49,21 +46,6 @@ export function closeOnError(database: Database, work: () => void): Database {
 /** A first read. Only with it does SQLite open the files of a connection, and take its shared lock. */
 export function readSchema(database: Database): void {
   database.query("SELECT count(*) FROM sqlite_schema").get();
-}
-
-/**
- * Opens a connection to the file now at the path. A start after a failed sync replaces the data file; a connection to the
- * old one would write into the new one's WAL. A connection that has read holds a lock against that.
- */
-export function openUnmoved(path: string, open: () => Database): Database {
-  for (let attempt = 1; ; attempt++) {
-    const before = inode(path);
-    const database = open();
-    closeOnError(database, () => readSchema(database));
-    if (before === undefined || inode(path) === before || attempt === openAttemptsMax) return database;
-    // SQLite notices that this file was moved, and does not touch the WAL.
-    database.close();
-  }
 }
 
 export function hasTable(database: Database, name: string): boolean {
@@ -124,8 +106,4 @@ export function sqliteCodeOf(error: unknown): string {
 /** A failure in a message: SQLite's code if it has one, otherwise its name and message. */
 export function failureText(error: unknown): string {
   return sqliteCodeOf(error) || String(error);
-}
-
-function inode(path: string): bigint | undefined {
-  return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino;
 }

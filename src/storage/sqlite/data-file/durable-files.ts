@@ -120,28 +120,6 @@ export function readAt(file: number, bytes: number, at: number): Buffer {
   return buffer;
 }
 
-/** Whether both paths lead to the same existing file. */
-export function isSameFile(one: string, other: string): boolean {
-  try {
-    // Not by their names: a hard link has another one. As doubles, large inode numbers could be equal after rounding.
-    const first = statSync(one, { bigint: true });
-    const second = statSync(other, { bigint: true });
-    return isSameInode(first, second);
-  } catch {
-    return false;
-  }
-}
-
-/** What tells a file from every other one, whatever its names. */
-export interface Inode {
-  readonly dev: bigint | number;
-  readonly ino: bigint | number;
-}
-
-export function isSameInode(one: Inode, other: Inode): boolean {
-  return one.ino === other.ino && one.dev === other.dev;
-}
-
 /** The size of a file in bytes; zero if there is none. */
 export function fileSize(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;

@@ -3,7 +3,8 @@
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { connect, isLocked, keepWal } from "./connect.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
-import { fileSize, isSameInode, partialEnding } from "./durable-files.ts";
+import { fileSize, partialEnding } from "./durable-files.ts";
+import { isSameFile } from "./inode.ts";
 import { readUseWithoutWal } from "./store-use.ts";
 
 const mountTable = "/proc/self/mountinfo";
@@ -39,9 +40,7 @@ export function refuseOpenElsewhere(path: string): void {
 /** A restore that was interrupted leaves the file with two names: this removes its first one. Under the writer lock. */
 export function removePartialName(path: string): void {
   const partial = path + partialEnding;
-  const file = statSync(path, { bigint: true, throwIfNoEntry: false });
-  const left = statSync(partial, { bigint: true, throwIfNoEntry: false });
-  if (file !== undefined && left !== undefined && isSameInode(left, file)) rmSync(partial);
+  if (isSameFile(partial, path)) rmSync(partial);
 }
 
 /** How many names the file has; more than one if there are hard links to it. */

@@ -5,13 +5,13 @@ import { realDataFile, refuseExisting, refuseUnreadable } from "../data-file/dat
 import { DataFileProblem, type LostWal } from "../data-file/data-file-problem.ts";
 import {
   fileSize,
-  isSameFile,
   makeDirectory,
   removeDatabase,
   syncDirectory,
   syncFile,
 } from "../data-file/durable-files.ts";
 import { readMarker, removeMarker } from "../data-file/failure-marker.ts";
+import { isSameFile } from "../data-file/inode.ts";
 import { refuseMountPoint } from "../data-file/other-names.ts";
 import { lockForWriting } from "../data-file/writer-lock.ts";
 import { refuseUnusable } from "../reading/open-read-only.ts";

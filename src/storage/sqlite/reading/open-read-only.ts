@@ -1,17 +1,11 @@
 import { Database, SQLiteError } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
-import {
-  closeOnError,
-  ImmutableDatabase,
-  keepWal,
-  lockWaitMsMax,
-  openUnmoved,
-  readSchema,
-} from "../data-file/connect.ts";
+import { closeOnError, ImmutableDatabase, keepWal, lockWaitMsMax, readSchema } from "../data-file/connect.ts";
 import { mayWrite, realDataFile, refuseMissingFile } from "../data-file/data-file-path.ts";
 import { asDataFileProblem, DataFileProblem, type LostWal } from "../data-file/data-file-problem.ts";
 import { fileSize } from "../data-file/durable-files.ts";
+import { openUnmoved } from "../data-file/inode.ts";
 import { closeBeside } from "../data-file/store-use.ts";
 import { isServed, lockAgainstWriters } from "../data-file/writer-lock.ts";
 import { contentsWithoutWal, foreignWalProblem, refuseForeignWal } from "../foreign-wal.ts";

@@ -1,6 +1,7 @@
-import { fdatasyncSync, statSync } from "node:fs";
+import { fdatasyncSync } from "node:fs";
 import { getPriority, platform, setPriority } from "node:os";
 import { closeOnError, connect, readSchema, setDurable } from "../data-file/connect.ts";
+import { inodeAt, isSameInode } from "../data-file/inode.ts";
 import { serveThread } from "../thread.ts";
 import { CheckpointCheck } from "./checkpoint-check.ts";
 import type { CheckpointCalls, CheckpointSetting } from "./checkpointer.ts";
@@ -14,7 +15,7 @@ serveThread<CheckpointSetting>(({ path, files, inode }) => {
   const database = connect(path, 0);
   // Closed by us: Bun closes what a thread leaves open, and empties the WAL before.
   closeOnError(database, () => {
-    if (statSync(path, { bigint: true }).ino !== inode) throw new Error("the data file was replaced");
+    if (!isSameInode(inodeAt(path), inode)) throw new Error("the data file was replaced");
     // As durable as the writer's own: the WAL is on disk before the data file is written, and that before the WAL restarts.
     setDurable(database);
     // The connection must have its files open in case they are deleted later.

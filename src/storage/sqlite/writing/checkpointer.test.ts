@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { closeSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { eventually, temporaryFolder } from "../../../../test/support/harness.ts";
+import type { Inode } from "../data-file/inode.ts";
 import { type FromThread, Thread, type ToThread } from "../thread.ts";
 import type { OpenFiles } from "./checkpoint-check.ts";
 import { type CheckpointCalls, type Checkpointed, Checkpointer } from "./checkpointer.ts";
@@ -267,10 +268,10 @@ test("a checkpoint thread does not start on a data file that was replaced, and f
   using folder = temporaryFolder();
   const path = join(folder.path, "plants.db");
   using _file = openForWriting(path);
-  const { ino } = statSync(path, { bigint: true });
+  const { dev, ino } = statSync(path, { bigint: true });
   const watch = new DataFileWatch(path, () => {});
   watch.stop();
-  const asked = async (setting: { inode: bigint; files: OpenFiles }) => {
+  const asked = async (setting: { inode: Inode; files: OpenFiles }) => {
     const thread = new Thread<CheckpointCalls>("storage/sqlite/writing/checkpoint-thread", {
       setting: { path, ...setting },
       keepsProcessAlive: false,
@@ -279,12 +280,14 @@ test("a checkpoint thread does not start on a data file that was replaced, and f
     await thread.stop();
     return reason;
   };
-  expect(String(await asked({ inode: ino + 1n, files: watch.files }))).toContain(
+  expect(String(await asked({ inode: { dev, ino: ino + 1n }, files: watch.files }))).toContain(
     "the data file was replaced",
   );
   // It can be read, but not synced.
   const data = openSync("/dev/null", "r");
-  expect(await asked({ inode: ino, files: { ...watch.files, data } })).toMatchObject({ code: "EINVAL" });
+  expect(await asked({ inode: { dev, ino }, files: { ...watch.files, data } })).toMatchObject({
+    code: "EINVAL",
+  });
   watch.closeFiles();
   closeSync(data);
 });

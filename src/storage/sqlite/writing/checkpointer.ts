@@ -1,8 +1,8 @@
 import type { Database, Statement } from "bun:sqlite";
-import { fstatSync } from "node:fs";
 import { OutcomeUnknown } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";
 import { failureText, isFullOrBusy } from "../data-file/connect.ts";
+import { type Inode, inodeOf } from "../data-file/inode.ts";
 import { Thread, type ThreadLost } from "../thread.ts";
 import type { OpenFiles, WatchedFile } from "./checkpoint-check.ts";
 import type { DataFileWatch } from "./data-file-watch.ts";
@@ -11,7 +11,7 @@ export interface CheckpointSetting {
   readonly path: string;
   readonly files: OpenFiles;
   /** The inode of the data file, by which the thread finds out whether it has opened the same one. */
-  readonly inode: bigint;
+  readonly inode: Inode;
 }
 export interface CheckpointCalls {
   /** Checkpoints, and fsyncs the data file, unless another program has changed one of the files. */
@@ -94,7 +94,7 @@ export class Checkpointer {
     const setting: CheckpointSetting = {
       path: watch.path,
       files: watch.files,
-      inode: fstatSync(watch.files.data, { bigint: true }).ino,
+      inode: inodeOf(watch.files.data),
     };
     // Started with the store: later, another file could be at the path.
     this.#thread = new Thread("storage/sqlite/writing/checkpoint-thread", {

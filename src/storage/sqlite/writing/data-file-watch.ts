@@ -1,9 +1,9 @@
-import { closeSync, fstatSync, openSync, statSync } from "node:fs";
+import { closeSync, fstatSync, openSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
 import { codeOf } from "../../../system/errors.ts";
 import { DataFileReplaced, WalIndexLost } from "../../store.ts";
-import { isSameInode } from "../data-file/durable-files.ts";
+import { inodeAt, inodeOf, isSameInode } from "../data-file/inode.ts";
 import { CheckpointCheck, type OpenFiles, type WatchedFile } from "./checkpoint-check.ts";
 import { type DataFileState, isContinued, isWalOverwritten, readDataFile } from "./overwritten-files.ts";
 
@@ -153,11 +153,9 @@ export class DataFileWatch {
 /** Whether the open file is the one that its path leads to. */
 function isAtPath(path: string, handle: number): boolean {
   try {
-    const named = statSync(path, { bigint: true });
-    const open = fstatSync(handle, { bigint: true });
-    return isSameInode(named, open);
+    return isSameInode(inodeAt(path), inodeOf(handle));
   } catch (error) {
     // Any other error, such as a folder that cannot be read at the moment, proves nothing about the file.
-    return !["ENOENT", "ENOTDIR"].includes(codeOf(error));
+    return codeOf(error) !== "ENOTDIR";
   }
 }

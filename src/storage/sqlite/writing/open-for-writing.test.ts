@@ -17,9 +17,10 @@ import {
 import { dirname, join } from "node:path";
 import { crashedStore, emptyingJournal } from "../../../../test/support/crashed-store.ts";
 import { storedPlants, temporaryFolder } from "../../../../test/support/harness.ts";
-import { openUnmoved, readPragma } from "../data-file/connect.ts";
+import { readPragma } from "../data-file/connect.ts";
 import { DataFileProblem } from "../data-file/data-file-problem.ts";
 import { type FailureReason, markerFile, readMarker, writeMarker } from "../data-file/failure-marker.ts";
+import { openUnmoved } from "../data-file/inode.ts";
 import { readUse, readUseWithoutWal } from "../data-file/store-use.ts";
 import { verify } from "../maintenance/verify.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";

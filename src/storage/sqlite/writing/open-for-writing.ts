@@ -9,7 +9,6 @@ import {
   failureText,
   isLocked,
   lockWaitMsMax,
-  openUnmoved,
   setDurable,
 } from "../data-file/connect.ts";
 import {
@@ -20,6 +19,7 @@ import {
 } from "../data-file/data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file/data-file-problem.ts";
 import { createEmpty, makeDirectory, syncDirectory } from "../data-file/durable-files.ts";
+import { openUnmoved } from "../data-file/inode.ts";
 import { closeOnErrorUnlessSyncFailed, DataFileLeftOpen, recordSyncFailure } from "../data-file/left-open.ts";
 import { refuseMountPoint } from "../data-file/other-names.ts";
 import { closeBeside, closeStore, markInUse } from "../data-file/store-use.ts";
