@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { fstatSync, statSync } from "node:fs";
 import { closeOnError, readSchema } from "./connect.ts";
+import { DataFileProblem } from "./data-file-problem.ts";
 
 /** What tells a file from every other one, whatever its names. As doubles, large numbers could be equal after rounding. */
 export interface Inode {
@@ -40,15 +41,18 @@ export function isSameFile(one: string, other: string): boolean {
 /**
  * Opens a connection to the file now at the path. A start after a failed sync replaces the data file; a connection to the
  * old one would write into the new one's WAL. A connection that has read holds a lock against that.
+ * @throws DataFileProblem the file was replaced during every attempt.
  */
 export function openUnmoved(path: string, open: () => Database): Database {
-  for (let attempt = 1; ; attempt++) {
+  for (let attempt = 1; attempt <= openAttemptsMax; attempt++) {
     const before = inodeAt(path);
     const database = open();
     closeOnError(database, () => readSchema(database));
-    const isUnmoved = before === undefined || isSameInode(before, inodeAt(path));
-    if (isUnmoved || attempt === openAttemptsMax) return database;
+    if (before === undefined || isSameInode(before, inodeAt(path))) return database;
     // SQLite notices that this file was moved, and does not touch the WAL.
     database.close();
   }
+  throw new DataFileProblem(
+    `${path} cannot be opened: it was deleted or replaced at every attempt. Stop the program that does so first.`,
+  );
 }

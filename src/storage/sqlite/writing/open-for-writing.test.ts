@@ -192,6 +192,27 @@ test("a data file that a start rebuilds while a command opens it is opened again
   expect(() => opened[0]?.query("SELECT 1").get()).toThrow();
 });
 
+test("a data file that is replaced whenever a command opens it is refused, and no connection stays open", () => {
+  const path = join(folder.path, "never-at-rest.db");
+  const replacement = join(folder.path, "never-at-rest.db.new");
+  writeFileSync(path, "");
+  const opened: Database[] = [];
+  const openAndReplace = () => {
+    const database = new Database(path);
+    opened.push(database);
+    writeFileSync(replacement, "");
+    renameSync(replacement, path);
+    return database;
+  };
+  expect(() => openUnmoved(path, openAndReplace)).toThrow(
+    new DataFileProblem(
+      `${path} cannot be opened: it was deleted or replaced at every attempt. Stop the program that does so first.`,
+    ),
+  );
+  expect(opened.length).toBeGreaterThan(1);
+  for (const database of opened) expect(() => database.query("SELECT 1").get()).toThrow();
+});
+
 /** Another process in the middle of a checkpoint: it holds SQLite's lock against other checkpoints until it is disposed of. */
 async function checkpointElsewhere(file: string): Promise<Disposable> {
   // The checkpoint gets that lock, waits for the write lock, and is stopped before it gets that too.
