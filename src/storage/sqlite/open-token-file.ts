@@ -28,8 +28,7 @@ export function openTokenFile(
     afterCommit: () => {},
     reportUnknown: ({ message }) => {
       failed = true;
-      const failure = recordSyncFailure(path, message, database);
-      return failure;
+      return recordSyncFailure(path, message, database);
     },
   });
   const synced = syncedReads(path, syncOthers);
