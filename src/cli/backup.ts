@@ -1,9 +1,9 @@
 import { statSync } from "node:fs";
 import { parseCount } from "../config/values.ts";
+import type { OnStep } from "../plants/plant-backups.ts";
 import { type BackupFile, streamBackup, writeBackup } from "../storage/sqlite/maintenance/backup.ts";
 import { BackupFolder, type CompletedBackup } from "../storage/sqlite/maintenance/backup-folder.ts";
 import { recordLastBackup, tryToRecord } from "../storage/sqlite/maintenance/backup-records.ts";
-import type { OnStep } from "../storage/sqlite/maintenance/step.ts";
 import { parseFlag } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
 import {

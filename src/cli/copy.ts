@@ -1,10 +1,10 @@
 import { readConfig } from "../config/read-config.ts";
+import type { Step } from "../plants/plant-backups.ts";
 import { type CopyCounts, copyStore } from "../storage/copy-store.ts";
 import { openArchive, openStore } from "../storage/open-store.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { refuseMissingFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
-import type { Step } from "../storage/sqlite/maintenance/step.ts";
 import { capitalized } from "../text/words.ts";
 import { wrongUsage } from "./arguments.ts";
 import { type Command, jsonFlag } from "./command.ts";

@@ -1,10 +1,9 @@
 import { readConfig } from "../config/read-config.ts";
 import { settings } from "../config/settings.ts";
+import type { OnStep, Step, StoreDigest } from "../plants/plant-backups.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
-import type { StoreDigest } from "../storage/sqlite/blocks/block-digests.ts";
 import { describeEachBlock } from "../storage/sqlite/blocks/blocks.ts";
 import type { BackupFile } from "../storage/sqlite/maintenance/backup.ts";
-import type { OnStep, Step } from "../storage/sqlite/maintenance/step.ts";
 import { formatBytes } from "../text/sizes.ts";
 import { capitalized } from "../text/words.ts";
 import { type Arguments, jsonFlag } from "./command.ts";

@@ -1,4 +1,4 @@
-import type { Step } from "../storage/sqlite/maintenance/step.ts";
+import type { Step } from "../plants/plant-backups.ts";
 import { formatBytes } from "../text/sizes.ts";
 import {
   columnsOf,

@@ -4,9 +4,10 @@ import { eventually } from "../../test/support/harness.ts";
 import type { AuditTrail } from "../access/audit.ts";
 import type { Caller, Gate } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
+import type { DatedBackups } from "../plants/plant-backups.ts";
 import type { Events } from "../telemetry/events.ts";
 import { ActionRecorder } from "./action-recorder.ts";
-import { backupRoutes, type DatedBackups } from "./backups.ts";
+import { backupRoutes } from "./backups.ts";
 import type { BackupsJson } from "./responses.ts";
 
 const name = "plants-2026-11-15T02-00-00-000Z.db";
@@ -42,7 +43,7 @@ test("a verification says what it does and how much of that is done", async () =
   let done = 0;
   let total = 0;
   const call = routesOf(async (_, onStep) => {
-    onStep({ doing: "checking the rows of", done: () => done, total: () => total });
+    onStep({ doing: "checking the rows of", unit: "plants", done: () => done, total: () => total });
     await promise;
     return { problems: [], warning: undefined, coveredPlants: 0, digest: null };
   });

@@ -4,6 +4,7 @@ import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { requestIdFields } from "../http/request-log.ts";
 import { type Route, route } from "../http/route.ts";
+import type { Backup, ConfiguredBackups, DatedBackups, Step } from "../plants/plant-backups.ts";
 import { messageOf } from "../system/errors.ts";
 import type { Events } from "../telemetry/events.ts";
 import { shellQuoted } from "../text/shell.ts";
@@ -21,83 +22,6 @@ import type {
 } from "./responses.ts";
 
 const quotedNameCharactersMax = 100;
-
-/** How many plants a backup has up to the end of its last full block, and the digest of these; null if there is none. */
-interface BackupDigest {
-  readonly coveredPlants: number;
-  readonly digest: string | null;
-}
-
-interface Backup extends BackupDigest {
-  readonly name: string;
-  readonly atMs: number;
-  readonly bytes: number;
-  /** When it was last verified and found sound; undefined if never, or if it has changed since. */
-  readonly verifiedAtMs: number | undefined;
-}
-
-/** A part of a verification. */
-interface VerificationStep {
-  /** What is done to the backup, before whose name it stands: `checking the rows of`. */
-  readonly doing: string;
-  readonly done: () => number;
-  /** How much there is to do; 0 if nobody knows. */
-  readonly total: () => number;
-}
-
-/** The backups in the folder. */
-type ListedBackups =
-  | { readonly backups: readonly Backup[]; readonly problem: undefined }
-  | {
-      readonly backups: readonly [];
-      /** Why they cannot be listed, in a sentence for the operator, who can solve it. */
-      readonly problem: string;
-    };
-
-/** What became of a backup that was asked for. */
-type RequestedBackup =
-  | {
-      readonly path: string;
-      /** What else is wrong although the backup is complete. */
-      readonly warning: string | undefined;
-      readonly problem: undefined;
-    }
-  | {
-      readonly path: undefined;
-      readonly warning: undefined;
-      /** Why there is no backup, in a sentence for the operator, who can solve it. */
-      readonly problem: string;
-    };
-
-interface VerifiedBackup extends BackupDigest {
-  /** Empty if nothing is wrong. */
-  readonly problems: readonly string[];
-  /** What else is wrong although the backup is sound. */
-  readonly warning: string | undefined;
-}
-
-/** The folder with the dated backups of the data file. `BackupFolder` in storage/ implements it, with the same types. */
-export interface DatedBackups {
-  /** The absolute path of the folder. */
-  readonly folderPath: string;
-  /** The absolute path of the data file. */
-  readonly databasePath: string;
-  /** The newest first. */
-  list(): Promise<ListedBackups>;
-  /** Makes a backup. What the operator can solve is returned, not thrown. */
-  tryToBackUp(atMs: number): Promise<RequestedBackup>;
-  /**
-   * Takes a name that `list` returned, as `read` does: any other could lead out of the folder. What it finds stays in the folder,
-   * for the next `list`. Calls back when a part begins.
-   */
-  verify(name: string, onStep: (step: VerificationStep) => void): Promise<VerifiedBackup>;
-  read(name: string): AsyncIterable<Uint8Array>;
-}
-
-/** Where backups are made; without a folder for them, why not. */
-export type ConfiguredBackups =
-  | { readonly folder: DatedBackups; readonly unavailable: undefined }
-  | { readonly folder: undefined; readonly unavailable: string };
 
 export function backupRoutes(
   configured: ConfiguredBackups,
@@ -156,7 +80,7 @@ class Backups {
   readonly #events: Events;
   readonly #actions: ActionRecorder;
   #task: BackupTaskJson | undefined;
-  #step: VerificationStep | undefined;
+  #step: Step | undefined;
   #last: BackupResultJson | undefined;
 
   constructor(configured: ConfiguredBackups, events: Events, actions: ActionRecorder) {
@@ -199,7 +123,7 @@ class Backups {
   }
 
   /** Says what the running task does now. */
-  showStep(step: VerificationStep): void {
+  showStep(step: Step): void {
     this.#step = step;
   }
 
@@ -246,7 +170,7 @@ class Backups {
   }
 }
 
-function presentStep({ doing, done, total }: VerificationStep): BackupProgressJson {
+function presentStep({ doing, done, total }: Step): BackupProgressJson {
   const all = total();
   return { doing, share: all === 0 ? undefined : Math.min(1, done() / all) };
 }

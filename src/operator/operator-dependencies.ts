@@ -5,8 +5,8 @@ import type { TokenStore } from "../access/tokens.ts";
 import type { Listener, ListenerDependencies } from "../http/listener.ts";
 import type { Handler } from "../http/route.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
+import type { ConfiguredBackups } from "../plants/plant-backups.ts";
 import type { Counters } from "../telemetry/counters.ts";
-import type { ConfiguredBackups } from "./backups.ts";
 import type { SettingJson } from "./responses.ts";
 import type { IdentityProvider } from "./sign-in.ts";
 

@@ -4,7 +4,7 @@ import type { AuditEntry } from "../access/audit.ts";
 import { localOrigin } from "../access/local-user.ts";
 import type { Token, TokenStore } from "../access/tokens.ts";
 import { type PlantArchive, pagesOf, plantToStore, type StoredPlant } from "../plants/plant-archive.ts";
-import type { OnStep } from "./sqlite/maintenance/step.ts";
+import type { OnStep } from "../plants/plant-backups.ts";
 import type { ReadableStore, Store } from "./store.ts";
 
 /** What a copy has done, and what a comparison has found. */

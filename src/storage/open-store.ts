@@ -1,6 +1,7 @@
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FirstTokenFile } from "../access/first-token.ts";
+import type { ConfiguredBackups } from "../plants/plant-backups.ts";
 import { isDatabaseUrl } from "./postgres/database-url.ts";
 import { type OpeningEvents, PostgresStore } from "./postgres/postgres-store.ts";
 import type { PostgresOptions } from "./postgres/server.ts";
@@ -77,8 +78,8 @@ export async function openArchive(
   };
 }
 
-/** The folder with the backups of a store; or why there is none, for the console's `ConfiguredBackups`. */
-export function openBackups(database: string, folderPath: string | undefined) {
+/** The folder with the backups of a store; or why there is none. */
+export function openBackups(database: string, folderPath: string | undefined): ConfiguredBackups {
   if (isDatabaseUrl(database))
     return {
       folder: undefined,

@@ -3,15 +3,9 @@
 // its blocks, each as a line of hex. docs/backup.md has the commands that compute both with sqlite3 and sha256sum. Everything is
 // read as bytes: a JavaScript string would replace bytes that are not UTF-8, and hide that they changed.
 import type { Database, Statement } from "bun:sqlite";
+import type { StoreDigest } from "../../../plants/plant-backups.ts";
 import { hasTable, sqliteCodeOf } from "../data-file/connect.ts";
 import { blockOf, rangeOf, type SeqRange } from "./blocks.ts";
-
-/** How many plants a store has up to the end of its last full block, and the digest of these. */
-export interface StoreDigest {
-  /** Zero before the first block is full; then there is no digest either. */
-  readonly coveredPlants: number;
-  readonly digest: string | null;
-}
 
 /** The digest of a store whose first block is not full yet, or whose digest is not known. */
 export const noDigest: StoreDigest = { coveredPlants: 0, digest: null };

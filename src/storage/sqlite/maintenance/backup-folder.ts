@@ -1,9 +1,18 @@
 import { createReadStream, rmSync, type Stats } from "node:fs";
 import { lstat, readdir, stat } from "node:fs/promises";
 import { basename, join, parse } from "node:path";
+import type {
+  Backup,
+  DatedBackups,
+  ListedBackups,
+  OnStep,
+  RequestedBackup,
+  StoreDigest,
+  VerifiedBackup,
+} from "../../../plants/plant-backups.ts";
 import { codeOf, messageOf, syscallOf } from "../../../system/errors.ts";
 import { timeInFileName } from "../../../text/time.ts";
-import { noDigest, type StoreDigest } from "../blocks/block-digests.ts";
+import { noDigest } from "../blocks/block-digests.ts";
 import { describeEachBlock } from "../blocks/blocks.ts";
 import { realDataFile } from "../data-file/data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file/data-file-problem.ts";
@@ -21,32 +30,13 @@ import {
 } from "./backup-records.ts";
 import { checksumFile, expectedChecksum, readChecksumFile } from "./checksum.ts";
 import { isLeftover } from "./copy.ts";
-import { ignoreStep, type OnStep } from "./step.ts";
+import { ignoreStep } from "./step.ts";
 import { verify } from "./verify.ts";
 
 const backupEnding = ".db";
 const pieceBytes = 262_144;
 const timestamp = /^(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d)-(\d{3}Z)$/;
 const timestampLength = "2026-11-15T02-00-00-000Z".length;
-
-interface BackupEntry extends DigestRecord {
-  readonly name: string;
-  readonly atMs: number;
-  readonly bytes: number;
-}
-
-// `ListedBackups`, `RequestedBackup` and `VerifiedBackup` are also in `operator/backups.ts`, whose `DatedBackups` this folder
-// implements: storage/ imports nothing of operator/, and the type check of service.ts compares the two.
-
-/** The backups in the folder, or why they cannot be listed. */
-type ListedBackups =
-  | { readonly backups: readonly BackupEntry[]; readonly problem: undefined }
-  | { readonly backups: readonly []; readonly problem: string };
-
-/** What became of a backup that the console asked for. */
-type RequestedBackup =
-  | { readonly path: string; readonly warning: string | undefined; readonly problem: undefined }
-  | { readonly path: undefined; readonly warning: undefined; readonly problem: string };
 
 /** A backup that is complete, and what followed. */
 export interface CompletedBackup {
@@ -62,17 +52,12 @@ interface CheckedBackup extends StoreDigest {
   readonly problems: readonly string[];
 }
 
-export interface VerifiedBackup extends CheckedBackup {
-  /** What else is wrong although the backup is sound. */
-  readonly warning: string | undefined;
-}
-
 /**
  * A folder with dated backups of one data file, for the service and for `plant-store backup DIR`. Files with other
  * names are never touched. The folder may be on another machine that does not respond: each operation first looks at it in the
  * background, and all of them together occupy one thread with that.
  */
-export class BackupFolder {
+export class BackupFolder implements DatedBackups {
   readonly folderPath: string;
   /** The path of the data file, as --database names it. */
   readonly databasePath: string;
@@ -81,7 +66,7 @@ export class BackupFolder {
   /** The look at the folder that has not ended yet. */
   #looking: Promise<void> | undefined;
   /** What is being read of the folder. */
-  #listing: Promise<readonly BackupEntry[]> | undefined;
+  #listing: Promise<readonly Backup[]> | undefined;
 
   constructor(databasePath: string, folderPath: string) {
     this.folderPath = folderPath;
@@ -169,16 +154,16 @@ export class BackupFolder {
   }
 
   /** @throws DataFileProblem */
-  #list(): Promise<readonly BackupEntry[]> {
+  #list(): Promise<readonly Backup[]> {
     this.#listing ??= this.#readFolder().finally(() => {
       this.#listing = undefined;
     });
     return this.#listing;
   }
 
-  async #readFolder(): Promise<readonly BackupEntry[]> {
+  async #readFolder(): Promise<readonly Backup[]> {
     await this.#refuseMissing();
-    const entries: BackupEntry[] = [];
+    const entries: Backup[] = [];
     for (const name of this.#dated(await readdir(this.folderPath), backupEnding)) {
       const file = await lstat(join(this.folderPath, name)).catch(undefinedIfMissing);
       if (!file?.isFile()) continue;

@@ -2,10 +2,11 @@
 // digest of each one in a folder, beside the backup.
 import type { Stats } from "node:fs";
 import { readFile } from "node:fs/promises";
+import type { StoreDigest } from "../../../plants/plant-backups.ts";
 import { codeOf, messageOf } from "../../../system/errors.ts";
 import { parseJsonObject } from "../../../text/json-text.ts";
 import { isoTime } from "../../../text/time.ts";
-import { noDigest, type StoreDigest } from "../blocks/block-digests.ts";
+import { noDigest } from "../blocks/block-digests.ts";
 import { realDataFile } from "../data-file/data-file-path.ts";
 import { asDataFileProblem } from "../data-file/data-file-problem.ts";
 import { replaceFile } from "../data-file/durable-files.ts";

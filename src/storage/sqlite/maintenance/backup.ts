@@ -1,6 +1,7 @@
 import { createReadStream, existsSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
+import type { OnStep } from "../../../plants/plant-backups.ts";
 import { mayWrite, realDataFile, refuseExisting } from "../data-file/data-file-path.ts";
 import { DataFileProblem } from "../data-file/data-file-problem.ts";
 import { fileSize, syncDirectory, writeNew } from "../data-file/durable-files.ts";
@@ -8,7 +9,7 @@ import { tryLock } from "../data-file/writer-lock.ts";
 import { refuseUnusable } from "../reading/open-read-only.ts";
 import { checksum, checksumFile } from "./checksum.ts";
 import { type CopiedPlants, compareWithSource, copyDataFile } from "./copy.ts";
-import { ignoreStep, type OnStep } from "./step.ts";
+import { ignoreStep } from "./step.ts";
 
 export interface BackupFile extends CopiedPlants {
   readonly path: string;

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { createReadStream, readFileSync, statSync } from "node:fs";
-import { ignoreStep, type OnStep } from "./step.ts";
+import type { OnStep } from "../../../plants/plant-backups.ts";
+import { ignoreStep } from "./step.ts";
 
 // A SHA-256 and the longest path.
 const checksumBytesMax = 4200;

@@ -1,10 +1,5 @@
-import {
-  type BlockDigest,
-  DigestReader,
-  digestOfStore,
-  type StoreDigest,
-  storedDigests,
-} from "../blocks/block-digests.ts";
+import type { StoreDigest } from "../../../plants/plant-backups.ts";
+import { type BlockDigest, DigestReader, digestOfStore, storedDigests } from "../blocks/block-digests.ts";
 import { lastSeq, rangeOf } from "../blocks/blocks.ts";
 import { connectReadOnly } from "../reading/open-read-only.ts";
 import { type PlantCount, setPlantsDone, setPlantTotal } from "./step.ts";

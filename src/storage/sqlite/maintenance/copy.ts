@@ -1,4 +1,5 @@
 import { linkSync, lstatSync, readSync, renameSync } from "node:fs";
+import type { OnStep } from "../../../plants/plant-backups.ts";
 import { codeOf, messageOf } from "../../../system/errors.ts";
 import { describeEachBlock, lastSeq } from "../blocks/blocks.ts";
 import { sqliteMagic } from "../data-file/data-file-header.ts";
@@ -9,7 +10,7 @@ import { openReadOnly, type ReadOptions } from "../reading/open-read-only.ts";
 import { Thread } from "../thread.ts";
 import type { CheckedRows } from "./check-rows.ts";
 import type { Comparison } from "./compare-plants.ts";
-import { ignoreStep, newPlantCount, type OnStep, type PlantCount, plantStep } from "./step.ts";
+import { ignoreStep, newPlantCount, type PlantCount, plantStep } from "./step.ts";
 
 /** A complete copy, which has no name of its own yet; it is removed when it is disposed of. */
 export interface Copy extends Disposable {

@@ -1,5 +1,6 @@
 // A data file that was restored is a new store: by its store id, a cursor from before the restore is recognised.
 import type { Database } from "bun:sqlite";
+import type { OnStep } from "../../../plants/plant-backups.ts";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import { addMissingDigests } from "../blocks/block-digests.ts";
 import { connect, keepWal, lockWaitMsMax } from "../data-file/connect.ts";
@@ -7,7 +8,6 @@ import { asDataFileProblem, DataFileProblem } from "../data-file/data-file-probl
 import { checkpointAndMarkClosed, readUse, writeUse } from "../data-file/store-use.ts";
 import { openDatabase } from "../writing/open-for-writing.ts";
 import { type CopiedPlants, compareWithSource, refuseUnsound } from "./copy.ts";
-import type { OnStep } from "./step.ts";
 
 /**
  * Makes a copy a new store: migrates it, gives it a new store id and the digests that it has not, and compares its plants with

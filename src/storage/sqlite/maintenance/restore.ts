@@ -1,5 +1,6 @@
 import { existsSync, rmSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import type { OnStep } from "../../../plants/plant-backups.ts";
 import { formatBytes } from "../../../text/sizes.ts";
 import { realDataFile, refuseExisting, refuseUnreadable } from "../data-file/data-file-path.ts";
 import { DataFileProblem, type LostWal } from "../data-file/data-file-problem.ts";
@@ -23,7 +24,7 @@ import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
 import { type CopiedPlants, compareWithSource, copyDataFile, countPlants, refuseUnsound } from "./copy.ts";
 import { makeNewStore, makeNewStoreInPlace } from "./new-store.ts";
 import { moveWalAside, replaceOld } from "./old-files.ts";
-import { ignoreStep, type OnStep } from "./step.ts";
+import { ignoreStep } from "./step.ts";
 
 export interface Restored extends BackupFile {
   /** Whether there was a checksum file to compare it with: SQLite's integrity check does not notice a changed value. */

@@ -1,18 +1,4 @@
-/** One part of a backup, a restore, a verification or a copy, for whoever waits for it. */
-export interface Step {
-  /**
-   * What is done to the file, before whose name it stands: `copying`, `checking the rows of`. A copy of one store to another
-   * names no file: `comparing both stores`.
-   */
-  readonly doing: string;
-  readonly unit: "bytes" | "plants";
-  readonly done: () => number;
-  /** How much there is to do; 0 if nobody knows, or not yet. */
-  readonly total: () => number;
-}
-
-/** Called when a part begins. */
-export type OnStep = (step: Step) => void;
+import type { OnStep, Step } from "../../../plants/plant-backups.ts";
 
 export const ignoreStep: OnStep = () => {};
 

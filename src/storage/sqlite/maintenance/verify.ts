@@ -1,6 +1,7 @@
+import type { OnStep, StoreDigest } from "../../../plants/plant-backups.ts";
 import { messageOf } from "../../../system/errors.ts";
 import { isoTime } from "../../../text/time.ts";
-import { digestOfStore, type StoreDigest } from "../blocks/block-digests.ts";
+import { digestOfStore } from "../blocks/block-digests.ts";
 import { describeEachBlock, rangeOf } from "../blocks/blocks.ts";
 import { refuseMissingFile } from "../data-file/data-file-path.ts";
 import { DataFileProblem, isDamage } from "../data-file/data-file-problem.ts";
@@ -10,7 +11,7 @@ import { type LastBackup, readLastBackup } from "./backup-records.ts";
 import { type CheckedRows, problemsMax } from "./check-rows.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
 import { checkIntegrity, checkRowsOf, compareDataFiles } from "./copy.ts";
-import { ignoreStep, type OnStep } from "./step.ts";
+import { ignoreStep } from "./step.ts";
 
 export interface Verified extends StoreDigest {
   /** Undefined if it is too damaged to be opened. */

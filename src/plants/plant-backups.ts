@@ -1,0 +1,85 @@
+/** How many plants a store has up to the end of its last full block, and the digest of these. */
+export interface StoreDigest {
+  /** Zero before the first block is full; then there is no digest either. */
+  readonly coveredPlants: number;
+  readonly digest: string | null;
+}
+
+/** One part of a backup, a restore, a verification or a copy, for whoever waits for it. */
+export interface Step {
+  /**
+   * What is done to the file, before whose name it stands: `copying`, `checking the rows of`. A copy of one store to another
+   * names no file: `comparing both stores`.
+   */
+  readonly doing: string;
+  readonly unit: "bytes" | "plants";
+  readonly done: () => number;
+  /** How much there is to do; 0 if nobody knows, or not yet. */
+  readonly total: () => number;
+}
+
+/** Called when a part begins. */
+export type OnStep = (step: Step) => void;
+
+/** A backup that is complete, in a folder. Of one that 1.0.0 made, the digest is not known. */
+export interface Backup extends StoreDigest {
+  readonly name: string;
+  readonly atMs: number;
+  readonly bytes: number;
+  /** When it was last verified and found sound; undefined if never, or if it has changed since. */
+  readonly verifiedAtMs: number | undefined;
+}
+
+/** The backups in the folder. */
+export type ListedBackups =
+  | { readonly backups: readonly Backup[]; readonly problem: undefined }
+  | {
+      readonly backups: readonly [];
+      /** Why they cannot be listed, in a sentence for the operator, who can solve it. */
+      readonly problem: string;
+    };
+
+/** What became of a backup that was asked for. */
+export type RequestedBackup =
+  | {
+      readonly path: string;
+      /** What else is wrong although the backup is complete. */
+      readonly warning: string | undefined;
+      readonly problem: undefined;
+    }
+  | {
+      readonly path: undefined;
+      readonly warning: undefined;
+      /** Why there is no backup, in a sentence for the operator, who can solve it. */
+      readonly problem: string;
+    };
+
+export interface VerifiedBackup extends StoreDigest {
+  /** Empty if nothing is wrong. */
+  readonly problems: readonly string[];
+  /** What else is wrong although the backup is sound. */
+  readonly warning: string | undefined;
+}
+
+/** A folder with the dated backups of a data file. What the operator can solve is returned, not thrown. */
+export interface DatedBackups {
+  /** The absolute path of the folder. */
+  readonly folderPath: string;
+  /** The absolute path of the data file. */
+  readonly databasePath: string;
+  /** The newest first. */
+  list(): Promise<ListedBackups>;
+  /** Makes a backup. */
+  tryToBackUp(atMs: number): Promise<RequestedBackup>;
+  /**
+   * Takes a name that `list` returned, as `read` does: any other could lead out of the folder. What it finds stays in the folder,
+   * for the next `list`.
+   */
+  verify(name: string, onStep: OnStep): Promise<VerifiedBackup>;
+  read(name: string): AsyncIterable<Uint8Array>;
+}
+
+/** Where backups are made; without a folder for them, why not. */
+export type ConfiguredBackups =
+  | { readonly folder: DatedBackups; readonly unavailable: undefined }
+  | { readonly folder: undefined; readonly unavailable: string };
