@@ -1,0 +1,290 @@
+import { afterAll, afterEach, beforeAll, describe, expect, mock, spyOn, test } from "bun:test";
+import { eventually } from "../../test/support/harness.ts";
+import {
+  alice,
+  createKey,
+  mockFetch,
+  oidcSettings,
+  sign,
+  startGate,
+} from "../../test/support/simulated-provider.ts";
+import { isTrustedUrl, ProviderKeys } from "./provider-keys.ts";
+
+const minuteMs = 60_000;
+const one = await createKey("one");
+const two = await createKey("two");
+const three = await createKey("three");
+
+afterEach(() => {
+  mock.restore();
+});
+
+describe("keys of an issuer", () => {
+  test("are fetched at the start, and then every minute", async () => {
+    const { state, keys } = await startGate();
+    using interval = spyOn(globalThis, "setInterval");
+    using _ = keys;
+    keys.start();
+    await eventually(() => state.asked === 2);
+    expect(interval.mock.calls).toEqual([[expect.any(Function), minuteMs]]);
+    for (const [update] of interval.mock.calls) (update as () => void)();
+    await eventually(() => state.asked === 3);
+  });
+
+  describe("that are withdrawn", () => {
+    /** A token of a key that is then withdrawn, one of a key that stays, and a stream that each has opened. */
+    async function startWithStreams() {
+      const provider = await startGate([one.jwk, two.jwk]);
+      const ended = await sign(one);
+      const alive = await sign(two);
+      expect(await provider.admit(ended)).toMatchObject(alice);
+      expect(await provider.admit(alive)).toMatchObject(alice);
+      const mayStream = (jwt: string) => provider.gate.watch(`Bearer ${jwt}`, "operator");
+      return { ...provider, ended, alive, mayEnded: mayStream(ended), mayAlive: mayStream(alive) };
+    }
+
+    test("end the tokens that were admitted before", async () => {
+      const { state, ended, admit, pass } = await startWithStreams();
+      state.keys = [two.jwk];
+      await pass(minuteMs);
+      expect(await admit(ended)).toBe("bad-credentials");
+    });
+
+    test("end the streams that such tokens opened", async () => {
+      const { state, mayEnded, pass } = await startWithStreams();
+      expect(mayEnded()).toBe(true);
+      state.keys = [two.jwk];
+      await pass(minuteMs);
+      await eventually(() => mayEnded() === false);
+    });
+
+    test("do not end the streams of other keys, whose tokens are verified again", async () => {
+      const { state, alive, mayAlive, known, pass } = await startWithStreams();
+      state.keys = [two.jwk];
+      await pass(minuteMs);
+      expect(known(alive)).toBe("unverified");
+      expect(mayAlive()).toBe(true);
+      await eventually(() => typeof known(alive) !== "string");
+      expect(mayAlive()).toBe(true);
+    });
+
+    test("end their tokens even if another key has their id", async () => {
+      const { state, ended, admit, pass } = await startWithStreams();
+      state.keys = [{ ...three.jwk, kid: "one" }];
+      await pass(minuteMs);
+      expect(await admit(ended)).toBe("bad-credentials");
+    });
+  });
+
+  test("that stay the same forget no token", async () => {
+    const { state, known, admit, pass } = await startGate([one.jwk, two.jwk]);
+    const jwt = await sign(one);
+    await admit(jwt);
+    await pass(minuteMs);
+    expect(state.asked).toBe(2);
+    expect(known(jwt)).toMatchObject(alice);
+  });
+
+  test("that change forget every token, until it is verified again", async () => {
+    const { state, known, admit, pass } = await startGate([one.jwk]);
+    const jwt = await sign(one);
+    await admit(jwt);
+    state.keys = [one.jwk, two.jwk];
+    await pass(minuteMs);
+    expect(known(jwt)).toBe("unverified");
+    expect(await admit(jwt)).toMatchObject(alice);
+  });
+
+  test.each([
+    ["admit it if its key stays", [one.jwk, two.jwk], expect.objectContaining(alice)],
+    ["refuse it if its key is gone", [two.jwk], "bad-credentials"],
+  ])("that change while a token is being verified %s", async (_, keys, expected) => {
+    const { state, gate, pass } = await startGate([one.jwk]);
+    const verifying = gate.verify(`Bearer ${await sign(one)}`, "operator", () => true);
+    state.keys = keys;
+    await pass(minuteMs);
+    expect(await verifying).toEqual(expected);
+  });
+
+  test("are fetched when a token names a new one", async () => {
+    const { state, admit } = await startGate([one.jwk]);
+    state.keys = [one.jwk, two.jwk];
+    expect(await admit(await sign(two))).toMatchObject(alice);
+    expect(state.asked).toBe(2);
+  });
+
+  test("are fetched for tokens with unknown ones only once in 10 seconds", async () => {
+    const { state, admit, pass } = await startGate([one.jwk]);
+    for (const kid of ["no-1", "no-2", "no-3"])
+      expect(await admit(await sign({ ...one, kid }))).toBe("bad-credentials");
+    expect(state.asked).toBe(2);
+    await pass(10_000);
+    expect(state.asked).toBe(3);
+    state.keys = [one.jwk, three.jwk];
+    expect(await admit(await sign(three))).toMatchObject(alice);
+    expect(state.asked).toBe(4);
+  });
+
+  describe("that nobody knows", () => {
+    const unknown = () => sign({ ...one, kid: "unknown" });
+
+    test("refuse a token if the provider has just published others", async () => {
+      const { admit, pass } = await startGate([one.jwk]);
+      await pass(minuteMs);
+      expect(await admit(await unknown())).toBe("bad-credentials");
+    });
+
+    test("cannot be decided while the provider does not respond", async () => {
+      const { state, admit, pass } = await startGate([one.jwk]);
+      state.up = false;
+      await pass(minuteMs);
+      // The first makes it fetch, and that fails; the second does not.
+      expect(await admit(await unknown())).toBe("issuer-unavailable");
+      expect(await admit(await unknown())).toBe("issuer-unavailable");
+    });
+
+    test("cannot be decided by keys that were fetched before the provider stopped responding", async () => {
+      const { state, admit, pass } = await startGate([one.jwk]);
+      await pass(minuteMs);
+      state.up = false;
+      await pass(10_000);
+      expect(await admit(await unknown())).toBe("issuer-unavailable");
+    });
+
+    test("refuse a token once the provider responds again", async () => {
+      const { state, admit, pass } = await startGate([one.jwk]);
+      state.up = false;
+      await pass(minuteMs);
+      expect(await admit(await unknown())).toBe("issuer-unavailable");
+      state.up = true;
+      await pass(1000);
+      expect(await admit(await unknown())).toBe("bad-credentials");
+    });
+
+    test("continue after a fetch in turns, at most 256 tokens in each", async () => {
+      const { state, keys, pass } = await startGate([one.jwk]);
+      const responding = Promise.withResolvers<Response>();
+      state.respond = () => responding.promise;
+      const passing = pass(minuteMs);
+      let decided = 0;
+      for (let token = 0; token < 600; token++) void keys.fetchUnknown().then(() => decided++);
+      responding.resolve(Response.json({ keys: [one.jwk] }));
+      await passing;
+      let decidedBefore = 0;
+      let mostInOneTurn = 0;
+      while (decided < 600) {
+        await new Promise((resolve) => setImmediate(resolve));
+        mostInOneTurn = Math.max(mostInOneTurn, decided - decidedBefore);
+        decidedBefore = decided;
+      }
+      expect(mostInOneTurn).toBe(256);
+    });
+
+    test("wait for a fetch that runs, and its failure leaves them undecided", async () => {
+      const { state, admit, pass } = await startGate([one.jwk]);
+      const responding = Promise.withResolvers<Response>();
+      state.respond = () => responding.promise;
+      const passing = pass(minuteMs);
+      const deciding = admit(await unknown());
+      responding.resolve(new Response("", { status: 500 }));
+      expect(await deciding).toBe("issuer-unavailable");
+      await passing;
+    });
+  });
+
+  test("of an issuer that is unreachable are used for an hour", async () => {
+    const { state, admit, pass } = await startGate([one.jwk]);
+    const before = await sign(one);
+    expect(await admit(before)).toMatchObject(alice);
+    state.up = false;
+    for (let minute = 0; minute < 59; minute++) await pass(minuteMs);
+    expect(await admit(before)).toMatchObject(alice);
+    expect(await admit(await sign(one))).toMatchObject(alice);
+    await pass(minuteMs);
+    expect(await admit(before)).toBe("issuer-unavailable");
+    state.up = true;
+    await pass(10_000);
+    expect(await admit(before)).toMatchObject(alice);
+  });
+
+  test("of an issuer that is unreachable are reported once, and once when it responds again", async () => {
+    const { state, pass, log } = await startGate([one.jwk]);
+    state.up = false;
+    await pass(minuteMs);
+    await pass(minuteMs);
+    state.up = true;
+    await pass(minuteMs);
+    await pass(minuteMs);
+    expect(log).toEqual([expect.stringContaining("the response is 500"), "available"]);
+  });
+
+  const otherwise: [string, () => Response, object, string][] = [
+    ["too many bytes", () => new Response("x".repeat(600_000)), {}, "over the limit"],
+    ["no JSON", () => new Response("<html>"), {}, "not JSON"],
+    ["no list", () => Response.json({ keys: {} }), {}, "not a list"],
+    ["a list of something else", () => Response.json({ keys: ["a key"] }), {}, "malformed"],
+    ["null", () => Response.json(null), {}, "not a list"],
+    ["another issuer", Response.error, { issuer: `${oidcSettings.issuer}/` }, "names an issuer other than"],
+    ["a URL without https", Response.error, { jwks_uri: "http://id.example.org/" }, "is not an https URL"],
+  ];
+  test.each(otherwise)("are not read from %s", async (_, respond, metadata, reason) => {
+    const { state, admit, pass, log } = await startGate([one.jwk]);
+    state.respond = respond;
+    state.metadata = { ...state.metadata, ...metadata };
+    await pass(minuteMs);
+    expect(log).toEqual([expect.stringContaining(reason)]);
+    expect(await admit(await sign(one))).toMatchObject(alice);
+  });
+
+  describe("of a real server", () => {
+    let server: ReturnType<typeof Bun.serve>;
+    beforeAll(() => {
+      server = Bun.serve({
+        hostname: "127.0.0.1",
+        port: 0,
+        fetch: ({ url }) =>
+          url.endsWith("/moved")
+            ? Response.redirect("/never")
+            : new Response(new ReadableStream({ pull: () => new Promise(() => {}) })),
+      });
+    });
+    afterAll(() => server.stop(true));
+
+    /** Why the keys at this path of the server cannot be read. */
+    async function reasonOf(path: string): Promise<string> {
+      const send = fetch;
+      const { promise, resolve: providerUnavailable } = Promise.withResolvers<string>();
+      const events = { providerUnavailable, providerAvailable() {} };
+      mockFetch((_url, init) => send(new URL(path, server.url), init));
+      await new ProviderKeys(oidcSettings.issuer, events).update();
+      return promise;
+    }
+
+    test("are not read from a redirect", async () => {
+      expect(await reasonOf("/moved")).toMatch(/redirect/i);
+    });
+
+    test("are not read from a response that never ends", async () => {
+      const timeout = AbortSignal.timeout.bind(AbortSignal);
+      using _ = spyOn(AbortSignal, "timeout").mockImplementation((ms) => timeout(ms / 100));
+      expect(await reasonOf("/never")).toMatch(/timed out/);
+    });
+  });
+
+  test.each([
+    ["https://keys.example.org/jwks", "https://id.example.org"],
+    ["http://127.0.0.1:8080/jwks", "http://localhost:8080"],
+  ])("may come from %s if the issuer is %s", (url, issuer) => {
+    expect(isTrustedUrl(url, issuer)).toBe(true);
+  });
+
+  test.each([
+    ["http://keys.example.org/jwks", "https://id.example.org"],
+    ["http://127.0.0.1/jwks", "https://id.example.org"],
+    ["http://127.0.0.1.example.org/jwks", "http://localhost:8080"],
+    ["file:///etc/passwd", "http://localhost:8080"],
+    ["/jwks", "http://localhost:8080"],
+  ])("may not come from %s if the issuer is %s", (url, issuer) => {
+    expect(isTrustedUrl(url, issuer)).toBe(false);
+  });
+});
