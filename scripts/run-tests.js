@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { bunFlags, findBun } from "../bin/find-bun.js";
 
-// Twice what a wait inside a test may take (test/support/harness.ts), so that the wait fails with its own error.
+// Twice what a wait inside a test may take (test/support/eventually.ts), so that the wait fails with its own error.
 const testMsMax = 120_000;
 // Many tests wait for a disk or another process, so more files than cores run at a time.
 const filesAtOnce = 4;

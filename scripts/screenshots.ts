@@ -4,14 +4,11 @@ import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { recordLastBackup } from "../src/storage/sqlite/maintenance/backup-records.ts";
 import { openBrowser } from "../test/support/browser.ts";
-import {
-  operatorToken,
-  post,
-  startTestService,
-  type TestService,
-  temporaryFolder,
-} from "../test/support/harness.ts";
+import { post } from "../test/support/post-plants.ts";
 import { idOf, seedStore } from "../test/support/seeded-store.ts";
+import { temporaryFolder } from "../test/support/temporary-folder.ts";
+import { startTestService, type TestService } from "../test/support/test-service.ts";
+import { operatorToken } from "../test/support/tokens.ts";
 
 const plants = 400_000;
 const hourMs = 3_600_000;

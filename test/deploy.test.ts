@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { commands } from "../src/cli/run.ts";
 import { readConfig } from "../src/config/read-config.ts";
 import { secrets, settings } from "../src/config/settings.ts";
-import { temporaryFolder } from "./support/harness.ts";
 import { lacks } from "./support/lacks.ts";
+import { temporaryFolder } from "./support/temporary-folder.ts";
 
 const folder = join(import.meta.dir, "../deploy");
 const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "./support/harness.ts";
+import { temporaryFolder } from "./support/temporary-folder.ts";
 
 const oddTitle = `it's "odd": {"id":1}, 100 % (or $1), a\\b, [x] and 'y'\nz`;
 

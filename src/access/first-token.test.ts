@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fake } from "../../test/support/fake.ts";
-import { temporaryFolder } from "../../test/support/harness.ts";
+import { temporaryFolder } from "../../test/support/temporary-folder.ts";
 import { issueFirstToken, mintFirstToken } from "./first-token.ts";
 import type { Token, TokenStore } from "./tokens.ts";
 

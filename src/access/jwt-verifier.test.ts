@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, mock, test } from "bun:test";
 import { CompactSign, type JWTPayload } from "jose";
-import { eventually } from "../../test/support/harness.ts";
+import { eventually } from "../../test/support/eventually.ts";
 import {
   alice,
   createKey,

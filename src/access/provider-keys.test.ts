@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, mock, spyOn, test } from "bun:test";
-import { eventually } from "../../test/support/harness.ts";
+import { eventually } from "../../test/support/eventually.ts";
 import {
   alice,
   createKey,

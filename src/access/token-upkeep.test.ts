@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { eventually } from "../../test/support/eventually.ts";
 import { fake } from "../../test/support/fake.ts";
-import { eventually } from "../../test/support/harness.ts";
 import { Gate } from "./gate.ts";
 import { digestOf, mintSecret } from "./token-secret.ts";
 import { TokenUpkeep, type TokenUpkeepOptions } from "./token-upkeep.ts";

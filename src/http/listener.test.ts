@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
+import { eventually } from "../../test/support/eventually.ts";
 import { fake } from "../../test/support/fake.ts";
-import { eventually, sendRaw, untilContinue } from "../../test/support/harness.ts";
+import { sendRaw, untilContinue } from "../../test/support/raw-http.ts";
 import { Gate } from "../access/gate.ts";
 import type { JwtVerifier } from "../access/jwt-verifier.ts";
 import type { JwtCaller } from "../access/provider-keys.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { eventually } from "../../test/support/harness.ts";
+import { eventually } from "../../test/support/eventually.ts";
 import { emptyResponse, TestWire } from "../../test/support/wire.ts";
 import { OpenStreams } from "./streaming.ts";
 

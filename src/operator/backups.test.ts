@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
+import { eventually } from "../../test/support/eventually.ts";
 import { fake } from "../../test/support/fake.ts";
-import { eventually } from "../../test/support/harness.ts";
 import type { AuditTrail } from "../access/audit.ts";
 import type { Caller, Gate } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";

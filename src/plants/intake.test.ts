@@ -1,5 +1,5 @@
 import { describe, expect, spyOn, test } from "bun:test";
-import { eventually } from "../../test/support/harness.ts";
+import { eventually } from "../../test/support/eventually.ts";
 import { Intake, type PendingPlant, type Rejected } from "./intake.ts";
 import {
   type Outcome,

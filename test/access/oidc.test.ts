@@ -10,16 +10,13 @@ import {
   openBrowser,
 } from "../support/browser.ts";
 import { collectErrors } from "../support/console-session.ts";
-import {
-  bearer,
-  eventually,
-  operatorFetch,
-  post,
-  startTestService,
-  storedPlants,
-  type TestService,
-} from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
 import { audience, inSeconds, keyId, startProvider } from "../support/identity-provider.ts";
+import { operatorFetch } from "../support/operator-requests.ts";
+import { post } from "../support/post-plants.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { bearer } from "../support/tokens.ts";
 
 let provider: Awaited<ReturnType<typeof startProvider>>;
 let running: TestService;

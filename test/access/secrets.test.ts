@@ -6,18 +6,14 @@ import { join } from "node:path";
 import { mintSecret } from "../../src/access/token-secret.ts";
 import type { MintedTokenJson } from "../../src/operator/responses.ts";
 import { plantStore, type Serving, serve } from "../support/command.ts";
-import {
-  bearer,
-  eventually,
-  mintToken,
-  operatorFetch,
-  operatorPost,
-  post,
-  sendRaw,
-  temporaryFolder,
-} from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
+import { mintToken, operatorFetch, operatorPost } from "../support/operator-requests.ts";
+import { post } from "../support/post-plants.ts";
+import { sendRaw } from "../support/raw-http.ts";
 import { operatorRoutes } from "../support/routes.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
+import { bearer } from "../support/tokens.ts";
 
 /** Texts, each by the name of what wrote it. */
 type Written = Record<string, string>;
@@ -32,7 +28,7 @@ beforeAll(async () => {
   recording = await recordEverything();
 }, 60_000);
 
-// The log of every other test is searched too: by the harness, for every token in use there.
+// The log of every other test is searched too: by test/support/, for every token in use there.
 describe("no token is in", () => {
   test.each([
     ["a response to whoever sends one", "responses", 58],

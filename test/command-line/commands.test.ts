@@ -7,15 +7,12 @@ import { commands } from "../../src/cli/run.ts";
 import { settings } from "../../src/config/settings.ts";
 import { executable, plantStore, startPlantStore } from "../support/command.ts";
 import { onEveryEngine } from "../support/engines.ts";
-import {
-  bearer,
-  eventually,
-  post,
-  startTestService,
-  type TestService,
-  temporaryFolder,
-} from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
+import { post } from "../support/post-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { bearer } from "../support/tokens.ts";
 
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());

@@ -3,7 +3,8 @@ import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { plantStore, serve } from "../support/command.ts";
-import { accessTokenEnvironment, temporaryFolder } from "../support/harness.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { accessTokenEnvironment } from "../support/tokens.ts";
 
 /** A folder from an untrusted archive: it has every file that Bun reads from the current folder, and each runs code. */
 function hostileFolder() {

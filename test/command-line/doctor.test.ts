@@ -5,10 +5,11 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { judgeFsync } from "../../src/cli/doctor.ts";
 import { main } from "../support/command.ts";
-import { startTestService, temporaryFolder } from "../support/harness.ts";
 import { lacks } from "../support/lacks.ts";
 import { canMount, usePostgres } from "../support/postgres.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
+import { startTestService } from "../support/test-service.ts";
 
 type Finding = Readonly<Record<"check" | "outcome" | "message" | "advice", string>>;
 

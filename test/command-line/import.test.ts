@@ -3,18 +3,13 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { linkSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { serve, startPlantStore } from "../support/command.ts";
-import {
-  accessToken,
-  accessTokenEnvironment,
-  eventually,
-  expectOneLine,
-  operatorToken,
-  startTestService,
-  storedPlants,
-  temporaryFolder,
-} from "../support/harness.ts";
+import { expectOneLine, serve, startPlantStore } from "../support/command.ts";
+import { eventually } from "../support/eventually.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
+import { startTestService } from "../support/test-service.ts";
+import { accessToken, accessTokenEnvironment, operatorToken } from "../support/tokens.ts";
 
 const service = await startTestService();
 const folder = temporaryFolder();

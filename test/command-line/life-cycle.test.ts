@@ -4,18 +4,22 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
-import { executable, type Finished, main, serve, startPlantStore } from "../support/command.ts";
 import {
-  accessTokenEnvironment,
-  eventually,
+  executable,
   expectOneLine,
-  post,
-  startTestService,
-  storedPlants,
-  temporaryFolder,
-} from "../support/harness.ts";
+  type Finished,
+  main,
+  serve,
+  startPlantStore,
+} from "../support/command.ts";
+import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
+import { post } from "../support/post-plants.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
+import { startTestService } from "../support/test-service.ts";
+import { accessTokenEnvironment } from "../support/tokens.ts";
 
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());

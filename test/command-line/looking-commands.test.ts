@@ -14,8 +14,11 @@ import {
 import { join } from "node:path";
 import { columnsOf } from "../../src/cli/terminal.ts";
 import { main, plantStore } from "../support/command.ts";
-import { post, startTestService, storedPlants, temporaryFolder } from "../support/harness.ts";
+import { post } from "../support/post-plants.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
+import { startTestService } from "../support/test-service.ts";
 
 // A store that runs and has these three plants. Tests only read it; one that creates plants has a service of its own.
 const plants = [

@@ -2,7 +2,8 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { start, watch } from "../support/command.ts";
-import { eventually, temporaryFolder } from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const root = join(import.meta.dir, "../..");
 

@@ -15,10 +15,12 @@ import {
 import { dirname, join } from "node:path";
 import { writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { commandLine, untilListening } from "../support/command.ts";
-import { accessToken, startTestService, type TemporaryFolder, temporaryFolder } from "../support/harness.ts";
 import { lacks } from "../support/lacks.ts";
 import { isRoot } from "../support/postgres.ts";
+import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess, serveInProcess } from "../support/terminal.ts";
+import { startTestService } from "../support/test-service.ts";
+import { accessToken } from "../support/tokens.ts";
 
 // No machine has a passwd entry for it.
 const user = 54_321;

@@ -13,9 +13,10 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { bareEnvironment, commandLine, launcher, start, watch } from "../support/command.ts";
-import { eventually, temporaryFolder } from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
 import { seedStore } from "../support/seeded-store.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 // It would hold every token and plant that was in memory.
 test.skipIf(lacks("Linux", process.platform !== "linux"))(

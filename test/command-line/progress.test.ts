@@ -10,9 +10,12 @@ import { openArchive, openStore } from "../../src/storage/open-store.ts";
 import { streamBackup, writeBackup } from "../../src/storage/sqlite/maintenance/backup.ts";
 import { restore } from "../../src/storage/sqlite/maintenance/restore.ts";
 import { compareWith, verify } from "../../src/storage/sqlite/maintenance/verify.ts";
-import { accessTokenEnvironment, eventually, startTestService, temporaryFolder } from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
 import { seedStore } from "../support/seeded-store.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
+import { startTestService } from "../support/test-service.ts";
+import { accessTokenEnvironment } from "../support/tokens.ts";
 
 // More than one page of an export, and of a copy.
 const plants = 12_000;

@@ -3,14 +3,14 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Finished, start, untilListening, watch } from "../support/command.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import {
   accessToken,
   accessTokenEnvironment,
   bearer,
   bothTokensEnvironment,
   operatorToken,
-  temporaryFolder,
-} from "../support/harness.ts";
+} from "../support/tokens.ts";
 
 /** Names in order, so that two records can be compared as text. */
 export interface Surface {

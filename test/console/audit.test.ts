@@ -4,7 +4,7 @@ import type { Route } from "playwright-core";
 import type { AuditEntryJson } from "../../src/operator/responses.ts";
 import { describe, test } from "../support/browser.ts";
 import { makeToken, see, useConsole, waitUntil } from "../support/console-session.ts";
-import { mintToken } from "../support/harness.ts";
+import { mintToken } from "../support/operator-requests.ts";
 
 const session = useConsole(1);
 const { open } = session;

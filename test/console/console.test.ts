@@ -15,18 +15,12 @@ import {
   test,
 } from "../support/browser.ts";
 import { makeToken, see, signIn, useConsole, waitUntil } from "../support/console-session.ts";
-import {
-  accessToken,
-  bearer,
-  mintToken,
-  operatorFetch,
-  operatorPost,
-  operatorToken,
-  post,
-  startTestService,
-  storedPlants,
-  temporaryFolder,
-} from "../support/harness.ts";
+import { mintToken, operatorFetch, operatorPost } from "../support/operator-requests.ts";
+import { post } from "../support/post-plants.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { startTestService } from "../support/test-service.ts";
+import { accessToken, bearer, operatorToken } from "../support/tokens.ts";
 
 // With a full block, so that a backup has a digest.
 const seeded = 1100;

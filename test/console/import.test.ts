@@ -4,16 +4,12 @@ import { gzipSync } from "node:zlib";
 import type { Page } from "playwright-core";
 import { contentOf, describe, test } from "../support/browser.ts";
 import { makeToken, see, signIn, useConsole, waitUntil } from "../support/console-session.ts";
-import {
-  bearer,
-  eventually,
-  mintToken,
-  operatorPost,
-  post,
-  startTestService,
-  storedPlants,
-  type TestService,
-} from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
+import { mintToken, operatorPost } from "../support/operator-requests.ts";
+import { post } from "../support/post-plants.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { bearer } from "../support/tokens.ts";
 
 // A limit that makes an import take a minute, once its token has used up the burst.
 const rowsMax = 300;

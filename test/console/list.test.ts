@@ -4,8 +4,10 @@ import type { OperatorApi } from "../../src/console/api.ts";
 import { PlantList } from "../../src/console/plants/plant-list.ts";
 import type { StoredPlantJson } from "../../src/files/plant-json.ts";
 import { type Engine, onEveryEngine } from "../support/engines.ts";
+import { eventually } from "../support/eventually.ts";
 import { fake } from "../support/fake.ts";
-import { eventually, operatorGet, post } from "../support/harness.ts";
+import { operatorGet } from "../support/operator-requests.ts";
+import { post } from "../support/post-plants.ts";
 
 const pageRows = 200;
 const { signal } = new AbortController();

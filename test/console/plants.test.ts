@@ -3,9 +3,12 @@ import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { contentOf, copiedBy, describe, test } from "../support/browser.ts";
 import { makeToken, see, useConsole, waitUntil } from "../support/console-session.ts";
-import { bearer, mintToken, operatorPost, post, storedPlants } from "../support/harness.ts";
+import { mintToken, operatorPost } from "../support/operator-requests.ts";
+import { post } from "../support/post-plants.ts";
 import { idOf } from "../support/seeded-store.ts";
+import { storedPlants } from "../support/stored-plants.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { bearer } from "../support/tokens.ts";
 
 const seeded = 2500;
 const unsafeId = "9007199254740993";

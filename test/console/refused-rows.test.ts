@@ -5,7 +5,7 @@ import { catalogue } from "../../src/http/error-catalogue.ts";
 import type { LineOutcome } from "../../src/operator/responses.ts";
 import { readPlant } from "../../src/plants/read-plant.ts";
 import { idConflict, Refusal, type RefusalKind } from "../../src/plants/refusals.ts";
-import { eventually } from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
 import { importWith } from "../support/import-with.ts";
 
 describe("a check", () => {

@@ -3,7 +3,8 @@ import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { copiedBy, describe, test } from "../support/browser.ts";
 import { makeToken, see, useConsole, waitUntil } from "../support/console-session.ts";
-import { bearer, post } from "../support/harness.ts";
+import { post } from "../support/post-plants.ts";
+import { bearer } from "../support/tokens.ts";
 
 const session = useConsole(1);
 const { open } = session;

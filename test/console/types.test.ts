@@ -5,7 +5,7 @@ import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "n
 import { join } from "node:path";
 import { errorNumbers } from "../../src/console/error-numbers.ts";
 import { catalogue } from "../../src/http/error-catalogue.ts";
-import { temporaryFolder } from "../support/harness.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const root = join(import.meta.dir, "../..");
 

@@ -1,16 +1,11 @@
 // The log's line about each request: address, token and status, on both listeners.
 import { afterAll, expect, test } from "bun:test";
 import { connect } from "node:net";
-import {
-  accessToken,
-  bearer,
-  eventually,
-  operatorToken,
-  post,
-  sendRaw,
-  startTestService,
-  type TestService,
-} from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
+import { post } from "../support/post-plants.ts";
+import { sendRaw } from "../support/raw-http.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { accessToken, bearer, operatorToken } from "../support/tokens.ts";
 
 const direct = await startTestService({ "log-requests": "all" });
 afterAll(() => direct[Symbol.asyncDispose]());

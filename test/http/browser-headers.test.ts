@@ -1,6 +1,7 @@
 // The headers that protect a browser, on every page and response of both listeners.
 import { afterAll, expect, test } from "bun:test";
-import { bearer, operatorToken, startTestService } from "../support/harness.ts";
+import { startTestService } from "../support/test-service.ts";
+import { bearer, operatorToken } from "../support/tokens.ts";
 
 // It is only read from.
 const running = await startTestService();

@@ -2,8 +2,11 @@
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
 import { commandLine, start, untilListening } from "../support/command.ts";
-import { accessTokenEnvironment, eventually, post, temporaryFolder } from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
+import { post } from "../support/post-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { accessTokenEnvironment } from "../support/tokens.ts";
 
 const descriptors = 120;
 const clients = 200;

@@ -1,15 +1,11 @@
 // How a stop ends connections: what is in flight is answered, and nothing new begins.
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
-import {
-  eventually,
-  operatorToken,
-  rawPost,
-  sendRaw,
-  startTestService,
-  storedPlants,
-  untilContinue,
-} from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
+import { rawPost, sendRaw, untilContinue } from "../support/raw-http.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { startTestService } from "../support/test-service.ts";
+import { operatorToken } from "../support/tokens.ts";
 
 /** Sends the next request as soon as the last is answered, until a response says close. */
 async function keepSending(port: number, firstId: number, client: { answered: number }): Promise<boolean> {

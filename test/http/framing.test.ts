@@ -1,18 +1,11 @@
 // What arrives and what is answered, in bytes. src/http/wire/ has the tests of each rule, of deadlines and of drains.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import {
-  accessToken,
-  connectTo,
-  eventually,
-  rawPost,
-  sendRaw,
-  startTestService,
-  storedPlants,
-  type Target,
-  type TestService,
-  untilContinue,
-} from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
+import { connectTo, rawPost, sendRaw, type Target, untilContinue } from "../support/raw-http.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { accessToken } from "../support/tokens.ts";
 
 const head = `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${accessToken}\r\nContent-Type: application/json\r\n`;
 const chunkedHead = `${head}Transfer-Encoding: chunked\r\n\r\n`;

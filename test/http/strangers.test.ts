@@ -13,10 +13,12 @@ import {
   whoAmI,
   wrongTokens,
 } from "../support/attacks.ts";
+import { eventually } from "../support/eventually.ts";
 import { KeptConnections, RunningFlood, statusFrom } from "../support/flood.ts";
-import { eventually, rawPost, temporaryFolder } from "../support/harness.ts";
 import { startProvider } from "../support/identity-provider.ts";
 import { lacks } from "../support/lacks.ts";
+import { rawPost } from "../support/raw-http.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 // Which allow 52 connections on the public listener and 8 on the operator's.
 const descriptors = 120;

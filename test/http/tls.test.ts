@@ -4,15 +4,11 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
-import {
-  operatorToken,
-  rawPost,
-  sendRaw,
-  startTestService,
-  type Target,
-  temporaryFolder,
-} from "../support/harness.ts";
+import { rawPost, sendRaw, type Target } from "../support/raw-http.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
+import { startTestService } from "../support/test-service.ts";
+import { operatorToken } from "../support/tokens.ts";
 
 const certificate = (name: string) => join(import.meta.dir, "../certificates", name);
 const server = { cert: certificate("localhost.pem"), key: certificate("localhost.key") };

@@ -3,20 +3,13 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Scope, scopes } from "../../src/access/scopes.ts";
 import type { MintedTokenJson } from "../../src/operator/responses.ts";
-import {
-  accessToken,
-  bearer,
-  eventually,
-  mintToken,
-  operatorFetch,
-  operatorGet,
-  operatorPost,
-  post,
-  sendRaw,
-  startTestService,
-  type TestService,
-} from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
+import { mintToken, operatorFetch, operatorGet, operatorPost } from "../support/operator-requests.ts";
+import { post } from "../support/post-plants.ts";
+import { sendRaw } from "../support/raw-http.ts";
 import { operatorRoutes } from "../support/routes.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { accessToken, bearer } from "../support/tokens.ts";
 
 type Body = Record<string, unknown>;
 

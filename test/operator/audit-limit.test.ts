@@ -1,14 +1,10 @@
 // How many entries in the audit trail one caller may cause per minute.
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import {
-  eventually,
-  mintToken,
-  operatorFetch,
-  startTestService,
-  type TestService,
-  temporaryFolder,
-} from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
+import { mintToken, operatorFetch } from "../support/operator-requests.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
 
 const actionsAtOnce = 60;
 

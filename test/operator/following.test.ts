@@ -2,18 +2,14 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  eventually,
-  operatorFetch,
-  operatorGet,
-  operatorToken,
-  post,
-  startTestService,
-  type TestService,
-  temporaryFolder,
-} from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
+import { operatorFetch, operatorGet } from "../support/operator-requests.ts";
+import { post } from "../support/post-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { operatorToken } from "../support/tokens.ts";
 
 async function list(service: TestService, query: string) {
   const response = await operatorFetch(service, `/api/plants?${query}`);

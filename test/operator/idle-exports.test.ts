@@ -1,16 +1,10 @@
 // Exports that nobody reads, and what they leave to others.
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
-import {
-  eventually,
-  mintToken,
-  operatorFetch,
-  operatorGet,
-  operatorPost,
-  post,
-  startTestService,
-  type TestService,
-} from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
+import { mintToken, operatorFetch, operatorGet, operatorPost } from "../support/operator-requests.ts";
+import { post } from "../support/post-plants.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
 
 // As `src/operator/exports.ts` has it.
 const exportsMax = 8;

@@ -1,18 +1,11 @@
 // POST /api/import: lines of plants, each stored or refused by itself.
 import { afterAll, describe, expect, test } from "bun:test";
 import type { LineOutcome } from "../../src/operator/responses.ts";
-import {
-  eventually,
-  mintToken,
-  operatorFetch,
-  operatorGet,
-  operatorPost,
-  type RawPiece,
-  sendRaw,
-  startTestService,
-  storedPlants,
-  untilContinue,
-} from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
+import { mintToken, operatorFetch, operatorGet, operatorPost } from "../support/operator-requests.ts";
+import { type RawPiece, sendRaw, untilContinue } from "../support/raw-http.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { startTestService } from "../support/test-service.ts";
 
 // The tests share a service: each has ids, and where it matters a token, of its own.
 const running = await startTestService();

@@ -6,21 +6,14 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
 import { metricFamilies } from "../../src/operator/metrics.ts";
-import {
-  bearer,
-  eventually,
-  mintToken,
-  operatorFetch,
-  operatorPost,
-  post,
-  rawPost,
-  sendRaw,
-  startTestService,
-  type TestService,
-  temporaryFolder,
-  untilContinue,
-} from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
+import { mintToken, operatorFetch, operatorPost } from "../support/operator-requests.ts";
+import { post } from "../support/post-plants.ts";
+import { rawPost, sendRaw, untilContinue } from "../support/raw-http.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { bearer } from "../support/tokens.ts";
 
 // No test sends a plant to this one: those that only read the page share it.
 const idle = await startTestService();

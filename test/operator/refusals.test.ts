@@ -2,16 +2,11 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { catalogue } from "../../src/http/error-catalogue.ts";
 import type { RefusalJson, RefusalsJson } from "../../src/operator/responses.ts";
-import {
-  accessToken,
-  bearer,
-  mintToken,
-  operatorFetch,
-  operatorGet,
-  post,
-  sendRaw,
-  startTestService,
-} from "../support/harness.ts";
+import { mintToken, operatorFetch, operatorGet } from "../support/operator-requests.ts";
+import { post } from "../support/post-plants.ts";
+import { sendRaw } from "../support/raw-http.ts";
+import { startTestService } from "../support/test-service.ts";
+import { accessToken, bearer } from "../support/tokens.ts";
 
 // The tests share a service, which trusts the X-Forwarded-For of this machine. Each refuses under names or addresses of its own.
 const running = await startTestService({ "trusted-proxies": "127.0.0.1" });

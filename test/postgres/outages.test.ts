@@ -5,19 +5,16 @@ import { join } from "node:path";
 import pg from "pg";
 import { ConnectionPool } from "../../src/storage/postgres/connection-pool.ts";
 import { Server } from "../../src/storage/postgres/server.ts";
-import {
-  bearer,
-  eventually,
-  expectOneLine,
-  operatorGet,
-  post,
-  startOpenService,
-  startTestService,
-  temporaryFolder,
-} from "../support/harness.ts";
+import { expectOneLine } from "../support/command.ts";
+import { eventually } from "../support/eventually.ts";
+import { operatorGet } from "../support/operator-requests.ts";
+import { post } from "../support/post-plants.ts";
 import { type Databases, usePostgres } from "../support/postgres.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess, serveInProcess } from "../support/terminal.ts";
+import { startOpenService, startTestService } from "../support/test-service.ts";
+import { bearer } from "../support/tokens.ts";
 
 let server: Databases & AsyncDisposable;
 let database: string;

@@ -7,9 +7,13 @@ import { openStore } from "../../src/storage/open-store.ts";
 import { migrate, migrations } from "../../src/storage/postgres/migrate.ts";
 import { Server } from "../../src/storage/postgres/server.ts";
 import type { Store } from "../../src/storage/store.ts";
-import { accessToken, kindsOf, operatorFetch, post, startOpenService } from "../support/harness.ts";
+import { operatorFetch } from "../support/operator-requests.ts";
+import { post } from "../support/post-plants.ts";
 import { type Databases, usePostgres } from "../support/postgres.ts";
+import { kindsOf } from "../support/stored-plants.ts";
 import { runInProcess } from "../support/terminal.ts";
+import { startOpenService } from "../support/test-service.ts";
+import { accessToken } from "../support/tokens.ts";
 
 let server: Databases & AsyncDisposable;
 let database: string;

@@ -7,17 +7,15 @@ import { join } from "node:path";
 import { openStore } from "../../src/storage/open-store.ts";
 import { DatabaseMisuse } from "../../src/storage/postgres/database-url.ts";
 import { Server } from "../../src/storage/postgres/server.ts";
-import {
-  accessTokenEnvironment,
-  eventually,
-  expectOneLine,
-  post,
-  startOpenService,
-  temporaryFolder,
-} from "../support/harness.ts";
+import { expectOneLine } from "../support/command.ts";
+import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
+import { post } from "../support/post-plants.ts";
 import { type PostgresServer, startPostgres } from "../support/postgres.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess, serveInProcess } from "../support/terminal.ts";
+import { startOpenService } from "../support/test-service.ts";
+import { accessTokenEnvironment } from "../support/tokens.ts";
 
 const password = "pass@word/with:signs";
 let server: PostgresServer;

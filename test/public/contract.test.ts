@@ -5,18 +5,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { catalogue, publicKinds } from "../../src/http/error-catalogue.ts";
 import openapi from "../../src/public/openapi.json" with { type: "json" };
 import { onEveryEngine } from "../support/engines.ts";
-import {
-  accessToken,
-  bearer,
-  eventually,
-  operatorToken,
-  post,
-  rawPost,
-  sendRaw,
-  startTestService,
-  storedPlants,
-  type TestService,
-} from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
+import { post } from "../support/post-plants.ts";
+import { rawPost, sendRaw } from "../support/raw-http.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { accessToken, bearer, operatorToken } from "../support/tokens.ts";
 
 let lastId = 1000;
 

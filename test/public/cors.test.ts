@@ -1,6 +1,7 @@
 // CORS: which origins may call POST /plants from a browser.
 import { afterAll, describe, expect, test } from "bun:test";
-import { post, startTestService } from "../support/harness.ts";
+import { post } from "../support/post-plants.ts";
+import { startTestService } from "../support/test-service.ts";
 
 const origin = "https://garden.example.org";
 const preflight = {

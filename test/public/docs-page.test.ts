@@ -6,15 +6,12 @@ import { catalogue, publicKinds } from "../../src/http/error-catalogue.ts";
 import * as browser from "../support/browser.ts";
 import { collectErrors } from "../support/console-session.ts";
 import { bodyOf, hostileName, runRequest, sampleOf, textOf, tryItSample } from "../support/docs-samples.ts";
-import {
-  accessToken,
-  eventually,
-  post,
-  rawPost,
-  sendRaw,
-  startTestService,
-  storedPlants,
-} from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
+import { post } from "../support/post-plants.ts";
+import { rawPost, sendRaw } from "../support/raw-http.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { startTestService } from "../support/test-service.ts";
+import { accessToken } from "../support/tokens.ts";
 
 const running = await startTestService();
 afterAll(() => running[Symbol.asyncDispose]());

@@ -4,7 +4,9 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "nod
 import { join } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
 import { start, watch } from "../support/command.ts";
-import { accessTokenEnvironment, startTestService, temporaryFolder } from "../support/harness.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { startTestService } from "../support/test-service.ts";
+import { accessTokenEnvironment } from "../support/tokens.ts";
 
 const root = join(import.meta.dir, "../..");
 const running = await startTestService();

@@ -2,7 +2,8 @@
 import { expect, test } from "bun:test";
 import { catalogue, publicKinds } from "../../src/http/error-catalogue.ts";
 import contract from "../../src/public/openapi.json" with { type: "json" };
-import { post, startTestService } from "../support/harness.ts";
+import { post } from "../support/post-plants.ts";
+import { startTestService } from "../support/test-service.ts";
 
 interface Content {
   readonly examples: Readonly<Record<string, { readonly summary: string; readonly value: unknown }>>;

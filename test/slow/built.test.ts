@@ -4,8 +4,10 @@ import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { executable, serve } from "../support/command.ts";
-import { accessTokenEnvironment, post, temporaryFolder } from "../support/harness.ts";
 import { runNested } from "../support/nested-run.ts";
+import { post } from "../support/post-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { accessTokenEnvironment } from "../support/tokens.ts";
 
 // Those whose services and commands are separate processes.
 const suites = ["command-line/commands", "sqlite/durability", "command-line/import"];

@@ -3,9 +3,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { openStore } from "../../src/storage/open-store.ts";
 import { Clients } from "../soak/rounds.ts";
 import { type CitusCluster, citusIsInstalled, startCitus } from "../support/citus-cluster.ts";
-import { eventually, kindsOf, post, startTestService, type TestService } from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
 import { runNested } from "../support/nested-run.ts";
+import { post } from "../support/post-plants.ts";
+import { kindsOf } from "../support/stored-plants.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
 
 const suites = ["public/contract", "storage/stores", "slow/exactness", "storage/copy"];
 const suitesMsMax = 600_000;

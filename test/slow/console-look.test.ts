@@ -3,8 +3,11 @@ import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { axeViolations, describe, test } from "../support/browser.ts";
 import { makeToken, useConsole } from "../support/console-session.ts";
-import { bearer, eventually, post, startTestService } from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
+import { post } from "../support/post-plants.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { startTestService } from "../support/test-service.ts";
+import { bearer } from "../support/tokens.ts";
 
 const session = useConsole(600);
 const { open } = session;

@@ -2,8 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import * as browser from "../support/browser.ts";
 import { bodyOf, hostileName, programs, runRequest, sampleOf, tryItSample } from "../support/docs-samples.ts";
-import { post, startTestService, storedPlants } from "../support/harness.ts";
 import { lacks } from "../support/lacks.ts";
+import { post } from "../support/post-plants.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { startTestService } from "../support/test-service.ts";
 
 // test/public/docs-page.test.ts runs those in curl and JavaScript.
 describe.each(["python", "go"] as const)("the samples on the docs page in %s", (language) => {

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { onEveryEngine } from "../support/engines.ts";
-import { post } from "../support/harness.ts";
+import { post } from "../support/post-plants.ts";
 
 const int64 = fc.oneof(
   fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),

@@ -4,15 +4,13 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { firefox } from "../../scripts/browsers.js";
 import { makeToken } from "../support/console-session.ts";
-import {
-  accessToken,
-  eventually,
-  startTestService,
-  storedPlants,
-  temporaryFolder,
-} from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
 import { seedStore } from "../support/seeded-store.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { startTestService } from "../support/test-service.ts";
+import { accessToken } from "../support/tokens.ts";
 
 // Firefox calls several hosts of its maker. A proxy that refuses every connection keeps it on this machine, for which no proxy
 // is used.

@@ -5,8 +5,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { start, watch } from "../support/command.ts";
-import { accessToken, startTestService, storedPlants, temporaryFolder } from "../support/harness.ts";
 import { lacks } from "../support/lacks.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { startTestService } from "../support/test-service.ts";
+import { accessToken } from "../support/tokens.ts";
 
 const examples = join(import.meta.dir, "../../examples");
 const programs = { "python/one_plant.py": "python3", "go/one_plant.go": "go" };

@@ -5,8 +5,10 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "nod
 import { dirname, join, normalize } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
 import { serve, start, untilListening } from "../support/command.ts";
-import { accessToken, accessTokenEnvironment, storedPlants, temporaryFolder } from "../support/harness.ts";
 import { lacks } from "../support/lacks.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { accessToken, accessTokenEnvironment } from "../support/tokens.ts";
 
 const nodeVersions = [20, 22, 24, 26];
 // Fetched here rather than as dev dependencies, of which they would be 66 (ADR 2).

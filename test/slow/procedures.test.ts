@@ -4,15 +4,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Finished, main, start, watch } from "../support/command.ts";
-import {
-  post,
-  startTestService,
-  storedPlants,
-  type TestService,
-  temporaryFolder,
-} from "../support/harness.ts";
+import { post } from "../support/post-plants.ts";
 import { seedStore } from "../support/seeded-store.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
 
 const root = join(import.meta.dir, "../..");
 const bun = `"${process.execPath}"`;

@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../support/harness.ts";
 import { lacks } from "../support/lacks.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const deploy = join(import.meta.dir, "../../deploy");
 const services = ["plant-store.service", "plant-store-backup.service"];

@@ -2,7 +2,7 @@
 import { heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
 import type { Socket } from "bun";
-import { eventually } from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
 import { emptyResponse, TestWire } from "../support/wire.ts";
 
 const clients = 40;

@@ -9,8 +9,8 @@ import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
 import { SqlitePlants } from "../../src/storage/sqlite/writing/sqlite-plants.ts";
 import { Writer } from "../../src/storage/sqlite/writing/writer.ts";
-import { temporaryFolder } from "../support/harness.ts";
 import { DataFileBytes } from "../support/plant-bytes.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { Clients, type Figures, type Soak, type SoakRun, serveOn } from "./rounds.ts";
 

@@ -1,4 +1,4 @@
-import { storedPlants } from "../support/harness.ts";
+import { storedPlants } from "../support/stored-plants.ts";
 import { runOnExt4, whyNoExt4 } from "./ext4.ts";
 import { judged, notRun, type Soak, serveOn } from "./rounds.ts";
 

@@ -4,7 +4,9 @@ import { closeSync, cpSync, mkdirSync, mkdtempSync, openSync, readFileSync, writ
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Serving } from "../support/command.ts";
-import { eventually, storedPlants, temporaryFolder } from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { Clients, type Figures, type SoakRun, serveOn } from "./rounds.ts";
 
 const clients = 32;

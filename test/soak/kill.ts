@@ -1,7 +1,8 @@
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Serving } from "../support/command.ts";
-import { storedPlants, temporaryFolder } from "../support/harness.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { Clients, type Figures, judged, type Soak, type SoakRun, serveOn } from "./rounds.ts";
 
 const clients = 32;

@@ -5,7 +5,7 @@ import { load as loadServer } from "../../bench/load.ts";
 import { startBenchPostgres } from "../../bench/on-postgres.ts";
 import { memoryMb, startOurs } from "../../bench/servers.ts";
 import { median } from "../../bench/statistics.ts";
-import { temporaryFolder } from "../support/harness.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { type Figures, judged, type Soak, type SoakRun } from "./rounds.ts";
 
 const slicesMin = 8;

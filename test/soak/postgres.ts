@@ -1,6 +1,7 @@
-import { eventually, startTestService } from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
 import { freePort, type PostgresServer, startPostgres } from "../support/postgres.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { startTestService } from "../support/test-service.ts";
 import { Clients, type Figures, judged, type Soak, type SoakRun, serveOn } from "./rounds.ts";
 
 const clients = 16;

@@ -1,5 +1,8 @@
 import { type Serving, serve } from "../support/command.ts";
-import { accessTokenEnvironment, eventually, type PlantRow, post } from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
+import { post } from "../support/post-plants.ts";
+import type { PlantRow } from "../support/stored-plants.ts";
+import { accessTokenEnvironment } from "../support/tokens.ts";
 
 export interface Soak {
   readonly summary: string;

@@ -9,7 +9,7 @@ import {
   writeSync,
 } from "node:fs";
 import { commandLine, start, untilListening } from "../support/command.ts";
-import { accessTokenEnvironment } from "../support/harness.ts";
+import { accessTokenEnvironment } from "../support/tokens.ts";
 import { Clients } from "./rounds.ts";
 
 /** Of the data file, or of its WAL. */

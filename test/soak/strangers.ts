@@ -12,9 +12,12 @@ import {
   whoAmI,
   wrongTokens,
 } from "../support/attacks.ts";
+import { eventually } from "../support/eventually.ts";
 import { type Flood, KeptConnections, statusFrom } from "../support/flood.ts";
-import { eventually, rawPost, storedPlants, temporaryFolder } from "../support/harness.ts";
 import { startProvider } from "../support/identity-provider.ts";
+import { rawPost } from "../support/raw-http.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import type { Figures, Soak } from "./rounds.ts";
 
 interface Attack {

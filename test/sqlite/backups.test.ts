@@ -23,22 +23,17 @@ import { basename, join } from "node:path";
 import { BackupFolder } from "../../src/storage/sqlite/maintenance/backup-folder.ts";
 import { lastBackupFile, readLastBackup } from "../../src/storage/sqlite/maintenance/backup-records.ts";
 import { verify } from "../../src/storage/sqlite/maintenance/verify.ts";
-import { type Finished, main, start, untilListening } from "../support/command.ts";
-import {
-  bothTokensEnvironment,
-  eventually,
-  expectOneLine,
-  operatorFetch,
-  operatorGet,
-  post,
-  startTestService,
-  storedPlants,
-  type TestService,
-  temporaryFolder,
-} from "../support/harness.ts";
+import { expectOneLine, type Finished, main, start, untilListening } from "../support/command.ts";
+import { eventually } from "../support/eventually.ts";
 import { lacks, lacksFuse, mountHanging } from "../support/lacks.ts";
+import { operatorFetch, operatorGet } from "../support/operator-requests.ts";
+import { post } from "../support/post-plants.ts";
 import { seedStore } from "../support/seeded-store.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { bothTokensEnvironment } from "../support/tokens.ts";
 
 const folder = temporaryFolder();
 const inFolder = (name: string) => join(folder.path, name);

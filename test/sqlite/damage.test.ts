@@ -8,10 +8,11 @@ import { lastBackupFile } from "../../src/storage/sqlite/maintenance/backup-reco
 import { verify } from "../../src/storage/sqlite/maintenance/verify.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
-import { commandLine } from "../support/command.ts";
+import { commandLine, expectOneLine } from "../support/command.ts";
 import { crashedStore, emptyingJournal } from "../support/crashed-store.ts";
-import { expectOneLine, storedPlants, temporaryFolder, testPlant } from "../support/harness.ts";
 import { lacksMounts } from "../support/lacks.ts";
+import { storedPlants, testPlant } from "../support/stored-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 
 const plants = 3000;

@@ -11,9 +11,9 @@ import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
 import { runBitFlips, runLives } from "../soak/digests.ts";
 import { seededRandom } from "../soak/rounds.ts";
-import { temporaryFolder } from "../support/harness.ts";
 import { lacks } from "../support/lacks.ts";
 import { seedStore } from "../support/seeded-store.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 
 // Two full blocks, and some plants that are in none.

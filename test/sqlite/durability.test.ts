@@ -20,25 +20,25 @@ import { inspectWal } from "../../src/storage/sqlite/data-file/wal-file.ts";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
 import { runKillRounds } from "../soak/kill.ts";
 import { seededRandom } from "../soak/rounds.ts";
-import { main, plantStore, type Serving, serve, start, untilListening } from "../support/command.ts";
-import { crashedStore } from "../support/crashed-store.ts";
 import {
-  accessTokenEnvironment,
-  bothTokensEnvironment,
-  createUntilRefused,
-  eventually,
   expectOneLine,
-  mintToken,
-  missingIn,
-  operatorGet,
-  post,
-  storedPlants,
-  type TemporaryFolder,
-  temporaryFolder,
-} from "../support/harness.ts";
+  main,
+  plantStore,
+  type Serving,
+  serve,
+  start,
+  untilListening,
+} from "../support/command.ts";
+import { crashedStore } from "../support/crashed-store.ts";
+import { eventually } from "../support/eventually.ts";
 import { lacks, lacksMounts } from "../support/lacks.ts";
+import { mintToken, operatorGet } from "../support/operator-requests.ts";
+import { createUntilRefused, post } from "../support/post-plants.ts";
+import { missingIn, storedPlants } from "../support/stored-plants.ts";
 import { canRecordSyncs, recordSyncs } from "../support/syncs.ts";
+import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
+import { accessTokenEnvironment, bothTokensEnvironment } from "../support/tokens.ts";
 
 // Large, so that a few hundred plants fill the WAL until it is checkpointed.
 const largeName = "x".repeat(60_000);

@@ -23,23 +23,16 @@ import { dirname, join } from "node:path";
 import { readMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { DataFileReplaced, WalIndexLost } from "../../src/storage/store.ts";
-import { main, plantStore, serve, start, untilListening } from "../support/command.ts";
+import { expectOneLine, main, plantStore, serve, start, untilListening } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
-import {
-  accessTokenEnvironment,
-  createUntilRefused,
-  eventually,
-  expectOneLine,
-  missingIn,
-  post,
-  startTestService,
-  storedPlants,
-  type TemporaryFolder,
-  temporaryFolder,
-  testPlant,
-} from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
 import { lacks, lacksMounts } from "../support/lacks.ts";
+import { createUntilRefused, post } from "../support/post-plants.ts";
+import { missingIn, storedPlants, testPlant } from "../support/stored-plants.ts";
+import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
+import { startTestService } from "../support/test-service.ts";
+import { accessTokenEnvironment } from "../support/tokens.ts";
 
 let folder: TemporaryFolder;
 let file: string;

@@ -20,17 +20,13 @@ import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
 import { main, serve, start, untilListening } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
-import {
-  accessTokenEnvironment,
-  post,
-  startTestService,
-  storedPlants,
-  type TemporaryFolder,
-  temporaryFolder,
-  testPlant,
-} from "../support/harness.ts";
 import { lacksMounts } from "../support/lacks.ts";
+import { post } from "../support/post-plants.ts";
+import { storedPlants, testPlant } from "../support/stored-plants.ts";
+import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
+import { startTestService } from "../support/test-service.ts";
+import { accessTokenEnvironment } from "../support/tokens.ts";
 
 const lost = "it lacks the plants that were only there";
 

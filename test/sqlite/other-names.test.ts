@@ -5,17 +5,13 @@ import { existsSync, linkSync, mkdirSync, readdirSync, rmSync, statSync } from "
 import { join } from "node:path";
 import { main, serve, start, watch } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
-import {
-  accessTokenEnvironment,
-  missingIn,
-  post,
-  startTestService,
-  storedPlants,
-  type TemporaryFolder,
-  temporaryFolder,
-} from "../support/harness.ts";
 import { lacksMounts } from "../support/lacks.ts";
+import { post } from "../support/post-plants.ts";
+import { missingIn, storedPlants } from "../support/stored-plants.ts";
+import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
+import { startTestService } from "../support/test-service.ts";
+import { accessTokenEnvironment } from "../support/tokens.ts";
 
 let folder: TemporaryFolder;
 let file: string;

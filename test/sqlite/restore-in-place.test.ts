@@ -29,15 +29,11 @@ import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writin
 import { contentsOf, rebuiltFile } from "../../src/storage/sqlite/writing/rebuild.ts";
 import { commandLine } from "../support/command.ts";
 import { crashedStore, emptyingJournal } from "../support/crashed-store.ts";
-import {
-  startTestService,
-  storedPlants,
-  type TemporaryFolder,
-  temporaryFolder,
-  testPlant,
-} from "../support/harness.ts";
 import { lacksMounts } from "../support/lacks.ts";
+import { storedPlants, testPlant } from "../support/stored-plants.ts";
+import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
+import { startTestService } from "../support/test-service.ts";
 
 // A backup is made once, and every test gets a copy of it.
 const made = temporaryFolder();

@@ -3,8 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { openStore } from "../../src/storage/open-store.ts";
 import { type DatabaseServer, startServer } from "../support/engines.ts";
-import { bearer, post, startTestService, storedPlants, temporaryFolder } from "../support/harness.ts";
+import { post } from "../support/post-plants.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
+import { startTestService } from "../support/test-service.ts";
+import { bearer } from "../support/tokens.ts";
 
 const folder = temporaryFolder();
 let server: DatabaseServer;

@@ -8,7 +8,8 @@ import type { PlantToStore } from "../../src/plants/plant-store.ts";
 import { openStore, openTokens } from "../../src/storage/open-store.ts";
 import type { Store } from "../../src/storage/store.ts";
 import { onEveryEngine } from "../support/engines.ts";
-import { eventually, kindsOf, testPlant } from "../support/harness.ts";
+import { eventually } from "../support/eventually.ts";
+import { kindsOf, testPlant } from "../support/stored-plants.ts";
 
 const settingOf = (database: string) => ({
   database,

@@ -7,16 +7,13 @@ import { migrate as migratePostgres, migrations } from "../../src/storage/postgr
 import { Server } from "../../src/storage/postgres/server.ts";
 import { allMigrations, migrate as migrateFile } from "../../src/storage/sqlite/migrate.ts";
 import { plantStore } from "../support/command.ts";
-import {
-  bearer,
-  operatorGet,
-  post,
-  startOpenService,
-  storedPlants,
-  type TestService,
-  temporaryFolder,
-} from "../support/harness.ts";
+import { operatorGet } from "../support/operator-requests.ts";
+import { post } from "../support/post-plants.ts";
 import { type Databases, usePostgres } from "../support/postgres.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { startOpenService, type TestService } from "../support/test-service.ts";
+import { bearer } from "../support/tokens.ts";
 
 // What released versions wrote: a data file after a shutdown, and what `pg_dump --inserts` made of a database. Never change them.
 const fixtures = join(import.meta.dir, "../fixtures");

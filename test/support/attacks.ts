@@ -1,8 +1,9 @@
 // What strangers send to hold connections, and how the clients beside them do.
 import { commandLine, start, untilListening } from "./command.ts";
 import type { Flood } from "./flood.ts";
-import { accessToken, bothTokensEnvironment, operatorToken, rawPost } from "./harness.ts";
 import { inSeconds, type startProvider } from "./identity-provider.ts";
+import { rawPost } from "./raw-http.ts";
+import { accessToken, bothTokensEnvironment, operatorToken } from "./tokens.ts";
 
 export type Provider = Awaited<ReturnType<typeof startProvider>>;
 export type AttackText = Pick<Flood, "text" | "responses" | "trickle">;

@@ -1,8 +1,9 @@
+import { expect } from "bun:test";
 import { type ChildProcess, spawn } from "node:child_process";
 import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
-import { findSecrets } from "./harness.ts";
 import { printIfTestFails } from "./service-logs.ts";
+import { findSecrets } from "./tokens.ts";
 
 export const launcher = fileURLToPath(new URL("../../bin/plant-store.js", import.meta.url));
 /** What `plant-store` runs. */
@@ -92,6 +93,11 @@ export async function untilListening(
       await said.ended;
     },
   };
+}
+
+/** Expects that a command or a service wrote a single line to standard error, which names it. */
+export function expectOneLine(err: string): void {
+  expect(err.trimEnd().split("\n")).toEqual([expect.stringMatching(/^plant-store: /)]);
 }
 
 export function start(

@@ -2,8 +2,11 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { browserMissing, newPage, openBrowser } from "./browser.ts";
-import { eventually, mintToken, startTestService, type TestService, temporaryFolder } from "./harness.ts";
+import { eventually } from "./eventually.ts";
+import { mintToken } from "./operator-requests.ts";
 import { seedStore } from "./seeded-store.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+import { startTestService, type TestService } from "./test-service.ts";
 
 const askEveryMs = 100;
 const viewport = { width: 1280, height: 600 };

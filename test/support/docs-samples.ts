@@ -2,7 +2,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { start, watch } from "./command.ts";
-import { accessToken, temporaryFolder } from "./harness.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+import { accessToken } from "./tokens.ts";
 
 /** The languages of the samples on the docs page, and the program that runs each. */
 export const programs = { curl: "sh", javascript: "node", python: "python3", go: "go" };

@@ -1,15 +1,10 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe } from "bun:test";
 import { startCitus } from "./citus-cluster.ts";
-import {
-  type PlantRow,
-  startOpenService,
-  startTestService,
-  storedPlants,
-  type TestService,
-  temporaryFolder,
-} from "./harness.ts";
 import { type Databases, usePostgres } from "./postgres.ts";
+import { type PlantRow, storedPlants } from "./stored-plants.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+import { startOpenService, startTestService, type TestService } from "./test-service.ts";
 
 /** What a test needs from an engine, so that the same test runs on all of them. */
 export interface Engine {

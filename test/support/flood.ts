@@ -1,7 +1,7 @@
 // Connections that hold what they can, and clients that have to get in beside them. As a program, `bun test/support/flood.ts
 // JSON` floods a port until it is killed, so that the clients of a test do not wait for the flood's own work.
 import type { Socket } from "bun";
-import { eventually } from "./harness.ts";
+import { eventually } from "./eventually.ts";
 
 export interface Flood {
   readonly port: number;

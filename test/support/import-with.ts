@@ -1,8 +1,8 @@
 import type { OperatorApi } from "../../src/console/api.ts";
 import { ImportRun } from "../../src/console/import/import-run.ts";
 import type { LineOutcome } from "../../src/operator/responses.ts";
+import { eventually } from "./eventually.ts";
 import { fake } from "./fake.ts";
-import { eventually } from "./harness.ts";
 
 /**
  * Imports a file with a service that does this with the lines of each request, and that at the end. Returns the run, the

@@ -15,8 +15,8 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import pg from "pg";
-import type { PlantRow } from "./harness.ts";
 import { sharedServerAddress } from "./shared-server-address.ts";
+import type { PlantRow } from "./stored-plants.ts";
 
 // PostgreSQL refuses to run as root; then it runs as this user, which every system has.
 const nobody = 65_534;

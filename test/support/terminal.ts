@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { runCommand } from "../../src/cli/run.ts";
 import type { Terminal } from "../../src/cli/terminal.ts";
 import { bareEnvironment, executable, type Finished, plantStore } from "./command.ts";
-import { eventually, findSecrets } from "./harness.ts";
+import { eventually } from "./eventually.ts";
+import { findSecrets } from "./tokens.ts";
 
 /**
  * Runs a command in this process, which takes a tenth of the time of a separate one. For what a command does and prints; for

@@ -1,7 +1,7 @@
 import type { Socket } from "bun";
 import type { Connection, RequestHandler } from "../../src/http/wire/connection.ts";
 import { type TlsMaterial, WireServer, type WireServerOptions } from "../../src/http/wire/wire-server.ts";
-import { eventually } from "./harness.ts";
+import { eventually } from "./eventually.ts";
 
 export const emptyResponse = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 

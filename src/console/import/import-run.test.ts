@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { eventually } from "../../../test/support/eventually.ts";
 import { fake } from "../../../test/support/fake.ts";
-import { eventually } from "../../../test/support/harness.ts";
 import { createAll, importWith } from "../../../test/support/import-with.ts";
 import type { LineOutcome } from "../../operator/responses.ts";
 import { ApiError, type OperatorApi } from "../api.ts";

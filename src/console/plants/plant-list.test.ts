@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { eventually } from "../../../test/support/eventually.ts";
 import { fake } from "../../../test/support/fake.ts";
-import { eventually } from "../../../test/support/harness.ts";
 import type { StoredPlantJson } from "../../files/plant-json.ts";
 import type { OperatorApi } from "../api.ts";
 import { PlantList } from "./plant-list.ts";

@@ -1,5 +1,5 @@
 import { expect, spyOn, test } from "bun:test";
-import { eventually } from "../../../test/support/harness.ts";
+import { eventually } from "../../../test/support/eventually.ts";
 import { emptyResponse, TestWire, type WireClient } from "../../../test/support/wire.ts";
 import type { ClosedAtLimit } from "../../telemetry/counters.ts";
 import { Connection } from "./connection.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { eventually } from "../../../test/support/harness.ts";
+import { eventually } from "../../../test/support/eventually.ts";
 import { emptyResponse, TestWire, type WireClient } from "../../../test/support/wire.ts";
 import { Connection } from "./connection.ts";
 import type { Head } from "./head.ts";

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { eventually, kindsOf } from "../../../test/support/harness.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import { kindsOf } from "../../../test/support/stored-plants.ts";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
 import type { ConnectionPool, Run } from "./connection-pool.ts";
 import { ServerUnavailable } from "./faults.ts";

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../../../test/support/harness.ts";
+import { temporaryFolder } from "../../../test/support/temporary-folder.ts";
 import type { AuditEntry } from "../../access/audit.ts";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
 import { readUseWithoutWal } from "./data-file/store-use.ts";

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
-import { temporaryFolder } from "../../../../test/support/harness.ts";
+import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import type { PlantToStore } from "../../../plants/plant-store.ts";
 import { checkpoint } from "../data-file/connect.ts";
 import { verify } from "../maintenance/verify.ts";

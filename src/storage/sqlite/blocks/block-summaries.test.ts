@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { temporaryFolder } from "../../../../test/support/harness.ts";
+import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import type { PageRequest, PlantFilter } from "../../../plants/plant-archive.ts";
 import type { PlantToStore } from "../../../plants/plant-store.ts";
 import { verify } from "../maintenance/verify.ts";

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../../../../test/support/harness.ts";
+import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { inspectFiles, refuseDamagedUnlessServed } from "../inspect-files.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { isServed, lockAgainstWriters, lockForWriting, tryLock } from "./writer-lock.ts";

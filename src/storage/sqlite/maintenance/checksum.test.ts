@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { existsSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../../../../test/support/harness.ts";
+import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { expectedChecksum } from "./checksum.ts";
 
 const sha256 = "0123456789abcdef".repeat(4);

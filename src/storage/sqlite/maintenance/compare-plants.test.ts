@@ -2,8 +2,8 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../../../../test/support/harness.ts";
 import { seedStore } from "../../../../test/support/seeded-store.ts";
+import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { compareWithSource } from "./copy.ts";
 
 /** A store of 1,500 plants, and a copy that is changed by SQL. */

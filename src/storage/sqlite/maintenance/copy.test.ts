@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../../../../test/support/harness.ts";
+import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { putInPlace } from "./copy.ts";
 
 /** As on a file system that has no hard links. */

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { temporaryFolder } from "../../../../test/support/harness.ts";
+import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import type { PageRequest } from "../../../plants/plant-archive.ts";
 import { blockPlants, type SeqRange } from "../blocks/blocks.ts";
 import { SqliteStore } from "../sqlite-store.ts";

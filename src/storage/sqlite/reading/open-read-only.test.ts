@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { temporaryFolder } from "../../../../test/support/harness.ts";
+import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { lockForWriting, tryLock } from "../data-file/writer-lock.ts";
 import { connectReadOnly } from "./open-read-only.ts";
 

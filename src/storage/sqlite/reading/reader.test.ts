@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { renameSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../../../../test/support/harness.ts";
 import { seedStore } from "../../../../test/support/seeded-store.ts";
+import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import { Reader } from "./reader.ts";
 

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, mock, test } from "bun:test";
 import { openSync, statSync, truncateSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../../../../test/support/harness.ts";
+import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { CheckpointCheck } from "./checkpoint-check.ts";
 import { DataFileWatch } from "./data-file-watch.ts";
 import { openForWriting } from "./open-for-writing.ts";

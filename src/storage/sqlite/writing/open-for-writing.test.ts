@@ -16,7 +16,8 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { crashedStore, emptyingJournal } from "../../../../test/support/crashed-store.ts";
-import { storedPlants, temporaryFolder } from "../../../../test/support/harness.ts";
+import { storedPlants } from "../../../../test/support/stored-plants.ts";
+import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { readPragma } from "../data-file/connect.ts";
 import { DataFileProblem } from "../data-file/data-file-problem.ts";
 import { type FailureReason, markerFile, readMarker, writeMarker } from "../data-file/failure-marker.ts";

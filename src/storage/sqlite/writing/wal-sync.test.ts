@@ -3,7 +3,7 @@ import { expect, spyOn, test } from "bun:test";
 import { closeSync, openSync } from "node:fs";
 import { platform } from "node:os";
 import { join } from "node:path";
-import { temporaryFolder } from "../../../../test/support/harness.ts";
+import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { takeOverSync, WalSync } from "./wal-sync.ts";
 
 /** A disk whose fsyncs take as long as the test says; which of them were in place. */

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
-import { temporaryFolder } from "../../../../test/support/harness.ts";
+import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
 import { openForWriting } from "./open-for-writing.ts";
 import { Writer, type WriterOwner } from "./writer.ts";

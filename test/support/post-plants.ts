@@ -1,0 +1,35 @@
+// Requests to POST /plants.
+import { accessToken, bearer } from "./tokens.ts";
+
+/** POST /plants with a valid token and JSON; `headers` override both. */
+export function post(
+  url: string,
+  body: string | Uint8Array,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return fetch(`${url}/plants`, {
+    method: "POST",
+    headers: { ...bearer(accessToken), "Content-Type": "application/json", ...headers },
+    body,
+  });
+}
+
+/**
+ * Four clients that create plants until they are refused. `refusals` are their errors, or 0 if the connection ended; `refusal`
+ * is the first.
+ */
+export function createUntilRefused(url: string, name: string) {
+  const acknowledged: number[] = [];
+  const refusals = Array.from({ length: 4 }, async (_, client) => {
+    for (let id = 1000 * (client + 1); ; id++) {
+      try {
+        const response = await post(url, JSON.stringify({ id, name }));
+        if (response.status !== 200) return ((await response.json()) as { error: number }).error;
+        acknowledged.push(id);
+      } catch {
+        return 0;
+      }
+    }
+  });
+  return { acknowledged, refusal: Promise.race(refusals), refusals: Promise.all(refusals) };
+}

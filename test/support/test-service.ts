@@ -1,0 +1,72 @@
+// The service in the process of a test.
+import { join } from "node:path";
+import { readConfig } from "../../src/config/read-config.ts";
+import { type Service, startService } from "../../src/service.ts";
+import { createLog } from "../../src/telemetry/log.ts";
+import { printIfTestFails } from "./service-logs.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
+import { bothTokensEnvironment, findSecrets } from "./tokens.ts";
+
+export interface TestService extends AsyncDisposable {
+  readonly service: Service;
+  readonly url: string;
+  readonly port: number;
+  readonly operatorUrl: string;
+  readonly database: string;
+  /** Every line logged so far. */
+  readonly logged: string[];
+}
+
+/** Starts the composition root as `serve` does, with its flags. By default on free ports and a new data file. */
+export async function startTestService(
+  flags: Record<string, string | undefined> = {},
+  environment: Record<string, string> = {},
+): Promise<TestService> {
+  using cleanUp = new DisposableStack();
+  const database = flags["database"] ?? join(cleanUp.use(temporaryFolder()).path, "plants.db");
+  const logged: string[] = [];
+  const leaked: string[] = [];
+  const config = readConfig({
+    flags: { listen: "127.0.0.1:0", "operator-listen": "127.0.0.1:0", ...flags, database },
+    environment: { ...bothTokensEnvironment, ...environment },
+    readFile: () => "",
+  });
+  const log = createLog({
+    level: "debug",
+    format: "json",
+    colour: false,
+    forJournal: false,
+    write: (line) => {
+      logged.push(line);
+      leaked.push(...findSecrets(line));
+    },
+  });
+  const service = await startService(config, log);
+  cleanUp.defer(printIfTestFails(() => logged.join("")));
+  const whenStopped = cleanUp.move();
+  const port = Number(new URL(service.publicUrl).port);
+  return {
+    service,
+    url: service.publicUrl,
+    port,
+    operatorUrl: service.operatorUrl ?? "",
+    database,
+    logged,
+    async [Symbol.asyncDispose]() {
+      // Without draining: the only connections left are fetch's idle ones.
+      await service.stop("test", 0);
+      whenStopped.dispose();
+      if (leaked.length > 0) throw new Error(`The service logged a secret ${leaked.length} times.`);
+    },
+  };
+}
+
+/** Starts the service, and waits until its database is open: on a slow machine, it listens before PostgreSQL is. */
+export async function startOpenService(
+  database: string,
+  environment: Record<string, string> = {},
+): Promise<TestService> {
+  const running = await startTestService({ database }, environment);
+  await running.service.openedLater;
+  return running;
+}
