@@ -83,7 +83,7 @@ export class TokenUpkeep implements AsyncDisposable {
     }
   }
 
-  /** Writes them after those that are being written: whoever waits for it waits for all. */
+  /** Writes the uses after those that are being written: whoever waits for this waits for all of them. */
   #writeUses(): Promise<void> {
     this.#writing = this.#writing.then(() => this.#writeUsesNow());
     return this.#writing;

@@ -115,7 +115,7 @@ function flagMeantBy(name: string, value: string | undefined, command: Command):
   return nearest === undefined ? undefined : `--${nearest}`;
 }
 
-/** Of a flag, only the value may have been typed: `token create greenhouse`, `verify plants.db`. */
+/** The value of a flag may have been typed without the flag: `token create greenhouse`, `verify plants.db`. */
 function unexpectedArgument(
   argument: string,
   command: Command,

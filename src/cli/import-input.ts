@@ -6,8 +6,8 @@ import type { Terminal } from "./terminal.ts";
 /** The file or standard input that is imported. */
 export interface Input extends Source, Disposable {
   /**
-   * How much of the file these many bytes of its text are, from 0 to 1; undefined if its size is not known, as of a pipe. Of a
-   * compressed file it is an estimate.
+   * How much of the file these many bytes of its text are, from 0 to 1; undefined if its size is not known, such as a pipe's.
+   * For a compressed file it is an estimate.
    */
   readonly share: (textBytes: number) => number | undefined;
 }

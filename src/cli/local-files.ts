@@ -31,7 +31,7 @@ export function cannotBe(done: "read" | "written", path: string, error: unknown)
   return new FileProblem(`${path} cannot be ${done}: ${describeFileError(error)}.`);
 }
 
-/** Without opening it: a pipe that is opened and closed again would end its writer. @throws FileProblem */
+/** Does not open the file: a pipe that is opened and closed again would end its writer. @throws FileProblem */
 export function refuseMissingOrUnreadable(path: string): void {
   try {
     accessSync(path, constants.R_OK);

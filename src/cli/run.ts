@@ -34,7 +34,7 @@ import { version } from "./version.ts";
 
 const exitCodes = { success: 0, failure: 1, usage: 2 } as const;
 const versionFlags = ["--version", "-v"];
-// Of the errors in both lists, the message is all that the user needs.
+// The message of an error in one of these two lists is all that the user needs.
 const misuses = [ConfigProblem, DatabaseMisuse, TlsProblem];
 const expectedErrors = [
   TokenProblem,

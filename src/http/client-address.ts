@@ -4,9 +4,9 @@ import type { Head } from "./wire/head.ts";
 
 // Some proxies add the port: 192.0.2.1:4711, [2001:db8::1]:4711.
 const withPort = /^(?:\[(.*)\](?::\d{1,5})?|([0-9.]+):\d{1,5})$/;
-// Enough for those that send at a time. When there are more, they are forgotten.
+// More than send at the same time. When there are as many, all of them are forgotten.
 const knownMax = 4096;
-// Of most headers. A part of a longer one would keep all of it in memory.
+// Most headers are shorter. To remember an address from a longer one would keep the whole header in memory.
 const forwardedCharactersMax = 256;
 
 /** A peer, a proxy or a client. */

@@ -310,7 +310,7 @@ export class Exchange implements BodyReader, LoggedRequest {
   }
 
   /**
-   * For what may take long, and for each step of it: a stop does not wait for that.
+   * Called before work that may take long, and before each step of it: a stop does not wait for such work.
    * @throws HttpError once the drain has begun.
    */
   refuseWhileDraining(): void {

@@ -58,7 +58,7 @@ export class StreamedResponse implements StreamOwner {
     this.#finish();
   }
 
-  // Whichever of the two sides ends it, and whichever is first.
+  // Either side may end it, and both may; only the first time counts.
   #finish(): void {
     if (!this.#open) return;
     this.#open = false;
@@ -66,7 +66,7 @@ export class StreamedResponse implements StreamOwner {
     this.#onEnd();
   }
 
-  // Whoever awaits `write` goes on.
+  // Lets whoever awaits `write` continue.
   #wake(): void {
     this.#writable.resolve();
     this.#writable = Promise.withResolvers<void>();

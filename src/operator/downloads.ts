@@ -11,7 +11,7 @@ export interface Download<Target> {
 }
 
 const linkMsMax = 60_000;
-// What a runaway script can pile up.
+// A runaway script cannot fill the memory with links.
 const linksMax = 1000;
 
 /**

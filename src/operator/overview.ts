@@ -22,7 +22,8 @@ interface OverviewSources {
 
 const minutes = { stepMs: 60_000, steps: 180, recountAfterMs: 0 };
 const hours = { stepMs: 3_600_000, steps: 168, recountAfterMs: 20_000 };
-// A count may read an entire index: rarely enough to use a small share of a core, whatever the store's size.
+// A count may read an entire index. It is repeated after this many times its own duration, and so uses a small share of a core,
+// whatever the size of the store.
 const recountShare = 20;
 // A count that takes longer is for the next refresh.
 const countWaitMs = 150;

@@ -155,7 +155,7 @@ function quote(value: string): string {
   return JSON.stringify(cutTo(quotedValueCharactersMax, value, "…"));
 }
 
-/** As much of a text that was sent as a message quotes. If it is longer, the mark follows. */
+/** The part of a sent text that a message quotes. If the text is longer, the mark follows. */
 function cutTo(charactersMax: number, text: string, mark = ""): string {
   return text.length <= charactersMax ? text : text.slice(0, charactersMax) + mark;
 }

@@ -38,7 +38,7 @@ export function presentRefusal(sender: RefusedSender, publicUrl: string): Refusa
   };
 }
 
-/** Called with what is masked: the beginning of a token would be too short to be masked. */
+/** Called after masking: a token that is cut off would be too short to be recognised as one. */
 function shorten(message: string): string {
   if (message.length <= messageCharactersMax) return message;
   return `${message.slice(0, messageCharactersMax - 1).toWellFormed()}…`;

@@ -72,7 +72,7 @@ export interface RefusalJson {
   readonly listener: "public" | "operator";
   /** The name of the sender's token; undefined if it is not known. */
   readonly token: string | undefined;
-  /** Undefined if the token is known. Of an IPv6 address, its network of 64 bits. */
+  /** Undefined if the token is known. An IPv6 address stands here as its network of 64 bits. */
   readonly address: string | undefined;
   readonly count: number;
   readonly lastAt: string;

@@ -1,4 +1,4 @@
-// As many characters as the shortest token has, of those that RFC 6750 allows in one.
+// A token has at least 20 characters, and only those that RFC 6750 allows.
 const tokenRun = /[A-Za-z0-9\-._~+/=]{20,}/g;
 // An id of a plant is no secret. It may end a sentence.
 const number = /^[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?\.?$/i;

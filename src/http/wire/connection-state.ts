@@ -64,7 +64,7 @@ export class ConnectionState {
     return this.#state;
   }
 
-  /** Also renews the deadline of the state that it is in. */
+  /** To enter the same state again renews its deadline. */
   enter(state: State): void {
     this.#state = state;
     this.#sinceMs = this.#clock.nowMs;

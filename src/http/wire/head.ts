@@ -65,7 +65,7 @@ export class Head {
   readonly chunked: boolean;
   readonly keepAlive: boolean;
   readonly hostField: string | undefined;
-  // As they were parsed. A head made by `withContentLength` shares them, so they may have the content-length of another head.
+  // Both as they were parsed. A head made by `withContentLength` shares them, so their content-length may be another head's.
   readonly #framing: Framing;
   readonly #fields: Fields;
 
