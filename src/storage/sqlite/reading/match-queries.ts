@@ -15,8 +15,8 @@ export interface Query {
 /** A condition of a WHERE clause, and the values for its question marks. */
 type Condition = Query;
 
-/** The tables that a query reads, the conditions on their rows, and the columns that have the order of the plants. */
-interface Source {
+/** The plants that one query reads: from which tables, under which conditions, and by which columns they are ordered. */
+interface Selection {
   readonly tables: readonly string[];
   readonly conditions: readonly Condition[];
   readonly orderBy: readonly string[];
@@ -33,7 +33,7 @@ export function selectQueries(
   order: Order,
 ): Query[] {
   const direction = order === "newest-first" ? "DESC" : "ASC";
-  const queries = sourcesOf(database, filter, range).map(({ tables, conditions, orderBy }) => ({
+  const queries = selectionsOf(database, filter, range).map(({ tables, conditions, orderBy }) => ({
     sql: `SELECT ${plantColumns} FROM ${tables.join(" CROSS JOIN ")} WHERE ${allOf(conditions)}
            ORDER BY ${orderBy.map((column) => `${column} ${direction}`).join(", ")}`,
     values: valuesOf(conditions),
@@ -43,25 +43,25 @@ export function selectQueries(
 
 /** Queries that each count plants of a range that match, as `plants`; their sum is how many match. */
 export function countQueries(database: Database, filter: PlantFilter, range: SeqRange): Query[] {
-  return sourcesOf(database, filter, range).map(({ tables, conditions }) => ({
+  return selectionsOf(database, filter, range).map(({ tables, conditions }) => ({
     sql: `SELECT count(*) AS plants FROM ${tables.join(" CROSS JOIN ")} WHERE ${allOf(conditions)}`,
     values: valuesOf(conditions),
   }));
 }
 
 /** Where the matches in a range are, from the oldest on: in blocks that have a summary, and among the newest plants. */
-function sourcesOf(database: Database, filter: PlantFilter, { low, high }: SeqRange): Source[] {
+function selectionsOf(database: Database, filter: PlantFilter, { low, high }: SeqRange): Selection[] {
   const onPlants = plantConditions(filter);
   const onBlocks = blockConditions(filter);
   const summarised = Math.min(high, lastSummarised(database));
-  if (onBlocks.length === 0 || summarised < low) return [plainSource({ low, high }, onPlants)];
-  const inBlocks = blockSource({ low, high: summarised }, onBlocks, onPlants);
+  if (onBlocks.length === 0 || summarised < low) return [selectRange({ low, high }, onPlants)];
+  const inBlocks = selectInBlocks({ low, high: summarised }, onBlocks, onPlants);
   if (summarised === high) return [inBlocks];
-  return [inBlocks, plainSource({ low: summarised + 1, high }, onPlants)];
+  return [inBlocks, selectRange({ low: summarised + 1, high }, onPlants)];
 }
 
 /** Every plant of the range. */
-function plainSource({ low, high }: SeqRange, onPlants: readonly Condition[]): Source {
+function selectRange({ low, high }: SeqRange, onPlants: readonly Condition[]): Selection {
   return {
     tables: ["plants"],
     conditions: [{ sql: "seq BETWEEN ? AND ?", values: [low, high] }, ...onPlants],
@@ -73,11 +73,11 @@ function plainSource({ low, high }: SeqRange, onPlants: readonly Condition[]): S
  * The plants of the range in blocks that may hold a match. All tables are joined with CROSS JOIN, which SQLite never reorders: so
  * the blocks are chosen first, and plants are read only in the chosen ones.
  */
-function blockSource(
+function selectInBlocks(
   { low, high }: SeqRange,
   onBlocks: readonly BlockCondition[],
   onPlants: readonly Condition[],
-): Source {
+): Selection {
   const summaries = onBlocks.map(({ table }) => table);
   const block = `${summaries[0]}.block`;
   return {
