@@ -13,9 +13,10 @@ import {
 } from "./settings.ts";
 import { ConfigProblem, describeInvalid, InvalidValue, withoutPassword } from "./values.ts";
 
-type Values = { readonly [Name in SettingName]: ReturnType<(typeof settings)[Name]["parse"]> };
+/** The value of each setting. */
+type SettingValues = { readonly [Name in SettingName]: ReturnType<(typeof settings)[Name]["parse"]> };
 
-export type Config = Values & {
+export type Config = SettingValues & {
   /** The files of TLS; undefined for plain text. */
   readonly tls:
     | { readonly cert: string; readonly key: string; readonly clientCa: string | undefined }
@@ -61,7 +62,7 @@ export function readConfig(sources: ConfigSources): Config {
   const found = findAll(sources);
   const values = mapValues(found.settings, (setting, name) =>
     parseFound<unknown>(setting, settings[name].parse),
-  ) as Values;
+  ) as SettingValues;
   const oidc = oidcSettings(values);
   return {
     ...values,
@@ -101,7 +102,7 @@ export function unknownVariables(environment: ConfigSources["environment"]): str
   );
 }
 
-function tlsFiles({ tlsCert: cert, tlsKey: key, tlsClientCa: clientCa }: Values): Config["tls"] {
+function tlsFiles({ tlsCert: cert, tlsKey: key, tlsClientCa: clientCa }: SettingValues): Config["tls"] {
   const needs = (set: string, missing: string) => new ConfigProblem(`${set} needs ${missing} as well.`);
   if (cert !== undefined && key !== undefined) return { cert, key, clientCa };
   if (cert !== undefined) throw needs("--tls-cert", "--tls-key");
@@ -110,7 +111,7 @@ function tlsFiles({ tlsCert: cert, tlsKey: key, tlsClientCa: clientCa }: Values)
   return undefined;
 }
 
-function oidcSettings(values: Values): Config["oidc"] {
+function oidcSettings(values: SettingValues): Config["oidc"] {
   const { oidcIssuer: issuer, oidcAudience: audience, oidcClientId: clientId, operatorListen } = values;
   if (issuer === undefined && audience !== undefined)
     throw new ConfigProblem("--oidc-audience needs --oidc-issuer.");

@@ -11,7 +11,7 @@ export type ThreadEntry = (typeof threadEntries)[number];
 /** A message to a thread. */
 export type ToThread =
   | { readonly kind: "start"; readonly setting: unknown }
-  | { readonly kind: "call"; readonly number: number; readonly method: string; readonly values: unknown[] }
+  | { readonly kind: "call"; readonly number: number; readonly method: string; readonly args: unknown[] }
   | { readonly kind: "stop" };
 
 /** What a thread answers. */
@@ -42,10 +42,12 @@ export class ThreadLost extends Error {
   override readonly name = "ThreadLost";
 }
 
-type Values<Calls, Method extends keyof Calls> = Calls[Method] extends (...values: infer V) => unknown
-  ? V
+/** What a method is called with. */
+type Arguments<Calls, Method extends keyof Calls> = Calls[Method] extends (...args: infer A) => unknown
+  ? A
   : never;
-type Result<Calls, Method extends keyof Calls> = Calls[Method] extends (...values: never[]) => infer R
+/** What a call of it resolves to. */
+type Result<Calls, Method extends keyof Calls> = Calls[Method] extends (...args: never[]) => infer R
   ? Awaited<R>
   : never;
 
@@ -81,13 +83,13 @@ export class Thread<Calls> {
   /** Calls a function of the thread. Rejects with its error, or with ThreadLost if the thread ends before. */
   async ask<Method extends keyof Calls & string>(
     method: Method,
-    ...values: Values<Calls, Method>
+    ...args: Arguments<Calls, Method>
   ): Promise<Result<Calls, Method>> {
     if (this.#end !== undefined) throw this.#end;
     this.#lastNumber++;
     const number = this.#lastNumber;
     const pending = Promise.withResolvers<unknown>();
-    this.#post({ kind: "call", number, method, values });
+    this.#post({ kind: "call", number, method, args });
     this.#pending.set(number, pending);
     return pending.promise as Promise<Result<Calls, Method>>;
   }
@@ -151,14 +153,14 @@ export function serveThread<Setting>(start: (setting: Setting) => ThreadService)
 
 declare const self: Worker;
 
-type Functions = Readonly<Record<string, (...values: unknown[]) => unknown>>;
+type Functions = Readonly<Record<string, (...args: unknown[]) => unknown>>;
 
 async function answer(
   calls: Functions,
-  { number, method, values }: ToThread & { readonly kind: "call" },
+  { number, method, args }: ToThread & { readonly kind: "call" },
 ): Promise<void> {
   try {
-    reply({ kind: "result", number, result: await calls[method]?.(...values) });
+    reply({ kind: "result", number, result: await calls[method]?.(...args) });
   } catch (error) {
     reply({ kind: "error", number, error: fieldsOf(error) });
   }

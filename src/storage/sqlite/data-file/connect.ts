@@ -72,10 +72,10 @@ export class ImmutableDatabase extends Database {
   }
 
   // Bun accepts either SQLite's own flags or its option for exact integers.
-  override query<Result, Values extends Parameters<Database["run"]>[1] & unknown[]>(
+  override query<Result, Bindings extends Parameters<Database["run"]>[1] & unknown[]>(
     sql: string,
-  ): Statement<Result, Values> {
-    return super.query<Result, Values>(sql).safeIntegers(true) as Statement<Result, Values>;
+  ): Statement<Result, Bindings> {
+    return super.query<Result, Bindings>(sql).safeIntegers(true) as Statement<Result, Bindings>;
   }
 }
 

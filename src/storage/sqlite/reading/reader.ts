@@ -14,7 +14,7 @@ export interface ReaderCalls extends PlantArchive {
  * reads one after the other: each is short, or returns what it has found in time.
  */
 export class Reader {
-  readonly archive: PlantArchive = forwardingArchive((method, ...values) => this.#ask(method, ...values));
+  readonly archive: PlantArchive = forwardingArchive((method, ...args) => this.#ask(method, ...args));
   readonly auditPage: AuditTrail["page"] = (...request) => this.#ask("auditPage", ...request);
   readonly #path: string;
   readonly #synced: () => Promise<void>;
@@ -32,7 +32,7 @@ export class Reader {
     await this.#thread?.stop();
   }
 
-  readonly #ask: Thread<ReaderCalls>["ask"] = async (method, ...values) => {
+  readonly #ask: Thread<ReaderCalls>["ask"] = async (method, ...args) => {
     if (this.#closed) throw closedProblem();
     try {
       this.#thread ??= new Thread<ReaderCalls>("storage/sqlite/reading/reader-thread", {
@@ -43,7 +43,7 @@ export class Reader {
         },
         keepsProcessAlive: false,
       });
-      const result = await this.#thread.ask(method, ...values);
+      const result = await this.#thread.ask(method, ...args);
       // The thread can read what is committed and not yet durable.
       await this.#synced();
       return result;
