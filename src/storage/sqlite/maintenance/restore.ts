@@ -13,7 +13,7 @@ import {
 } from "../data-file/durable-files.ts";
 import { readMarker, removeMarker } from "../data-file/failure-marker.ts";
 import { isSameFile } from "../data-file/inode.ts";
-import { refuseMountPoint } from "../data-file/other-names.ts";
+import { refuseMountPoint } from "../data-file/links-and-mounts.ts";
 import { lockForWriting } from "../data-file/writer-lock.ts";
 import { refuseUnusable } from "../reading/open-read-only.ts";
 import { finishRebuild } from "../writing/rebuild.ts";

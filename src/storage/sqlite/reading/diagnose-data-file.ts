@@ -3,7 +3,7 @@ import { mayWrite, realDataFile, refuseUnreadable } from "../data-file/data-file
 import { asDataFileProblem } from "../data-file/data-file-problem.ts";
 import { fileSize } from "../data-file/durable-files.ts";
 import { readMarker, refuseReplaced } from "../data-file/failure-marker.ts";
-import { refuseMountPoint } from "../data-file/other-names.ts";
+import { refuseMountPoint } from "../data-file/links-and-mounts.ts";
 import { isServed } from "../data-file/writer-lock.ts";
 import { refuseMalformed } from "../inspect-files.ts";
 import { openReadOnly } from "./open-read-only.ts";

@@ -21,7 +21,7 @@ import { asDataFileProblem, DataFileProblem } from "../data-file/data-file-probl
 import { createEmpty, makeDirectory, syncDirectory } from "../data-file/durable-files.ts";
 import { openUnmoved } from "../data-file/inode.ts";
 import { closeOnErrorUnlessSyncFailed, DataFileLeftOpen, recordSyncFailure } from "../data-file/left-open.ts";
-import { refuseMountPoint } from "../data-file/other-names.ts";
+import { refuseMountPoint } from "../data-file/links-and-mounts.ts";
 import { closeBeside, closeStore, markInUse } from "../data-file/store-use.ts";
 import { lockForWriting, tryLock, type WriterLock } from "../data-file/writer-lock.ts";
 import { refuseDamagedUnlessServed, refuseMalformed } from "../inspect-files.ts";

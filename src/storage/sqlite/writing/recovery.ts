@@ -10,7 +10,7 @@ import { asDataFileProblem, DataFileProblem, reasonOfNoSpace } from "../data-fil
 import { fileSize, withFile } from "../data-file/durable-files.ts";
 import { readMarker, refuseReplaced, removeMarker } from "../data-file/failure-marker.ts";
 import { DataFileLeftOpen, recordSyncFailure, type SyncFailure } from "../data-file/left-open.ts";
-import { countNames, refuseOpenElsewhere, removePartialName } from "../data-file/other-names.ts";
+import { countNames, refuseOpenElsewhere, removePartialName } from "../data-file/links-and-mounts.ts";
 import { checkpointAndMarkClosed } from "../data-file/store-use.ts";
 import { inspectWal } from "../data-file/wal-file.ts";
 import {

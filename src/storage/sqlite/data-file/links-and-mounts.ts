@@ -1,5 +1,6 @@
-// A data file has one name. Its WAL, its -shm and its lock file are found by that name, so a process that opens the same file by
-// another one shares none of them: both write, and what one acknowledges ends outside the file.
+// A data file has one name: no second one by a hard link or a mount. Its WAL, its -shm and its lock file are found by that name,
+// so a process that opens the same file by another one shares none of them: both write, and what one acknowledges ends outside
+// the file.
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { connect, isLocked, keepWal } from "./connect.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
