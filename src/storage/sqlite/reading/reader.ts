@@ -2,7 +2,6 @@ import type { AuditTrail } from "../../../access/audit.ts";
 import { CursorProblem, type PlantArchive, StaleCursor } from "../../../plants/plant-archive.ts";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import { Thread } from "../thread.ts";
-import { forwardingArchive } from "./synced-reads.ts";
 
 /** What the reader thread serves. */
 export interface ReaderCalls extends PlantArchive {
@@ -14,7 +13,16 @@ export interface ReaderCalls extends PlantArchive {
  * reads one after the other: each is short, or returns what it has found in time.
  */
 export class Reader {
-  readonly archive: PlantArchive = forwardingArchive((method, ...args) => this.#ask(method, ...args));
+  readonly archive: PlantArchive = {
+    page: (request) => this.#ask("page", request),
+    pageAfter: (request) => this.#ask("pageAfter", request),
+    find: (id) => this.#ask("find", id),
+    findAll: (ids) => this.#ask("findAll", ids),
+    total: () => this.#ask("total"),
+    createdPerBucket: (...span) => this.#ask("createdPerBucket", ...span),
+    count: (...request) => this.#ask("count", ...request),
+    diskUsage: () => this.#ask("diskUsage"),
+  };
   readonly auditPage: AuditTrail["page"] = (...request) => this.#ask("auditPage", ...request);
   readonly #path: string;
   readonly #synced: () => Promise<void>;
