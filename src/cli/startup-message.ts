@@ -1,0 +1,66 @@
+import { resolve } from "node:path";
+import type { FirstToken } from "../access/first-token.ts";
+import type { Config } from "../config/read-config.ts";
+import { withoutPassword } from "../config/values.ts";
+import type { Service } from "../service.ts";
+import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
+import { shellQuoted } from "../text/shell.ts";
+import { bold, escapeInvisible, formatColumns, green, type Terminal } from "./terminal.ts";
+
+/** What `serve` prints once the service runs: where everything is, and the first token if one was created. */
+export function startupMessage(service: Service, config: Config, terminal: Terminal): string {
+  const { publicUrl, operatorUrl, addresses, firstToken, openedLater } = service;
+  const database = isDatabaseUrl(config.database)
+    ? withoutPassword(config.database)
+    : resolve(config.database);
+  const rows = [
+    ["plants", `${publicUrl}/plants`],
+    ["docs", `${publicUrl}/docs`],
+    ...(operatorUrl === undefined ? [] : [["console", `${operatorUrl}/`]]),
+    ["listening on", addresses.join(" and ")],
+    ["data", escapeInvisible(database)],
+  ];
+  const started = `${green("Plant Store", terminal.colourOut)} is running. Press Ctrl-C to stop it.\n\n${formatColumns(rows, "  ")}\n\n`;
+  if (openedLater !== undefined)
+    return `${started}The database is not available yet; see the log. Until it is, plants are refused with 50302.\n\n`;
+  return started + firstTokenMessage(service, firstToken, terminal);
+}
+
+/** The first token, and how to send a plant with it; empty if none was created. */
+export function firstTokenMessage(
+  { publicUrl, operatorUrl }: Service,
+  token: FirstToken | undefined,
+  { colourOut }: Terminal,
+): string {
+  if (token === undefined) return "";
+  if (token.kind === "not-delivered") return `${token.problem}\n\n`;
+  const uses = operatorUrl === undefined ? "send plants" : "send plants and sign in to the console";
+  const { note, text, authorization } = whereTokenIs(token);
+  return `Your first token can ${uses}. ${note}
+
+  ${bold(text, colourOut)}
+
+Send your first plant:
+
+  curl ${publicUrl}/plants \\
+    -H ${authorization} \\
+    -H 'Content-Type: application/json' \\
+    -d '{"id": 1, "name": "Fern", "tag": "indoor"}'
+
+`;
+}
+
+/** Where the token is, or the token itself, and the header for a shell that sends it. */
+function whereTokenIs(token: Exclude<FirstToken, { readonly kind: "not-delivered" }>) {
+  if (token.kind === "in-file")
+    return {
+      note: "It is in this file. Delete the file after saving it:",
+      text: token.file,
+      authorization: `"Authorization: Bearer $(cat ${shellQuoted(token.file)})"`,
+    };
+  return {
+    note: "Save it now; it is not shown again:",
+    text: token.secret,
+    authorization: `'Authorization: Bearer ${token.secret}'`,
+  };
+}
