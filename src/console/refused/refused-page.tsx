@@ -36,9 +36,8 @@ export function RefusedPage() {
         title="Refused"
         lead={
           <>
-            For each error, the 20 senders that got it last
-            {listed && <>, since this service started ({formatShortTime(listed.startedAt)})</>}. The message
-            and the request id are those of the last time.
+            The 20 senders that got each error last
+            {listed && <> since the start, {formatShortTime(listed.startedAt)}</>}, with the last message.
           </>
         }
       />
