@@ -703,9 +703,19 @@ describe("the system page", () => {
     const page = await open("/system");
     await see(page, "Disk space free");
     expect(await textOf(page, ".state-line")).toMatch(
-      /^Plants can be storedData file [\d.]+ \w+WAL [\d.]+ \w+Disk space free [\d.]+ \w+Version /,
+      /^Plants can be storedData file [\d.]+ \w+WAL [\d.]+ \w+Disk space free [\d.]+ \w+$/,
     );
-    expect((await page.locator(".state-line").boundingBox())?.height).toBeLessThan(50);
+    await page.setViewportSize({ width: 768, height: 800 });
+    try {
+      expect((await page.locator(".state-line").boundingBox())?.height).toBeLessThan(50);
+    } finally {
+      await page.setViewportSize({ width: 1280, height: 600 });
+    }
+  });
+
+  test("says which version is running", async () => {
+    const page = await open("/system");
+    await see(page, /^Version [\d.]+, started /);
   });
 
   test("lists the settings without a secret", async () => {

@@ -1,6 +1,5 @@
 import { useRef, useState } from "preact/hooks";
 import type { OverviewJson, PlantPageJson } from "../../operator/responses.ts";
-import { formatBytes } from "../../text/sizes.ts";
 import { isNoResponse } from "../api.ts";
 import { isServerError } from "../error-numbers.ts";
 import { formatCount, formatReason, formatShare } from "../format.ts";
@@ -10,6 +9,7 @@ import { useLoad, useUnlessRead } from "../parts/hooks.ts";
 import { PageHead } from "../parts/page-head.tsx";
 import { Panel } from "../parts/panel.tsx";
 import { PlantText, Tag } from "../parts/plant-text.tsx";
+import { Release, Size, StateLine } from "../parts/state-line.tsx";
 import { RelativeTime, ShortTime } from "../parts/time.tsx";
 import { Link } from "../router.tsx";
 import { hasScope, useSession } from "../session.ts";
@@ -30,7 +30,7 @@ export function OverviewPage() {
         <AddPlantButton />
       </PageHead>
       {isNews && <ErrorNotice error={error} />}
-      {overview !== undefined && !isStale && <StatusStrip overview={overview} />}
+      {overview !== undefined && !isStale && <StoreState overview={overview} />}
       {overview !== undefined && <Figures overview={overview} />}
       {overview === undefined &&
         error === undefined &&
@@ -90,24 +90,15 @@ function Figures({ overview }: FiguresProps) {
   );
 }
 
-/** Whether plants can be stored, and are, on one quiet line. */
-function StatusStrip({ overview: { total, store, version, startedAt } }: FiguresProps) {
-  const { ready, bytes, walBytes = 0, lastBackupAt } = store;
-  const stored = total === "0" ? "Ready for the first plant" : "All plants are on disk";
+/** Whether plants can be stored, and are. */
+function StoreState({ overview }: FiguresProps) {
+  const { bytes, walBytes = 0, lastBackupAt } = overview.store;
   return (
-    <div class={ready ? "card line note strip" : "card line note strip bad"}>
-      <span class="line">
-        <span class={ready ? "dot" : "dot bad"} aria-hidden="true" />
-        <b>{ready ? stored : "Plants cannot be stored"}</b>
-      </span>
-      {!ready && <span>See the service's log for the reason.</span>}
-      {bytes === undefined ? (
-        <span>In PostgreSQL</span>
-      ) : (
-        <span>
-          Store <b>{formatBytes(bytes + walBytes)}</b>
-        </span>
-      )}
+    <StateLine
+      overview={overview}
+      good={overview.total === "0" ? "Ready for the first plant" : "All plants are on disk"}
+    >
+      <Size name="Store" bytes={bytes === undefined ? undefined : bytes + walBytes} />
       {/* Undefined on PostgreSQL, which has its own backups. */}
       {lastBackupAt === null && <span>No backup yet</span>}
       {lastBackupAt && (
@@ -118,10 +109,8 @@ function StatusStrip({ overview: { total, store, version, startedAt } }: Figures
           </b>
         </span>
       )}
-      <span>
-        Version <b>{version}</b>, started <RelativeTime at={startedAt} />
-      </span>
-    </div>
+      <Release overview={overview} />
+    </StateLine>
   );
 }
 

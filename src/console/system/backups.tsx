@@ -49,12 +49,6 @@ export function Backups() {
       </p>
       {listed?.progress !== undefined && <p class="note">{progressText(listed.progress)}</p>}
       {listed !== undefined && listed.backups.length > 0 && (
-        <p class="note">
-          To restore one, stop the service, run its restore command on the machine, and start the service
-          again. Backups are deleted on the machine only, so that a stolen token cannot delete them.
-        </p>
-      )}
-      {listed !== undefined && listed.backups.length > 0 && (
         <BackupTable
           backups={listed.backups}
           busy={busy}
@@ -144,6 +138,10 @@ function BackupTexts({
         Restore command and digest<span class="visually-hidden"> of {name}</span>
       </summary>
       <div class="stack">
+        <p class="note">
+          To restore it, stop the service, run this on the machine, and start the service again. Backups are
+          deleted on the machine only, so that a stolen token cannot delete them.
+        </p>
         <pre class="code">{restoreCommand}</pre>
         {digest !== null && <pre class="code">{digestText(coveredPlants, digest)}</pre>}
         <div class="line">
@@ -181,7 +179,7 @@ function progressText({ doing, share }: BackupProgressJson): string {
   return `Now ${doing} it${share === undefined ? "." : `: ${formatShare(share)}`}`;
 }
 
-function statusText({ task, last, backups, unavailable }: BackupsJson): string {
+function statusText({ task, last, backups, folder, unavailable }: BackupsJson): string {
   if (task !== undefined) return task.kind === "create" ? "Making a backup…" : `Verifying ${task.name}…`;
   if (last !== undefined) {
     const isNew = last.kind === "create" || last.name === undefined;
@@ -190,5 +188,6 @@ function statusText({ task, last, backups, unavailable }: BackupsJson): string {
     if (last.kind === "create") return last.warning ?? "The backup is complete and checked.";
     return last.warning ?? `${subject} was verified, and nothing wrong was found.`;
   }
-  return backups.length === 0 && unavailable === undefined ? "No backups yet." : "";
+  if (unavailable !== undefined) return "";
+  return backups.length === 0 ? "No backups yet." : `In ${folder}.`;
 }

@@ -1,13 +1,12 @@
 import { useState } from "preact/hooks";
 import type { OverviewJson, SettingsJson } from "../../operator/responses.ts";
-import { formatBytes } from "../../text/sizes.ts";
 import { ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
 import { Button } from "../parts/controls.tsx";
 import { useLoad } from "../parts/hooks.ts";
 import { PageHead } from "../parts/page-head.tsx";
 import { Panel } from "../parts/panel.tsx";
+import { Release, Size, StateLine } from "../parts/state-line.tsx";
 import { TableHead } from "../parts/table-head.tsx";
-import { RelativeTime } from "../parts/time.tsx";
 import { useSession } from "../session.ts";
 import { Backups } from "./backups.tsx";
 
@@ -15,16 +14,23 @@ import { Backups } from "./backups.tsx";
 export function SystemPage() {
   const { me } = useSession();
   const { value, error } = useLoad<SettingsJson>("/api/settings");
+  const { value: overview, error: overviewError, isStale } = useLoad<OverviewJson>("/api/overview", true);
   return (
     <>
-      <PageHead title="System" lead="The state of the service, its backups, and its settings.">
+      <PageHead title="System" lead={overview === undefined ? "…" : <Release overview={overview} />}>
         <a class="button" href={`${me.publicUrl}/docs`}>
           API docs
         </a>
       </PageHead>
       <ErrorNotice error={error} />
       <div class="stack">
-        <StateLine />
+        {overview === undefined && overviewError === undefined && <LoadingCard lines={1} />}
+        {overview === undefined && <ErrorNotice error={overviewError} />}
+        {overview !== undefined && (
+          <div class={isStale ? "stale" : ""}>
+            <StoreState overview={overview} />
+          </div>
+        )}
         <Backups />
         <Settings settings={value?.settings} />
       </div>
@@ -32,38 +38,15 @@ export function SystemPage() {
   );
 }
 
-/** The state of the store, its files and its disk, on one line. */
-function StateLine() {
-  const { value: overview, error, isStale } = useLoad<OverviewJson>("/api/overview", true);
-  if (overview === undefined)
-    return error === undefined ? <LoadingCard lines={1} /> : <ErrorNotice error={error} />;
-  const { store, version, startedAt } = overview;
-  const { ready, engine, bytes, walBytes, diskFreeBytes } = store;
+/** The state of the store, its files and its disk. */
+function StoreState({ overview }: { readonly overview: OverviewJson }) {
+  const { bytes, walBytes, diskFreeBytes } = overview.store;
   return (
-    <div class={`card line note strip state-line ${ready ? "" : "bad"} ${isStale ? "stale" : ""}`}>
-      <span class="line">
-        <span class={ready ? "dot" : "dot bad"} aria-hidden="true" />
-        <b>{ready ? "Plants can be stored" : "Plants cannot be stored"}</b>
-      </span>
-      {!ready && <span>See the service's log for the reason.</span>}
-      {engine !== "sqlite" && <span>In PostgreSQL</span>}
+    <StateLine overview={overview} good="Plants can be stored">
       <Size name="Data file" bytes={bytes} />
       <Size name="WAL" bytes={walBytes} />
       <Size name="Disk space free" bytes={diskFreeBytes} />
-      <span>
-        Version <b>{version}</b>, started <RelativeTime at={startedAt} />
-      </span>
-    </div>
-  );
-}
-
-/** Undefined on PostgreSQL, whose files are elsewhere. */
-function Size({ name, bytes }: { readonly name: string; readonly bytes: number | undefined }) {
-  if (bytes === undefined) return null;
-  return (
-    <span>
-      {name} <b>{formatBytes(bytes)}</b>
-    </span>
+    </StateLine>
   );
 }
 
