@@ -82,7 +82,9 @@ describe("signing in", () => {
 
   test("shows how to create a token", async () => {
     const page = await open("/", { token: "" });
-    expect(await textOf(page, ".how .code")).toContain("--name ops --scope operator");
+    const command = await textOf(page, ".how .code");
+    expect(command).toContain("--name ops --scope operator");
+    expect(await copiedBy(page.getByRole("button", { name: "Copy command" }))).toBe(command);
   });
 
   test("too often says when to try again", async () => {

@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { CallerJson } from "../../operator/responses.ts";
 import { errorMessage, isRefusal, OperatorApi } from "../api.ts";
-import { Button, Field } from "../parts/controls.tsx";
+import { Button, CopyButton, Field } from "../parts/controls.tsx";
 import { useAttempt } from "../parts/hooks.ts";
 import { Leaf } from "../parts/icons.tsx";
 import { nameTab } from "../parts/page-head.tsx";
@@ -110,6 +110,9 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
             create another, run this on its host:
           </p>
           <pre class="code">{createTokenCommand}</pre>
+          <div class="line">
+            <CopyButton text={createTokenCommand} label="Copy command" />
+          </div>
           <p class="note">The token is stored in this tab only, until you close it.</p>
         </section>
       </form>
