@@ -585,6 +585,19 @@ describe("one plant", () => {
     expect(await copiedBy(page.getByRole("button", { name: "Copy JSON" }))).toBe(json);
   });
 
+  test("has a plain way back where it covers the table", async () => {
+    const page = await openPlant();
+    const back = page.getByRole("button", { name: "Back to plants", exact: true });
+    expect(await back.isVisible()).toBe(false);
+    await page.setViewportSize({ width: 768, height: 800 });
+    try {
+      await back.click();
+      await page.waitForURL(/\/plants\?tag=exact$/);
+    } finally {
+      await page.setViewportSize({ width: 1280, height: 600 });
+    }
+  });
+
   test("is closed by Escape", async () => {
     const page = await openPlant();
     await page.keyboard.press("Escape");

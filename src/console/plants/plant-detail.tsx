@@ -45,6 +45,10 @@ export function PlantDetail({ id, onClose }: PlantDetailProps) {
   }, [plant, missing]);
   return (
     <aside class="card panel stack detail" aria-labelledby="detail-title">
+      {/* Where the details cover the table. */}
+      <Button class="bare back" onClick={onClose}>
+        Back to plants
+      </Button>
       <header class="dialog-head">
         <h2 id="detail-title" ref={heading} tabIndex={-1}>
           {missing && "Plant not found"}
