@@ -27,6 +27,17 @@ describe("the audit trail", () => {
     expect(new URL(page.url()).search).toBe("");
   });
 
+  test.each(["Remove the filter By: nobody", "Clear filters"])(
+    "gives the focus to the filter's button after %s",
+    async (name) => {
+      const page = await open("/audit?actor=nobody");
+      await page.getByRole("button", { name }).click();
+      await page.locator("table.audit").waitFor();
+      const filter = page.getByRole("button", { name: "Filter", exact: true });
+      expect(await filter.evaluate((button) => button.matches(":focus"))).toBe(true);
+    },
+  );
+
   test("is filtered by a time of the browser's time zone", async () => {
     await makeToken(session.running, "timed", ["metrics"]);
     const page = await open("/audit");

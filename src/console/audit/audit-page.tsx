@@ -10,7 +10,7 @@ import { ShortTime } from "../parts/time.tsx";
 import { queryOf, withQuery } from "../query.ts";
 import { useRouter } from "../router.tsx";
 import { useSession } from "../session.ts";
-import { AuditFilterChips, AuditFilterPanel, type AuditListFilter } from "./audit-filters.tsx";
+import { AuditFilterChips, AuditFilterPanel, type AuditListFilter, noFilter } from "./audit-filters.tsx";
 import { auditSentence } from "./audit-sentence.ts";
 
 /** Who did what, newest first. The filter is in the address bar. */
@@ -25,13 +25,18 @@ export function AuditPage() {
   // The operator API and the address bar have the same names.
   const parameters = queryOf(filter);
   const change = (changed: AuditListFilter): void => navigate(withQuery(path, queryOf(changed)));
+  const remove = (changed: AuditListFilter): void => {
+    // The button that removes a filter disappears, so the one that sets them gets the focus.
+    document.querySelector<HTMLElement>(".page-head button")?.focus();
+    change(changed);
+  };
   return (
     <>
       <PageHead title="Audit" lead="Who did what to tokens, plants and backups. Entries cannot be edited.">
         <AuditFilterPanel filter={filter} onChange={change} />
       </PageHead>
-      {parameters.size > 0 && <AuditFilterChips filter={filter} onChange={change} />}
-      <AuditEntries key={parameters.toString()} parameters={parameters} onClear={() => navigate(path)} />
+      {parameters.size > 0 && <AuditFilterChips filter={filter} onChange={remove} />}
+      <AuditEntries key={parameters.toString()} parameters={parameters} onClear={() => remove(noFilter)} />
     </>
   );
 }
