@@ -1,5 +1,5 @@
 // The rules of the codebase, as ordinary tests. Which module may import which is in scripts/modules.json.
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { withDiagrams } from "../scripts/architecture.js";
@@ -112,17 +112,51 @@ test.each(["src", "bench", "scripts", "test"])("no files of %s/ import each othe
   expect(cycles).toEqual([]);
 });
 
-test("the folders of storage/sqlite/ import in one direction", () => {
-  // As ARCHITECTURE.md has it. The files beside the folders are not in the list: some use the folders, and some are used by them.
-  const order = ["maintenance", "writing", "reading", "blocks", "data-file"];
-  const folderOf = (path: string) => order.indexOf(/^storage\/sqlite\/([\w-]+)\//.exec(path)?.[1] ?? "");
-  const backwards = code.flatMap(({ path, imports }) =>
-    imports
-      .filter((target) => folderOf(target) >= 0 && folderOf(target) < folderOf(path))
-      .map((target) => `${path} imports ${target}`),
-  );
-  expect(backwards).toEqual([]);
+describe("the layers of storage/sqlite/", () => {
+  // As ARCHITECTURE.md has them. Each file imports from its own layer and from those below.
+  const layers = [
+    ["sqlite-store.ts", "sqlite-tokens.ts", "sqlite-audit.ts", "open-token-file.ts"],
+    ["maintenance/"],
+    ["writing/"],
+    ["reading/"],
+    ["migrate.ts", "inspect-files.ts", "newest-rows.ts", "foreign-wal.ts", "thread.ts"],
+    ["blocks/"],
+    ["data-file/"],
+  ];
+  const layerOf = (path: string) => {
+    const name = /^storage\/sqlite\/([\w-]+(?:\/|\.ts$))/.exec(path)?.[1] ?? "";
+    return layers.findIndex((names) => names.includes(name));
+  };
+  const inSqlite = code.filter(({ path }) => path.startsWith("storage/sqlite/"));
+
+  test("include every file", () => {
+    expect(inSqlite.map(({ path }) => path).filter((path) => layerOf(path) < 0)).toEqual([]);
+  });
+
+  test("import in one direction", () => {
+    const backwards = inSqlite.flatMap(({ path, imports }) =>
+      imports
+        .filter((target) => layerOf(target) >= 0 && layerOf(target) < layerOf(path))
+        .map((target) => `${path} imports ${target}`),
+    );
+    expect(backwards).toEqual([]);
+  });
 });
+
+test.each(["sqlite", "postgres"])(
+  "storage/%s/ imports of storage/ only what is for both engines",
+  (engine) => {
+    const forBoth = ["storage/store.ts", "storage/access-rows.ts"];
+    const own = `storage/${engine}/`;
+    const others = code
+      .filter(({ path }) => path.startsWith(own))
+      .flatMap(({ imports }) => imports)
+      .filter(
+        (target) => target.startsWith("storage/") && !target.startsWith(own) && !forBoth.includes(target),
+      );
+    expect(others).toEqual([]);
+  },
+);
 
 test.each([
   [
