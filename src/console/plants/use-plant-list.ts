@@ -11,18 +11,32 @@ import { type ListPosition, PlantList } from "./plant-list.ts";
 // The table counts as not scrolled within this distance of its top.
 const atTopPx = 4;
 
+interface Scroller {
+  readonly current: HTMLElement | null;
+}
+
 /** The list for a filter. New plants are added on top unless someone reads what is there. */
-export function usePlantList(filter: ListFilter, scroller: { readonly current: HTMLElement | null }) {
+export function usePlantList(filter: ListFilter, scroller: Scroller) {
+  const loaded = useLoadedList(filter);
+  const error = useNewPlants(filter, scroller, loaded);
+  const { list, latest, reloading, redraw, reload } = loaded;
+  const showWaiting = (): void => {
+    if (latest.current?.showWaiting("first row")) redraw();
+    else reload();
+  };
+  return { list, reloading, error, showWaiting, reload };
+}
+
+/** Loads the list when the filter changes, and again after an outage. */
+function useLoadedList(filter: ListFilter) {
   const { api, connection } = useSession();
   const { navigations } = useRouter();
   const redraw = useRedraw();
   /** Undefined until the first response; while a new list is being loaded, the current one is shown. */
   const [list, setList] = useState<PlantList>();
   const [reloading, setReloading] = useState(true);
-  /** Why new plants cannot be read, although the service responds. */
-  const [error, setError] = useState<unknown>();
+  /** The list that was loaded last, or is being loaded. */
   const latest = useRef<PlantList>(undefined);
-  const filterKey = filterQuery(filter).toString();
 
   const load = useCallback(
     (position?: ListPosition) => {
@@ -40,7 +54,7 @@ export function usePlantList(filter: ListFilter, scroller: { readonly current: H
       setReloading(true);
       void (position === undefined ? started.loadMore() : started.loadUntil(position));
     },
-    [api, filterKey],
+    [api, filterQuery(filter).toString()],
   );
   const reload = useCallback(() => load(), [load]);
   // A layout effect does not wait for a frame, so the request starts earlier.
@@ -55,7 +69,20 @@ export function usePlantList(filter: ListFilter, scroller: { readonly current: H
       }),
     [connection, reload],
   );
+  return { list, latest, reloading, redraw, reload };
+}
 
+/**
+ * Reads new plants once a second while the newest come first, and shows them unless someone reads the list. Returns why they
+ * cannot be read, although the service responds.
+ */
+function useNewPlants(
+  filter: ListFilter,
+  scroller: Scroller,
+  { latest, redraw, reload }: ReturnType<typeof useLoadedList>,
+): unknown {
+  const { connection } = useSession();
+  const [error, setError] = useState<unknown>();
   useEffect(() => {
     setError(undefined);
     if (filter.order !== "newest") return;
@@ -87,11 +114,7 @@ export function usePlantList(filter: ListFilter, scroller: { readonly current: H
       return pollMs;
     });
     return () => poll.stop();
-  }, [connection, filterKey, reload]);
-
-  const showWaiting = (): void => {
-    if (latest.current?.showWaiting("first row")) redraw();
-    else reload();
-  };
-  return { list, reloading, error, showWaiting, reload };
+    // Another filter has another `reload`.
+  }, [connection, reload]);
+  return error;
 }
