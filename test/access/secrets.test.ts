@@ -70,7 +70,12 @@ async function recordEverything() {
 
   const first = await mintToken(service, { name: "first", scopes: ["plants:create", "operator"] }, operator);
   const rotation = `/api/tokens/${first.token.id}/rotate`;
-  const second = await operatorPost<MintedTokenJson>(service, rotation, { overlap: "0s" }, operator);
+  const second = await operatorPost<MintedTokenJson>(
+    service,
+    rotation,
+    { overlap: "0s" },
+    { token: operator },
+  );
   const brief = await mintToken(
     service,
     { name: "brief", scopes: ["plants:create"], expiresIn: "1s" },

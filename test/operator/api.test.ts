@@ -9,7 +9,7 @@ import { post } from "../support/post-plants.ts";
 import { sendRaw } from "../support/raw-http.ts";
 import { operatorRoutes } from "../support/routes.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
-import { accessToken, bearer } from "../support/tokens.ts";
+import { accessToken, bearer, operatorToken } from "../support/tokens.ts";
 
 type Body = Record<string, unknown>;
 
@@ -34,12 +34,12 @@ beforeAll(async () => {
 
 /** The calls of a service's operator API, with a token that may do everything there unless another is given. */
 function apiOf(service: TestService) {
-  function get(path: string, token?: string): Promise<Body> {
-    return operatorGet<Body>(service, path, token);
+  function get(path: string, token = operatorToken): Promise<Body> {
+    return operatorGet<Body>(service, path, { token });
   }
 
-  function send<Answer = Body>(path: string, body?: object, token?: string): Promise<Answer> {
-    return operatorPost<Answer>(service, path, body, token);
+  function send<Answer = Body>(path: string, body?: object, token = operatorToken): Promise<Answer> {
+    return operatorPost<Answer>(service, path, body, { token });
   }
 
   function createToken(name: string, more: object = {}, by?: string): Promise<MintedTokenJson> {
@@ -498,8 +498,12 @@ describe("nobody gets in", () => {
   const realm = 'Bearer realm="plant-store"';
 
   /** The secrets of tokens that are not valid, by what is wrong with them, and of those that have one scope. */
-  const invalid = new Map<string, string>();
-  const withScope = new Map<Scope, string>();
+  const secrets = new Map<string, string>();
+  const secretOf = (kind: string): string => {
+    const secret = secrets.get(kind);
+    if (secret === undefined) throw new Error(`no token is ${kind}`);
+    return secret;
+  };
   /** The id in the path of a route: that of a token, which would be ended if a request were accepted. */
   let id: string;
   beforeAll(async () => {
@@ -509,19 +513,19 @@ describe("nobody gets in", () => {
     await send(`/api/tokens/${replaced.token.id}/rotate`, { overlap: "0s" });
     const revoked = await createToken("is revoked", all);
     await send(`/api/tokens/${revoked.token.id}/revoke`);
-    invalid.set("unknown", "wrong-token-0123456789");
-    invalid.set("short", "x");
-    invalid.set("long", "-".repeat(5000));
-    invalid.set("expired", expired.secret);
-    invalid.set("replaced", replaced.secret);
-    invalid.set("revoked", revoked.secret);
+    secrets.set("unknown", "wrong-token-0123456789");
+    secrets.set("short", "x");
+    secrets.set("long", "-".repeat(5000));
+    secrets.set("expired", expired.secret);
+    secrets.set("replaced", replaced.secret);
+    secrets.set("revoked", revoked.secret);
     await eventually(
       async () => (await operatorFetch(running, "/api/me", { token: expired.secret })).status === 401,
       "the expiry",
     );
     for (const scope of scopes) {
       const { secret } = await createToken(`only ${scope}`, { scopes: [scope] });
-      withScope.set(scope, secret);
+      secrets.set(scope, secret);
     }
     id = (await createToken("is not changed")).token.id;
   });
@@ -541,11 +545,11 @@ describe("nobody gets in", () => {
     const target = () => path.replaceAll(/\{\w+\}/g, id);
 
     /** Sends a request that would do harm, and checks that it did none. Returns how it was refused. */
-    async function attack(secret: string | undefined) {
+    async function attack(token: string | null) {
       const before = await state();
-      const response = await fetch(running.operatorUrl + target(), {
+      const response = await operatorFetch(running, target(), {
         method,
-        headers: secret === undefined ? {} : bearer(secret),
+        token,
         ...(method !== "GET" && { body: harmful[path] ?? "{}" }),
       });
       await response.body?.cancel();
@@ -557,7 +561,7 @@ describe("nobody gets in", () => {
       `with the scope %s alone, but needs ${needed}`,
       async (scope) => {
         const challenge = `${realm}, error="insufficient_scope", scope="${needed}"`;
-        expect(await attack(withScope.get(scope))).toEqual({ status: 403, challenge });
+        expect(await attack(secretOf(scope))).toEqual({ status: 403, challenge });
       },
     );
 
@@ -565,17 +569,17 @@ describe("nobody gets in", () => {
       "with a token that is %s",
       async (kind) => {
         const challenge = `${realm}, error="invalid_token"`;
-        expect(await attack(invalid.get(kind))).toEqual({ status: 401, challenge });
+        expect(await attack(secretOf(kind))).toEqual({ status: 401, challenge });
       },
     );
 
     test("without a token", async () => {
-      expect(await attack(undefined)).toEqual({ status: 401, challenge: realm });
+      expect(await attack(null)).toEqual({ status: 401, challenge: realm });
     });
 
     if (method === "GET")
       test.each(holders[needed])("unless with the scope %s", async (scope) => {
-        const response = await operatorFetch(running, target(), { token: withScope.get(scope) });
+        const response = await operatorFetch(running, target(), { token: secretOf(scope) });
         await response.body?.cancel();
         expect(response.headers.get("www-authenticate")).toBeNull();
       });

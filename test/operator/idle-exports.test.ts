@@ -63,7 +63,7 @@ test("exports that nobody reads leave half of them to other tokens", async () =>
   await using running = await startWithPlants();
   const reader = await createReader(running, "reader");
   await using _idle = await startIdle(running, reader);
-  expect(await operatorGet(running, "/api/export", reader.secret)).toEqual({
+  expect(await operatorGet(running, "/api/export", { token: reader.secret })).toEqual({
     error: 50301,
     message:
       "This token already has 4 exports running, and one token may have at most half of the 8. Try again when one has finished.",
@@ -74,7 +74,7 @@ test("exports that nobody reads leave half of them to other tokens", async () =>
 test("a link that is refused because of them works later", async () => {
   await using running = await startWithPlants();
   const reader = await createReader(running, "reader");
-  const { url } = await operatorPost<{ url: string }>(running, "/api/exports", {}, reader.secret);
+  const { url } = await operatorPost<{ url: string }>(running, "/api/exports", {}, { token: reader.secret });
   {
     await using _idle = await startIdle(running, reader);
     expect((await fetch(running.operatorUrl + url)).status).toBe(503);

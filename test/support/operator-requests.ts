@@ -6,26 +6,28 @@ import { bearer, operatorToken } from "./tokens.ts";
 /** A service of this process, or one that is a process of its own. */
 type WithOperatorListener = Pick<TestService, "operatorUrl">;
 
-/** A request to the operator listener. Its token is one that may do everything there, unless another is given. */
-interface OperatorRequest extends Omit<RequestInit, "headers"> {
-  readonly token?: string | undefined;
+interface Sender {
+  /** By default one that may do everything there. No token is sent if it is null: `undefined` is refused by the type check. */
+  readonly token?: string | null;
 }
+
+interface OperatorRequest extends Omit<RequestInit, "headers">, Sender {}
 
 export function operatorFetch(
   { operatorUrl }: WithOperatorListener,
   path: string,
   { token = operatorToken, ...request }: OperatorRequest = {},
 ): Promise<Response> {
-  return fetch(operatorUrl + path, { ...request, headers: bearer(token) });
+  return fetch(operatorUrl + path, { ...request, headers: token === null ? {} : bearer(token) });
 }
 
 /** What the operator listener answers to a GET, as JSON. */
 export async function operatorGet<Answer>(
   running: WithOperatorListener,
   path: string,
-  token = operatorToken,
+  sender: Sender = {},
 ): Promise<Answer> {
-  const response = await operatorFetch(running, path, { token });
+  const response = await operatorFetch(running, path, sender);
   return (await response.json()) as Answer;
 }
 
@@ -34,22 +36,20 @@ export async function operatorPost<Answer>(
   running: WithOperatorListener,
   path: string,
   body: object = {},
-  token = operatorToken,
+  sender: Sender = {},
 ): Promise<Answer> {
-  const response = await operatorFetch(running, path, { method: "POST", token, body: JSON.stringify(body) });
+  const request = { ...sender, method: "POST", body: JSON.stringify(body) };
+  const response = await operatorFetch(running, path, request);
   return (await response.json()) as Answer;
 }
 
-/**
- * Creates a token through the operator API. Throws if it is refused: there is no secret then, and requests without one are sent
- * with the operator token.
- */
+/** Creates a token through the operator API. Throws if it is refused, since there is no secret then. */
 export async function mintToken(
   running: WithOperatorListener,
   token: { readonly name: string; readonly scopes?: readonly string[]; readonly expiresIn?: string },
   by = operatorToken,
 ): Promise<MintedTokenJson> {
-  const minted = await operatorPost<MintedTokenJson>(running, "/api/tokens", token, by);
+  const minted = await operatorPost<MintedTokenJson>(running, "/api/tokens", token, { token: by });
   if (minted.secret === undefined) throw new Error(`No token was created: ${JSON.stringify(minted)}`);
   return minted;
 }
