@@ -89,7 +89,9 @@ describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and witho
       out: expect.stringContaining(`${folder.path}, `),
       err: "",
     });
-    const service = await untilListening(spawn(...commandLine(["serve", ...args, ...listeners]), asUser));
+    await using service = await untilListening(
+      spawn(...commandLine(["serve", ...args, ...listeners]), asUser),
+    );
     service.child.kill("SIGTERM");
     expect(await service.ended()).toMatchObject({ code: 0 });
     const { out } = runAsUser(["audit", "--json", ...args]);

@@ -106,7 +106,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
     },
   ])("$what ends the service and loses nothing", async ({ suffix, how, drainDelay, cause }) => {
     const syncs = recordSyncs(folder.path, suffix, how);
-    const service = await serveRecorded(syncs, "--drain-delay", drainDelay);
+    await using service = await serveRecorded(syncs, "--drain-delay", drainDelay);
     expect((await post(service.url, '{"id":0,"name":"before"}')).status).toBe(200);
     syncs.injectFault();
     const acknowledged = await cause(service);
@@ -122,7 +122,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
 
   test("of the WAL, at a commit and again in the next start, leaves everything for the start after", async () => {
     const syncs = recordSyncs(folder.path, "-wal");
-    const service = await serveRecorded(syncs, "--drain-delay", "60s");
+    await using service = await serveRecorded(syncs, "--drain-delay", "60s");
     expect((await post(service.url, '{"id":0,"name":"before"}')).status).toBe(200);
     syncs.injectFault();
     await createNone(service);
@@ -398,7 +398,8 @@ describe.skipIf(lacksShim)("while an fsync of the WAL hangs", () => {
   /** A service with two plants, and with a disk that stalled for this long; its next fsync hangs, of a plant with the id 1. */
   async function hangingService(firstStallMs: number) {
     const syncs = recordSyncs(folder.path, "-wal", "hang");
-    const service = await serveRecorded(syncs);
+    await using cleanUp = new AsyncDisposableStack();
+    const service = cleanUp.use(await serveRecorded(syncs));
     const createWhileHanging = async (plant: string) => {
       const before = syncs.paths().length;
       syncs.injectFault();
@@ -413,6 +414,7 @@ describe.skipIf(lacksShim)("while an fsync of the WAL hangs", () => {
     syncs.removeFault();
     expect((await stalled.response).status).toBe(200);
     const { response: created } = await createWhileHanging('{"id":1,"name":"fern"}');
+    const owned = cleanUp.move();
     return {
       service,
       syncs,
@@ -422,7 +424,7 @@ describe.skipIf(lacksShim)("while an fsync of the WAL hangs", () => {
         syncs.removeFault();
         expect((await created).status).toBe(200);
       },
-      [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+      [Symbol.asyncDispose]: () => owned.disposeAsync(),
     };
   }
 
@@ -482,7 +484,7 @@ test.each([
 ])("a process that ends by %s leaves the WAL for the next start", async (_, code, end) => {
   const throwing = join(folder.path, "throw-on-signal.ts");
   writeFileSync(throwing, 'process.on("SIGUSR2", () => { throw new Error("unexpected"); });');
-  const service = await untilListening(
+  await using service = await untilListening(
     start(
       process.execPath,
       ["--preload", throwing, main, "serve", "--database", file, "--drain-delay", "60s"],
@@ -542,7 +544,7 @@ test("a limit of the file size, which SQLite reports like an I/O error, ends the
   // In units of 512 bytes: about sixty of these plants fit into the WAL.
   const script = 'ulimit -f 8000; exec "$@"';
   const command = [process.execPath, main, "serve", "--database", file];
-  const service = await untilListening(
+  await using service = await untilListening(
     start("sh", ["-c", script, "sh", ...command], { environment: accessTokenEnvironment }),
   );
   const { acknowledged, refusals } = createUntilRefused(service.url, largeName);

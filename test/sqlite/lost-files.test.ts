@@ -290,7 +290,8 @@ describe.skipIf(noProc)("a data file that another replaces while the service run
     const other = join(folder.path, "other.db");
     await crashedStore(other, 3, { checkpointed: 3 });
     const bytes = readFileSync(other);
-    const service = await serve(["--database", file], { environment: accessTokenEnvironment });
+    await using cleanUp = new AsyncDisposableStack();
+    const service = cleanUp.use(await serve(["--database", file], { environment: accessTokenEnvironment }));
     const { acknowledged, refusals } = createUntilRefused(service.url, "under load");
     await eventually(() => acknowledged.length > 20);
     renameSync(other, file);
@@ -300,12 +301,13 @@ describe.skipIf(noProc)("a data file that another replaces while the service run
       service.child.kill("SIGTERM");
       return service.ended();
     };
+    const owned = cleanUp.move();
     return {
       service,
       stop,
       acknowledged,
       bytes,
-      [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+      [Symbol.asyncDispose]: () => owned.disposeAsync(),
     };
   }
 

@@ -18,7 +18,7 @@ import { openTokenFile } from "../../src/storage/sqlite/open-token-file.ts";
 import { connectReadOnly } from "../../src/storage/sqlite/reading/open-read-only.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
-import { main, serve, start, untilListening } from "../support/command.ts";
+import { main, type Serving, serve, start, untilListening } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { lacksMounts } from "../support/lacks.ts";
 import { post } from "../support/post-plants.ts";
@@ -230,7 +230,7 @@ test.skipIf(lacksMounts())(
     // The files outlive the service in the shell's mount namespace, which copies them out at the end.
     const script = `mount -t tmpfs -o size=2m none ${disk} && ${command}; rm ${disk}/filler; cp ${disk}/* ${folder.path}`;
     const shell = start("unshare", ["-rm", "sh", "-c", script], { environment: accessTokenEnvironment });
-    const service = await untilListening(shell);
+    await using service = await untilListening(shell);
     const seen = `/proc/${shell.pid}/root${disk}`;
     for (let id = 1; id <= 5; id++)
       expect((await post(service.url, JSON.stringify({ id, name: "fern".repeat(5000) }))).status).toBe(200);
@@ -245,35 +245,37 @@ test.skipIf(lacksMounts())(
 );
 
 describe("a connection that outlives a killed service leaves the WAL, and the service starts again:", () => {
-  test.each([
-    [
-      "a token command beside it",
-      async () => {
-        const service = await serve(["--database", file], { environment: accessTokenEnvironment });
-        const tokens = openTokenFile(file, { create: false });
-        await tokens.tokens.all();
-        return { service, end: () => tokens[Symbol.asyncDispose]() };
-      },
-    ],
-    [
-      "a reader that was there before it",
-      async () => {
-        openForWriting(file)[Symbol.dispose]();
-        const reader = connectReadOnly(file);
-        const service = await serve(["--database", file], { environment: accessTokenEnvironment });
-        return { service, end: async () => reader.close() };
-      },
-    ],
-  ])("%s", async (_, open) => {
-    const { service, end } = await open();
-    await using _service = service;
+  /** Stores a plant in the service, and kills it. */
+  async function storeAndKill(service: Serving): Promise<void> {
     expect((await post(service.url, '{"id":1,"name":"fern"}')).status).toBe(200);
     service.child.kill("SIGKILL");
     await service.ended();
-    await end();
+  }
+
+  function expectStoredInWal(): void {
     expect(existsSync(`${file}-wal`)).toBe(true);
     openForWriting(file)[Symbol.dispose]();
     expect(storedPlants(file)).toHaveLength(1);
+  }
+
+  test("a token command beside it", async () => {
+    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
+    {
+      await using tokens = openTokenFile(file, { create: false });
+      await tokens.tokens.all();
+      await storeAndKill(service);
+    }
+    expectStoredInWal();
+  });
+
+  test("a reader that was there before it", async () => {
+    openForWriting(file)[Symbol.dispose]();
+    {
+      using _reader = connectReadOnly(file);
+      await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
+      await storeAndKill(service);
+    }
+    expectStoredInWal();
   });
 
   test("and a reader of a closed file leaves nothing beside it", () => {

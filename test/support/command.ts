@@ -2,6 +2,7 @@ import { expect } from "bun:test";
 import { type ChildProcess, spawn } from "node:child_process";
 import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
+import { eventually } from "./eventually.ts";
 import { printIfTestFails } from "./service-logs.ts";
 import { findSecrets } from "./tokens.ts";
 
@@ -74,18 +75,24 @@ export async function untilListening(
   endWith: "SIGTERM" | "SIGKILL" = "SIGKILL",
 ) {
   said.ended.finally(printIfTestFails(said.err));
-  let listening: RegExpExecArray | null = null;
-  while (listening === null) {
-    if (child.exitCode !== null) throw new Error(`serve exited: ${(await said.ended).err}`);
-    await Bun.sleep(2);
-    listening = /"message":"listening","url\.full":"([^"]+)"(?:,"plant_store\.operator_url":"([^"]+)")?/.exec(
-      said.err(),
-    );
+  const listening = () => listeningLine.exec(said.err());
+  // A process that a signal has killed has no exit code.
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+  try {
+    await eventually(() => listening() !== null || hasEnded(), "serve to listen");
+  } catch (error) {
+    child.kill(endWith);
+    throw error;
+  }
+  const [line, url = "", operatorUrl = ""] = listening() ?? [];
+  if (line === undefined) {
+    const { err } = await said.ended;
+    throw new Error(`serve ended with ${child.exitCode ?? child.signalCode}: ${err}`);
   }
   return {
     child,
-    url: listening[1] ?? "",
-    operatorUrl: listening[2] ?? "",
+    url,
+    operatorUrl,
     ...said,
     ended: () => said.ended,
     async [Symbol.asyncDispose]() {
@@ -94,6 +101,9 @@ export async function untilListening(
     },
   };
 }
+
+const listeningLine =
+  /"message":"listening","url\.full":"([^"]+)"(?:,"plant_store\.operator_url":"([^"]+)")?/;
 
 /** Expects that a command or a service wrote a single line to standard error, which names it. */
 export function expectOneLine(err: string): void {
