@@ -2,13 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { readConfig } from "../config/read-config.ts";
 import { parseCount } from "../config/values.ts";
 import { presentPlant } from "../files/plant-json.ts";
-import {
-  type PageRequest,
-  type PlantArchive,
-  type PlantFilter,
-  pagesOf,
-  type StoredPlant,
-} from "../plants/plant-archive.ts";
+import { type PageRequest, type PlantArchive, pagesOf, type StoredPlant } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
 import { isoSeconds } from "../text/time.ts";
 import { parseFlag } from "./arguments.ts";
@@ -68,10 +62,11 @@ export const list: Command = {
       // To count all plants may take longer than the search.
       share: undefined,
     }));
-    const { plants, isCut } = await firstPlants(opened.archive, filter, order, limit, (plants) => {
+    const onSearched = (plants: number): void => {
       searched += plants;
-      return !stop.aborted;
-    });
+    };
+    const wanted = { filter, order, limit } as const;
+    const { plants, isCut } = await firstPlants(opened.archive, wanted, onSearched, stop);
     line.end();
     if (stop.aborted) {
       printParagraph(
@@ -95,13 +90,15 @@ export const list: Command = {
   },
 };
 
-/** The first plants that match, and whether there are more. After each page, `continues` gets how many were searched. */
+/**
+ * The first plants that match, and whether there are more. After each page, `onSearched` gets how many it searched. A stop ends
+ * it early, with what was found.
+ */
 async function firstPlants(
   archive: PlantArchive,
-  filter: PlantFilter,
-  order: PageRequest["order"],
-  limit: number,
-  continues: (searched: number) => boolean,
+  { filter, order, limit }: Pick<PageRequest, "filter" | "order" | "limit">,
+  onSearched: (plants: number) => void,
+  stop: AbortSignal,
 ) {
   const plants: StoredPlant[] = [];
   let isCut = false;
@@ -111,7 +108,8 @@ async function firstPlants(
     if (plants.length >= limit) break;
     // Timers and signals have their turn.
     await nextTurn();
-    if (!continues(page.searched)) break;
+    onSearched(page.searched);
+    if (stop.aborted) break;
   }
   return { plants: plants.slice(0, limit), isCut };
 }
