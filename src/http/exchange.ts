@@ -361,7 +361,7 @@ export class Exchange implements BodyReader, LoggedRequest {
   #observeDuration(outcome: RequestOutcome): number {
     const nowMs = performance.now();
     // What is not a request has no duration.
-    if (this.head !== undefined) this.#shared.log.responded(outcome, nowMs - this.startedMs);
+    if (this.head !== undefined) this.#shared.log.observeDuration(outcome, nowMs - this.startedMs);
     return nowMs;
   }
 

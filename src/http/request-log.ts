@@ -43,7 +43,7 @@ export class RequestLog {
   }
 
   /** Observes the duration of a request; only the public listener's are. */
-  responded(outcome: RequestOutcome, tookMs: number): void {
+  observeDuration(outcome: RequestOutcome, tookMs: number): void {
     if (this.#listener === "public") this.#events.responded(outcome, tookMs);
   }
 

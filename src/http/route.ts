@@ -98,7 +98,7 @@ export class Router {
     // The home page is not a route, so that everyone but a browser still gets 40401.
     if (home !== undefined && isRoot && exchange.wantsPage) return exchange.redirect(basePath + home);
     if (pageNotFound !== undefined && exchange.wantsPage) return pageNotFound(exchange);
-    exchange.error("no-such-path", `${nothingAt(path)} ${hint}`);
+    exchange.error("no-such-path", `${noSuchPathMessage(path)} ${hint}`);
   }
 
   /** The routes of a path with a parameter, whose value the exchange gets; undefined if there are none. */
@@ -116,7 +116,7 @@ export class Router {
 }
 
 /** The message about a path that does not exist. */
-export function nothingAt(path: string): string {
+export function noSuchPathMessage(path: string): string {
   return `There is nothing at ${path.slice(0, quotedPathCharactersMax)}.`;
 }
 
