@@ -11,7 +11,7 @@ import { shellQuoted } from "../text/shell.ts";
 import { isoTime } from "../text/time.ts";
 import type { ActionRecorder } from "./action-recorder.ts";
 import { Downloads, sendFile } from "./downloads.ts";
-import { readFields, wrong } from "./parameters.ts";
+import { readFields, wrongRequest } from "./parameters.ts";
 import type {
   BackupJson,
   BackupProgressJson,
@@ -110,14 +110,14 @@ class Backups {
   /** @throws HttpError there are no backups here. */
   folder(): DatedBackups {
     const { folder, unavailable } = this.#configured;
-    if (folder === undefined) throw wrong(unavailable);
+    if (folder === undefined) throw wrongRequest(unavailable);
     return folder;
   }
 
   /** The name of a backup that exists. @throws HttpError there is no such backup, or the folder cannot be read. */
   async existing(name: string): Promise<string> {
     const { backups, problem } = await this.folder().list();
-    if (problem !== undefined) throw wrong(problem);
+    if (problem !== undefined) throw wrongRequest(problem);
     if (backups.some((backup) => backup.name === name)) return name;
     throw new HttpError("no-such-path", `There is no backup ${name.slice(0, quotedNameCharactersMax)}.`);
   }

@@ -30,9 +30,9 @@ export function readQuery(query: URLSearchParams, known: readonly string[]): Val
     if (!known.includes(name)) {
       // JSON, which quotes the others, would escape half of a surrogate pair.
       const unknown = cutTo(quotedNameCharactersMax, name).toWellFormed();
-      throw wrong(`There is no parameter "${unknown}" here; expected ${known.join(", ")}.`);
+      throw wrongRequest(`There is no parameter "${unknown}" here; expected ${known.join(", ")}.`);
     }
-    if (query.getAll(name).length > 1) throw wrong(`Parameter "${name}" is sent more than once.`);
+    if (query.getAll(name).length > 1) throw wrongRequest(`Parameter "${name}" is sent more than once.`);
   }
   return { noun: "Parameter", byName: Object.fromEntries(query) };
 }
@@ -51,7 +51,7 @@ export async function readFields(exchange: Exchange, known: readonly string[] = 
     if (known.includes(name)) continue;
     const expected = known.length === 0 ? "no fields are expected" : `expected ${known.join(", ")}`;
     const unknown = JSON.stringify(cutTo(quotedNameCharactersMax, name));
-    throw wrong(`There is no field ${unknown} here; ${expected}.`);
+    throw wrongRequest(`There is no field ${unknown} here; ${expected}.`);
   }
   return { noun: "Field", byName: Object.fromEntries(members) };
 }
@@ -120,7 +120,7 @@ export function readRequiredText(values: Values, name: string): string {
 export function readId(value: string, noun: Values["noun"] = "Parameter"): bigint {
   const id = /^-?\d{1,20}$/.test(value) ? parseInt64(value) : undefined;
   if (id === undefined)
-    throw wrong(`${noun} "id" must be a whole number from ${int64Range}, but is ${quote(value)}.`);
+    throw wrongRequest(`${noun} "id" must be a whole number from ${int64Range}, but is ${quote(value)}.`);
   return id;
 }
 
@@ -146,7 +146,7 @@ export async function orWrongParameter<Result>(work: Promise<Result>): Promise<R
   try {
     return await work;
   } catch (error) {
-    if (error instanceof TokenProblem || error instanceof CursorProblem) throw wrong(error.message);
+    if (error instanceof TokenProblem || error instanceof CursorProblem) throw wrongRequest(error.message);
     throw error;
   }
 }
@@ -162,10 +162,10 @@ function cutTo(charactersMax: number, text: string, mark = ""): string {
 
 /** Names the parameter or field, and says what is wrong with it. */
 export function wrongValue({ noun }: Values, name: string, problem: string): HttpError {
-  return wrong(`${noun} "${name}" ${problem}.`);
+  return wrongRequest(`${noun} "${name}" ${problem}.`);
 }
 
 /** A request that is wrong in another way. */
-export function wrong(message: string): HttpError {
+export function wrongRequest(message: string): HttpError {
   return new HttpError("wrong-parameter", message);
 }

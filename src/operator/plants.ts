@@ -21,7 +21,7 @@ import {
   readQuery,
   readText,
   type Values,
-  wrong,
+  wrongRequest,
 } from "./parameters.ts";
 import type { PlantCountJson, PlantPageJson } from "./responses.ts";
 
@@ -94,7 +94,7 @@ async function followPage(archive: PlantArchive, after: string, values: Values):
   const filter = readFilter(values);
   const limit = readCount(values, "limit", limitDefault, limitMax);
   if (values.byName["cursor"] !== undefined || values.byName["order"] !== undefined)
-    throw wrong('Parameter "after" lists the oldest first: send no "cursor" and no "order" with it.');
+    throw wrongRequest('Parameter "after" lists the oldest first: send no "cursor" and no "order" with it.');
   try {
     return await archive.pageAfter({ after, filter, limit, searchMsMax });
   } catch (error) {
