@@ -68,10 +68,10 @@ export const importPlants: Command = {
     const options = readOptions(args);
     const isDryRun = options.target === undefined;
     const stop = stopSignalOf(terminal);
-    const ended = await importFile(options, terminal, stop);
+    const result = await importFile(options, terminal, stop);
 
-    const { source, tally, isInterrupted } = ended;
-    const failure = endingText(ended, isDryRun);
+    const { source, tally, isInterrupted } = result;
+    const failure = endingText(result, isDryRun);
     const succeeded = failure === undefined && tally.refused === 0;
     const print = succeeded ? terminal.note : terminal.err;
     print(reportText(tally, { failure, refusedPath: options.refusedPath, dryRun: isDryRun }));
@@ -118,7 +118,7 @@ function readTarget(args: Arguments, { baseUrl, listen, tls }: Config): Target {
 }
 
 /** How an import ended. */
-interface Ended {
+interface ImportResult {
   /** What the input was read as, for people. */
   readonly source: string;
   readonly tally: Tally;
@@ -132,17 +132,22 @@ async function importFile(
   { file, format: chosenFormat, rowBytesMax, target, refusedPath }: ImportOptions,
   terminal: Terminal,
   stop: AbortSignal,
-): Promise<Ended> {
+): Promise<ImportResult> {
+  // What is read, and how: the format may be known only by its first bytes, the separator of a CSV file by its first row.
   const done = new AbortController();
   const stopOrDone = AbortSignal.any([stop, done.signal]);
   using input = await openInput(file, terminal, stopOrDone);
   const format = chosenFormat ?? detectFormat(file, input.opening);
   const reader = rowReaderFor(format, rowBytesMax);
-  using refusedFile = refusedPath === undefined ? undefined : new RefusedFile(refusedPath, format, reader);
-  const tally = new Tally();
   const name = file === "-" ? "standard input" : file;
   const source = () => describeSource(format, input.gzip, reader.separator);
+
+  // Where the rows go, and their outcomes.
+  using refusedFile = refusedPath === undefined ? undefined : new RefusedFile(refusedPath, format, reader);
+  const tally = new Tally();
   const { create, silentMs } = withSilenceTimer(target === undefined ? createNone : sendTo(target));
+
+  // What the terminal shows meanwhile.
   using line = showProgress(terminal, () => {
     const isSilent = target !== undefined && silentMs() > silentMsMax;
     const outcome = tally.outcome();
@@ -161,9 +166,10 @@ async function importFile(
     terminal.note(`Read ${escapeInvisible(name)} as ${source()}.\n`);
   };
 
+  // Every row, in the order of the file.
   const rows = announced(readRows(input.chunks, reader), announce);
   const outcomes = createRows(rows, create, stopOrDone);
-  const error = await addAll(outcomes, tally, refusedFile);
+  const error = await countOutcomes(outcomes, tally, refusedFile);
   const isInterrupted = stop.aborted;
   // After a failure, nobody waits for the requests in flight.
   done.abort();
@@ -188,7 +194,7 @@ async function* announced(
 }
 
 /** Counts the outcomes and saves the refused rows, up to a failure, which it returns. */
-async function addAll(
+async function countOutcomes(
   outcomes: AsyncIterable<RowOutcome>,
   tally: Tally,
   refusedFile: RefusedFile | undefined,
@@ -208,7 +214,7 @@ async function addAll(
 }
 
 /** Why not every row has its outcome, and what to do; undefined if every row has. */
-function endingText({ tally, error, isInterrupted }: Ended, isDryRun: boolean): string | undefined {
+function endingText({ tally, error, isInterrupted }: ImportResult, isDryRun: boolean): string | undefined {
   const ending = isInterrupted ? `Interrupted after line ${tally.lastLine}.` : describeFailure(error);
   if (ending === undefined || isDryRun) return ending;
   const again = isInterrupted || isRetryableError(error) ? "Run this again" : "Fix that and run this again";
