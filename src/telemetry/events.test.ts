@@ -3,16 +3,6 @@ import { Counters } from "./counters.ts";
 import { createEvents } from "./events.ts";
 import { createLog } from "./log.ts";
 
-test("a histogram has cumulative buckets with inclusive bounds, and is the same for everyone who asks", () => {
-  const counters = new Counters();
-  for (const plants of [1, 2, 3, 4000]) counters.histogram("batch-plants").observe(plants);
-  const { buckets, sum, count } = counters.histogram("batch-plants").observed();
-  expect(buckets.slice(0, 3).flat()).toEqual([1, 1, 2, 2, 5, 3]);
-  expect(buckets.at(-1)).toEqual([1000, 3]);
-  expect(sum).toBe(4006);
-  expect(count).toBe(4);
-});
-
 /** Events at a time that the test sets, and the lines that they log. */
 function start() {
   const lines: Record<string, unknown>[] = [];
@@ -55,21 +45,3 @@ test("a disk that has recovered is logged, with the seconds for which it stalled
     { message: "the disk stalled; creates waited until it recovered", "plant_store.seconds": 2.5 },
   ]);
 });
-
-const controls = Array.from({ length: 0xa0 }, (_, code) => String.fromCharCode(code))
-  .filter((character) => /\p{Cc}/u.test(character))
-  .join("");
-
-test.each(["json", "pretty"] as const)(
-  "a %s line contains no control character but its line break",
-  (format) => {
-    const lines: string[] = [];
-    const write = (text: string) => void lines.push(text);
-    const log = createLog({ level: "info", format, colour: false, forJournal: false, write });
-    log.warn("refused", { "url.path": controls, "exception.message": "plain \u009b31m" });
-    const [line = ""] = lines;
-    expect(line).toMatch(/^\P{Cc}+\n$/u);
-    if (format === "json") expect(JSON.parse(line)).toMatchObject({ "url.path": controls });
-    expect(line).toContain("\\u009b31m");
-  },
-);
