@@ -1,5 +1,5 @@
 import type { AuditEntryJson } from "../../operator/responses.ts";
-import { Select } from "../parts/controls.tsx";
+import { Button, Select } from "../parts/controls.tsx";
 import { FilterChips, FilterPanel, TimeFields, TokenNameField } from "../parts/filter-panel.tsx";
 import { timeText } from "../parts/filter-times.ts";
 
@@ -53,7 +53,7 @@ export function AuditFilterPanel({ filter, onChange }: AuditFiltersProps) {
   );
 }
 
-/** A chip for each filter that is set. */
+/** A chip for each filter that is set, and a button that removes them all. */
 export function AuditFilterChips({ filter, onChange }: AuditFiltersProps) {
   const labels: Readonly<Record<string, string>> = actionLabels;
   return (
@@ -67,6 +67,9 @@ export function AuditFilterChips({ filter, onChange }: AuditFiltersProps) {
         ]}
         onRemove={(change) => onChange({ ...filter, ...change })}
       />
+      <Button class="bare" onClick={() => onChange(noFilter)}>
+        Clear
+      </Button>
     </div>
   );
 }
