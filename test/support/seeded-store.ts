@@ -42,6 +42,12 @@ export function idOf(seq: number): bigint {
   return BigInt.asUintN(63, BigInt(seq) * idStep);
 }
 
+/** Changes a name, where SQLite's integrity check finds nothing wrong. */
+export function changePlant(path: string): void {
+  using file = new Database(path);
+  file.run("UPDATE plants SET name = upper(name) WHERE seq = 5");
+}
+
 // A product of two random numbers makes some tags far more common than others.
 function tagOf(seq: number, pick: number): string | null {
   if (seq % withoutTagEvery === 0) return null;

@@ -1,0 +1,473 @@
+// Backups through the operator listener: they are made, listed, downloaded and verified.
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import {
+  appendFileSync,
+  closeSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { verify } from "../../src/storage/sqlite/maintenance/verify.ts";
+import { main, start, untilListening } from "../support/command.ts";
+import { eventually } from "../support/eventually.ts";
+import { lacks, lacksFuse, mountHanging } from "../support/lacks.ts";
+import { operatorFetch, operatorGet } from "../support/operator-requests.ts";
+import { post } from "../support/post-plants.ts";
+import { changePlant, seedStore } from "../support/seeded-store.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { runInProcess } from "../support/terminal.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { bothTokensEnvironment } from "../support/tokens.ts";
+
+const folder = temporaryFolder();
+/** A store of 3,000 plants, which no test changes: those that do use a copy. */
+const database = join(folder.path, "plants.db");
+
+beforeAll(() => seedStore(database, { plants: 3000, fromMs: 1_700_000_000_000, untilMs: 1_700_100_000_000 }));
+afterAll(() => folder[Symbol.dispose]());
+
+function newFolder(): string {
+  const path = folder.newPath("folder");
+  mkdirSync(path);
+  return path;
+}
+
+/** A copy of the store, for a test that changes it, or its record of the last backup. */
+function newStore(): string {
+  const path = folder.newPath();
+  copyFileSync(database, path);
+  return path;
+}
+
+/** How many descriptors of this process, in which the service runs too, are of that file. */
+function openDescriptors(path: string): number {
+  const targets = readdirSync("/proc/self/fd").map((name) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${name}`);
+    } catch {
+      // It was closed meanwhile, such as the one that listed the folder.
+      return undefined;
+    }
+  });
+  return targets.filter((target) => target === path).length;
+}
+
+describe("backups through the operator listener", () => {
+  /** A service with an empty folder for backups, and its calls. It has three plants, or those of a given store. */
+  async function startWithBackups(store?: string, backupFolder = newFolder()) {
+    const service = await startTestService({ "backup-folder": backupFolder, database: store });
+    if (store === undefined)
+      for (const id of [1, 2, 3]) await post(service.url, `{"id":${id},"name":"Fern"}`);
+    return { ...service, ...callsOf(service), backupFolder };
+  }
+
+  function callsOf(service: Pick<TestService, "operatorUrl">) {
+    async function call(path: string, method = "GET") {
+      const response = await operatorFetch(service, `/api/backups${path}`, { method });
+      return { status: response.status, ...JSON.parse(await response.text()) };
+    }
+
+    /** The list of the backups, once nothing is being made or verified. */
+    async function finished() {
+      await eventually(async () => (await call("")).task === undefined);
+      return call("");
+    }
+
+    async function makeBackup() {
+      expect((await call("", "POST")).status).toBe(202);
+      const { backups } = await finished();
+      return backups[0];
+    }
+
+    async function audited() {
+      const { entries } = await operatorGet<{ entries: object[] }>(service, "/api/audit");
+      return entries;
+    }
+
+    return { call, finished, makeBackup, audited };
+  }
+
+  test("one is made and listed", async () => {
+    await using service = await startWithBackups();
+    expect((await service.call("", "POST")).status).toBe(202);
+    const { backups, last } = await service.finished();
+    expect(backups).toHaveLength(1);
+    expect(last).toEqual({ kind: "create", name: backups[0].name });
+    expect(await service.audited()).toMatchObject([{ action: "backup.created", subject: "data file" }]);
+  });
+
+  test("one of changed plants counts, with a warning", async () => {
+    const store = newStore();
+    changePlant(store);
+    await using service = await startWithBackups(store);
+    await service.call("", "POST");
+    const { backups, last } = await service.finished();
+    expect(backups).toHaveLength(1);
+    expect(last).toEqual({
+      kind: "create",
+      name: backups[0].name,
+      warning:
+        "The backup is complete, but plants were changed after they were stored, in block 0 (plants 1 to 1024); verify the data file.",
+    });
+    expect(service.logged.join("")).not.toContain("internal error");
+  });
+
+  test("a file whose name is no time is not listed", async () => {
+    await using service = await startWithBackups();
+    writeFileSync(join(service.backupFolder, "plants-2026-99-99T99-99-99-999Z.db"), "");
+    const list = await service.call("");
+    expect(list.folder).toBe(service.backupFolder);
+    expect(list.backups).toEqual([]);
+  });
+
+  test("one is downloaded through a link, which is good once", async () => {
+    await using service = await startWithBackups();
+    const { name, bytes } = await service.makeBackup();
+    const { url } = await service.call(`/${name}/link`, "POST");
+    const response = await fetch(service.operatorUrl + url);
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-disposition")).toBe(`attachment; filename="${name}"`);
+    const downloaded = folder.newPath();
+    writeFileSync(downloaded, Buffer.from(await response.arrayBuffer()));
+    expect(statSync(downloaded).size).toBe(bytes);
+    const { err } = await runInProcess(["restore", downloaded, "--database", folder.newPath()]);
+    expect(err).toContain("3 plants");
+    expect((await service.audited())[0]).toMatchObject({ action: "backup.downloaded", subject: name });
+    expect((await fetch(service.operatorUrl + url)).status).toBe(404);
+  });
+
+  test("one of a data file with a strange name is downloaded, too", async () => {
+    const store = join(newFolder(), `plants "100%" #1.db`);
+    copyFileSync(database, store);
+    await using service = await startWithBackups(store);
+    const { name } = await service.makeBackup();
+    expect(name).toStartWith(`plants "100%" #1-`);
+    const { url } = await service.call(`/${encodeURIComponent(name)}/link`, "POST");
+    const response = await fetch(service.operatorUrl + url);
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-disposition")).toBe(
+      `attachment; filename="${name.replaceAll('"', "_")}"`,
+    );
+  });
+
+  test.skipIf(lacks("/proc/self/fd", !existsSync("/proc/self/fd")))(
+    "a folder that does not respond keeps no plant from being stored",
+    async () => {
+      await using service = await startWithBackups();
+      const { name } = await service.makeBackup();
+      // To read a FIFO waits for whoever writes to it, as a file on another machine waits for that machine.
+      const record = join(service.backupFolder, `${name}.digest.json`);
+      rmSync(record);
+      expect(spawnSync("mkfifo", [record]).status).toBe(0);
+      const writer = openSync(record, constants.O_RDWR);
+      const list = service.call("");
+      await eventually(() => openDescriptors(record) === 2, "the service to read the FIFO");
+      expect((await post(service.url, '{"id":4,"name":"Fern"}')).status).toBe(200);
+      closeSync(writer);
+      expect((await list).backups).toHaveLength(1);
+    },
+  );
+
+  test.skipIf(lacksFuse())("a backup into a folder that hangs keeps no plant from being stored", async () => {
+    const hanging = newFolder();
+    const command = `${process.execPath} ${main} serve --database ${folder.newPath()} --backup-folder ${hanging}`;
+    const script = `${mountHanging(hanging)} && exec ${command}`;
+    await using service = await untilListening(
+      start("unshare", ["-rm", "sh", "-c", script], { environment: bothTokensEnvironment }),
+    );
+    callsOf(service)
+      .call("", "POST")
+      .catch(() => "its response never arrives");
+    await eventually(async () => {
+      // Without a limit, a service that hangs would keep the test from failing.
+      const signal = AbortSignal.timeout(2000);
+      const response = await operatorFetch(service, "/api/audit", { signal });
+      return JSON.parse(await response.text()).entries.length === 1;
+    }, "the backup to begin");
+    for (const id of [1, 2, 3])
+      expect((await post(service.url, `{"id":${id},"name":"Fern"}`)).status).toBe(200);
+  });
+
+  test("they are made one at a time", async () => {
+    await using service = await startWithBackups();
+    const both = await Promise.all([service.call("", "POST"), service.call("", "POST")]);
+    expect(both.map(({ status }) => status).sort()).toEqual([202, 503]);
+    await service.finished();
+  });
+
+  test("the overview and the metrics have the time of the last", async () => {
+    await using service = await startWithBackups();
+    const { at } = await service.makeBackup();
+    expect(await operatorGet(service, "/api/overview")).toMatchObject({ store: { lastBackupAt: at } });
+    const metrics = await (await operatorFetch(service, "/metrics")).text();
+    const [, seconds] = /^plant_store_last_backup_timestamp_seconds (\S+)$/m.exec(metrics) ?? [];
+    expect(Number(seconds) * 1000).toBe(Date.parse(at));
+  });
+
+  test("one is listed with the time when it was verified", async () => {
+    await using service = await startWithBackups();
+    const { name, verifiedAt } = await service.makeBackup();
+    expect(verifiedAt).toBeUndefined();
+    const fromMs = Date.now();
+    expect((await service.call(`/${name}/verify`, "POST")).status).toBe(202);
+    const { backups, last } = await service.finished();
+    expect(last).toEqual({ kind: "verify", name });
+    expect(Date.parse(backups[0].verifiedAt)).toBeGreaterThanOrEqual(fromMs);
+    expect((await service.audited())[0]).toMatchObject({ action: "backup.verified", subject: name });
+  });
+
+  test("one is still listed as verified after a restart", async () => {
+    const store = newStore();
+    const backupFolder = newFolder();
+    const verifiedAt = await (async () => {
+      await using service = await startWithBackups(store, backupFolder);
+      const { name } = await service.makeBackup();
+      await service.call(`/${name}/verify`, "POST");
+      return (await service.finished()).backups[0].verifiedAt;
+    })();
+    expect(verifiedAt).toBeString();
+    await using again = await startWithBackups(store, backupFolder);
+    expect((await again.call("")).backups[0].verifiedAt).toBe(verifiedAt);
+  });
+
+  test("one that was changed after it was verified is no longer listed as verified", async () => {
+    await using service = await startWithBackups();
+    const { name } = await service.makeBackup();
+    await service.call(`/${name}/verify`, "POST");
+    await service.finished();
+    appendFileSync(join(service.backupFolder, name), "x");
+    expect((await service.call("")).backups[0].verifiedAt).toBeUndefined();
+  });
+
+  test("one that fails to verify is no longer listed as verified, with its digest", async () => {
+    const store = newStore();
+    await using service = await startWithBackups(store);
+    const { name, digest } = await service.makeBackup();
+    await service.call(`/${name}/verify`, "POST");
+    await service.finished();
+    rmSync(join(service.backupFolder, `${name}.sha256`));
+    await service.call(`/${name}/verify`, "POST");
+    const { backups, last } = await service.finished();
+    expect(last.problem).toBe("it has no checksum file");
+    expect(backups[0].verifiedAt).toBeUndefined();
+    expect(backups[0].digest).toBe(digest);
+  });
+
+  test("one that was changed is reported when it is verified", async () => {
+    await using service = await startWithBackups();
+    const { name } = await service.makeBackup();
+    appendFileSync(join(service.backupFolder, name), "x");
+    await service.call(`/${name}/verify`, "POST");
+    const { last } = await service.finished();
+    expect(last.name).toBe(name);
+    expect(last.problem).toContain("its checksum is not the one in");
+    expect(service.logged.join("")).toContain('"a backup did not pass its verification"');
+  });
+
+  test("one is listed with its digest, which is computed again if it is missing", async () => {
+    const store = newStore();
+    await using service = await startWithBackups(store);
+    const { digest } = await verify(store);
+    const made = await service.makeBackup();
+    expect(made).toMatchObject({ coveredPlants: 2048, digest });
+    // As 1.0.0 leaves one: the digest is known once it is computed.
+    rmSync(join(service.backupFolder, `${made.name}.digest.json`));
+    const [listed] = (await service.call("")).backups;
+    expect(listed).toMatchObject({ coveredPlants: 0, digest: null });
+    await service.call(`/${made.name}/verify`, "POST");
+    const [verified] = (await service.finished()).backups;
+    expect(verified).toMatchObject({ coveredPlants: 2048, digest });
+  });
+
+  test("one whose digest differs from the one beside it is not verified", async () => {
+    await using service = await startWithBackups();
+    const { name } = await service.makeBackup();
+    const other = { coveredPlants: 1024, digest: "0".repeat(64) };
+    writeFileSync(join(service.backupFolder, `${name}.digest.json`), JSON.stringify(other));
+    await service.call(`/${name}/verify`, "POST");
+    const { backups, last } = await service.finished();
+    expect(last.problem).toContain("its digest is not the one in");
+    expect(backups[0].verifiedAt).toBeUndefined();
+  });
+
+  test("one whose digest record cannot be read is listed, and not verified", async () => {
+    await using service = await startWithBackups();
+    const { name } = await service.makeBackup();
+    const record = join(service.backupFolder, `${name}.digest.json`);
+    rmSync(record);
+    mkdirSync(record);
+    const [listed] = (await service.call("")).backups;
+    expect(listed).toMatchObject({ name, digest: null });
+    await service.call(`/${name}/verify`, "POST");
+    const { last } = await service.finished();
+    expect(last.problem).toStartWith(`${record} cannot be opened: EISDIR`);
+    expect(service.logged.join("")).not.toContain("internal error");
+  });
+
+  describe("one whose verification cannot be recorded", () => {
+    const makeBackup = async (service: Awaited<ReturnType<typeof startWithBackups>>): Promise<string> => {
+      const { name } = await service.makeBackup();
+      mkdirSync(join(service.backupFolder, `${name}.digest.json.new`, "in the way"), { recursive: true });
+      return name;
+    };
+
+    test("passes with a warning if it is sound", async () => {
+      await using service = await startWithBackups();
+      const name = await makeBackup(service);
+      await service.call(`/${name}/verify`, "POST");
+      const { last } = await service.finished();
+      expect(last.problem).toBeUndefined();
+      expect(last.warning).toStartWith(
+        "Nothing wrong was found in the backup, but that could not be recorded: ",
+      );
+      expect(service.logged.join("")).not.toContain("internal error");
+    });
+
+    test("fails if it was changed", async () => {
+      await using service = await startWithBackups();
+      const name = await makeBackup(service);
+      appendFileSync(join(service.backupFolder, name), "x");
+      await service.call(`/${name}/verify`, "POST");
+      const { last } = await service.finished();
+      expect(last.problem).toMatch(/^its checksum is not the one in .*; this could not be recorded: /);
+      expect(service.logged.join("")).not.toContain("internal error");
+    });
+  });
+
+  describe("a name that leads out of the folder", () => {
+    const linked = "plants-2026-01-01T00-00-00-000Z.db";
+    let service: Awaited<ReturnType<typeof startWithBackups>>;
+    beforeAll(async () => {
+      service = await startWithBackups();
+      symlinkSync(database, join(service.backupFolder, linked));
+    });
+    afterAll(() => service[Symbol.asyncDispose]());
+
+    const outside = [linked, "..%2Fplants.db", "%2Fetc%2Fpasswd", "plants.db"];
+    test.each(outside)("gets no link: %s", async (name) => {
+      expect(await service.call(`/${name}/link`, "POST")).toMatchObject({ error: 40401 });
+    });
+
+    test.each(outside)("is not verified: %s", async (name) => {
+      expect(await service.call(`/${name}/verify`, "POST")).toMatchObject({ error: 40401 });
+    });
+
+    test("is not listed", async () => {
+      expect(JSON.stringify(await service.call(""))).not.toContain(linked);
+    });
+  });
+
+  test("without a folder a sentence says how to set one", async () => {
+    await using service = await startTestService();
+    const { call } = callsOf(service);
+    const unavailable = "Set --backup-folder to an existing folder to make backups here.";
+    expect((await call("")).unavailable).toBe(unavailable);
+    expect(await call("", "POST")).toMatchObject({ error: 40031, message: unavailable });
+  });
+
+  test("with a missing folder a sentence says so, and a backup fails with a warning", async () => {
+    const missing = folder.newPath("missing");
+    await using service = await startWithBackups(undefined, missing);
+    const sentence = `The folder ${missing} does not exist; create it first.`;
+    expect((await service.call("")).unavailable).toBe(sentence);
+    await service.call("", "POST");
+    expect((await service.finished()).last).toEqual({ kind: "create", problem: sentence });
+    const warning = service.logged.map((line) => JSON.parse(line)).find(({ level }) => level === "warn");
+    expect(warning).toMatchObject({
+      message: "a backup could not be made",
+      "plant_store.request_id": expect.any(String),
+      "exception.message": sentence,
+    });
+    expect(service.logged.join("")).not.toContain("internal error");
+    expect(existsSync(missing)).toBe(false);
+  });
+
+  test("with a folder that cannot be read a sentence says so", async () => {
+    const unreadable = folder.newPath("unreadable");
+    symlinkSync(unreadable, unreadable);
+    await using service = await startWithBackups(undefined, unreadable);
+    expect((await service.call("")).unavailable).toStartWith(`${unreadable} cannot be opened: ELOOP`);
+  });
+
+  /** A backup, and a link to download it by. */
+  const makeLink = async (service: Awaited<ReturnType<typeof startWithBackups>>) => {
+    const { name } = await service.makeBackup();
+    const { url } = await service.call(`/${name}/link`, "POST");
+    return { name, url };
+  };
+
+  describe("after the folder was removed", () => {
+    let service: Awaited<ReturnType<typeof startWithBackups>>;
+    let name: string;
+    let url: string;
+    beforeAll(async () => {
+      service = await startWithBackups();
+      ({ name, url } = await makeLink(service));
+      rmSync(service.backupFolder, { recursive: true });
+    });
+    afterAll(() => service[Symbol.asyncDispose]());
+
+    test.each([
+      ["verify", () => operatorFetch(service, `/api/backups/${name}/verify`, { method: "POST" })],
+      ["link", () => operatorFetch(service, `/api/backups/${name}/link`, { method: "POST" })],
+      ["download", () => fetch(service.operatorUrl + url)],
+    ])("a sentence says so: %s", async (_, request) => {
+      const response = await request();
+      expect(await response.json()).toMatchObject({
+        error: 40031,
+        message: `The folder ${service.backupFolder} does not exist; create it first.`,
+      });
+      expect(service.logged.join("")).not.toContain("internal error");
+    });
+  });
+
+  test("a folder that is missing for a while does not use up a link", async () => {
+    await using service = await startWithBackups();
+    const { url } = await makeLink(service);
+    renameSync(service.backupFolder, `${service.backupFolder}.away`);
+    expect(await (await fetch(service.operatorUrl + url)).json()).toMatchObject({ error: 40031 });
+    renameSync(`${service.backupFolder}.away`, service.backupFolder);
+    expect((await fetch(service.operatorUrl + url)).status).toBe(200);
+  });
+
+  describe("without an entry in the audit trail", () => {
+    let service: Awaited<ReturnType<typeof startWithBackups>>;
+    let name: string;
+    let url: string;
+    beforeAll(async () => {
+      service = await startWithBackups();
+      ({ name, url } = await makeLink(service));
+      using file = new Database(service.database);
+      file.run("DROP TABLE audit_trail");
+    });
+    afterAll(() => service[Symbol.asyncDispose]());
+
+    test("none is made", async () => {
+      const before = await service.finished();
+      expect(await service.call("", "POST")).toMatchObject({ status: 500, error: 50001 });
+      expect(await service.finished()).toEqual(before);
+    });
+
+    test("none is verified", async () => {
+      const before = await service.finished();
+      expect(await service.call(`/${name}/verify`, "POST")).toMatchObject({ status: 500, error: 50001 });
+      expect(await service.finished()).toEqual(before);
+    });
+
+    test("none is downloaded", async () => {
+      expect((await fetch(service.operatorUrl + url)).status).toBe(500);
+    });
+  });
+});

@@ -1,0 +1,113 @@
+// What a restore and verify check of a backup: its checksum, its digests and its size. restore-in-place.test.ts has --replace.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { copyFileSync, existsSync, mkdirSync, rmSync, statSync, truncateSync } from "node:fs";
+import { join } from "node:path";
+import { changePlant, seedStore } from "../support/seeded-store.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { runInProcess } from "../support/terminal.ts";
+
+const folder = temporaryFolder();
+/** A store of 3,000 plants, which no test changes: those that do use a copy. */
+const database = join(folder.path, "plants.db");
+/** A backup of it, which no test changes either. */
+const backedUp = join(folder.path, "backup.db");
+
+beforeAll(async () => {
+  await seedStore(database, { plants: 3000, fromMs: 1_700_000_000_000, untilMs: 1_700_100_000_000 });
+  const { code } = await runInProcess(["backup", backedUp, "--database", database]);
+  expect(code).toBe(0);
+});
+afterAll(() => folder[Symbol.dispose]());
+
+const restore = (from: string, to: string, ...flags: string[]) =>
+  runInProcess(["restore", from, "--database", to, ...flags]);
+const verifyFile = (path: string) => runInProcess(["verify", "--database", path]);
+
+/** A copy of one backup, with its checksum beside it, in a folder of its own. */
+function newBackup(): string {
+  const own = folder.newPath("folder");
+  mkdirSync(own);
+  const path = join(own, "backup.db");
+  copyFileSync(backedUp, path);
+  copyFileSync(`${backedUp}.sha256`, `${path}.sha256`);
+  return path;
+}
+
+describe("a backup with its checksum", () => {
+  test("is restored and checked", async () => {
+    const { code, err } = await restore(newBackup(), folder.newPath());
+    expect(err).toMatch(
+      /^Restored and checked 3,000 plants: .*\nSHA-256 [0-9a-f]{64}\nDigest of the first 2,048 plants: [0-9a-f]{64}\n$/,
+    );
+    expect(code).toBe(0);
+  });
+
+  test("is verified by it", async () => {
+    const { code, err } = await verifyFile(newBackup());
+    expect(err).toContain("checksum of the file is correct");
+    expect(code).toBe(0);
+  });
+
+  test("is not restored after a change", async () => {
+    const backup = newBackup();
+    const restored = folder.newPath();
+    changePlant(backup);
+    const { code, err } = await restore(backup, restored);
+    expect(err).toContain(`does not match its checksum in ${backup}.sha256`);
+    expect(code).toBe(1);
+    expect(existsSync(restored)).toBe(false);
+  });
+
+  test("is reported as damaged by verify after a change", async () => {
+    const backup = newBackup();
+    changePlant(backup);
+    const { code, err } = await verifyFile(backup);
+    expect(err).toMatch(/is damaged:\n {2}its checksum is not the one in .*\.sha256/);
+    expect(code).toBe(1);
+  });
+});
+
+describe("a backup without its checksum", () => {
+  function newChangedBackup(): string {
+    const backup = newBackup();
+    changePlant(backup);
+    rmSync(`${backup}.sha256`);
+    return backup;
+  }
+
+  test("is restored with a warning that names the blocks in which plants were changed", async () => {
+    const backup = newChangedBackup();
+    const { code, err } = await restore(backup, folder.newPath());
+    expect(err).toStartWith("Restored 3,000 plants: ");
+    expect(err).toContain(
+      `plant-store: ${backup}.sha256 is missing, so the content of ${backup} was checked only by its digests: 1,024 of 3,000 plants match one. To check all of it, put that file beside the backup and restore again.\n`,
+    );
+    expect(err).toContain(
+      `plant-store: Plants in ${backup} were changed after they were stored, in block 0 (plants 1 to 1024).`,
+    );
+    expect(code).toBe(0);
+  });
+
+  test("is restored with the changed blocks in JSON, and a warning even if --quiet", async () => {
+    const backup = newChangedBackup();
+    const { out, err } = await restore(backup, folder.newPath(), "--json", "--quiet");
+    expect(JSON.parse(out)).toMatchObject({ checksummed: false, matchedPlants: 1024, changedBlocks: [0] });
+    expect(err).toStartWith(`plant-store: ${backup}.sha256 is missing`);
+  });
+
+  test("is not restored if it is truncated within its last page, which SQLite does not notice", async () => {
+    const backup = newBackup();
+    const restored = folder.newPath();
+    rmSync(`${backup}.sha256`);
+    truncateSync(backup, statSync(backup).size - 2048);
+    const { code, err } = await restore(backup, restored);
+    expect(err).toMatch(/is damaged: it has \d+ of \d+ bytes/);
+    expect(code).toBe(1);
+    expect(existsSync(restored)).toBe(false);
+  });
+});
+
+test("restore refuses a folder instead of a backup", async () => {
+  const { err } = await restore(folder.path, folder.newPath());
+  expect(err).toContain(`The backup ${folder.path} is not a file.`);
+});
