@@ -1,4 +1,4 @@
-import type { Database } from "bun:sqlite";
+import type { Database, Statement } from "bun:sqlite";
 import { isUtf8 } from "node:buffer";
 import { type BlockDigest, DigestReader, storedDigests } from "../blocks/block-digests.ts";
 import { describeBlocks, describeEachBlock, lastSeq, rangeOf, type SeqRange } from "../blocks/blocks.ts";
@@ -25,6 +25,16 @@ interface UncheckedRow {
   tag: Uint8Array | null;
   created_at_ms: unknown;
   created_by: unknown;
+}
+
+/** What each block is checked with. */
+interface BlockReader {
+  /** The `seq` of the last plant when the check began. */
+  readonly last: number;
+  /** The digests that were stored with the blocks, by block. */
+  readonly stored: ReadonlyMap<number, string>;
+  readonly rows: Statement<UncheckedRow, [number, number]>;
+  readonly digests: DigestReader;
 }
 
 /** How many problems are reported; any further ones say little more. */
@@ -67,43 +77,6 @@ class RowCheck {
     }
   }
 
-  #checkBlocks(): void {
-    const database = this.#database;
-    // In one snapshot, since a service may be storing plants and filling blocks.
-    const { last, stored } = database.transaction(() => {
-      const last = lastSeq(database);
-      this.#problems.push(...summaryProblems(database, last));
-      return { last, stored: new Map(storedDigests(database)) };
-    })();
-    const read = database.query<UncheckedRow, [number, number]>(
-      "SELECT seq, id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag, created_at_ms, created_by FROM plants WHERE seq BETWEEN ? AND ? ORDER BY seq",
-    );
-    setPlantTotal(this.#count, last);
-    const digests = new DigestReader(database);
-    let previous = -1;
-    // Block by block, so that one that cannot be read is reported and the others are still checked.
-    for (let block = digests.nextBlock(0); block !== undefined; block = digests.nextBlock(block + 1)) {
-      if (block > previous + 1) this.#report(`${describeBlocks(previous + 1, block - 1)}: no plant is left`);
-      previous = block;
-      const { low, high } = rangeOf(block);
-      const expected = { low, high: Math.min(high, last) };
-      try {
-        // First, since it says more, and also checks what has no digest.
-        this.#checkForm(read.all(low, high), expected);
-        for (const problem of blockProblems(database, block)) this.#report(problem);
-        if (high <= last) this.#checkDigest(digests, block, stored.get(block));
-        else if (stored.has(block)) this.#differing.push(block);
-      } catch (error) {
-        this.#isReadable = false;
-        this.#report(`the plants ${low} to ${expected.high} cannot be read: ${damageOfRows(error)}`);
-      }
-      stored.delete(block);
-      setPlantsDone(this.#count, expected.high);
-    }
-    for (const blocks of describeEachBlock([...stored.keys()]))
-      this.#report(`${blocks}: there is a digest, but no plant`);
-  }
-
   result(): CheckedRows {
     const problems = this.#problems.slice(0, problemsMax);
     for (const blocks of describeEachBlock(this.#differing))
@@ -114,6 +87,54 @@ class RowCheck {
       blocks: this.#isReadable ? this.#blocks : undefined,
       problems,
     };
+  }
+
+  #checkBlocks(): void {
+    const reader = this.#openReader();
+    const { last, stored, digests } = reader;
+    setPlantTotal(this.#count, last);
+    const withoutPlants = new Set(stored.keys());
+    let previous = -1;
+    for (let block = digests.nextBlock(0); block !== undefined; block = digests.nextBlock(block + 1)) {
+      if (block > previous + 1) this.#report(`${describeBlocks(previous + 1, block - 1)}: no plant is left`);
+      previous = block;
+      this.#checkBlock(block, reader);
+      withoutPlants.delete(block);
+      setPlantsDone(this.#count, Math.min(rangeOf(block).high, last));
+    }
+    for (const blocks of describeEachBlock([...withoutPlants]))
+      this.#report(`${blocks}: there is a digest, but no plant`);
+  }
+
+  /** Reports what is wrong with the summaries of all blocks together, and returns what each block is checked with. */
+  #openReader(): BlockReader {
+    const database = this.#database;
+    // In one snapshot, since a service may be storing plants and filling blocks.
+    const { last, stored } = database.transaction(() => {
+      const last = lastSeq(database);
+      this.#problems.push(...summaryProblems(database, last));
+      return { last, stored: storedDigests(database) };
+    })();
+    const rows = database.query<UncheckedRow, [number, number]>(
+      "SELECT seq, id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag, created_at_ms, created_by FROM plants WHERE seq BETWEEN ? AND ? ORDER BY seq",
+    );
+    return { last, stored, rows, digests: new DigestReader(database) };
+  }
+
+  /** A block that cannot be read is reported, so that the others are still checked. */
+  #checkBlock(block: number, { last, stored, rows, digests }: BlockReader): void {
+    const { low, high } = rangeOf(block);
+    const expected = { low, high: Math.min(high, last) };
+    try {
+      // The rows come first: what is wrong with one says more than a digest that differs, and not every block has a digest.
+      this.#checkForm(rows.all(low, high), expected);
+      for (const problem of blockProblems(this.#database, block)) this.#report(problem);
+      if (high <= last) this.#checkDigest(digests, block, stored.get(block));
+      else if (stored.has(block)) this.#differing.push(block);
+    } catch (error) {
+      this.#isReadable = false;
+      this.#report(`the plants ${low} to ${expected.high} cannot be read: ${damageOfRows(error)}`);
+    }
   }
 
   #checkForm(rows: readonly UncheckedRow[], { low, high }: SeqRange): void {
