@@ -5,7 +5,7 @@ import { Damage, DataFileProblem, LostWal } from "./data-file/data-file-problem.
 import { fileSize } from "./data-file/durable-files.ts";
 import { readMarker, refuseReplaced } from "./data-file/failure-marker.ts";
 import { readUseWithoutWal } from "./data-file/store-use.ts";
-import { inspectWalAtRest, type WalState } from "./data-file/wal-file.ts";
+import { inspectWalBesideWriter, type WalState } from "./data-file/wal-file.ts";
 import { lockAgainstWriters } from "./data-file/writer-lock.ts";
 import { readNewestRows } from "./newest-rows.ts";
 
@@ -19,7 +19,7 @@ const emptyBytesMax = 4096;
 export function inspectFiles(path: string): WalState {
   refuseJournal(path);
   const walPath = `${path}-wal`;
-  const wal = inspectWalAtRest(walPath);
+  const wal = inspectWalBesideWriter(walPath);
   if (wal.kind === "empty") {
     if (readUseWithoutWal(path) === "in use") throw new LostWal(path);
     return wal;

@@ -4,7 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
-import { inspectWal, inspectWalAtRest, type WalState } from "./wal-file.ts";
+import { inspectWal, inspectWalBesideWriter, type WalState } from "./wal-file.ts";
 
 const temporary = temporaryFolder();
 const folder = temporary.path;
@@ -131,7 +131,7 @@ describe("a WAL that looks damaged", () => {
     ["and is sound is looked at once", [sound], sound],
   ])("%s", (_, looks, verdict) => {
     const left = [...looks];
-    expect(inspectWalAtRest("any", () => left.shift() ?? sound)).toEqual(verdict);
+    expect(inspectWalBesideWriter("any", () => left.shift() ?? sound)).toEqual(verdict);
     expect(left).toEqual([]);
   });
 });

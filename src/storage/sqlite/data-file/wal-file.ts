@@ -29,14 +29,18 @@ export function inspectWal(path: string): WalState {
   return withFile(path, "r", (file) => inspect(file, fstatSync(file).size));
 }
 
-// A process that writes without the lock, whose file was deleted, finishes a transaction or restarts the WAL within this.
+// After the lock file was deleted, two processes may write. The other one finishes a transaction, or restarts the WAL, before the
+// WAL has been read this many times.
 const inspectionsMax = 10;
 
 /**
- * Reads a WAL that another process may be writing, which looks damaged for a moment. So it is damaged only if a
- * second look finds the same damage.
+ * Reads a WAL that another process may be writing. Such a WAL can look damaged for a moment, so it counts as damaged only if two
+ * looks in a row find the same damage.
  */
-export function inspectWalAtRest(path: string, look: (path: string) => WalState = inspectWal): WalState {
+export function inspectWalBesideWriter(
+  path: string,
+  look: (path: string) => WalState = inspectWal,
+): WalState {
   let wal = look(path);
   for (let looks = 1; wal.kind === "damaged" && looks < inspectionsMax; looks++) {
     const again = look(path);
