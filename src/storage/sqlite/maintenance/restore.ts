@@ -40,7 +40,7 @@ interface Checksum {
   readonly checksummed: boolean;
 }
 
-/** The data file to be, held against a service. */
+/** The data file that a restore writes, locked so that no service starts meanwhile. */
 interface Target extends Disposable {
   /** The folders whose listing changes: the file's own, and those that were created for it. */
   readonly folders: readonly string[];
@@ -96,8 +96,8 @@ export async function restoreInPlace(
   if (isSameFile(from, path)) return acceptAsItIs(path, checked, warnOfLostWal, onStep);
   refuseUnusable(from, warnOfLostWal);
   using target = lockTarget(path);
-  const isPending = !tryFinishRebuild(path);
-  const hasOld = isPending || oldEndings.some((ending) => existsSync(path + ending));
+  const hasRefusedCopy = !tryFinishRebuild(path);
+  const hasOld = hasRefusedCopy || oldEndings.some((ending) => existsSync(path + ending));
   if (!hasOld) return restoreNew(from, path, checked, target.folders, onStep);
   refuseTooLittleSpace(from, path);
   using copy = await copyDataFile(from, path, { warnOfLostWal: () => {}, onStep });
@@ -128,7 +128,7 @@ async function restoreNew(
   return resultOf(path, copy.plants, checked, copied, null);
 }
 
-/** Finishes what an interrupted start or restore has begun. False if its copy is not the one that was made. */
+/** Finishes what an interrupted start or restore has begun. False if its copy is refused: it is not the one that was made. */
 function tryFinishRebuild(path: string): boolean {
   if (readMarker(path) !== "rebuilt") return true;
   try {
@@ -157,9 +157,10 @@ async function acceptAsItIs(
   const before = isReplaced ? moveWalAside(path) : null;
   if (isReplaced) refuseUnusable(path);
   await refuseUnsound(path, onStep);
-  const plants = await compareWithSource(path, path, onStep);
+  // With itself: this computes the digest, and compares each block with the one that was stored with it.
+  const compared = await compareWithSource(path, path, onStep);
   makeNewStoreInPlace(path);
-  return resultOf(path, countPlants(path), checked, plants, before);
+  return resultOf(path, countPlants(path), checked, compared, before);
 }
 
 function lockTarget(path: string): Target {

@@ -46,10 +46,10 @@ export class CheckpointCheck {
     try {
       checkpoint();
     } catch (error) {
-      // SQLite itself notices some of it, but calls it a damaged database.
-      const reason = this.#after();
-      if (reason === undefined) throw error;
-      return reason;
+      // SQLite notices some of these changes itself, but reports them as a damaged database.
+      const changed = this.#after();
+      if (changed === undefined) throw error;
+      return changed;
     }
     return this.#after();
   }
