@@ -2,12 +2,15 @@ import type { Database } from "bun:sqlite";
 import { fdatasync, fdatasyncSync } from "node:fs";
 import { platform } from "node:os";
 
-// In the background, an fsync covers about half as many plants, and twice as many fsyncs cost more than waiting for
-// one this fast.
+// An fsync that takes longer is slow. To wait for a faster one costs less than the background, where an fsync covers about half
+// as many plants, so that there are twice as many.
 const slowMs = 1;
+// After this many slow ones in a row, fsyncs move to the background.
 const slowInARowMax = 8;
-// One this slow is enough. Not less: a hypervisor that takes the processor away makes a single fsync look slow.
-const backgroundAtMs = 250;
+// After a single one that takes this long, they do too. With a lower limit, a hypervisor that takes the processor away would be
+// mistaken for a slow disk.
+const verySlowMs = 250;
+// How long they stay there.
 const backgroundForMs = 10_000;
 
 /**
@@ -52,7 +55,7 @@ export class WalSync {
     const endedMs = this.#disk.now();
     const tookMs = endedMs - startedMs;
     this.#slowInARow = tookMs > slowMs ? this.#slowInARow + 1 : 0;
-    if (this.#slowInARow >= slowInARowMax || tookMs >= backgroundAtMs) {
+    if (this.#slowInARow >= slowInARowMax || tookMs >= verySlowMs) {
       this.#backgroundUntilMs = endedMs + backgroundForMs;
       this.#slowInARow = 0;
     }
