@@ -12,11 +12,11 @@ import type { CheckedRows } from "./check-rows.ts";
 import type { Comparison } from "./compare-plants.ts";
 import { ignoreStep, newPlantCount, type PlantCount, plantStep } from "./step.ts";
 
-/** A complete copy, which has no name of its own yet; it is removed when it is disposed of. */
+/** A complete copy under a temporary name. To dispose of it removes the file of that name. */
 export interface Copy extends Disposable {
   readonly path: string;
   readonly plants: number;
-  /** Gives it its name. */
+  /** Gives it its final name. */
   putInPlace(): void;
 }
 
@@ -135,7 +135,7 @@ export function isLeftover(path: string): boolean {
   return found.size === 0 || start.equals(sqliteMagic);
 }
 
-// One long statement each, during which the main thread goes on.
+/** Starts a thread for one call. Each is a long statement of SQLite, which would otherwise keep the main thread from all else. */
 async function inThread<Result>(
   failure: string,
   work: (thread: Thread<CopyCalls>) => Promise<Result>,

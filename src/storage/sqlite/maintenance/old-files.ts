@@ -22,7 +22,8 @@ import { lastBackupFile } from "./backup-records.ts";
 export function replaceOld(partial: string, path: string): string {
   syncAsReplacement(partial, path);
   const folder = makeFolderForOld(path);
-  // One that is not the copy which its marker describes. It may have plants that no other file has.
+  // An earlier copy that is still here is not the one that a marker describes, which would have been put in place by now. It may
+  // have plants that no other file has.
   if (existsSync(rebuiltFile(path))) keepCopyIn(folder, rebuiltFile(path));
   renameSync(partial, rebuiltFile(path));
   if (readMarker(path) !== "rebuilt") keepCopyIn(folder, markerFile(path));

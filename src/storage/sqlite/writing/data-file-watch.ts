@@ -140,7 +140,7 @@ export class DataFileWatch {
     });
   }
 
-  /** The first file that something other than SQLite has written to since the last check; undefined if it is neither. */
+  /** The first file that something other than SQLite has written to since the last check; undefined if there is none. */
   #findOverwritten(): WatchedFile | undefined {
     if (isWalOverwritten(this.files)) return "WAL";
     const now = readDataFile(this.files);

@@ -23,7 +23,7 @@ export function readDataFile({ data, shm }: OpenFiles): DataFileState {
   return { header, bytes, index: readWalIndex(shm) };
 }
 
-/** Whether only checkpoints can have made the data file as it is now of the one that is known. */
+/** Whether checkpoints alone can have changed the data file from its known state to the one it is in now. */
 export function isContinued(known: DataFileState, now: DataFileState): boolean {
   if (now.header.equals(known.header) && now.bytes >= known.bytes) return true;
   return wasCheckpointed(known.index, now.index) && isLater(known, now);
@@ -38,7 +38,10 @@ function wasCheckpointed(known: WalIndex | undefined, now: WalIndex | undefined)
   );
 }
 
-// A checkpoint at the same moment does not make an earlier file the later one. Only a VACUUM makes a file shorter.
+/**
+ * Whether the data file can be a later state of the known one. An older copy put in its place is not, even if there was a
+ * checkpoint at the same moment. Only a VACUUM makes a file shorter.
+ */
 function isLater(known: DataFileState, { header, bytes }: DataFileState): boolean {
   if (!hasMagic(header)) return false;
   if (changeCounter(header) < changeCounter(known.header)) return false;

@@ -130,7 +130,10 @@ export function rebuiltFile(path: string): string {
   return `${path}.rebuilt`;
 }
 
-/** While the copy has a name of its own: a crash here leaves a rollback journal, which must not be the data file's. */
+/**
+ * Adds the digests that the source lacks, and sets the WAL mode, which a copy does not inherit. The copy must still have a name
+ * of its own: a crash leaves a rollback journal beside it, which must not have the data file's name.
+ */
 function completeCopy(copy: string): void {
   using database = connect(copy, 0);
   keepWal(database, false);

@@ -4,16 +4,16 @@ import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts
 import { failureText, isLocked, lockRetryMs, lockWaitMsMax, sqliteCodeOf } from "../data-file/connect.ts";
 import type { WalSync } from "./wal-sync.ts";
 
-/** Who writes with a writer, and is told what becomes of its transactions. */
+/** Whoever opened a writer: the writer calls it around each transaction, and reports what went wrong. */
 export interface WriterOwner {
   /**
-   * After BEGIN, before the work of every transaction.
-   * @throws StoreUnavailable it is rolled back.
+   * Called in every transaction, after BEGIN and before its work.
+   * @throws StoreUnavailable the transaction is rolled back.
    */
   beforeWork?(): void;
   /**
-   * After every commit, once it is durable; `syncMs` is what the fsync took, or the COMMIT in which SQLite fsyncs.
-   * @throws StoreUnavailable it must not be acknowledged, although it is stored: another process may overwrite it.
+   * Called after every commit, once it is durable; `syncMs` is what the fsync took, or the COMMIT in which SQLite fsyncs.
+   * @throws StoreUnavailable the transaction must not be acknowledged, although it is stored: another process may overwrite it.
    */
   afterCommit(syncMs: number): void;
   /** The outcome of a write is unknown: from now on the database must not be used, nor closed. Returns the error to throw. */
@@ -34,7 +34,7 @@ export class Writer {
   readonly #commit: Statement;
   /** When another process was first found to hold the write lock; undefined if it does not. */
   #lockedSinceMs: number | undefined;
-  /** When it was found so last. */
+  /** When another process was last found to hold it. */
   #lockedAtMs = 0;
   #stopped: OutcomeUnknown | undefined;
   #isClosed = false;
@@ -149,7 +149,7 @@ export class Writer {
       // A full disk is noticed while the WAL is written, before its fsync. Any other failure may be after the commit
       // frame was written: then only recovery finds out whether the transaction is stored.
       const isFull = sqliteCodeOf(error) === "SQLITE_FULL";
-      // The owner says so before anything is written.
+      // The owner refused the transaction in `beforeWork`, so nothing has been written.
       const isRefused = error instanceof StoreUnavailable;
       if (!isFull && !isRefused) throw this.#reportUnknown(error);
       this.#rollBack(rolledBack);
@@ -188,7 +188,7 @@ export class Writer {
     }
   }
 
-  // The owner is told before the next transaction begins, and before the writer is closed.
+  // `afterCommit` is called before the next transaction begins, and before the writer is closed.
   async #finishSync(syncing: Promise<void>, startedMs: number): Promise<void> {
     const settled = Promise.withResolvers<void>();
     this.#syncing = settled.promise;
