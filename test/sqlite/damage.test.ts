@@ -8,7 +8,7 @@ import { lastBackupFile } from "../../src/storage/sqlite/maintenance/backup-reco
 import { verify } from "../../src/storage/sqlite/maintenance/verify.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
-import { commandLine, expectOneLine } from "../support/command.ts";
+import { commandLine, expectOneLine, type Finished } from "../support/command.ts";
 import { crashedStore, emptyingJournal } from "../support/crashed-store.ts";
 import { lacksMounts } from "../support/lacks.ts";
 import { storedPlants, testPlant } from "../support/stored-plants.ts";
@@ -49,105 +49,182 @@ function changed(sql: string): string {
   return file;
 }
 
-const all = ["doctor", "list", "show 700", "export", "verify", "audit", "token list"];
-
-test.each(["an earlier copy", "another store"])(
-  "the WAL of %s is refused, and no file is changed",
-  async (whose) => {
-    using own = temporaryFolder();
-    const file = join(own.path, "plants.db");
+describe("a WAL is refused, and no file is changed, if it is that of", () => {
+  /** A data file that has one more plant than this WAL knows of, which was beside it before. */
+  async function leaveWalBehind(own: string) {
+    const file = join(own, "plants.db");
     await crashedStore(file, 3);
     const wal = readFileSync(`${file}-wal`);
-    {
-      await using store = new SqliteStore(file);
-      await store.plants.create([testPlant(9, "later")], 1);
-    }
-    if (whose === "another store") copyFileSync(sound, file);
+    await using store = new SqliteStore(file);
+    await store.plants.create([testPlant(9, "later")], 1);
+    return { file, wal };
+  }
+
+  async function expectRefused(file: string, wal: Buffer): Promise<void> {
     const data = readFileSync(file);
     writeFileSync(`${file}-wal`, wal);
     expect((await runInProcess(["verify", "--database", file])).err).toContain("is not the WAL of");
     expect(() => openForWriting(file)).toThrow("is not the WAL of");
     expect(readFileSync(file).equals(data)).toBe(true);
     expect(readFileSync(`${file}-wal`).equals(wal)).toBe(true);
-  },
-);
+  }
 
-const malformed = "is damaged (database disk image is malformed); restore it from a backup.";
-// With the sentence about it, and the commands that read what is damaged.
-const damages: [what: string, harm: (sound: Buffer) => Uint8Array, sentence: string, string[]][] = [
-  ["cut off in the middle", (bytes) => bytes.subarray(0, 40 * pageBytes), malformed, all],
-  [
-    "cut off within its last page",
-    (bytes) => bytes.subarray(0, -1000),
-    "bytes; restore it from a backup.",
-    all,
-  ],
-  [
-    "that is not a database",
-    () => Buffer.from("Dear diary,\n".repeat(1000)),
-    "is not a SQLite database; name another file, or move it away.",
-    all,
-  ],
-  [
-    "with a page of zeros among its plants",
-    (bytes) => zero(bytes, bytes.indexOf(nameOf(700))),
-    malformed,
-    ["show 700", "export", "verify"],
-  ],
-  [
-    "whose index leads to another plant",
-    // The id precedes the name in the table, and the one in the index differs then.
-    (bytes) =>
-      bytes.fill(0x7f, bytes.lastIndexOf(nameOf(plants - 1)) - 1, bytes.lastIndexOf(nameOf(plants - 1))),
-    "its index does not lead to every plant; restore it from a backup.",
-    ["doctor", "verify"],
-  ],
-  [
-    "with a page of zeros at the root of its tokens",
-    (bytes) => zero(bytes, roots.get("tokens") ?? 0),
-    malformed,
-    ["doctor", "token list", "verify"],
-  ],
-  [
-    "with a page of zeros at the root of its audit trail",
-    (bytes) => zero(bytes, roots.get("audit_trail") ?? 0),
-    malformed,
-    ["audit", "doctor", "verify"],
-  ],
-  [
-    "with a plant whose name is not text",
-    notText,
-    "cannot be read; restore it from a backup.",
-    ["show 700", "export", "verify"],
-  ],
-];
-
-describe.each(damages)("a data file %s", (_, harm, sentence, failing) => {
-  const file = join(folder.path, "damaged.db");
-  beforeAll(() => writeFileSync(file, harm(readFileSync(sound))));
-
-  test.each(all)("is explained by %s in a sentence, if that reads the damage", async (name) => {
-    const { code, out, err } = await runInProcess([...name.split(" "), "--database", file]);
-    expect(out + err).not.toMatch(/internal error| {4}at /);
-    expect(code).toBe(failing.includes(name) ? 1 : 0);
-    if (code === 0) return;
-    // These two report it themselves.
-    if (name === "doctor") expect(out).toContain(sentence.replace(/\.$/, ""));
-    else if (name === "verify")
-      expect(err).toMatch(
-        /is damaged:\n(?: {2}.+\n)+Restore it from a backup, or check --database|is not a SQLite/,
-      );
-    else {
-      expect(err).toContain(sentence);
-      expect(err.split("\n")).toEqual([expect.stringMatching(/^plant-store: .*\.$/), ""]);
-    }
+  test("an earlier copy", async () => {
+    using own = temporaryFolder();
+    const { file, wal } = await leaveWalBehind(own.path);
+    await expectRefused(file, wal);
   });
 
-  if (failing.includes("doctor"))
-    test("keeps the service from starting", () => {
-      expect(() => openForWriting(file)).toThrow(sentence);
-    });
+  test("another store", async () => {
+    using own = temporaryFolder();
+    const { file, wal } = await leaveWalBehind(own.path);
+    copyFileSync(sound, file);
+    await expectRefused(file, wal);
+  });
 });
+
+// Each damage is met by the commands that read what is damaged. The others do not notice it, and succeed.
+const malformed = "is damaged (database disk image is malformed); restore it from a backup.";
+const lookingCommands = ["list", "show 700", "export", "audit", "token list"];
+
+describe("a data file that is cut off in the middle", () => {
+  const cutOff = () => damagedCopy((bytes) => bytes.subarray(0, 40 * pageBytes));
+
+  test.each(lookingCommands)("is explained by %s", (command) =>
+    expectExplained(command, cutOff(), malformed),
+  );
+  test("is found by doctor", () => expectFoundByDoctor(cutOff(), malformed));
+  test("is found by verify", () => expectFoundByVerify(cutOff()));
+  test("keeps the service from starting", () => expectNotOpened(cutOff(), malformed));
+});
+
+describe("a data file that is cut off within its last page", () => {
+  const sentence = "bytes; restore it from a backup.";
+  const cutOff = () => damagedCopy((bytes) => bytes.subarray(0, -1000));
+
+  test.each(lookingCommands)("is explained by %s", (command) => expectExplained(command, cutOff(), sentence));
+  test("is found by doctor", () => expectFoundByDoctor(cutOff(), sentence));
+  test("is found by verify", () => expectFoundByVerify(cutOff()));
+  test("keeps the service from starting", () => expectNotOpened(cutOff(), sentence));
+});
+
+describe("a file that is not a database", () => {
+  const sentence = "is not a SQLite database; name another file, or move it away.";
+  const diary = () => damagedCopy(() => Buffer.from("Dear diary,\n".repeat(1000)));
+
+  test.each(lookingCommands)("is explained by %s", (command) => expectExplained(command, diary(), sentence));
+  test("is found by doctor", () => expectFoundByDoctor(diary(), sentence));
+  test("is found by verify", () => expectFoundByVerify(diary()));
+  test("keeps the service from starting", () => expectNotOpened(diary(), sentence));
+});
+
+describe("a data file with a page of zeros among its plants", () => {
+  const zeroed = () => damagedCopy((bytes) => zero(bytes, bytes.indexOf(nameOf(700))));
+
+  test.each(["show 700", "export"])("is explained by %s", (command) =>
+    expectExplained(command, zeroed(), malformed),
+  );
+  test("is found by verify", () => expectFoundByVerify(zeroed()));
+  test.each(["list", "audit", "token list", "doctor"])("is not noticed by %s", (command) =>
+    expectNotNoticed(command, zeroed()),
+  );
+});
+
+describe("a data file whose index leads to another plant", () => {
+  const sentence = "its index does not lead to every plant; restore it from a backup.";
+  const misled = () =>
+    damagedCopy((bytes) => {
+      // The id precedes the name in the table, and the one in the index differs then.
+      const name = bytes.lastIndexOf(nameOf(plants - 1));
+      return bytes.fill(0x7f, name - 1, name);
+    });
+
+  test("is found by doctor", () => expectFoundByDoctor(misled(), sentence));
+  test("is found by verify", () => expectFoundByVerify(misled()));
+  test("keeps the service from starting", () => expectNotOpened(misled(), sentence));
+  test.each(lookingCommands)("is not noticed by %s", (command) => expectNotNoticed(command, misled()));
+});
+
+describe("a data file with a page of zeros at the root of its tokens", () => {
+  const zeroed = () => damagedCopy((bytes) => zero(bytes, roots.get("tokens") ?? 0));
+
+  test("is explained by token list", () => expectExplained("token list", zeroed(), malformed));
+  test("is found by doctor", () => expectFoundByDoctor(zeroed(), malformed));
+  test("is found by verify", () => expectFoundByVerify(zeroed()));
+  test("keeps the service from starting", () => expectNotOpened(zeroed(), malformed));
+  test.each(["list", "show 700", "export", "audit"])("is not noticed by %s", (command) =>
+    expectNotNoticed(command, zeroed()),
+  );
+});
+
+describe("a data file with a page of zeros at the root of its audit trail", () => {
+  const zeroed = () => damagedCopy((bytes) => zero(bytes, roots.get("audit_trail") ?? 0));
+
+  test("is explained by audit", () => expectExplained("audit", zeroed(), malformed));
+  test("is found by doctor", () => expectFoundByDoctor(zeroed(), malformed));
+  test("is found by verify", () => expectFoundByVerify(zeroed()));
+  test("keeps the service from starting", () => expectNotOpened(zeroed(), malformed));
+  test.each(["list", "show 700", "export", "token list"])("is not noticed by %s", (command) =>
+    expectNotNoticed(command, zeroed()),
+  );
+});
+
+describe("a data file with a plant whose name is not text", () => {
+  const sentence = "cannot be read; restore it from a backup.";
+  const withBlob = () => damagedCopy(notText);
+
+  test.each(["show 700", "export"])("is explained by %s", (command) =>
+    expectExplained(command, withBlob(), sentence),
+  );
+  test("is found by verify", () => expectFoundByVerify(withBlob()));
+  test.each(["list", "audit", "token list", "doctor"])("is not noticed by %s", (command) =>
+    expectNotNoticed(command, withBlob()),
+  );
+});
+
+/** A copy of the valid file, changed like that. */
+function damagedCopy(harm: (bytes: Buffer) => Uint8Array): string {
+  const file = folder.newPath("damaged.db");
+  writeFileSync(file, harm(readFileSync(sound)));
+  return file;
+}
+
+/** Runs a command, which never calls damage an internal error. */
+async function runOn(file: string, command: string): Promise<Finished> {
+  const finished = await runInProcess([...command.split(" "), "--database", file]);
+  expect(finished.out + finished.err).not.toMatch(/internal error| {4}at /);
+  return finished;
+}
+
+async function expectExplained(command: string, file: string, sentence: string): Promise<void> {
+  const { code, err } = await runOn(file, command);
+  expect(code).toBe(1);
+  expect(err).toContain(sentence);
+  expect(err.split("\n")).toEqual([expect.stringMatching(/^plant-store: .*\.$/), ""]);
+}
+
+async function expectNotNoticed(command: string, file: string): Promise<void> {
+  const { code } = await runOn(file, command);
+  expect(code).toBe(0);
+}
+
+/** Doctor goes on after it, in a sentence of its own. */
+async function expectFoundByDoctor(file: string, sentence: string): Promise<void> {
+  const { code, out } = await runOn(file, "doctor");
+  expect(code).toBe(1);
+  expect(out).toContain(sentence.replace(/\.$/, ""));
+}
+
+/** Verify lists all that is wrong. */
+async function expectFoundByVerify(file: string): Promise<void> {
+  const { code, err } = await runOn(file, "verify");
+  expect(code).toBe(1);
+  expect(err).toMatch(/is damaged:\n(?: {2}.+\n)+Restore it from a backup, or check --database/);
+}
+
+function expectNotOpened(file: string, sentence: string): void {
+  expect(() => openForWriting(file)).toThrow(sentence);
+}
 
 /** The page with that byte. */
 function zero(bytes: Buffer, at: number): Buffer {
