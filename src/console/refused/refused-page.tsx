@@ -29,7 +29,8 @@ export function RefusedPage() {
   const table = useRef<HTMLDivElement>(null);
   const listed = useUnlessRead(newest, table);
   const filter = readFilter(query);
-  const matching = listed?.refusals.filter((refusal) => matches(refusal, filter));
+  const refusals = listed?.refusals ?? [];
+  const matching = refusals.filter((refusal) => matches(refusal, filter));
   return (
     <div class={isStale ? "stack stale" : "stack"}>
       <PageHead
@@ -48,17 +49,17 @@ export function RefusedPage() {
           <p>Requests with an error appear here, with their sender and their message.</p>
         </EmptyState>
       )}
-      {listed !== undefined && listed.refusals.length > 0 && (
+      {refusals.length > 0 && (
         <RefusalFilters
-          refusals={listed.refusals}
+          refusals={refusals}
           filter={filter}
           onChange={(part) => navigate(hrefOf({ ...filter, ...part }))}
         />
       )}
-      {listed !== undefined && listed.refusals.length > 0 && matching?.length === 0 && (
+      {refusals.length > 0 && matching.length === 0 && (
         <NothingListed title="No refusals match" onClear={() => navigate(pagePath)} />
       )}
-      {matching !== undefined && matching.length > 0 && (
+      {matching.length > 0 && (
         <div class="card" ref={table}>
           <RefusalTable refusals={matching} filter={filter} />
         </div>
