@@ -121,7 +121,7 @@ describe("once a turn of the event loop has had enough,", () => {
     ["a request with a body", "POST /body HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n12345"],
     ["pipelined requests", get.repeat(3)],
   ])("%s waits for the next and gets its response", async (_, request) => {
-    using allowed = spyOn(Turns.prototype, "mayHandle").mockReturnValueOnce(false);
+    using allowed = spyOn(Turns.prototype, "countArrival").mockReturnValueOnce(false);
     await using wire = new TestWire((connection, head) => {
       if (head.path !== "/body") return respond(connection, head);
       connection.readBody({ bodyReceived: () => respond(connection, head), bodyNotReceived() {} });
@@ -144,7 +144,7 @@ describe("once a turn of the event loop has had enough,", () => {
     using received = spyOn(Connection.prototype, "receive");
     client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\n1");
     await eventually(() => received.mock.calls.length === 1);
-    using _ = spyOn(Turns.prototype, "mayHandle").mockReturnValueOnce(false);
+    using _ = spyOn(Turns.prototype, "countArrival").mockReturnValueOnce(false);
     client.send("2");
     await eventually(() => received.mock.calls.length === 2);
     client.send("3");

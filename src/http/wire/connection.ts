@@ -157,7 +157,8 @@ export class Connection implements LimitedConnection, TakesTurns {
    */
   receive(bytes: Buffer): void {
     if (this.state.now === "closed") return;
-    if (!this.#turns.mayHandle()) {
+    const mayHandle = this.#turns.countArrival();
+    if (!mayHandle) {
       this.#incoming.pause();
       this.#waitForTurn();
     }
@@ -406,9 +407,13 @@ export class Connection implements LimitedConnection, TakesTurns {
 
   #becomeIdle(): void {
     this.state.enter("idle");
-    // Many responses may be sent at once, each with a pipelined request after it.
-    if (this.#incoming.length > 0 && !this.#isAdvancing && !this.#turns.mayHandle()) this.#waitForTurn();
-    else this.#advance();
+    // Many responses may be sent at once, each with a pipelined request after it. Within `#advance`, the turn is taken already.
+    const startsNext = this.#incoming.length > 0 && !this.#isAdvancing;
+    if (startsNext) {
+      const mayHandle = this.#turns.countArrival();
+      if (!mayHandle) return this.#waitForTurn();
+    }
+    this.#advance();
   }
 
   // The response needed the head alone. A short body is skipped, so that the connection can be used again.

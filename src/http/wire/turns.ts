@@ -21,8 +21,8 @@ export class Turns {
   #queue: TakesTurns[] = [];
   #isScheduled = false;
 
-  /** Counts what there is to handle on a connection. False if it should wait for its turn. */
-  mayHandle(): boolean {
+  /** Counts that a connection has something to handle. Returns whether it may be handled in this turn of the event loop. */
+  countArrival(): boolean {
     this.#arrivals++;
     if (this.#arrivals === arrivalsUnnoticed) this.#schedule();
     return this.#arrivals <= arrivalsPerTurn;
