@@ -181,8 +181,9 @@ export class Exchange implements BodyReader, LoggedRequest {
   bodyReceived(bytes: Buffer, start: number, end: number): void {
     try {
       // The token of the request may have been revoked while the body was arriving.
-      if (!this.#bodyIsLate || this.#isStillAdmitted()) this.#bodyHandler?.received(bytes, start, end);
-      else this.#bodyHandler?.notReceived?.();
+      const isDenied = this.#bodyIsLate && this.#denyIfRevoked();
+      if (isDenied) this.#bodyHandler?.notReceived?.();
+      else this.#bodyHandler?.received(bytes, start, end);
     } catch (error) {
       this.respondToThrown(error);
     }
@@ -194,14 +195,14 @@ export class Exchange implements BodyReader, LoggedRequest {
     this.#bodyHandler?.notReceived?.();
   }
 
-  /** Whether the gate still accepts the caller; if not, the request has been denied. */
-  #isStillAdmitted(): boolean {
-    if (this.#scope === undefined) return true;
+  /** Denies the request if the gate no longer accepts the caller. Returns whether it has denied it. */
+  #denyIfRevoked(): boolean {
+    if (this.#scope === undefined) return false;
     const caller = this.#shared.gate.admit(this.header("authorization"), this.#scope, Date.now());
-    if (typeof caller !== "string") return true;
+    if (typeof caller !== "string") return false;
     // The provider's keys have changed since, and nobody waits for another verification here.
     this.deny(caller === "unverified" ? "issuer-unavailable" : caller, this.#scope);
-    return false;
+    return true;
   }
 
   // What a handler responds with.
