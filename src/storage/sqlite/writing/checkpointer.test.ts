@@ -1,13 +1,17 @@
 import { Database } from "bun:sqlite";
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { closeSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "../../../../test/support/eventually.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
-import type { Inode } from "../data-file/inode.ts";
+import { type Inode, inodeOf } from "../data-file/inode.ts";
 import { type FromThread, Thread, type ToThread } from "../thread.ts";
-import type { OpenFiles } from "./checkpoint-check.ts";
-import { type CheckpointCalls, type Checkpointed, Checkpointer } from "./checkpointer.ts";
+import {
+  type CheckpointCalls,
+  type Checkpointed,
+  Checkpointer,
+  type CheckpointSetting,
+} from "./checkpointer.ts";
 import { DataFileWatch } from "./data-file-watch.ts";
 import { openForWriting } from "./open-for-writing.ts";
 
@@ -22,7 +26,7 @@ function opened() {
   const file = openForWriting(path);
   const { database } = file;
   const watch = new DataFileWatch(path, () => {});
-  const overwritten: string[] = [];
+  const reports: string[] = [];
   const files = {
     path,
     files: watch.files,
@@ -30,46 +34,48 @@ function opened() {
     intact: true,
     checkAndReport: () => files.intact,
     reportOverwritten: (file: string): void => {
-      overwritten.push(file);
+      reports.push(`overwritten: ${file}`);
       checkpointer.stop();
     },
   };
-  const failed: string[] = [];
-  const checkpoints: boolean[] = [];
-  const paused: string[] = [];
   const owner = {
-    checkpointFailed: ({ message }: Error) => failed.push(message),
+    checkpointFailed: ({ message }: Error) => reports.push(message),
     async whilePaused(work: () => Promise<void>) {
-      paused.push("begin");
+      reports.push("paused");
       await work();
-      paused.push(failed.length === 0 ? "end" : "end after a failure");
+      reports.push("resumed");
     },
   };
-  const events = { checkpointed: (succeeded: boolean) => checkpoints.push(succeeded) };
+  let checkpoints = 0;
+  const events = {
+    checkpointed(succeeded: boolean): void {
+      checkpoints++;
+      reports.push(succeeded ? "checkpointed" : "not checkpointed");
+    },
+  };
   const checkpointer = new Checkpointer(database, files, owner, events, { framesMax, lookEveryMs: 0 });
   let id = 0;
   const insert = database.query(
     "INSERT INTO plants (id, name, created_at_ms, created_by) VALUES (?, ?, 1, 'test')",
   );
   return {
-    database,
     path,
-    failed,
-    checkpoints,
-    paused,
     files,
-    overwritten,
     checkpointer,
+    /** What the checkpointer reported to anyone, in the order in which it did. */
+    reports,
     /** One commit, large enough for a checkpoint or not. */
     commit(size: "huge" | "small"): void {
       insert.run(id++, size === "huge" ? hugeName : "fern");
       checkpointer.committed();
     },
-    /** One commit that starts a checkpoint, and the end of that. */
-    async fill(): Promise<void> {
-      const before = checkpoints.length;
-      this.commit("huge");
-      await eventually(() => checkpoints.length > before);
+    /** Commits that start a checkpoint each, and the end of each checkpoint. */
+    async fill(times: number): Promise<void> {
+      for (let time = 0; time < times; time++) {
+        const before = checkpoints;
+        this.commit("huge");
+        await eventually(() => checkpoints > before);
+      }
     },
     async [Symbol.asyncDispose]() {
       watch.stop();
@@ -81,25 +87,45 @@ function opened() {
   };
 }
 
-test("the WAL restarts when it has been checkpointed, so that it does not grow, unless a reader keeps it", async () => {
-  await using store = opened();
-  const walBytes = () => statSync(`${store.path}-wal`).size;
-  for (let plants = 0; plants < 4; plants++) await store.fill();
-  expect(walBytes()).toBeLessThan(2 * hugeName.length);
-  using reader = new Database(store.path, { readonly: true });
+const walBytes = (path: string): number => statSync(`${path}-wal`).size;
+
+/** A reader in the middle of a transaction. */
+function startReader(path: string): Database {
+  const reader = new Database(path, { readonly: true });
   reader.run("BEGIN");
   reader.query("SELECT count(*) FROM plants").get();
-  for (let plants = 0; plants < 3; plants++) await store.fill();
-  expect(walBytes()).toBeGreaterThan(2 * hugeName.length);
-  reader.run("COMMIT");
-  await store.fill();
-  const bytes = walBytes();
-  await store.fill();
-  expect(walBytes()).toEqual(bytes);
-  expect(store.failed).toEqual([]);
+  return reader;
+}
+
+test("the WAL restarts after a checkpoint", async () => {
+  await using store = opened();
+  await store.fill(4);
+  expect(walBytes(store.path)).toBeLessThan(2 * hugeName.length);
+  expect(store.reports).toEqual(Array(4).fill("checkpointed"));
 });
 
-test("a WAL whose length cannot be read is a failed checkpoint, and not a failed commit", async () => {
+test("a reader keeps the WAL from restarting", async () => {
+  await using store = opened();
+  await store.fill(1);
+  using _reader = startReader(store.path);
+  await store.fill(3);
+  expect(walBytes(store.path)).toBeGreaterThan(2 * hugeName.length);
+});
+
+test("the WAL restarts once the reader has ended", async () => {
+  await using store = opened();
+  await store.fill(1);
+  using reader = startReader(store.path);
+  await store.fill(3);
+  reader.run("COMMIT");
+  await store.fill(1);
+  const bytes = walBytes(store.path);
+  await store.fill(1);
+  expect(walBytes(store.path)).toBe(bytes);
+  expect(store.reports).not.toContainEqual(expect.stringContaining("failed"));
+});
+
+test("a WAL whose length cannot be read is a failed checkpoint, not a failed commit", async () => {
   await using store = opened();
   const database = new Database(store.path);
   const failed: string[] = [];
@@ -149,146 +175,181 @@ function cuedThread() {
   };
 }
 
-test("a checkpoint thread whose fsync fails has failed, and is never asked again", async () => {
-  using thread = cuedThread();
-  await using store = opened();
-  store.commit("huge");
-  expect(thread.calls.map(({ method }) => method)).toEqual(["checkpoint"]);
-  await thread.answer("EIO");
-  store.commit("huge");
-  expect(store).toMatchObject({ failed: ["A checkpoint failed: SQLiteError: EIO."], checkpoints: [false] });
-  expect(thread.calls).toHaveLength(1);
-});
-
-test.each(["SQLITE_BUSY", "SQLITE_BUSY_RECOVERY", "SQLITE_FULL"])(
-  "a checkpoint thread that reports %s has not failed, and is asked again later",
-  async (code) => {
+describe("a checkpoint thread", () => {
+  test("is never asked again after its fsync failed", async () => {
     using thread = cuedThread();
     await using store = opened();
     store.commit("huge");
-    await thread.answer(code);
-    expect(store).toMatchObject({ failed: [], checkpoints: [false] });
-    store.commit("small");
-    expect(thread.calls).toHaveLength(1);
+    expect(thread.calls.map(({ method }) => method)).toEqual(["checkpoint"]);
+    await thread.answer("EIO");
     store.commit("huge");
-    expect(thread.calls).toHaveLength(2);
-    thread.end();
-  },
-);
+    expect(store.reports).toEqual(["not checkpointed", "A checkpoint failed: SQLiteError: EIO."]);
+    expect(thread.calls).toHaveLength(1);
+  });
 
-test("a checkpoint thread whose writer does not stop writing gets a pause for the rest, before the end of which a failure is known", async () => {
-  for (const [code, end] of [
-    [undefined, "end"],
-    ["SQLITE_IOERR_FSYNC", "end after a failure"],
-  ] as const) {
+  test.each(["SQLITE_BUSY", "SQLITE_BUSY_RECOVERY", "SQLITE_FULL"])(
+    "is asked again later if it reports %s",
+    async (code) => {
+      using thread = cuedThread();
+      await using store = opened();
+      store.commit("huge");
+      await thread.answer(code);
+      expect(store.reports).toEqual(["not checkpointed"]);
+      store.commit("small");
+      expect(thread.calls).toHaveLength(1);
+      store.commit("huge");
+      expect(thread.calls).toHaveLength(2);
+      thread.end();
+    },
+  );
+
+  // No transaction may begin after a failed fsync: the failure is reported before the pause ends.
+  test.each<[string, string | undefined, string[]]>([
+    ["a success", undefined, ["resumed", "checkpointed"]],
+    [
+      "a failed fsync",
+      "SQLITE_IOERR_FSYNC",
+      ["not checkpointed", "A checkpoint failed: SQLITE_IOERR_FSYNC.", "resumed"],
+    ],
+  ])("gets a pause of the writer after four rounds, which ends after %s", async (_, code, reports) => {
     using thread = cuedThread();
     await using store = opened();
     store.commit("huge");
     // Frames are left after each round, as if they had been written meanwhile.
     for (let round = 0; round < 4; round++) {
-      expect(store.paused).toEqual([]);
+      expect(store.reports).toEqual([]);
       await thread.answer();
     }
-    expect(store.paused).toEqual(["begin"]);
-    expect(store.checkpoints).toEqual([]);
+    expect(store.reports).toEqual(["paused"]);
     await thread.answer(code);
-    expect(store.paused).toEqual(["begin", end]);
-    expect(store.checkpoints).toEqual([code === undefined]);
+    expect(store.reports).toEqual(["paused", ...reports]);
     expect(thread.calls).toHaveLength(5);
     thread.end();
-  }
-});
+  });
 
-test("a checkpoint thread that a reader kept from finishing is asked again after as many frames, or when the WAL has restarted", async () => {
-  using thread = cuedThread();
-  await using store = opened();
-  store.commit("huge");
-  for (let round = 0; round < 5; round++) await thread.answer();
-  store.commit("small");
-  expect(thread.calls).toHaveLength(5);
-  // The reader has ended, and another process checkpoints.
-  store.database.run("PRAGMA wal_checkpoint(TRUNCATE)");
-  store.commit("small");
-  expect(thread.calls).toHaveLength(5);
-  store.commit("huge");
-  expect(thread.calls).toHaveLength(6);
-  thread.end();
-});
+  test("that a reader kept from finishing is asked again after as many frames", async () => {
+    using thread = cuedThread();
+    await using store = opened();
+    store.commit("huge");
+    for (let round = 0; round < 5; round++) await thread.answer();
+    store.commit("small");
+    expect(thread.calls).toHaveLength(5);
+    store.commit("huge");
+    expect(thread.calls).toHaveLength(6);
+    thread.end();
+  });
 
-test.each(["idle", "busy"])(
-  "a checkpoint thread that ends while it is %s makes the outcome unknown",
-  async (state) => {
+  test("that a reader kept from finishing is asked again at the usual length if the WAL has restarted", async () => {
+    using thread = cuedThread();
+    await using store = opened();
+    store.commit("huge");
+    for (let round = 0; round < 5; round++) await thread.answer();
+    // The reader has ended, and another process checkpoints.
+    using other = new Database(store.path);
+    other.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    store.commit("small");
+    expect(thread.calls).toHaveLength(5);
+    store.commit("huge");
+    expect(thread.calls).toHaveLength(6);
+    thread.end();
+  });
+
+  test.each(["idle", "busy"])("that ends while it is %s makes the outcome unknown", async (state) => {
     using thread = cuedThread();
     await using store = opened();
     if (state === "busy") store.commit("huge");
     thread.end();
-    expect(store.failed).toEqual(["A checkpoint failed: ThreadLost: the thread ended."]);
-  },
-);
+    expect(store.reports).toEqual(["A checkpoint failed: ThreadLost: the thread ended."]);
+  });
 
-test("a checkpoint thread is not asked when the files are not the ones that were opened, or it was stopped", async () => {
-  using thread = cuedThread();
-  await using lost = opened();
-  lost.files.intact = false;
-  lost.commit("huge");
-  expect(thread.calls).toEqual([]);
-  await using stopped = opened();
-  stopped.commit("huge");
-  stopped.checkpointer.stop();
-  stopped.commit("huge");
-  await thread.answer();
-  stopped.commit("huge");
-  expect(thread.calls).toHaveLength(1);
-  // A thread that is lost with the files says nothing that is not reported already.
-  thread.end();
-  expect(lost.failed).toEqual([]);
-});
+  test("is not asked if the files are not those that were opened", async () => {
+    using thread = cuedThread();
+    await using store = opened();
+    store.files.intact = false;
+    store.commit("huge");
+    expect(thread.calls).toEqual([]);
+    thread.end();
+  });
 
-test("a checkpoint thread that finds an overwritten file is not asked again, and the file is reported", async () => {
-  using thread = cuedThread();
-  await using store = opened();
-  store.commit("huge");
-  await thread.answer({ syncMs: 0, overwritten: "WAL" });
-  store.commit("huge");
-  expect(store.overwritten).toEqual(["WAL"]);
-  expect(store.checkpoints).toEqual([]);
-  expect(thread.calls).toHaveLength(1);
-});
+  test("is not reported if it ends after the files were lost, which are reported already", async () => {
+    using thread = cuedThread();
+    await using store = opened();
+    store.files.intact = false;
+    thread.end();
+    expect(store.reports).toEqual([]);
+  });
 
-test("a checkpoint thread that fails while the store is being closed has failed as at any other time", async () => {
-  using thread = cuedThread();
-  await using store = opened();
-  store.commit("huge");
-  const closed = store.checkpointer.close();
-  await thread.answer("SQLITE_IOERR_FSYNC");
-  await closed;
-  expect(store.failed).toEqual(["A checkpoint failed: SQLITE_IOERR_FSYNC."]);
-});
+  test("is not asked once it is stopped", async () => {
+    using thread = cuedThread();
+    await using store = opened();
+    store.commit("huge");
+    store.checkpointer.stop();
+    store.commit("huge");
+    await thread.answer();
+    store.commit("huge");
+    expect(thread.calls).toHaveLength(1);
+  });
 
-test("a checkpoint thread does not start on a data file that was replaced, and fails where its fsync of the data file does", async () => {
-  using folder = temporaryFolder();
-  const path = join(folder.path, "plants.db");
-  using _file = openForWriting(path);
-  const { dev, ino } = statSync(path, { bigint: true });
-  const watch = new DataFileWatch(path, () => {});
-  watch.stop();
-  const asked = async (setting: { inode: Inode; files: OpenFiles }) => {
+  test("that finds an overwritten file reports it", async () => {
+    using thread = cuedThread();
+    await using store = opened();
+    store.commit("huge");
+    await thread.answer({ syncMs: 0, overwritten: "WAL" });
+    expect(store.reports).toEqual(["overwritten: WAL"]);
+  });
+
+  test("that found an overwritten file is not asked again", async () => {
+    using thread = cuedThread();
+    await using store = opened();
+    store.commit("huge");
+    await thread.answer({ syncMs: 0, overwritten: "WAL" });
+    store.commit("huge");
+    expect(thread.calls).toHaveLength(1);
+  });
+
+  test("that fails while the store is being closed has failed as at any other time", async () => {
+    using thread = cuedThread();
+    await using store = opened();
+    store.commit("huge");
+    const closed = store.checkpointer.close();
+    await thread.answer("SQLITE_IOERR_FSYNC");
+    await closed;
+    expect(store.reports).toEqual(["not checkpointed", "A checkpoint failed: SQLITE_IOERR_FSYNC."]);
+  });
+
+  /** Why the real thread does not checkpoint a new data file, if its setting differs in this from that file. */
+  async function refusalOf(different: { inode?: Inode; data?: number }): Promise<unknown> {
+    using folder = temporaryFolder();
+    const path = join(folder.path, "plants.db");
+    using _file = openForWriting(path);
+    const watch = new DataFileWatch(path, () => {});
+    watch.stop();
+    const setting: CheckpointSetting = {
+      path,
+      files: { ...watch.files, data: different.data ?? watch.files.data },
+      inode: different.inode ?? inodeOf(watch.files.data),
+    };
     const thread = new Thread<CheckpointCalls>("storage/sqlite/writing/checkpoint-thread", {
-      setting: { path, ...setting },
+      setting,
       keepsProcessAlive: false,
     });
-    const reason = await thread.ask("checkpoint", 0).catch((error: Error) => error);
+    const reason = await thread.ask("checkpoint", 0).catch((error: unknown) => error);
     await thread.stop();
+    watch.closeFiles();
     return reason;
-  };
-  expect(String(await asked({ inode: { dev, ino: ino + 1n }, files: watch.files }))).toContain(
-    "the data file was replaced",
-  );
-  // It can be read, but not synced.
-  const data = openSync("/dev/null", "r");
-  expect(await asked({ inode: { dev, ino }, files: { ...watch.files, data } })).toMatchObject({
-    code: "EINVAL",
+  }
+
+  test("does not start on a data file that was replaced", async () => {
+    const { dev, ino } = statSync(import.meta.path, { bigint: true });
+    const reason = await refusalOf({ inode: { dev, ino } });
+    expect(String(reason)).toContain("the data file was replaced");
   });
-  watch.closeFiles();
-  closeSync(data);
+
+  test("fails where its fsync of the data file fails", async () => {
+    // It can be read, but not synced.
+    const data = openSync("/dev/null", "r");
+    const reason = await refusalOf({ data });
+    closeSync(data);
+    expect(reason).toMatchObject({ code: "EINVAL" });
+  });
 });
