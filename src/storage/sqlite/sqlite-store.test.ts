@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { temporaryFolder } from "../../../test/support/temporary-folder.ts";
 import type { AuditEntry } from "../../access/audit.ts";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
+import { DataFileProblem } from "./data-file/data-file-problem.ts";
 import { readUseWithoutWal } from "./data-file/store-use.ts";
 import { isServed } from "./data-file/writer-lock.ts";
 import { SqliteStore } from "./sqlite-store.ts";
@@ -25,7 +26,9 @@ test("a store that cannot prepare its statements is not opened", async () => {
   using folder = temporaryFolder();
   const path = join(folder.path, "plants.db");
   await storeWithUnknownFunction(path);
-  expect(() => new SqliteStore(path)).toThrow("unknown function: their()");
+  const open = () => new SqliteStore(path);
+  expect(open).toThrow(DataFileProblem);
+  expect(open).toThrow("cannot be used: unknown function: their()");
 });
 
 test("a store that is not opened releases its lock", async () => {

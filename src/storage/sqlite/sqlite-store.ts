@@ -1,6 +1,7 @@
 import type { PlantArchive } from "../../plants/plant-archive.ts";
 import type { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { DataFileReplaced, type Store, type StoreEvents } from "../store.ts";
+import { asDataFileProblem } from "./data-file/data-file-problem.ts";
 import { type RunFailure, tryToRecordFailure } from "./data-file/failure-marker.ts";
 import { SyncFailure } from "./data-file/left-open.ts";
 import { readLastBackup } from "./maintenance/backup-records.ts";
@@ -46,6 +47,7 @@ export class SqliteStore implements Store {
 
     // Whether another program deletes, replaces or overwrites the files.
     this.#watch = new DataFileWatch(realPath, (loss) => this.#filesLost(loss));
+    // Its handles stay open: the checkpoint thread reads them, and ends later.
     started.defer(() => this.#watch.stop());
 
     // The thread that moves the WAL into the data file.
@@ -80,10 +82,15 @@ export class SqliteStore implements Store {
     this.#reader = new Reader(realPath, synced);
 
     // What the service sees.
-    this.plants = new SqlitePlants(database, this.#writer);
     this.archive = this.#reader.archive;
-    this.audit = new SqliteAudit(database, this.#reader.auditPage, this.#writer);
-    this.tokens = new SqliteTokens(database, syncedReads(realPath, synced), this.#writer, this.audit);
+    try {
+      this.plants = new SqlitePlants(database, this.#writer);
+      this.audit = new SqliteAudit(database, this.#reader.auditPage, this.#writer);
+      this.tokens = new SqliteTokens(database, syncedReads(realPath, synced), this.#writer, this.audit);
+    } catch (error) {
+      // They prepare their statements. An index of the operator's own may call a function that this SQLite lacks.
+      throw asDataFileProblem(error, realPath);
+    }
 
     // Everything has started: from here on the disposal of the store closes it.
     started.move();
