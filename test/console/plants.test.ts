@@ -307,6 +307,13 @@ describe("an id in the search", () => {
     await found(page, "880004").waitFor();
   });
 
+  test("finds the plant of a filter by the same id with zeros in front", async () => {
+    await add(880_007, "Found by both");
+    const page = await openTable("/plants?id=00880007");
+    await search(page, "880007");
+    await found(page, "880007").waitFor();
+  });
+
   test("finds no plant that a filter by another id leaves out", async () => {
     await add(880_005, "Left out");
     await add(880_006, "Let in");

@@ -9,10 +9,10 @@ import { usePlantLinks } from "./plant-links.tsx";
 
 const int64Bits = 64;
 
-/** The id that is searched for: the text of the search if it is an int64, without any zeros in front; undefined otherwise. */
-function searchedId({ name }: Pick<ListFilter, "name">): string | undefined {
-  if (!/^\s*-?\d{1,19}\s*$/.test(name)) return undefined;
-  const id = BigInt(name.trim());
+/** The id that a text of the search or the filter means: without any zeros in front; undefined if it is not an int64. */
+function idIn(text: string): string | undefined {
+  if (!/^\s*-?\d{1,19}\s*$/.test(text)) return undefined;
+  const id = BigInt(text.trim());
   return BigInt.asIntN(int64Bits, id) === id ? String(id) : undefined;
 }
 
@@ -26,7 +26,7 @@ export type IdSearch = ReturnType<typeof useIdSearch>;
 
 /** The search for a plant by its id. Enter opens the plant, also if it is pressed before it is known whether there is one. */
 export function useIdSearch(filter: ListFilter, onOpen: (id: string) => void) {
-  const id = searchedId(filter);
+  const id = idIn(filter.name);
   const [lookup, setLookup] = useState<IdLookup>();
   /** The id that Enter was pressed for before it was known whether a plant has it. */
   const idToOpen = useRef<string>(undefined);
@@ -41,7 +41,7 @@ export function useIdSearch(filter: ListFilter, onOpen: (id: string) => void) {
     isFound: id !== undefined && isKnown && lookup?.isFound,
     forgetEnter,
     onEnter: (searched: string): void => {
-      const enteredId = searchedId({ name: searched });
+      const enteredId = idIn(searched);
       if (lookup === undefined || lookup.id !== enteredId) idToOpen.current = enteredId;
       else if (lookup.isFound) onOpen(lookup.id);
     },
@@ -66,7 +66,8 @@ export function IdMatch({ id, filter, onLookup }: IdMatchProps) {
   const query = new URLSearchParams({ ...apiFilter({ ...filter, name: "", id }), limit: "1" });
   const { value, error } = useLoad<PlantPageJson>(`/api/plants?${query}`, true);
   // The id of the search takes the place of the filter's own in the query.
-  const plant = filter.id === "" || filter.id === id ? value?.plants[0] : undefined;
+  const isOtherId = filter.id !== "" && idIn(filter.id) !== id;
+  const plant = isOtherId ? undefined : value?.plants[0];
   const isFound = plant !== undefined;
   const isKnown = value !== undefined || error !== undefined;
   useEffect(() => {
