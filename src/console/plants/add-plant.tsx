@@ -4,7 +4,8 @@ import type { ErrorName } from "../error-numbers.ts";
 import { Button, Field, type InputChange } from "../parts/controls.tsx";
 import { FormDialog, focusField } from "../parts/dialog.tsx";
 import { useAttempt } from "../parts/hooks.ts";
-import { useSession } from "../session.ts";
+import { Icon } from "../parts/icons.tsx";
+import { createScope, hasScope, useSession } from "../session.ts";
 import { newPlantBody, randomId } from "./new-plant-body.ts";
 
 type FieldName = "id" | "name" | "tag";
@@ -13,6 +14,17 @@ type FieldErrors = Partial<Record<FieldName, string | undefined>>;
 // The contract's Error body has a number and a message for people, but no field. The number is enough: name and tag are sent as
 // strings, so that only the id can be missing or of the wrong type.
 const idErrors: readonly ErrorName[] = ["field-missing", "wrong-type", "not-int64", "id-conflict"];
+
+/** Opens the dialog for a new plant, if the token may create one. */
+export function AddPlantButton() {
+  const { me, addPlant } = useSession();
+  if (!hasScope(me, createScope)) return null;
+  return (
+    <Button class="primary" onClick={addPlant}>
+      <Icon name="plus" /> Add a plant
+    </Button>
+  );
+}
 
 /** The dialog for a new plant, which is created through the public API. */
 export function AddPlant({ onClose }: { readonly onClose: () => void }) {

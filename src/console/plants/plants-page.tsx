@@ -1,11 +1,12 @@
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { errorMessage, isRefusal } from "../api.ts";
 import { ErrorNotice, NothingListed } from "../parts/content-states.tsx";
-import { AddPlantButton, FirstPlant } from "../parts/create-plant.tsx";
+import { FirstPlant } from "../parts/first-plant.tsx";
 import { usePageKeys } from "../parts/hooks.ts";
 import { nameTab, PageHead } from "../parts/page-head.tsx";
 import { withQuery } from "../query.ts";
 import { useRouter } from "../router.tsx";
+import { AddPlantButton } from "./add-plant.tsx";
 import { ExportMenu } from "./export-menu.tsx";
 import { Filters } from "./filters.tsx";
 import { IdMatch, type IdSearch, useIdSearch } from "./id-match.tsx";

@@ -1,19 +1,7 @@
 import { Link } from "../router.tsx";
 import { createScope, hasScope, useSession } from "../session.ts";
 import { EmptyState } from "./content-states.tsx";
-import { Button, CopyButton } from "./controls.tsx";
-import { Icon } from "./icons.tsx";
-
-/** Opens the dialog for a new plant, if the token may create one. */
-export function AddPlantButton() {
-  const { me, addPlant } = useSession();
-  if (!hasScope(me, createScope)) return null;
-  return (
-    <Button class="primary" onClick={addPlant}>
-      <Icon name="plus" /> Add a plant
-    </Button>
-  );
-}
+import { CopyButton } from "./controls.tsx";
 
 /** Says in an empty store how to send the first plant. */
 export function FirstPlant() {
