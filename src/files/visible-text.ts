@@ -1,3 +1,5 @@
+import { cutText } from "../text/cut-text.ts";
+
 /** A piece of visible text, or a mark for an invisible character, such as "U+202E". */
 export interface TextPart {
   readonly text: string;
@@ -36,7 +38,7 @@ export function visibleParts(
   text: string,
   { lines = false, charactersMax = Number.POSITIVE_INFINITY } = {},
 ): readonly TextPart[] {
-  const shown = text.length > charactersMax ? cut(text, charactersMax) : text;
+  const shown = cutText(text, charactersMax);
   const parts: TextPart[] = [];
   let from = 0;
   for (const match of shown.matchAll(piece)) {
@@ -58,10 +60,4 @@ function markOf({ 0: text, groups = {} }: RegExpMatchArray): readonly TextPart[]
   if (groups["pile"] !== undefined) return mark(`+${[...text].length}`);
   if (groups["lone"] !== undefined) return [{ text: `◌${text}`, isMark: false }];
   return mark(`U+${(text.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`);
-}
-
-/** Shortens the text, but never between the two halves of a character. */
-function cut(text: string, charactersMax: number): string {
-  const last = text.charCodeAt(charactersMax - 1);
-  return text.slice(0, last >= 0xd800 && last < 0xdc00 ? charactersMax - 1 : charactersMax);
 }

@@ -3,6 +3,7 @@ import type { Caller } from "../access/gate.ts";
 import { RateLimit } from "../access/rate-limit.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { overRate } from "../http/http-error.ts";
+import { cutText } from "../text/cut-text.ts";
 
 const detailCharactersMax = 500;
 // 86,400 in a day: fewer than the audit trail keeps, so an entry stays for a day whatever one caller does.
@@ -34,7 +35,7 @@ export class ActionRecorder {
   ): Promise<void> {
     const waitMs = this.#rateLimit.take(actor, performance.now());
     if (waitMs > 0) throw overRate(waitMs, actionLimit);
-    const shortened = detail.slice(0, detailCharactersMax);
+    const shortened = cutText(detail, detailCharactersMax);
     await this.#trail.record({ atMs: Date.now(), actor, address, action, subject, detail: shortened });
   }
 }

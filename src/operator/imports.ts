@@ -14,6 +14,7 @@ import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { Outcome } from "../plants/plant-store.ts";
 import { Refusal } from "../plants/refusals.ts";
 import type { Events } from "../telemetry/events.ts";
+import { cutText } from "../text/cut-text.ts";
 import type { ActionRecorder } from "./action-recorder.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import { readFields, readQuery, readRequiredText, readText, type Values, wrongValue } from "./parameters.ts";
@@ -58,7 +59,7 @@ export function importRoutes(
       using _running = running.start(caller);
       const body = await exchange.body(bodyBytesMax);
       if (file !== undefined)
-        await actions.record(exchange, caller, "import.started", file.slice(0, fileCharactersMax));
+        await actions.record(exchange, caller, "import.started", cutText(file, fileCharactersMax));
       const outcomes = await importLines(target, body, { lineBytesMax, exchange, caller, isAllowed });
       exchange.json({ outcomes } satisfies ImportedJson);
     }),
@@ -71,7 +72,7 @@ export function importRoutes(
       const replayed = readTally(values, "replayed");
       const refused = readTally(values, "refused");
       const detail = `${created} created, ${replayed} already stored, ${refused} refused`;
-      await actions.record(exchange, caller, "import.finished", file.slice(0, fileCharactersMax), detail);
+      await actions.record(exchange, caller, "import.finished", cutText(file, fileCharactersMax), detail);
       exchange.json({});
     }),
   ];

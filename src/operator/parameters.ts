@@ -5,6 +5,7 @@ import { int64Range, parseInt64 } from "../plants/int64.ts";
 import { parseMembers } from "../plants/json-body.ts";
 import { CursorProblem, type PlantFilter } from "../plants/plant-archive.ts";
 import { Refusal } from "../plants/refusals.ts";
+import { cutText } from "../text/cut-text.ts";
 import { parseTimeMs } from "../text/time.ts";
 import { eitherOf } from "../text/words.ts";
 
@@ -28,8 +29,7 @@ export const filterParameters = ["id", "tag", "name", "token", "since", "until"]
 export function readQuery(query: URLSearchParams, known: readonly string[]): Values {
   for (const name of new Set(query.keys())) {
     if (!known.includes(name)) {
-      // JSON, which quotes the others, would escape half of a surrogate pair.
-      const unknown = cutTo(quotedNameCharactersMax, name).toWellFormed();
+      const unknown = cutText(name, quotedNameCharactersMax);
       throw wrongRequest(`There is no parameter "${unknown}" here; expected ${known.join(", ")}.`);
     }
     if (query.getAll(name).length > 1) throw wrongRequest(`Parameter "${name}" is sent more than once.`);
@@ -50,7 +50,7 @@ export async function readFields(exchange: Exchange, known: readonly string[] = 
   for (const name of members.keys()) {
     if (known.includes(name)) continue;
     const expected = known.length === 0 ? "no fields are expected" : `expected ${known.join(", ")}`;
-    const unknown = JSON.stringify(cutTo(quotedNameCharactersMax, name));
+    const unknown = JSON.stringify(cutText(name, quotedNameCharactersMax));
     throw wrongRequest(`There is no field ${unknown} here; ${expected}.`);
   }
   return { noun: "Field", byName: Object.fromEntries(members) };
@@ -152,12 +152,8 @@ export async function orWrongParameter<Result>(work: Promise<Result>): Promise<R
 }
 
 function quote(value: string): string {
-  return JSON.stringify(cutTo(quotedValueCharactersMax, value, "…"));
-}
-
-/** The part of a sent text that a message quotes. If the text is longer, the mark follows. */
-function cutTo(charactersMax: number, text: string, mark = ""): string {
-  return text.length <= charactersMax ? text : text.slice(0, charactersMax) + mark;
+  const cut = cutText(value, quotedValueCharactersMax);
+  return JSON.stringify(cut === value ? value : `${cut}…`);
 }
 
 /** Names the parameter or field, and says what is wrong with it. */

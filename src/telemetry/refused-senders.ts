@@ -1,3 +1,4 @@
+import { cutText } from "../text/cut-text.ts";
 import type { ListenerName } from "./counters.ts";
 
 /** One error response, and who got it. */
@@ -115,7 +116,7 @@ function removeFirst(senders: Map<string, Entry>): void {
 function shortMessage(message: string): string {
   return message.length <= messageCharactersMax
     ? message
-    : copyOf(message.slice(0, messageCharactersMax), "utf8");
+    : copyOf(cutText(message, messageCharactersMax), "utf8");
 }
 
 /** A string that keeps no longer one in memory, of which it is a part. */

@@ -108,7 +108,7 @@ test.each([
   ["a time that is none", "plants?since=yesterday", "since"],
   ["an unknown order", "plants?order=random", "newest or oldest"],
   ["an unknown parameter", "plants?colour=green", 'There is no parameter "colour"'],
-  ["an unknown parameter, cut within a character", `plants?${"a".repeat(49)}%F0%9F%8C%B1=`, 'a\ufffd" here'],
+  ["an unknown parameter, cut within a character", `plants?${"a".repeat(49)}%F0%9F%8C%B1=`, 'aa" here'],
   ["a parameter that is given twice", "plants?tag=a&tag=b", "more than once"],
   ["an id that is none", "plants/x", "id"],
   ["a cursor that no page returned", "plants/count?name=x&cursor=z", "cursor"],
@@ -324,6 +324,13 @@ describe("tokens", () => {
       body: "{}",
       error: 40403,
       says: "nope",
+    },
+    {
+      what: "an id that the message would cut within a character",
+      path: `tokens/${"a".repeat(49)}%F0%9F%8C%B1/rotate`,
+      body: "{}",
+      error: 40403,
+      says: `No token has the id ${"a".repeat(49)}.`,
     },
   ])("do not change if a request has $what", async ({ what, path = "tokens", body, error, says }) => {
     const { token } = await createToken(`unchanged by ${what}`);

@@ -346,6 +346,13 @@ describe("backups through the operator listener", () => {
     });
   });
 
+  test("a name that the message would cut within a character is cut before it", async () => {
+    await using service = await startWithBackups();
+    const fitting = "a".repeat(99);
+    const response = await service.call(`/${fitting}%F0%9F%8C%B1/verify`, "POST");
+    expect(response).toMatchObject({ error: 40401, message: `There is no backup ${fitting}.` });
+  });
+
   describe("a name that leads out of the folder", () => {
     const linked = "plants-2026-01-01T00-00-00-000Z.db";
     let service: Awaited<ReturnType<typeof startWithBackups>>;

@@ -1,0 +1,10 @@
+/**
+ * The start of the text, at most so many UTF-16 code units of it. A character that does not fit is left out whole: half of a
+ * surrogate pair is no text, and could not be sent as UTF-8.
+ */
+export function cutText(text: string, lengthMax: number): string {
+  if (text.length <= lengthMax) return text;
+  const last = text.charCodeAt(lengthMax - 1);
+  const splitsPair = last >= 0xd800 && last < 0xdc00;
+  return text.slice(0, splitsPair ? lengthMax - 1 : lengthMax);
+}
