@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { eventually } from "../../test/support/eventually.ts";
 import { fake } from "../../test/support/fake.ts";
@@ -95,14 +95,23 @@ test("a caller that is denied reaches no handler", async () => {
   expect(welcomed()).toBe(0);
 });
 
-test("any number of requests wait for a verification; none is refused for it, and other tokens do not wait", async () => {
+test("any number of requests wait for a verification, none of which is refused for it", async () => {
+  const { port, listener, asked, decide } = start();
+  await using _listener = listener;
+  const forged = Array.from({ length: 6 }, () => sendRaw(port, [get(jwt).repeat(40)]));
+  await eventually(() => asked.length === 6);
+  decide("issuer-unavailable");
+  for (const { text } of await Promise.all(forged)) expect(text.match(/"error":50304/g)).toHaveLength(40);
+});
+
+test("requests with another token do not wait for a verification", async () => {
   const { port, listener, asked, decide } = start();
   await using _listener = listener;
   const forged = Array.from({ length: 6 }, () => sendRaw(port, [get(jwt).repeat(40)]));
   await eventually(() => asked.length === 6);
   expect((await sendRaw(port, [get(secret)])).text).toStartWith("HTTP/1.1 200 ");
   decide("issuer-unavailable");
-  for (const { text } of await Promise.all(forged)) expect(text.match(/"error":50304/g)).toHaveLength(40);
+  await Promise.all(forged);
 });
 
 test("a request is no longer awaited once its client has gone", async () => {
@@ -114,21 +123,46 @@ test("a request is no longer awaited once its client has gone", async () => {
   await eventually(() => asked[0]?.() === false);
 });
 
-test("a body that arrives while the keys change is to be sent again; one whose token was revoked meanwhile is refused", async () => {
-  const { gate, port, listener, jwts } = start();
-  await using _listener = listener;
-  jwts.isAccepted = true;
+describe("a body whose JWT was accepted with the head", () => {
   const head = get(jwt)
     .replace("GET", "POST")
     .replace(/\r\n$/, "Content-Length: 2\r\nExpect: 100-continue\r\n\r\n");
-  const forget = async (received: () => string) => {
-    await untilContinue(received);
-    jwts.isAccepted = false;
-    gate.forgetJwts();
-  };
-  expect((await sendRaw(port, [head, forget, "{}"])).text).toContain('"error":50304');
-  jwts.isAccepted = true;
-  expect((await sendRaw(port, [head, untilContinue, "{}"])).text).toContain("stored");
-  jwts.isPlausible = false;
-  expect((await sendRaw(port, [head, forget, "{}"])).text).toContain('"error":40102');
+
+  /** Sends the body once the client may, after what happens meanwhile. */
+  async function sendBody({ port, jwts }: ReturnType<typeof start>, meanwhile: () => void): Promise<string> {
+    jwts.isAccepted = true;
+    const wait = async (received: () => string) => {
+      await untilContinue(received);
+      meanwhile();
+    };
+    const { text } = await sendRaw(port, [head, wait, "{}"]);
+    return text;
+  }
+
+  test("is received", async () => {
+    const started = start();
+    await using _listener = started.listener;
+    expect(await sendBody(started, () => {})).toContain("stored");
+  });
+
+  test("is to be sent again if the keys changed meanwhile", async () => {
+    const started = start();
+    await using _listener = started.listener;
+    const changeKeys = () => {
+      started.jwts.isAccepted = false;
+      started.gate.forgetJwts();
+    };
+    expect(await sendBody(started, changeKeys)).toContain('"error":50304');
+  });
+
+  test("is refused if the JWT can no longer be valid", async () => {
+    const started = start();
+    await using _listener = started.listener;
+    const invalidate = () => {
+      started.jwts.isAccepted = false;
+      started.jwts.isPlausible = false;
+      started.gate.forgetJwts();
+    };
+    expect(await sendBody(started, invalidate)).toContain('"error":40102');
+  });
 });
