@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { fstatSync, openSync } from "node:fs";
 import type { TestCalls } from "../../../test/fixtures/test-thread.ts";
 import { Thread, type ThreadEntry, ThreadLost } from "./thread.ts";
@@ -16,26 +16,54 @@ function startThread(held?: number) {
 
 const reasonOf = (promise: Promise<unknown>): Promise<unknown> => promise.catch((error: unknown) => error);
 
-test("a thread that ends in the middle rejects every pending call, and is reported lost once", async () => {
-  const { thread, lost } = startThread();
-  const asked = [thread.ask("never"), thread.ask("never"), thread.ask("exit")].map(reasonOf);
-  for (const reason of await Promise.all(asked)) expect(reason).toBeInstanceOf(ThreadLost);
-  expect(await reasonOf(thread.ask("never"))).toBeInstanceOf(ThreadLost);
-  await thread.stop();
-  expect(lost).toEqual(["the thread ended"]);
+describe("a thread that ends in the middle", () => {
+  test("rejects every pending call", async () => {
+    const { thread } = startThread();
+    const first = reasonOf(thread.ask("never"));
+    const second = reasonOf(thread.ask("never"));
+    const last = reasonOf(thread.ask("exit"));
+    expect(await first).toBeInstanceOf(ThreadLost);
+    expect(await second).toBeInstanceOf(ThreadLost);
+    expect(await last).toBeInstanceOf(ThreadLost);
+  });
+
+  test("rejects every later call", async () => {
+    const { thread } = startThread();
+    await reasonOf(thread.ask("exit"));
+    expect(await reasonOf(thread.ask("never"))).toBeInstanceOf(ThreadLost);
+  });
+
+  test("is reported lost once", async () => {
+    const { thread, lost } = startThread();
+    await reasonOf(thread.ask("exit"));
+    await reasonOf(thread.ask("never"));
+    await thread.stop();
+    expect(lost).toEqual(["the thread ended"]);
+  });
 });
 
-test("a thread that is stopped releases what it holds, and one that does not respond is stopped nevertheless", async () => {
-  const held = openSync(import.meta.path, "r");
-  for (const [call, setting] of [
-    ["block", undefined],
-    ["never", held],
-  ] as const) {
-    const { thread, lost } = startThread(setting);
+describe("a thread that is stopped", () => {
+  test("releases what it holds", async () => {
+    const held = openSync(import.meta.path, "r");
+    const { thread } = startThread(held);
+    await thread.stop();
+    expect(() => fstatSync(held)).toThrow("EBADF");
+  });
+
+  test.each([
+    ["never settles", "never"],
+    ["blocks the thread", "block"],
+  ] as const)("rejects a call that %s", async (_, call) => {
+    const { thread, lost } = startThread();
     const asked = reasonOf(thread.ask(call));
-    await Promise.all([thread.stop(), thread.stop()]);
+    await thread.stop();
     expect(await asked).toBeInstanceOf(ThreadLost);
     expect(lost).toEqual([]);
-  }
-  expect(() => fstatSync(held)).toThrow("EBADF");
+  });
+
+  test("may be stopped twice at the same time", async () => {
+    const { thread, lost } = startThread();
+    await Promise.all([thread.stop(), thread.stop()]);
+    expect(lost).toEqual([]);
+  });
 });
