@@ -58,10 +58,14 @@ describe("the gate", () => {
     expect(gate.admit(`Bearer ${secret}`, "operator", 0)).toBe("lacks-scope");
   });
 
-  test("denies an expired and a revoked token immediately, even if it was admitted before", () => {
-    const { gate, admit } = gateOf();
+  test("denies a token once it has expired, even if it was admitted before", () => {
+    const { admit } = gateOf();
     expect(admit(999)).toMatchObject({ name: "greenhouse" });
     expect(admit(1000)).toBe("bad-credentials");
+  });
+
+  test("denies a token once it is revoked, even if it was admitted before", () => {
+    const { gate, admit } = gateOf();
     expect(admit(0)).toMatchObject({ name: "greenhouse" });
     gate.update([{ ...token, revokedAtMs: 1 }]);
     expect(admit(0)).toBe("bad-credentials");
@@ -85,20 +89,21 @@ describe("the gate", () => {
   });
 });
 
-test("a preset token has only its own scope, however a token with its secret is stored", () => {
+describe("a preset token has only its own scope", () => {
   const preset = { name: "preset-access", scopes: ["plants:create"], expiresAtMs: undefined } as const;
   const both: Token = { ...token, scopes: ["plants:create", "operator"], expiresAtMs: undefined };
-  for (const tokens of [
-    [],
-    [both],
-    [{ ...both, scopes: ["operator"] } as const],
-    [{ ...both, revokedAtMs: 1 }],
-    [{ ...both, expiresAtMs: 1 }],
-  ]) {
-    const { gate, admit } = gateOf(tokens, [{ ...preset, digest: digestOf(secret) }]);
+
+  test.each<[string, Token[]]>([
+    ["if its secret is stored nowhere", []],
+    ["beside a stored token with both scopes", [both]],
+    ["beside a stored token with the other scope", [{ ...both, scopes: ["operator"] }]],
+    ["beside a revoked token", [{ ...both, revokedAtMs: 1 }]],
+    ["beside an expired token", [{ ...both, expiresAtMs: 1 }]],
+  ])("%s", (_, stored) => {
+    const { gate, admit } = gateOf(stored, [{ ...preset, digest: digestOf(secret) }]);
     expect(admit(2)).toMatchObject({ name: "preset-access" });
     expect(gate.admit(`Bearer ${secret}`, "operator", 2)).toBe("lacks-scope");
-  }
+  });
 });
 
 describe("the uses of tokens", () => {
@@ -111,11 +116,21 @@ describe("the uses of tokens", () => {
     expect(gate.takeUses()).toEqual([{ digest: token.digest, atMs: 40 }]);
   });
 
-  test("are not collected for unknown, expired and preset tokens", () => {
+  test("are not collected for an expired token", () => {
+    const { gate, admit } = gateOf();
+    expect(admit(1000)).toBe("bad-credentials");
+    expect(gate.takeUses()).toEqual([]);
+  });
+
+  test("are not collected for an unknown token", () => {
+    const { gate, admit } = gateOf();
+    expect(admit(0, `Bearer ${mintSecret()}`)).toBe("bad-credentials");
+    expect(gate.takeUses()).toEqual([]);
+  });
+
+  test("are not collected for a preset token", () => {
     const preset = { name: "preset", scopes: ["plants:create"], expiresAtMs: undefined } as const;
     const { gate, admit } = gateOf([token], [{ ...preset, digest: digestOf("preset-secret-0123456789") }]);
-    admit(1000);
-    admit(0, `Bearer ${mintSecret()}`);
     expect(admit(0, "Bearer preset-secret-0123456789")).toMatchObject(preset);
     expect(gate.takeUses()).toEqual([]);
   });
