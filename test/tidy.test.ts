@@ -236,6 +236,13 @@ test("no test is skipped, and no work is left for later", () => {
   expect(all.filter(({ text }) => left.test(text)).map(({ path }) => path)).toEqual([]);
 });
 
+test("tests wait for a condition with eventually, and not in a loop of their own", () => {
+  const ownLoop = /\bwhile \((?:(?!\n\s*\}\n)[\s\S])*\bBun\.sleep\(/;
+  const tests = [...files.filter(({ path }) => path.endsWith(".test.ts")), ...filesIn("test")];
+  const offenders = tests.filter(({ path, text }) => !path.startsWith("soak/") && ownLoop.test(text));
+  expect(offenders.map(({ path }) => path)).toEqual([]);
+});
+
 test("every file of tests in test/ begins with what it holds", () => {
   const tests = filesIn("test").filter(({ path }) => path.endsWith(".test.ts"));
   expect(tests.filter(({ text }) => !text.startsWith("// ")).map(({ path }) => path)).toEqual([]);

@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { copyFileSync, rmSync } from "node:fs";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
+import { eventually } from "./eventually.ts";
 
 /**
  * A rollback journal with the header that SQLite writes: the file had no pages when the transaction began, so undoing
@@ -29,7 +30,7 @@ export async function crashedStore(
       // Another program's table between the plants: a copy that SQLite makes has its pages in another order.
       other.run("CREATE TABLE others_own AS SELECT zeroblob(20000) AS bytes");
       // The store's own checkpoint may be running, and SQLite does not wait for that one.
-      while (!isCheckpointed(other)) await Bun.sleep(5);
+      await eventually(() => isCheckpointed(other), "the checkpoint");
     }
     for (const end of ["", "-wal"]) copyFileSync(running + end, file + end);
   }

@@ -15,6 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import pg from "pg";
+import { eventually } from "./eventually.ts";
 import { sharedServerAddress } from "./shared-server-address.ts";
 import type { PlantRow } from "./stored-plants.ts";
 
@@ -109,13 +110,19 @@ export async function startPostgres({
     server.stderr?.on("data", (text) => {
       said += text;
     });
-    while (!/ready to accept (?:read-only )?connections/.test(said)) {
-      if (server.exitCode !== null) throw new Error(`postgres exited: ${said}`);
-      await Bun.sleep(10);
+    const isReady = () => /ready to accept (?:read-only )?connections/.test(said);
+    try {
+      await eventually(() => isReady() || hasEnded(), "PostgreSQL to accept connections");
+    } catch (error) {
+      await stop("immediate");
+      throw error;
     }
+    if (!isReady()) throw new Error(`postgres exited: ${said}`);
   };
+  // A process that a signal has killed has no exit code.
+  const hasEnded = () => server?.exitCode !== null || server.signalCode !== null;
   const stop = async (how: "fast" | "immediate") => {
-    if (server === undefined || server.exitCode !== null || server.signalCode !== null) return;
+    if (server === undefined || hasEnded()) return;
     const ended = new Promise((resolve) => server?.on("close", resolve));
     server.kill(how === "fast" ? "SIGINT" : "SIGQUIT");
     await ended;

@@ -16,6 +16,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { crashedStore, emptyingJournal } from "../../../../test/support/crashed-store.ts";
+import { eventually } from "../../../../test/support/eventually.ts";
 import { storedPlants } from "../../../../test/support/stored-plants.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { readPragma } from "../data-file/connect.ts";
@@ -226,7 +227,7 @@ async function checkpointElsewhere(file: string): Promise<Disposable> {
     database.run("PRAGMA wal_checkpoint(RESTART)");`;
   const child = Bun.spawn([process.execPath, "-e", script]);
   const isBusy = () => readPragma(observer, "wal_checkpoint(PASSIVE)") === 1n;
-  while (!isBusy()) await Bun.sleep(5);
+  await eventually(isBusy, "the other process to checkpoint");
   child.kill("SIGSTOP");
   writer.run("ROLLBACK");
   return { [Symbol.dispose]: () => child.kill("SIGKILL") };
