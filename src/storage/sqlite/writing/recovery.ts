@@ -26,6 +26,14 @@ import { finishRebuild, rebuild } from "./rebuild.ts";
 /** EXCLUSIVE: no other process may have the file open, so that no -shm of another process is used. */
 type LockingMode = "EXCLUSIVE" | "NORMAL";
 
+/** What is done under SQLite's write lock, in this order. */
+interface LockedWork {
+  /** Syncs the files. */
+  readonly inTransaction?: () => void;
+  /** Checkpoints or copies, which SQLite does not do in a transaction. */
+  readonly afterRollback?: (database: Database) => void;
+}
+
 // Long enough for a command that is about to end, but not for a long reader.
 const aloneWaitMs = 500;
 
@@ -68,10 +76,11 @@ export function recover(path: string, events: StoreEvents): void {
 
 /** Copies everything into a new file: after a failed fsync, what the kernel calls clean need not be on disk. */
 function rebuildAfterFailedSync(path: string, events: StoreEvents): void {
-  const isRebuilt = underWriteLock(path, "EXCLUSIVE", aloneWaitMs, (database) => {
-    database.run("ROLLBACK");
-    events.rebuilding?.(fileSize(path));
-    rebuild(database, path);
+  const isRebuilt = underWriteLock(path, "EXCLUSIVE", aloneWaitMs, {
+    afterRollback: (database) => {
+      events.rebuilding?.(fileSize(path));
+      rebuild(database, path);
+    },
   });
   if (isRebuilt) return;
   // What that process has cached of the data file cannot be trusted either.
@@ -82,10 +91,9 @@ function rebuildAfterFailedSync(path: string, events: StoreEvents): void {
 
 /** Syncs what a crash left in the WAL, and checkpoints all of it. False if another process has the data file open. */
 function tryEmptyWal(path: string): boolean {
-  return underWriteLock(path, "EXCLUSIVE", aloneWaitMs, (database) => {
-    syncCommitted(`${path}-wal`);
-    database.run("ROLLBACK");
-    checkpointAndMarkClosed(database);
+  return underWriteLock(path, "EXCLUSIVE", aloneWaitMs, {
+    inTransaction: () => syncCommitted(`${path}-wal`),
+    afterRollback: (database) => checkpointAndMarkClosed(database),
   });
 }
 
@@ -94,9 +102,8 @@ function tryEmptyWal(path: string): boolean {
  * @throws StoreUnavailable that process writes, and has not ended its transaction in time.
  */
 function syncWalBesideReaders(path: string): void {
-  const isSynced = underWriteLock(path, "NORMAL", lockWaitMsMax, (database) => {
-    syncCommitted(`${path}-wal`);
-    database.run("ROLLBACK");
+  const isSynced = underWriteLock(path, "NORMAL", lockWaitMsMax, {
+    inTransaction: () => syncCommitted(`${path}-wal`),
   });
   if (!isSynced) throw new StoreUnavailable("Another process has locked the data file.");
 }
@@ -115,22 +122,24 @@ function syncCommitted(walPath: string): void {
 }
 
 /**
- * Does the work inside SQLite's write lock, on a connection that is closed afterwards. The lock is a transaction, and the work
- * must end that with a ROLLBACK: what it syncs comes before, what it checkpoints or copies after. In the locking mode EXCLUSIVE
- * the lock stays until the connection is closed. False if another process has the lock.
+ * Does the work under SQLite's write lock, on a connection that is closed afterwards. To have the lock is to be in a transaction,
+ * which is rolled back; in the locking mode EXCLUSIVE the lock stays until the connection is closed. False if another process has
+ * the lock.
  */
 function underWriteLock(
   path: string,
   lockingMode: LockingMode,
   waitMs: number,
-  work: (database: Database) => void,
+  { inTransaction, afterRollback }: LockedWork,
 ): boolean {
   const withoutWal = contentsWithoutWal(path);
   const database = connect(path, waitMs);
   try {
     const locked = tryBeginOnOwnWal(database, path, lockingMode, withoutWal);
     if (locked) {
-      work(database);
+      inTransaction?.();
+      database.run("ROLLBACK");
+      afterRollback?.(database);
       // The work has emptied it, left it as it was, or removed it.
       if (fileSize(`${path}-wal`) === 0) keepWal(database, false);
     }
