@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { OperatorApi } from "../../src/console/api.ts";
 import { PlantList } from "../../src/console/plants/plant-list.ts";
 import type { StoredPlantJson } from "../../src/files/plant-json.ts";
-import { type Engine, onEveryEngine } from "../support/engines.ts";
+import { type Engine, onEveryEngine, onServer, onSqlite } from "../support/engines.ts";
 import { eventually } from "../support/eventually.ts";
 import { fake } from "../support/fake.ts";
 import { operatorGet } from "../support/operator-requests.ts";
@@ -40,9 +40,7 @@ async function openList(engine: Engine) {
     };
     const list = new PlantList(fake<OperatorApi>({ get: getCount }), { order: "newest" }, () => {});
     await add(pageRows + 50);
-    // So that PostgreSQL does not send them all again.
-    if (engine.name === "postgres")
-      await engine.run(running.database, "UPDATE plants SET created_at_ms = created_at_ms - 60000");
+    await engine.agePlants(running.database);
     await list.loadMore();
     await eventually(() => list.count !== undefined);
     return list;
@@ -57,6 +55,15 @@ async function nextMs(): Promise<void> {
 }
 
 const idsOf = (plants: readonly StoredPlantJson[]) => plants.map(({ id }) => Number(id));
+
+/** Adds more than a page to a list that has three. */
+async function addTooMany(store: Awaited<ReturnType<typeof openList>>): Promise<PlantList> {
+  await store.add(3);
+  const list = await store.load();
+  await store.add(pageRows + 50);
+  await list.readNew(signal);
+  return list;
+}
 
 onEveryEngine((engine) => {
   test("no plant is new to a list that was just loaded", async () => {
@@ -100,14 +107,6 @@ onEveryEngine((engine) => {
   });
 
   describe("new plants that are more than a page", () => {
-    async function addTooMany(store: Awaited<ReturnType<typeof openList>>): Promise<PlantList> {
-      await store.add(3);
-      const list = await store.load();
-      await store.add(pageRows + 50);
-      await list.readNew(signal);
-      return list;
-    }
-
     test("are not added to the list", async () => {
       await using store = await openList(engine);
       const list = await addTooMany(store);
@@ -125,27 +124,6 @@ onEveryEngine((engine) => {
       expect(next.waiting).toEqual([]);
       expect(next.isOutdated).toBe(false);
     });
-
-    if (engine.name === "sqlite")
-      test("do not come again with the one after them", async () => {
-        await using store = await openList(engine);
-        await addTooMany(store);
-        const next = await store.load();
-        await store.add(1);
-        await next.readNew(signal);
-        expect(idsOf(next.waiting)).toEqual([pageRows + 54]);
-      });
-    // The plants of the last seconds come again, and are still more than a page.
-    else
-      test("come again with the one after them", async () => {
-        await using store = await openList(engine);
-        await addTooMany(store);
-        const next = await store.load();
-        await store.add(1);
-        await next.readNew(signal);
-        expect(next.waiting).toEqual([]);
-        expect(next.isOutdated).toBe(true);
-      });
   });
 
   describe("the count", () => {
@@ -174,6 +152,32 @@ onEveryEngine((engine) => {
         await list.readNew(signal);
         expect(list.count).toBe(pageRows + 53 + stored);
       }
+    });
+  });
+});
+
+describe("with the one after them, new plants that are more than a page", () => {
+  onSqlite((engine) => {
+    test("do not come again", async () => {
+      await using store = await openList(engine);
+      await addTooMany(store);
+      const next = await store.load();
+      await store.add(1);
+      await next.readNew(signal);
+      expect(idsOf(next.waiting)).toEqual([pageRows + 54]);
+    });
+  });
+
+  onServer((engine) => {
+    // The plants of the last seconds are sent again, and are still more than a page.
+    test("come again", async () => {
+      await using store = await openList(engine);
+      await addTooMany(store);
+      const next = await store.load();
+      await store.add(1);
+      await next.readNew(signal);
+      expect(next.waiting).toEqual([]);
+      expect(next.isOutdated).toBe(true);
     });
   });
 });

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, describe } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { startCitus } from "./citus-cluster.ts";
 import { type Databases, usePostgres } from "./postgres.ts";
 import { type PlantRow, storedPlants } from "./stored-plants.ts";
@@ -8,7 +8,6 @@ import { startOpenService, startTestService, type TestService } from "./test-ser
 
 /** What a test needs from an engine, so that the same test runs on all of them. */
 export interface Engine {
-  readonly name: "sqlite" | "postgres";
   /** A value of `--database` for a new store. */
   newDatabase(): Promise<string>;
   /** Starts the service on a new store. */
@@ -19,6 +18,10 @@ export interface Engine {
   run(database: string, sql: string): Promise<Record<string, unknown>[]>;
   /** Makes the store refuse every further entry of its audit trail, and returns what its error then contains. */
   refuseAuditEntries(database: string): Promise<string>;
+  /** The time that a plant has which was stored at this time: a number, or a matcher for `toEqual`. */
+  storedAt(atMs: number): number;
+  /** Makes the plants so old that no follower is sent them again. */
+  agePlants(database: string): Promise<void>;
   /** Fills the audit trail with five changes of tokens at 1 to 5, and 100,010 sign-ins at 6 to 100,015. */
   fillAuditTrail(database: string): Promise<void>;
 }
@@ -27,7 +30,13 @@ const chosen = process.env["PLANT_STORE_TEST_ENGINES"];
 
 /** Runs the same tests on every engine: SQLite and PostgreSQL, or the one that PLANT_STORE_TEST_ENGINES names. */
 export function onEveryEngine(tests: (engine: Engine) => void): void {
-  if (chosen === "citus") return describe("on Citus", () => onServer(tests));
+  onSqlite(tests);
+  onServer(tests);
+}
+
+/** Runs tests of what only SQLite does like that, unless PLANT_STORE_TEST_ENGINES names another engine. */
+export function onSqlite(tests: (engine: Engine) => void): void {
+  if (chosen === "citus") return;
   describe("on SQLite", () => {
     const folder = temporaryFolder();
     const newDatabase = async () => folder.newPath();
@@ -36,7 +45,6 @@ export function onEveryEngine(tests: (engine: Engine) => void): void {
       return database.query<Record<string, unknown>, []>(sql).all();
     }
     tests({
-      name: "sqlite",
       newDatabase,
       start: async () => startTestService({ database: await newDatabase() }),
       stored: async (database) => storedPlants(database),
@@ -48,6 +56,9 @@ export function onEveryEngine(tests: (engine: Engine) => void): void {
         );
         return "SQLITE_CONSTRAINT_TRIGGER";
       },
+      storedAt: (atMs) => atMs,
+      // It sends none again, whatever their age.
+      async agePlants() {},
       async fillAuditTrail(path) {
         await run(
           path,
@@ -61,9 +72,19 @@ export function onEveryEngine(tests: (engine: Engine) => void): void {
     // After the tests' own, which stop the services: a service that runs saves its store when the folder goes.
     afterAll(() => folder[Symbol.dispose]());
   });
+}
 
+/** Runs tests of what only PostgreSQL or Citus do like that, unless PLANT_STORE_TEST_ENGINES names SQLite. */
+export function onServer(tests: (engine: Engine) => void): void {
   if (chosen === "sqlite") return;
-  describe("on PostgreSQL", () => onServer(tests));
+  describe(chosen === "citus" ? "on Citus" : "on PostgreSQL", () => {
+    let server: DatabaseServer;
+    beforeAll(async () => {
+      server = await startServer();
+    });
+    tests(engineOf(() => server));
+    afterAll(() => server[Symbol.asyncDispose]());
+  });
 }
 
 export type DatabaseServer = Databases & AsyncDisposable;
@@ -73,28 +94,29 @@ export function startServer(): Promise<DatabaseServer> {
   return chosen === "citus" ? startCitus() : usePostgres();
 }
 
-function onServer(tests: (engine: Engine) => void): void {
-  let server: DatabaseServer;
-  beforeAll(async () => {
-    server = await startServer();
-  });
-  tests({
-    name: "postgres",
-    newDatabase: () => server.newDatabase(),
+/** The server is started before the first test. */
+function engineOf(server: () => DatabaseServer): Engine {
+  return {
+    newDatabase: () => server().newDatabase(),
     async start() {
-      return startOpenService(await server.newDatabase());
+      return startOpenService(await server().newDatabase());
     },
-    stored: (database) => server.stored(database),
-    run: (database, sql) => server.run(sql, database),
+    stored: (database) => server().stored(database),
+    run: (database, sql) => server().run(sql, database),
     async refuseAuditEntries(database) {
-      await server.run(
+      await server().run(
         "ALTER TABLE audit_trail ADD CONSTRAINT refused CHECK (action = 'none') NOT VALID",
         database,
       );
       return 'violates check constraint "refused"';
     },
+    // It is the time of the attempt that succeeded, which may be a second one.
+    storedAt: (atMs) => expect.closeTo(atMs, -4),
+    async agePlants(database) {
+      await server().run("UPDATE plants SET created_at_ms = created_at_ms - 60000", database);
+    },
     async fillAuditTrail(database) {
-      await server.run(
+      await server().run(
         `INSERT INTO audit_trail (id, at_ms, actor, action, subject, detail)
          SELECT lpad(to_hex(n), 32, '0'), n, 'test',
                 CASE WHEN n <= 5 THEN 'token.created' ELSE 'console.signed-in' END, '', ''
@@ -102,6 +124,5 @@ function onServer(tests: (engine: Engine) => void): void {
         database,
       );
     },
-  });
-  afterAll(() => server[Symbol.asyncDispose]());
+  };
 }
