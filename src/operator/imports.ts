@@ -111,7 +111,7 @@ async function importLines(
   try {
     for (const line of firstLines(body)) {
       await waitForRateLimit(target, request, deadlineMs);
-      started.push(createPlant(target, line, request));
+      started.push(importLine(target, line, request));
     }
   } catch (error) {
     if (!(error instanceof HttpError)) throw error;
@@ -159,7 +159,7 @@ async function waitForRateLimit(
 }
 
 /** Resolves to an HttpError if the store accepts no plant at the moment. */
-async function createPlant(
+async function importLine(
   { intake, events }: ImportTarget,
   line: Buffer,
   { lineBytesMax, exchange, caller }: ImportRequest,
