@@ -133,7 +133,8 @@ export class Listener implements RequestHandler, AsyncDisposable {
     const exchange = new Exchange(connection, head, this.#shared);
     this.#requests++;
     if (this.#requests % requestsPerFlush === 0) this.#intake.flush();
-    if (this.#hosts !== undefined && !isOneOf(this.#hosts, head.header("host"))) return wrongHost(exchange);
+    if (this.#hosts !== undefined && !isOneOf(this.#hosts, head.header("host")))
+      return respondWrongHost(exchange);
     const preflight = this.#shared.cors?.preflightHeaders(head);
     if (preflight !== undefined) return exchange.respond("text/plain", "", preflight);
     try {
@@ -174,7 +175,7 @@ function isOneOf(names: readonly string[], header: string | undefined): boolean 
   return name !== "" && names.includes(name);
 }
 
-function wrongHost(exchange: Exchange): void {
+function respondWrongHost(exchange: Exchange): void {
   const name = exchange.header("host")?.slice(0, quotedHostCharactersMax) || "(none)";
   exchange.error("wrong-host", `The operator listener does not accept the host name ${name}.`);
 }

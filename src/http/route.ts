@@ -61,9 +61,9 @@ export class Router {
   /** If the handler is asynchronous, the promise rejects with what it throws. */
   route(exchange: Exchange, path: string, method: string): void | Promise<void> {
     const methods = this.#exact.get(path) ?? this.#match(exchange, path);
-    if (methods === undefined) return this.#noSuchPath(exchange, path);
+    if (methods === undefined) return this.#respondNoSuchPath(exchange, path);
     const found = methods.get(method) ?? (method === "HEAD" ? methods.get("GET") : undefined);
-    if (found === undefined) return noSuchMethod(exchange, path, method, [...methods.keys()]);
+    if (found === undefined) return respondNoSuchMethod(exchange, path, method, [...methods.keys()]);
     if (found.scope === "none") return found.handle(exchange);
     const caller = this.#gate.admit(exchange.header("authorization"), found.scope, Date.now());
     if (caller === "unverified") return this.#verify(exchange, found);
@@ -92,7 +92,7 @@ export class Router {
     return methods;
   }
 
-  #noSuchPath(exchange: Exchange, path: string): void | Promise<void> {
+  #respondNoSuchPath(exchange: Exchange, path: string): void | Promise<void> {
     const { basePath, home, pageNotFound, hint } = this.#options;
     const isRoot = path === `${basePath}/` || path === basePath;
     // The home page is not a route, so that everyone but a browser still gets 40401.
@@ -120,7 +120,12 @@ export function noSuchPathMessage(path: string): string {
   return `There is nothing at ${path.slice(0, quotedPathCharactersMax)}.`;
 }
 
-function noSuchMethod(exchange: Exchange, path: string, method: string, methods: readonly string[]): void {
+function respondNoSuchMethod(
+  exchange: Exchange,
+  path: string,
+  method: string,
+  methods: readonly string[],
+): void {
   const allowed = methods.flatMap((name) => (name === "GET" ? ["GET", "HEAD"] : [name])).join(", ");
   const quotedPath = path.slice(0, quotedPathCharactersMax);
   const quotedMethod = method.slice(0, quotedMethodCharactersMax);
