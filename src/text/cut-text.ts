@@ -3,7 +3,6 @@
  * surrogate pair is no text, and could not be sent as UTF-8.
  */
 export function cutText(text: string, lengthMax: number): string {
-  if (text.length <= lengthMax) return text;
   const last = text.charCodeAt(lengthMax - 1);
   const splitsPair = last >= 0xd800 && last < 0xdc00;
   return text.slice(0, splitsPair ? lengthMax - 1 : lengthMax);
