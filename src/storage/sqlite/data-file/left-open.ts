@@ -40,13 +40,14 @@ export function recordSyncFailure(path: string, reason: string, database: Databa
 }
 
 /**
- * Does the work on a connection, which stays open afterwards. If the work fails, it is closed, unless a sync may have failed.
+ * The connection, unless the work on it fails: then it is closed, except if a sync may have failed.
  * @throws DataFileProblem the connection is closed.
  * @throws SyncFailure the connection stays open.
  */
-export function closeOnErrorUnlessSyncFailed(database: Database, path: string, work: () => void): void {
+export function closeOnErrorUnlessSyncFailed(database: Database, path: string, work: () => void): Database {
   try {
     work();
+    return database;
   } catch (error) {
     if (isSyncFailure(error)) {
       const failure = recordSyncFailure(path, failureText(error), database);

@@ -82,8 +82,7 @@ export function openDatabase(path: string, options: OpenOptions): Database {
     refuseMissingFile(path);
   }
   const database = connectOrCreate(path, create);
-  closeOnErrorUnlessSyncFailed(database, path, () => prepare(database, path, options));
-  return database;
+  return closeOnErrorUnlessSyncFailed(database, path, () => prepare(database, path, options));
 }
 
 function refuseOldSqlite(): void {
