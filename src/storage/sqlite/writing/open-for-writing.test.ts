@@ -177,13 +177,8 @@ test("a marker that cannot be read is an error", () => {
 test("a data file that a start rebuilds while a command opens it is opened again", () => {
   const path = join(folder.path, "moved.db");
   const rebuilt = join(folder.path, "moved.db.rebuilt");
-  for (const [file, table] of [
-    [path, "old_one"],
-    [rebuilt, "new_one"],
-  ] as const) {
-    using database = new Database(file);
-    database.run(`CREATE TABLE ${table} (x)`);
-  }
+  changeBySql(path, "CREATE TABLE old_one (x)");
+  changeBySql(rebuilt, "CREATE TABLE new_one (x)");
   const opened: Database[] = [];
   using database = openUnmoved(path, () => {
     opened.push(new Database(path));
@@ -194,25 +189,38 @@ test("a data file that a start rebuilds while a command opens it is opened again
   expect(() => opened[0]?.query("SELECT 1").get()).toThrow();
 });
 
-test("a data file that is replaced whenever a command opens it is refused, and no connection stays open", () => {
-  const path = join(folder.path, "never-at-rest.db");
-  const replacement = join(folder.path, "never-at-rest.db.new");
-  writeFileSync(path, "");
-  const opened: Database[] = [];
-  const openAndReplace = () => {
-    const database = new Database(path);
-    opened.push(database);
-    writeFileSync(replacement, "");
-    renameSync(replacement, path);
-    return database;
-  };
-  expect(() => openUnmoved(path, openAndReplace)).toThrow(
-    new DataFileProblem(
-      `${path} cannot be opened: it was deleted or replaced at every attempt. Stop the program that does so first.`,
-    ),
-  );
-  expect(opened.length).toBeGreaterThan(1);
-  for (const database of opened) expect(() => database.query("SELECT 1").get()).toThrow();
+describe("a data file that is replaced whenever a command opens it", () => {
+  /** A function that opens it as a command does, and the connections that were made. */
+  function openReplaced(path: string) {
+    const replacement = `${path}.new`;
+    writeFileSync(path, "");
+    const connections: Database[] = [];
+    const openAndReplace = () => {
+      const database = new Database(path);
+      connections.push(database);
+      writeFileSync(replacement, "");
+      renameSync(replacement, path);
+      return database;
+    };
+    return { connections, open: () => openUnmoved(path, openAndReplace) };
+  }
+
+  test("is refused", () => {
+    const path = folder.newPath();
+    const { open } = openReplaced(path);
+    expect(open).toThrow(
+      new DataFileProblem(
+        `${path} cannot be opened: it was deleted or replaced at every attempt. Stop the program that does so first.`,
+      ),
+    );
+  });
+
+  test("leaves no connection open", () => {
+    const { connections, open } = openReplaced(folder.newPath());
+    expect(open).toThrow(DataFileProblem);
+    expect(connections.length).toBeGreaterThan(1);
+    for (const database of connections) expect(() => database.query("SELECT 1").get()).toThrow();
+  });
 });
 
 /** Another process in the middle of a checkpoint: it holds SQLite's lock against other checkpoints until it is disposed of. */
@@ -233,7 +241,7 @@ async function checkpointElsewhere(file: string): Promise<Disposable> {
   return { [Symbol.dispose]: () => child.kill("SIGKILL") };
 }
 
-test("a start while another process checkpoints succeeds, and marks the data file as in use in its WAL", async () => {
+test("a start while another process checkpoints marks the data file as in use in its WAL", async () => {
   const file = join(folder.path, "checkpointed.db");
   open(file);
   using _checkpoint = await checkpointElsewhere(file);
@@ -262,7 +270,7 @@ describe("what a crash cannot have left", () => {
         writeFileSync(`${file}-journal`, emptyingJournal);
       },
     ],
-  ])("%s is refused by every command, also through a link, and no file changes", async (_, why, harm) => {
+  ])("%s is refused by every command, which changes no file", async (_, why, harm) => {
     const file = await crashed();
     const link = `${dirname(file)}.link.db`;
     harm(file);
@@ -270,28 +278,31 @@ describe("what a crash cannot have left", () => {
     const bytes = () =>
       ["", "-wal", "-journal"].map((end) => existsSync(file + end) && readFileSync(file + end, "hex"));
     const before = bytes();
-    for (const attempt of [
-      () => openForWriting(file),
-      () => openForWriting(link),
-      () => openReadOnly(link),
-      () => openBeside(link, { create: false }),
-    ]) {
-      expect(attempt).toThrow(DataFileProblem);
-      expect(attempt).toThrow(why);
-    }
+    expectProblem(() => openForWriting(file), why);
+    expectProblem(() => openForWriting(link), why);
+    expectProblem(() => openReadOnly(link), why);
+    expectProblem(() => openBeside(link, { create: false }), why);
     expect(bytes()).toEqual(before);
   });
 
-  test("is no journal of the first transaction of a new file, which is undone, and no empty one", async () => {
-    const file = join(folder.path, "new.db");
+  test("is no journal of the first transaction of a new file, which is undone", () => {
+    const file = folder.newPath();
     writeFileSync(file, Buffer.alloc(4096));
     writeFileSync(`${file}-journal`, emptyingJournal);
     open(file);
     expect(storedPlants(file)).toEqual([]);
     expect(existsSync(`${file}-journal`)).toBe(false);
-    const other = await crashed();
-    writeFileSync(`${other}-journal`, "");
-    open(other);
-    await expectWhole(other);
+  });
+
+  test("is no empty journal", async () => {
+    const file = await crashed();
+    writeFileSync(`${file}-journal`, "");
+    open(file);
+    await expectWhole(file);
   });
 });
+
+function expectProblem(attempt: () => unknown, why: RegExp): void {
+  expect(attempt).toThrow(DataFileProblem);
+  expect(attempt).toThrow(why);
+}
