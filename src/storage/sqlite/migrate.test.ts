@@ -168,8 +168,8 @@ test.each(["UTF-16le", "UTF-16be"])(
       migrate(database, file);
     }
     const before = readFileSync(file);
-    for (const open of [openReadOnly, openForWriting])
-      expect(problemOf(() => open(file)).message).toContain(`stores text as ${encoding}`);
+    expect(problemOf(() => openReadOnly(file)).message).toContain(`stores text as ${encoding}`);
+    expect(problemOf(() => openForWriting(file)).message).toContain(`stores text as ${encoding}`);
     expect(readFileSync(file).equals(before)).toBe(true);
   },
 );

@@ -47,10 +47,18 @@ function changed(change: (bytes: Buffer) => void): Buffer {
   return bytes;
 }
 
-test("a WAL is sound to its end after a crash, and empty if the file is missing", () => {
+test("a WAL is sound to its end after a crash", () => {
   expect(inspected(wal.bytes)).toEqual({ kind: "sound", committedBytes: wal.bytes.length });
-  expect(inspected(Buffer.alloc(0))).toEqual({ kind: "empty" });
-  expect(inspected(Buffer.alloc(9000))).toEqual({ kind: "empty" });
+});
+
+test.each([
+  ["no bytes", Buffer.alloc(0)],
+  ["only zeros", Buffer.alloc(9000)],
+])("a WAL with %s is empty", (_, bytes) => {
+  expect(inspected(bytes)).toEqual({ kind: "empty" });
+});
+
+test("a WAL is empty if the file is missing", () => {
   expect(inspectWal(join(folder, "nothing-there"))).toEqual({ kind: "empty" });
 });
 
@@ -93,16 +101,22 @@ test("a WAL is damaged by any one bit flipped before the last two transactions",
   );
 });
 
-test("a WAL is sound if a torn header has an older frame's commit mark, but only if the header spans two sectors", () => {
+describe("a WAL with an older frame's commit mark in a header", () => {
   const long = crashedWal([200_000]);
   const markedAt = (frame: number) => {
     const bytes = Buffer.from(long.bytes);
     bytes.writeUInt32BE(1, headerBytes + (frame - 1) * frameBytes + 4);
     return inspected(bytes);
   };
-  // The header of frame 42 starts eight bytes before the end of a sector; that of frame 41 is within one.
-  expect(markedAt(42)).toEqual({ kind: "sound", committedBytes: long.lastAt });
-  expect(markedAt(41)).toEqual({ kind: "damaged", frame: 41 });
+
+  test("is sound if the header spans two sectors, because one may be torn", () => {
+    // The header of frame 42 starts eight bytes before the end of a sector.
+    expect(markedAt(42)).toEqual({ kind: "sound", committedBytes: long.lastAt });
+  });
+
+  test("is damaged if the header is within one sector", () => {
+    expect(markedAt(41)).toEqual({ kind: "damaged", frame: 41 });
+  });
 });
 
 test("a WAL is committed up to where SQLite recovers it", () => {

@@ -69,15 +69,24 @@ test("a lock that is about to be released is waited for", async () => {
   lockForWriting(path)[Symbol.dispose]();
 });
 
-test("a WAL is not inspected while a writer holds the lock, and the lock of an inspection is released", () => {
-  const path = join(folder, "judged.db");
+/** A data file whose WAL an inspection refuses. */
+function damagedFile(name: string): string {
+  const path = join(folder, name);
   writeFileSync(path, "a data file");
   writeFileSync(`${path}-wal`, "damaged");
   expect(() => inspectFiles(path)).toThrow(DataFileProblem);
-  {
-    using _writer = lockForWriting(path);
-    refuseDamagedUnlessServed(path);
-  }
+  return path;
+}
+
+test("a WAL is not inspected while a writer holds the lock", () => {
+  const path = damagedFile("written.db");
+  using _writer = lockForWriting(path);
+  expect(() => refuseDamagedUnlessServed(path)).not.toThrow();
+});
+
+test("the lock of an inspection is released", () => {
+  const path = damagedFile("inspected-once.db");
+  lockForWriting(path)[Symbol.dispose]();
   expect(() => refuseDamagedUnlessServed(path)).toThrow(DataFileProblem);
   expect(isFree(path)).toBe(true);
 });

@@ -43,11 +43,16 @@ test("a thread that ended by itself is replaced by the next read", async () => {
   renameSync(moved, file);
 });
 
-test("reads that the closing store does not finish are refused, and so are later ones", async () => {
+test("reads that the closing store does not finish are refused", async () => {
   const reader = new Reader(file, durable);
   const reading = Array.from({ length: 20 }, () => reader.archive.total().catch((error) => error));
   await reader.close();
   for (const outcome of await Promise.all(reading))
     if (outcome !== plants) expect(outcome).toBeInstanceOf(StoreUnavailable);
+});
+
+test("reads of a closed store are refused", async () => {
+  const reader = new Reader(file, durable);
+  await reader.close();
   await expect(reader.archive.total()).rejects.toThrow(StoreUnavailable);
 });
