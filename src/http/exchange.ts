@@ -29,8 +29,13 @@ export interface SharedByExchanges {
   readonly streams: OpenStreams;
   /** Undefined if no other origin may call. */
   readonly cors: Cors | undefined;
-  /** Routes whose last segment is a secret: `/api/exports/{secret}`. */
-  readonly secretPaths: readonly string[];
+  readonly secretPaths: readonly SecretPath[];
+}
+
+/** A route whose last segment is a secret, and what its paths begin with: all but that segment. */
+export interface SecretPath {
+  readonly route: string;
+  readonly prefix: string;
 }
 
 /**
@@ -46,7 +51,6 @@ export interface BodyHandler {
 
 const retryAfterSeconds = "1";
 const acceptsHtml = acceptPattern("text/html");
-const secretEnd = "{secret}";
 
 /** One request and its response. Every response is built here, so none leaves without the headers that all must carry. */
 export class Exchange implements BodyReader, LoggedRequest {
@@ -93,8 +97,8 @@ export class Exchange implements BodyReader, LoggedRequest {
    * also covers paths that only begin like one with a secret.
    */
   get loggedPath(): string {
-    const hasSecret = (route: string) => this.path.startsWith(route.slice(0, -secretEnd.length));
-    return this.#shared.secretPaths.find(hasSecret) ?? this.path;
+    const secretPath = this.#shared.secretPaths.find(({ prefix }) => this.path.startsWith(prefix));
+    return secretPath?.route ?? this.path;
   }
 
   get query(): URLSearchParams {

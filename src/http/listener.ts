@@ -12,7 +12,7 @@ import { formatAddress, listenProblem, reachableUrl } from "./listen-address.ts"
 import { RequestIds } from "./request-ids.ts";
 import { type LoggedRequests, RequestLog } from "./request-log.ts";
 import { ResponseDate } from "./response-date.ts";
-import { type Route, Router, type RouterOptions } from "./route.ts";
+import { type Route, Router, type RouterOptions, secretPathsOf } from "./route.ts";
 import { OpenStreams } from "./streaming.ts";
 import { readTlsFiles, type TlsPaths } from "./tls-files.ts";
 import type { Connection, RequestHandler } from "./wire/connection.ts";
@@ -100,7 +100,7 @@ export class Listener implements RequestHandler, AsyncDisposable {
       addresses: new ClientAddresses(settings.trustedProxies),
       streams: new OpenStreams(),
       cors: corsOrigins.length === 0 ? undefined : new Cors(corsOrigins),
-      secretPaths: routes.map(({ path }) => path).filter((path) => path.endsWith("{secret}")),
+      secretPaths: secretPathsOf(routes),
     };
     const tls = settings.tls && readTlsFiles(settings.tls);
     this.certificateExpiresAtMs = tls?.expiresAtMs;

@@ -1,6 +1,6 @@
 import type { Caller, Denied, Gate } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Exchange, SecretPath } from "./exchange.ts";
 
 /** Handles a request from a caller whose token has the route's scope. A function, because a table of routes holds it. */
 export type Handler = (exchange: Exchange, caller: Caller) => void | Promise<void>;
@@ -9,7 +9,7 @@ export type OpenHandler = (exchange: Exchange) => void | Promise<void>;
 
 interface Endpoint {
   readonly method: "GET" | "POST";
-  /** A name in braces matches one segment: `/api/plants/{id}`. */
+  /** A name in braces matches one segment: `/api/plants/{id}`. One that ends in `{secret}` is logged without the secret. */
   readonly path: string;
 }
 type ForCallers = Endpoint & { readonly scope: Scope; readonly handle: Handler };
@@ -38,6 +38,7 @@ export interface RouterOptions {
   readonly pageNotFound?: OpenHandler;
 }
 
+const secretSegment = "{secret}";
 // What a message quotes of a request line.
 const quotedPathCharactersMax = 100;
 const quotedMethodCharactersMax = 20;
@@ -113,6 +114,12 @@ export class Router {
     }
     return undefined;
   }
+}
+
+/** The routes whose paths the log must not have, because they end in a secret. */
+export function secretPathsOf(routes: readonly Route[]): readonly SecretPath[] {
+  const paths = routes.map(({ path }) => path).filter((path) => path.endsWith(secretSegment));
+  return paths.map((path) => ({ route: path, prefix: path.slice(0, -secretSegment.length) }));
 }
 
 /** The message about a path that does not exist. */
