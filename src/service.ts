@@ -10,13 +10,12 @@ import { connectionBudget } from "./http/connection-budget.ts";
 import { Readiness } from "./http/health.ts";
 import { refuseAddressInUse } from "./http/listen-address.ts";
 import type { Listener, ListenerSettings } from "./http/listener.ts";
-import type { Handler } from "./http/route.ts";
 import { certificateState, renewalDays } from "./http/tls-files.ts";
 import type { OperatorDependencies } from "./operator/operator-dependencies.ts";
 import { startOperatorListener } from "./operator/operator-listener.ts";
 import type { IdentityProvider } from "./operator/sign-in.ts";
 import { Intake } from "./plants/intake.ts";
-import { CreatePlant } from "./public/create-plant.ts";
+import { createPlantHandler } from "./public/create-plant.ts";
 import { startPublicListener } from "./public/public-listener.ts";
 import { firstTokenFile, openBackups, openServiceStore } from "./storage/open-store.ts";
 import { isUnreachable, startOnceOpen } from "./storage/start-once-open.ts";
@@ -104,8 +103,7 @@ export async function startService(
   const budget = connectionBudget();
   const listenerDependencies = { gate, intake, readiness, events };
   const rateLimit = config.rateLimit && new RateLimit(config.rateLimit);
-  const plantCreation = new CreatePlant(rateLimit, intake);
-  const createPlant: Handler = (exchange, caller) => plantCreation.handle(exchange, caller);
+  const createPlant = createPlantHandler(rateLimit, intake);
 
   // The public listener: POST /plants, its documentation, and health checks.
   const publicListener = started.use(

@@ -3,7 +3,7 @@ import { fake } from "../../test/support/fake.ts";
 import type { Caller } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
 import type { Intake } from "../plants/intake.ts";
-import { CreatePlant } from "./create-plant.ts";
+import { createPlantHandler } from "./create-plant.ts";
 
 const caller: Caller = { name: "a", scopes: ["plants:create"], expiresAtMs: undefined };
 const body = Buffer.from('{"id":1,"name":"fern"}');
@@ -12,14 +12,14 @@ test("responses to plants that exceed the queue are spread out", () => {
   jest.useFakeTimers();
   try {
     const intake = fake<Intake>({ create: (plant) => plant.settle({ kind: "too-busy" }) });
-    const createPlant = new CreatePlant(undefined, intake);
+    const createPlant = createPlantHandler(undefined, intake);
     let answered = 0;
     const exchange = fake<Exchange>({
       header: (name) => (name === "content-type" ? "application/json" : undefined),
       readBody: (handler) => handler.received(body, 0, body.length),
       error: () => void answered++,
     });
-    for (let number = 0; number < 21; number++) createPlant.handle(exchange, caller);
+    for (let number = 0; number < 21; number++) createPlant(exchange, caller);
     expect(answered).toBe(20);
     jest.advanceTimersByTime(10);
     expect(answered).toBe(21);

@@ -2,6 +2,7 @@ import type { Caller } from "../access/gate.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
 import type { BodyHandler, Exchange } from "../http/exchange.ts";
 import { HttpError, overRate } from "../http/http-error.ts";
+import type { Handler } from "../http/route.ts";
 import { createResult } from "../plants/create-result.ts";
 import type { Intake, PendingPlant, Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
@@ -14,31 +15,22 @@ import { isJsonMediaType } from "./json-media-type.ts";
 const replayedHeaders = { "Idempotent-Replayed": "true" };
 const quotedCharactersMax = 100;
 
-/** `POST /plants`. */
-export class CreatePlant {
-  readonly #rateLimit: RateLimit | undefined;
-  readonly #intake: Intake;
-  readonly #busyResponses = new BusyResponses();
-
-  constructor(rateLimit: RateLimit | undefined, intake: Intake) {
-    this.#rateLimit = rateLimit;
-    this.#intake = intake;
-  }
-
-  /**
-   * Checks the rate limit, the media type, then the encoding, the size and the body. The router has checked the path, the method
-   * and the credentials before: no body is parsed without valid credentials.
-   * @throws HttpError the plant is refused before its body is read.
-   */
-  handle(exchange: Exchange, caller: Caller): void {
-    if (this.#rateLimit !== undefined) {
-      const waitMs = this.#rateLimit.take(caller.name, performance.now());
+/**
+ * The handler of `POST /plants`. It checks the rate limit, the media type, then the encoding, the size and the body. The router
+ * has checked the path, the method and the credentials before: no body is parsed without valid credentials. It throws an
+ * `HttpError` if the plant is refused before its body is read.
+ */
+export function createPlantHandler(rateLimit: RateLimit | undefined, intake: Intake): Handler {
+  const busyResponses = new BusyResponses();
+  return (exchange, caller) => {
+    if (rateLimit !== undefined) {
+      const waitMs = rateLimit.take(caller.name, performance.now());
       if (waitMs > 0) throw overRate(waitMs);
     }
     const contentType = exchange.header("content-type");
     if (!isJsonMediaType(contentType)) throw wrongMediaType(contentType);
-    exchange.readBody(new PlantRequest(exchange, caller, this.#intake, this.#busyResponses));
-  }
+    exchange.readBody(new PlantRequest(exchange, caller, intake, busyResponses));
+  };
 }
 
 /** One plant on its way: its body, its place in the queue, its response. */
