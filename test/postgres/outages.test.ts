@@ -97,7 +97,7 @@ describe("a database that cannot be reached", () => {
     });
     await started.promise;
     const failure = statement.catch(String);
-    await pool[Symbol.asyncDispose]();
+    await pool.close();
     expect(await failure).toContain("Connection terminated");
   });
 
@@ -132,7 +132,9 @@ describe("a database that cannot be reached", () => {
     // No connection to it is open that could be lost: the next one already fails to connect.
     before.refuse();
     after.accept();
-    await using pool = new ConnectionPool({ server: cluster, count: 1, statementMsMax: 10_000 });
+    await using cleanUp = new AsyncDisposableStack();
+    const pool = new ConnectionPool({ server: cluster, count: 1, statementMsMax: 10_000 });
+    cleanUp.defer(() => pool.close());
     expect(await pool.query({ text: "SELECT 1" })).toEqual([["1"]]);
     expect(before.refused()).toBeGreaterThan(0);
   });

@@ -37,7 +37,7 @@ const cancel = {
 };
 
 /** A pool of sessions, which are replaced once lost. Work in them is retried. */
-export class ConnectionPool implements AsyncDisposable {
+export class ConnectionPool {
   readonly #options: ConnectionPoolOptions;
   readonly #pool: pg.Pool;
   readonly #borrowed = new Set<PooledSession>();
@@ -96,7 +96,7 @@ export class ConnectionPool implements AsyncDisposable {
     }
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  async close(): Promise<void> {
     this.#closed = true;
     await within(closeMsMax, this.#pool.end(), "").catch(() => {});
     // Otherwise a server that hangs keeps the process alive until its statements time out.

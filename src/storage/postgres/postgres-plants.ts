@@ -33,7 +33,7 @@ const writeNode = {
 const removeDeadNodes = { text: "DELETE FROM plant_store_nodes WHERE seen_at_ms < $1::bigint" };
 
 /** Plants in PostgreSQL. Any number of processes may write; the database decides between them. */
-export class PostgresPlants implements PlantStore, Disposable {
+export class PostgresPlants implements PlantStore {
   readonly batchesInFlightMax: number;
   readonly canBecomeUnreachable = true;
   readonly isStalled = false;
@@ -77,7 +77,7 @@ export class PostgresPlants implements PlantStore, Disposable {
     this.#unavailable = undefined;
   }
 
-  [Symbol.dispose](): void {
+  close(): void {
     this.#closed = true;
   }
 

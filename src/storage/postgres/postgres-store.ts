@@ -94,9 +94,9 @@ export class PostgresStore implements Store {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
-    this.plants[Symbol.dispose]();
+    this.plants.close();
     const pools = [this.#writers, this.#readers, this.#forTokens];
-    await Promise.all(pools.map((pool) => pool[Symbol.asyncDispose]()));
+    await Promise.all(pools.map((pool) => pool.close()));
   }
 
   #prepare(
