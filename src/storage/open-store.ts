@@ -67,14 +67,14 @@ export async function openArchive(
   const { database } = setting;
   if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, "none");
   const path = realDataFile(database);
-  const file = openReadOnly(database, { warnOfLostWal });
+  const connection = openReadOnly(database, { warnOfLostWal });
   // The service fsyncs a transaction after its commit, so one that can be read may not be durable yet.
   const synced = syncedReads(path, () => syncWal(path));
   return {
-    archive: syncedArchive(new SqliteArchive(file, path), synced),
-    tokens: { all: () => readTokens(file, synced) },
-    audit: { page: syncedAuditPages(file, synced) },
-    [Symbol.asyncDispose]: async () => file.close(),
+    archive: syncedArchive(new SqliteArchive(connection, path), synced),
+    tokens: { all: () => readTokens(connection, synced) },
+    audit: { page: syncedAuditPages(connection, synced) },
+    [Symbol.asyncDispose]: async () => connection.close(),
   };
 }
 
