@@ -11,8 +11,7 @@ import { allMigrations, migrate, refuseUnmigrated } from "./migrate.ts";
 import { openReadOnly } from "./reading/open-read-only.ts";
 import { openDatabase, openForWriting } from "./writing/open-for-writing.ts";
 
-// A migration that was released has run on users' files and never changes. Until 1.0.0 the one migration may: files that were
-// written before are then refused.
+// A migration that was released has run on users' files and never changes.
 const frozen: Readonly<Record<string, string>> = {
   "postgres/migrations/006-tables.sql": "61abd8c2ca708510af56534d7f68050135658905b5fa8e6d032bbc8e2b5cff54",
   "sqlite/migrations/006-tables.sql": "3e48d42473cd78741bd3a83920d3ee7997dfde22ae325fb91497566168325e89",
