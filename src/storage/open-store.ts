@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FirstTokenFile } from "../access/first-token.ts";
 import type { ConfiguredBackups } from "../plants/plant-backups.ts";
 import { isDatabaseUrl } from "./postgres/database-url.ts";
-import { type OpeningEvents, PostgresStore } from "./postgres/postgres-store.ts";
+import { PostgresStore } from "./postgres/postgres-store.ts";
 import type { PostgresOptions } from "./postgres/server.ts";
 import { realDataFile } from "./sqlite/data-file/data-file-path.ts";
 import type { LostWal } from "./sqlite/data-file/data-file-problem.ts";
@@ -16,7 +16,7 @@ import { SqliteArchive } from "./sqlite/reading/sqlite-archive.ts";
 import { syncedArchive, syncedReads } from "./sqlite/reading/synced-reads.ts";
 import { SqliteStore } from "./sqlite/sqlite-store.ts";
 import { readTokens } from "./sqlite/sqlite-tokens.ts";
-import type { ReadableStore, Store, StoreEvents } from "./store.ts";
+import type { OpeningEvents, ReadableStore, Store, StoreEvents } from "./store.ts";
 
 // Long enough for any reachable server; a migration may take longer, and the service listens meanwhile.
 const openMsMax = 3000;

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { StoreUnavailable } from "../plants/plant-store.ts";
-import type { OpeningEvents } from "./postgres/postgres-store.ts";
-import type { Store } from "./store.ts";
+import type { OpeningEvents, Store } from "./store.ts";
 
 const retryAfterMs = 500;
 

@@ -47,6 +47,17 @@ export interface StoreEvents {
   readonly checkpointed?: (succeeded: boolean) => void;
 }
 
+/** What the store of a service reports while it opens, which for one on a server may take any time. */
+export interface OpeningEvents {
+  /** Called with the reason for each failed attempt: unreachable, or another process is migrating. */
+  readonly databaseUnavailable: (reason: string) => void;
+  readonly databaseOpened: () => void;
+  /**
+   * The table of plants has triggers or rules, such as `trigger "shout"`, that may change or drop a plant before it is stored.
+   */
+  readonly plantsRewritten: (by: readonly string[]) => void;
+}
+
 /** The data file or its WAL was deleted or replaced, so only this process still has both open; or it was overwritten. */
 export class DataFileReplaced extends OutcomeUnknown {}
 

@@ -1,4 +1,4 @@
-import type { Store } from "../store.ts";
+import type { OpeningEvents, Store } from "../store.ts";
 import { ConnectionPool } from "./connection-pool.ts";
 import type { TableChanges } from "./migrate.ts";
 import { PostgresArchive } from "./postgres-archive.ts";
@@ -7,16 +7,6 @@ import { PostgresPlants } from "./postgres-plants.ts";
 import { PostgresTokens } from "./postgres-tokens.ts";
 import { prepare } from "./prepare.ts";
 import { type PostgresOptions, Server } from "./server.ts";
-
-export interface OpeningEvents {
-  /** Called with the reason for each failed attempt: unreachable, or another process is migrating. */
-  readonly databaseUnavailable: (reason: string) => void;
-  readonly databaseOpened: () => void;
-  /**
-   * The table of plants has triggers or rules, such as `trigger "shout"`, that may change or drop a plant before it is stored.
-   */
-  readonly plantsRewritten: (by: readonly string[]) => void;
-}
 
 // Enough that one batch is sent while another is committed. With two readers and one for tokens, a node has seven connections.
 const batchesInFlightMax = 4;
