@@ -5,7 +5,7 @@ import type { OpeningEvents, Store } from "./store.ts";
 const retryAfterMs = 500;
 
 /** What was started, or the promise of it while the server is unreachable. */
-export interface Started<Result> {
+export interface NowOrLater<Result> {
   readonly result: Result | undefined;
   readonly later: Promise<Result> | undefined;
 }
@@ -19,7 +19,7 @@ export async function startOnceOpen<Result>(
   start: () => Promise<Result>,
   events: OpeningEvents,
   signal: AbortSignal,
-): Promise<Started<Result>> {
+): Promise<NowOrLater<Result>> {
   try {
     if (store.opening === undefined) return { result: await start(), later: undefined };
   } catch (error) {
