@@ -15,6 +15,7 @@ import type { OperatorDependencies } from "./operator/operator-dependencies.ts";
 import { startOperatorListener } from "./operator/operator-listener.ts";
 import type { IdentityProvider } from "./operator/sign-in.ts";
 import { Intake } from "./plants/intake.ts";
+import { OutcomeUnknown } from "./plants/plant-store.ts";
 import { createPlantHandler } from "./public/create-plant.ts";
 import { startPublicListener } from "./public/public-listener.ts";
 import { firstTokenFile, openBackups, openServiceStore } from "./storage/open-store.ts";
@@ -46,9 +47,9 @@ export interface Service {
   readonly mustStop: Promise<Error>;
   /**
    * Goes unready, finishes what is in flight within the configured time or the one given, and closes the store, unless that has
-   * failed. A second call waits for the first.
+   * failed. The cause is a signal's name, or the error of `mustStop`. A second call waits for the first.
    */
-  stop(reason: string, drainTimeoutMs?: number): Promise<AfterStop>;
+  stop(cause: string | Error, drainTimeoutMs?: number): Promise<AfterStop>;
 }
 
 /**
@@ -154,8 +155,8 @@ export async function startService(
     firstToken: tokenStart.result,
     openedLater: tokenStart.later,
     mustStop: mustStop.promise,
-    stop(reason, drainTimeoutMs = config.drainTimeoutMs) {
-      stopped ??= stopService(running, reason, { delayMs: config.drainDelayMs, timeoutMs: drainTimeoutMs });
+    stop(cause, drainTimeoutMs = config.drainTimeoutMs) {
+      stopped ??= stopService(running, cause, { delayMs: config.drainDelayMs, timeoutMs: drainTimeoutMs });
       return stopped;
     },
   };
@@ -176,11 +177,11 @@ interface Running {
 /** The listeners first, then the plants on their way, and the store last. */
 async function stopService(
   { listeners, readiness, intake, events, stopping, started }: Running,
-  reason: string,
+  cause: string | Error,
   { delayMs, timeoutMs }: { readonly delayMs: number; readonly timeoutMs: number },
 ): Promise<AfterStop> {
   const storeHadFailed = intake.storeFailure !== undefined;
-  events.stopping(reason);
+  events.stopping(stopReason(cause));
 
   // Load balancers get time to notice that it is unready; after a failure of the store it already was.
   readiness.goUnready();
@@ -289,6 +290,13 @@ function logStoreFailure(failure: Error, events: Events): void {
   if (failure instanceof DataFileReplaced) events.dataFileLost(failure);
   else if (failure instanceof WalIndexLost) events.walIndexLost(failure);
   else events.outcomeUnknown(failure);
+}
+
+/** Why the service stops, as the log has it. */
+function stopReason(cause: string | Error): string {
+  if (typeof cause === "string") return cause;
+  const isOutcomeUnknown = cause instanceof OutcomeUnknown && !(cause instanceof WalIndexLost);
+  return isOutcomeUnknown ? "write outcome unknown" : cause.message;
 }
 
 function warnOfExpiry(certificateExpiresAtMs: number | undefined, events: Events): void {

@@ -1,10 +1,8 @@
 import packageFile from "../../package.json" with { type: "json" };
 import type { FirstToken } from "../access/first-token.ts";
 import { type Config, readConfig, secretFiles, unknownVariables } from "../config/read-config.ts";
-import { OutcomeUnknown } from "../plants/plant-store.ts";
 import { type Service, startService } from "../service.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
-import { WalIndexLost } from "../storage/store.ts";
 import { createLog, type Level, type Log } from "../telemetry/log.ts";
 import { passwordWarnings } from "./arguments.ts";
 import type { Arguments, Command, SettingGroups } from "./command.ts";
@@ -71,7 +69,7 @@ export const serve: Command = {
 
     // It runs until a signal arrives, or until it cannot go on.
     const cause = await Promise.race([stopSignal, service.mustStop]);
-    const next = await service.stop(stopReason(cause));
+    const next = await service.stop(cause);
     lines.flush();
 
     // The end of the process.
@@ -132,13 +130,6 @@ function logListening({ publicUrl, operatorUrl, addresses }: Service, log: Log):
     "plant_store.addresses": addresses.join(", "),
     "service.version": packageFile.version,
   });
-}
-
-/** A signal by its name, or an error that makes the service stop, as the log has it. */
-function stopReason(cause: string | Error): string {
-  if (typeof cause === "string") return cause;
-  const isOutcomeUnknown = cause instanceof OutcomeUnknown && !(cause instanceof WalIndexLost);
-  return isOutcomeUnknown ? "write outcome unknown" : cause.message;
 }
 
 /** Keeps the process alive, until a second signal ends it: by then the operator has copied the files. */
