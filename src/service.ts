@@ -13,7 +13,6 @@ import type { Listener, ListenerSettings } from "./http/listener.ts";
 import { certificateState, renewalDays } from "./http/tls-files.ts";
 import type { OperatorDependencies } from "./operator/operator-dependencies.ts";
 import { startOperatorListener } from "./operator/operator-listener.ts";
-import type { IdentityProvider } from "./operator/sign-in.ts";
 import { Intake } from "./plants/intake.ts";
 import { OutcomeUnknown } from "./plants/plant-store.ts";
 import { createPlantHandler } from "./public/create-plant.ts";
@@ -83,10 +82,11 @@ export async function startService(
   const store = started.use(await openServiceStore(config, events));
 
   // Who may call: the store's tokens, those of the configuration, and the JWTs of an identity provider.
-  const identityProvider = openIdentityProvider(config.oidc, events, started);
+  const providerKeys = config.oidc && started.use(new ProviderKeys(config.oidc.issuer, events));
+  const identityProvider = config.oidc && providerKeys && { settings: config.oidc, keys: providerKeys };
   const jwts = identityProvider && new JwtVerifier(identityProvider.settings, identityProvider.keys);
   const gate = new Gate(config.presetTokens, jwts);
-  identityProvider?.keys.onChange(() => gate.forgetJwts());
+  providerKeys?.onChange(() => gate.forgetJwts());
   const delivery = options.printsFirstToken ? "print" : firstTokenFile(config.database, config.tokenFolder);
   const tokenUpkeep = started.use(new TokenUpkeep({ tokens: store.tokens, gate, delivery, events }));
   await loadTokens(tokenUpkeep, store);
@@ -134,7 +134,7 @@ export async function startService(
   }
 
   // The identity provider's keys are fetched only now: a start that cannot listen must not contact it.
-  identityProvider?.keys.start();
+  providerKeys?.start();
 
   // The first token last, when nothing else can fail: one that is stored must also be delivered.
   const stopping = new AbortController();
@@ -202,16 +202,6 @@ async function stopService(
     return "exit";
   }
   return failure instanceof DataFileReplaced && !storeHadFailed ? "stay-up" : "exit-without-closing";
-}
-
-/** The identity provider whose JWTs are accepted; undefined if none is configured. */
-function openIdentityProvider(
-  oidc: Config["oidc"],
-  events: Events,
-  started: AsyncDisposableStack,
-): IdentityProvider | undefined {
-  if (oidc === undefined) return undefined;
-  return { settings: oidc, keys: started.use(new ProviderKeys(oidc.issuer, events)) };
 }
 
 /** Where the public listener is reached, and its limits. */
