@@ -101,7 +101,7 @@ async function recordEverything() {
   const processes: Written = { ps: spawnSync("ps", ["-eo", "args"], { encoding: "utf8" }).stdout };
   const commands = await runCommands(database, path("backup.db"));
   service.child.kill("SIGTERM");
-  const { out, err } = await service.ended();
+  const { out, err } = await service.ended;
   const files: Written = {};
   for (const name of readdirSync(folder.path)) files[name] = readFileSync(path(name), "latin1");
   const serviceWrote: Written = { stdout: out, stderr: err };

@@ -234,7 +234,7 @@ describe("the process of an import", () => {
     const running = startPlantStore(args, { environment: accessTokenEnvironment });
     await eventually(() => storedPlants(database).length > 500);
     first.child.kill("SIGKILL");
-    await first.ended();
+    await first.ended;
     const { host } = new URL(first.url);
     await using second = await serve(["--database", database, "--listen", host], {
       environment: accessTokenEnvironment,

@@ -93,7 +93,7 @@ describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and witho
       spawn(...commandLine(["serve", ...args, ...listeners]), asUser),
     );
     service.child.kill("SIGTERM");
-    expect(await service.ended()).toMatchObject({ code: 0 });
+    expect(await service.ended).toMatchObject({ code: 0 });
     const { out } = runAsUser(["audit", "--json", ...args]);
     expect(JSON.parse(out)).toMatchObject([{ action: "token.created", actor: `os:uid-${user}` }]);
   });

@@ -138,7 +138,7 @@ class Version {
     await this.#runBesideService(serving.url);
     const metrics = await readMetrics(serving.operatorUrl);
     child.kill("SIGTERM");
-    const { err } = await serving.ended();
+    const { err } = await serving.ended;
     await this.#runAlone(serving.url);
     const logged = err.split("\n").filter((line) => line.startsWith("{"));
     return { responses, metrics, logFields: sorted(logged.flatMap((line) => fieldsOf(JSON.parse(line)))) };

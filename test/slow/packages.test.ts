@@ -130,7 +130,7 @@ async function tryOut(node: string, at: string): Promise<void> {
   expect(sent).toEqual([false, true].map((replayed) => ({ name: "fern", replayed })));
   expect(await (await fetch(operatorUrl)).text()).toContain("<script");
   child.kill("SIGTERM");
-  expect((await ended()).code).toBe(0);
+  expect((await ended).code).toBe(0);
 }
 
 /** Sends a plant with that import of the client. */

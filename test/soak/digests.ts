@@ -161,7 +161,7 @@ const steps: Readonly<Record<string, Step>> = {
     await Bun.sleep(life.random() * loadedMsMax);
     load.paused = true;
     serving.child.kill("SIGKILL");
-    await serving.ended();
+    await serving.ended;
     return file;
   },
 

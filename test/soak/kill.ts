@@ -30,7 +30,7 @@ export async function runKillRounds({ rounds, random, tell }: SoakRun): Promise<
     await load.acknowledgedAgain();
     await Bun.sleep(random() * loadedMsMax);
     serving.child.kill("SIGKILL");
-    await serving.ended();
+    await serving.ended;
     service = undefined;
     tell(`round ${round} of ${rounds}: ${load.acknowledged} acknowledged so far`);
   }

@@ -186,7 +186,7 @@ export async function recordCalls(
     // The one child of strace.
     const servicePid = Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8"));
     process.kill(servicePid, "SIGKILL");
-    await service.ended();
+    await service.ended;
     url = undefined;
     const calls = readFileSync(log, "latin1")
       .split("\n")

@@ -110,7 +110,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
     expect((await post(service.url, '{"id":0,"name":"before"}')).status).toBe(200);
     syncs.injectFault();
     const acknowledged = await cause(service);
-    const { code, err } = await service.ended();
+    const { code, err } = await service.ended;
     expect(code).toBe(1);
     expect(err).not.toContain("every acknowledged plant is on disk");
     expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
@@ -126,7 +126,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
     expect((await post(service.url, '{"id":0,"name":"before"}')).status).toBe(200);
     syncs.injectFault();
     await createNone(service);
-    expect((await service.ended()).code).toBe(1);
+    expect((await service.ended).code).toBe(1);
 
     // Every sync fails now: this start must not trust the page cache either.
     const failing = recordSyncs(folder.path, "");
@@ -348,7 +348,7 @@ test.skipIf(lacksShim)(
     rmSync(`${file}-shm`);
     syncs.removeFault();
     expect((await response).status).toBe(503);
-    expect((await service.ended()).code).toBe(1);
+    expect((await service.ended).code).toBe(1);
   },
 );
 
@@ -493,7 +493,7 @@ test.each([
   );
   expect((await post(service.url, '{"id":1,"name":"a"}')).status).toBe(200);
   await end(service);
-  expect((await service.ended()).code).toBe(code);
+  expect((await service.ended).code).toBe(code);
   expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
 });
 
@@ -549,7 +549,7 @@ test("a limit of the file size, which SQLite reports like an I/O error, ends the
   );
   const { acknowledged, refusals } = createUntilRefused(service.url, largeName);
   for (const error of await refusals) expect(error).toBeOneOf([0, 50302]);
-  const { code, err } = await service.ended();
+  const { code, err } = await service.ended;
   expect(code).toBe(1);
   expect(err).toContain("Writing failed: SQLITE_IOERR_WRITE.");
   expect(acknowledged.length).toBeGreaterThan(0);

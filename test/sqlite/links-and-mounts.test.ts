@@ -46,7 +46,7 @@ describe("a data file with a hard link", () => {
       ]);
       expect(await create(service.url, 2)).toBe(200);
       service.child.kill("SIGTERM");
-      expect((await service.ended()).code).toBe(0);
+      expect((await service.ended).code).toBe(0);
       expect(missingIn(file, [1, 2])).toEqual([]);
     },
   );
@@ -59,7 +59,7 @@ describe("a data file with a hard link", () => {
     expect(code).toBe(1);
     expect(await create(service.url, 2)).toBe(200);
     service.child.kill("SIGTERM");
-    expect((await service.ended()).code).toBe(0);
+    expect((await service.ended).code).toBe(0);
     expect(missingIn(file, [1, 2])).toEqual([]);
   });
 

@@ -198,7 +198,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     const copy = copyFrom(service.child.pid ?? 0, file);
     expect(service.child.exitCode).toBeNull();
     await eventually(() => !service.child.kill("SIGTERM"));
-    expect((await service.ended()).code).toBe(128 + constants.signals.SIGTERM);
+    expect((await service.ended).code).toBe(128 + constants.signals.SIGTERM);
     expect(storedPlants(copy)).toHaveLength(1);
   });
 
@@ -299,7 +299,7 @@ describe.skipIf(noProc)("a data file that another replaces while the service run
     await eventually(() => service.err().includes(lostInLog));
     const stop = () => {
       service.child.kill("SIGTERM");
-      return service.ended();
+      return service.ended;
     };
     const owned = cleanUp.move();
     return {
@@ -384,7 +384,7 @@ describe("a -shm file that is deleted while the service runs", () => {
       const { acknowledged, refusals } = await startLoad(service.url);
       rmSync(`${file}-shm`);
       await refusals;
-      const { code, err } = await service.ended();
+      const { code, err } = await service.ended;
       return { code, err, acknowledged: [1, ...acknowledged] };
     }
 
@@ -411,7 +411,7 @@ describe("a -shm file that is deleted while the service runs", () => {
     // It may have ended by now.
     expect(await create(service.url, 2).catch(() => 503)).toBe(503);
     service.child.kill("SIGKILL");
-    await service.ended();
+    await service.ended;
     await expectStored([1]);
     expect(await tokens()).toContain("first");
     expect(await tokens()).toContain("second");
@@ -424,7 +424,7 @@ describe("a -shm file that is deleted while the service runs", () => {
     rmSync(`${file}-shm`);
     const created = await tokenCreate("first");
     await refusals;
-    expect((await service.ended()).code).toBe(1);
+    expect((await service.ended).code).toBe(1);
     await expectStored(acknowledged);
     expect(created.code).toBe(0);
   });

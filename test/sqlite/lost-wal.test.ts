@@ -207,7 +207,7 @@ describe("a stop", () => {
     const other = new Database(file);
     other.run("BEGIN IMMEDIATE");
     service.child.kill("SIGTERM");
-    const { code, err } = await service.ended();
+    const { code, err } = await service.ended;
     expect(err).toContain(
       "was not closed: another process has locked it. Every acknowledged plant is on disk",
     );
@@ -237,7 +237,7 @@ test.skipIf(lacksMounts())(
     const { bavail, bsize } = statfsSync(seen);
     writeFileSync(join(seen, "filler"), Buffer.alloc(bavail * bsize));
     process.kill(Number(readFileSync(`/proc/${shell.pid}/task/${shell.pid}/children`, "utf8")), "SIGTERM");
-    await service.ended();
+    await service.ended;
     expect(service.err()).toContain("Every acknowledged plant is on disk");
     openForWriting(file)[Symbol.dispose]();
     expect(storedPlants(file)).toHaveLength(5);
@@ -249,7 +249,7 @@ describe("a connection that outlives a killed service leaves the WAL, and the se
   async function storeAndKill(service: Serving): Promise<void> {
     expect((await post(service.url, '{"id":1,"name":"fern"}')).status).toBe(200);
     service.child.kill("SIGKILL");
-    await service.ended();
+    await service.ended;
   }
 
   function expectStoredInWal(): void {

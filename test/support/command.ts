@@ -94,7 +94,6 @@ export async function untilListening(
     url,
     operatorUrl,
     ...said,
-    ended: () => said.ended,
     async [Symbol.asyncDispose]() {
       child.kill(endWith);
       await said.ended;
