@@ -233,7 +233,7 @@ describe("a database that is unreachable at the start", () => {
     using proxy = await proxied();
     proxy.refuse();
     const address = throughPort(proxy.port).replace("postgres@", "nobody:wrong-and-secret@");
-    const service = await serveInProcess(["--database", address]);
+    await using service = await serveInProcess(["--database", address]);
     proxy.accept();
     const { code, err } = await service.ended;
     expect(code).toBe(2);
@@ -256,7 +256,10 @@ describe("a database that is unreachable at the start", () => {
     );
     using proxy = await proxied();
     proxy.refuse();
-    const service = await serveInProcess(["--database", urlOf(role).replace(/:\d+\//, `:${proxy.port}/`)]);
+    await using service = await serveInProcess([
+      "--database",
+      urlOf(role).replace(/:\d+\//, `:${proxy.port}/`),
+    ]);
     proxy.accept();
     const { code, err } = await service.ended;
     expect(code).toBe(1);

@@ -101,7 +101,8 @@ export async function untilListening(
   };
 }
 
-const listeningLine =
+/** What `serve` logs once it listens, with the URLs of its two listeners. */
+export const listeningLine =
   /"message":"listening","url\.full":"([^"]+)"(?:,"plant_store\.operator_url":"([^"]+)")?/;
 
 /** Expects that a command or a service wrote a single line to standard error, which names it. */

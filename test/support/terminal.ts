@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { runCommand } from "../../src/cli/run.ts";
 import type { Terminal } from "../../src/cli/terminal.ts";
-import { bareEnvironment, executable, type Finished, plantStore } from "./command.ts";
+import { bareEnvironment, executable, type Finished, listeningLine, plantStore } from "./command.ts";
 import { eventually } from "./eventually.ts";
 import { findSecrets } from "./tokens.ts";
 
@@ -67,10 +67,15 @@ export async function serveInProcess(args: readonly string[], environment: Recor
   const stop = Promise.withResolvers<string>();
   const options = { environment, written, stopSignal: () => stop.promise };
   const ended = runInProcess(["serve", "--drain-timeout", "0s", ...args], options);
-  const url = () => /"message":"listening","url\.full":"([^"]+)"/.exec(written.err)?.[1];
-  await Promise.race([ended, eventually(() => url() !== undefined, "serve to listen")]);
+  const listening = () => listeningLine.exec(written.err);
+  await Promise.race([ended, eventually(() => listening() !== null, "serve to listen")]);
+  const [line, url = ""] = listening() ?? [];
+  if (line === undefined) {
+    const { code, err } = await ended;
+    throw new Error(`serve ended with ${code}: ${err}`);
+  }
   return {
-    url: url() ?? "",
+    url,
     out: () => written.out,
     err: () => written.err,
     ended,
