@@ -1,7 +1,7 @@
 import { findRewriting, refuseMissingPrivileges } from "./database-checks.ts";
 import { DatabaseProblem } from "./database-url.ts";
 import { reasonOf } from "./faults.ts";
-import { schemaVersion } from "./migrate.ts";
+import { readCheckedVersion } from "./migrate.ts";
 import { type PostgresOptions, Server } from "./server.ts";
 import type { Session } from "./session.ts";
 
@@ -27,7 +27,7 @@ export async function diagnoseDatabase(url: string, options: PostgresOptions): P
     session = await server.open();
     const [row = []] = await session.run(selectRole);
     const [version, role, mayCreate] = row;
-    const hasTables = (await schemaVersion(session)) > 0;
+    const hasTables = (await readCheckedVersion(session)) > 0;
     if (hasTables) await refuseMissingPrivileges(session);
     if (!hasTables && mayCreate !== "t")
       throw new DatabaseProblem(`The database role ${role} lacks CREATE on the schema; grant it.`);

@@ -58,7 +58,7 @@ const withoutTimeouts = "SET statement_timeout = 0; SET lock_timeout = 0";
 export async function migrate(session: Session, changes: TableChanges, known = migrations): Promise<void> {
   const newest = known.at(-1)?.number ?? 0;
   // The first look takes no lock: a node may have no privilege to change the schema.
-  const found = await schemaVersion(session, known);
+  const found = await readCheckedVersion(session, known);
   if (found === newest) return;
   refuseUnmigrated(found, changes);
   await session.script(withoutTimeouts);
@@ -75,10 +75,10 @@ export async function migrate(session: Session, changes: TableChanges, known = m
 }
 
 /**
- * The number of the schema; 0 if there are no tables yet.
+ * The number of the schema, once its tables are checked; 0 if there are none yet.
  * @throws DatabaseProblem the tables are from a newer version, or from before 1.0.0.
  */
-export async function schemaVersion(session: Session, known = migrations): Promise<number> {
+export async function readCheckedVersion(session: Session, known = migrations): Promise<number> {
   const found = await readVersion(session, selectVersion).catch(zeroIfMissing);
   await refuseUnknownTables(session, found, known);
   return found;

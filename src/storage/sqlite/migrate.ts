@@ -40,19 +40,19 @@ export function refuseForeignFile(database: Database, path: string): void {
   }
 }
 
-/** @throws DataFileProblem a newer version wrote the file, or its tables are not exactly those that the migrations create. */
+/** @throws DataFileProblem what `readCheckedVersion` refuses. */
 export function refuseAlteredSchema(database: Database, path: string): void {
-  schemaVersion(database, path);
+  readCheckedVersion(database, path);
 }
 
 /** Runs every migration that the file lacks, in one transaction. Only for the one writer of the file. */
 export function migrate(database: Database, path: string, migrations = allMigrations): void {
   const newest = newestOf(migrations);
-  if (schemaVersion(database, path, migrations) === newest) return;
+  if (readCheckedVersion(database, path, migrations) === newest) return;
   database
     .transaction(() => {
       // Read again inside the lock: another process may have migrated meanwhile.
-      const version = schemaVersion(database, path, migrations);
+      const version = readCheckedVersion(database, path, migrations);
       for (const { sql } of migrations.filter(({ number }) => number > version)) database.run(sql);
       database.run(`PRAGMA application_id = ${applicationId}`);
       database.run(`PRAGMA user_version = ${newest}`);
@@ -61,11 +61,11 @@ export function migrate(database: Database, path: string, migrations = allMigrat
 }
 
 /**
- * The number of the last migration that the file has; 0 for a new one.
- * @throws DataFileProblem its tables are not exactly those that the migrations create. Tables of other programs, such as
- * Litestream, and the operator's own indexes are ignored.
+ * The number of the last migration that the file has, once its tables are checked; 0 for a new one.
+ * @throws DataFileProblem a newer version wrote the file, its tables are not exactly those that the migrations create, or one of
+ * them has a trigger. Tables of other programs, such as Litestream, and the operator's own indexes are ignored.
  */
-export function schemaVersion(database: Database, path: string, migrations = allMigrations): number {
+export function readCheckedVersion(database: Database, path: string, migrations = allMigrations): number {
   const version = Number(readPragma(database, "user_version"));
   if (version > newestOf(migrations))
     throw new DataFileProblem(

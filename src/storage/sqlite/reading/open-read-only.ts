@@ -10,7 +10,7 @@ import { closeBeside } from "../data-file/store-use.ts";
 import { isServed, lockAgainstWriters } from "../data-file/writer-lock.ts";
 import { contentsWithoutWal, foreignWalProblem, refuseForeignWal } from "../foreign-wal.ts";
 import { refuseDamagedUnlessServed, refuseShort } from "../inspect-files.ts";
-import { refuseForeignFile, refuseUnmigrated, schemaVersion } from "../migrate.ts";
+import { readCheckedVersion, refuseForeignFile, refuseUnmigrated } from "../migrate.ts";
 
 export interface ReadOptions {
   /** Whether a file is accepted that an older version wrote. */
@@ -35,7 +35,7 @@ export function openReadOnly(named: string, { older = false, warnOfLostWal }: Re
     const database = connectReadOnly(path);
     return closeOnError(database, () => {
       refuseForeignFile(database, path);
-      refuseUnmigrated(schemaVersion(database, path), path, { older });
+      refuseUnmigrated(readCheckedVersion(database, path), path, { older });
       refuseShort(database, path);
       refuseForeignWal(database, path, withoutWal);
     });

@@ -25,7 +25,7 @@ import { refuseMountPoint } from "../data-file/links-and-mounts.ts";
 import { closeBeside, closeStore, markInUse } from "../data-file/store-use.ts";
 import { lockForWriting, tryLock, type WriterLock } from "../data-file/writer-lock.ts";
 import { refuseDamagedUnlessServed, refuseMalformed } from "../inspect-files.ts";
-import { migrate, refuseForeignFile, refuseUnmigrated, schemaVersion } from "../migrate.ts";
+import { migrate, readCheckedVersion, refuseForeignFile, refuseUnmigrated } from "../migrate.ts";
 import { recover } from "./recovery.ts";
 
 /**
@@ -180,7 +180,7 @@ function connectOrCreate(path: string, create: boolean): Database {
 /** Checks the schema before anything changes in a file that may be refused, and migrates it if that is allowed. */
 function prepare(database: Database, path: string, options: OpenOptions): void {
   refuseForeignFile(database, path);
-  const version = schemaVersion(database, path);
+  const version = readCheckedVersion(database, path);
   const mayMigrate = options.migrate || (options.create && version === 0);
   if (!mayMigrate) refuseUnmigrated(version, path);
   database.run("PRAGMA journal_mode = WAL");
