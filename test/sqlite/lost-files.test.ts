@@ -1,4 +1,4 @@
-// A data file that is in use: who else may open it, and what happens if it, its WAL or its -shm file is lost or replaced.
+// A data file, its WAL or its -shm file is lost or replaced while the service runs.
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
@@ -13,7 +13,6 @@ import {
   renameSync,
   rmSync,
   statSync,
-  symlinkSync,
   truncateSync,
   writeFileSync,
   writeSync,
@@ -23,7 +22,7 @@ import { dirname, join } from "node:path";
 import { readMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { DataFileReplaced, WalIndexLost } from "../../src/storage/store.ts";
-import { expectOneLine, main, plantStore, serve, start, untilListening } from "../support/command.ts";
+import { main, plantStore, serve, start, untilListening } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacks, lacksMounts } from "../support/lacks.ts";
@@ -44,16 +43,6 @@ afterEach(() => folder[Symbol.dispose]());
 
 const create = async (url: string, id: number, name = "fern") =>
   (await post(url, JSON.stringify({ id, name }))).status;
-
-async function refusedStart(file: string): Promise<string> {
-  const { code, err, out } = await runInProcess(["serve", "--database", file], {
-    environment: accessTokenEnvironment,
-  });
-  expect(code).toBe(1);
-  expect(out).toBe("");
-  expectOneLine(err);
-  return err;
-}
 
 const lostInLog = "the data file was lost";
 
@@ -82,69 +71,6 @@ function copyFrom(process: number, file: string): string {
 
 const replaced =
   "was deleted, replaced or overwritten while the service ran: run `plant-store restore FILE --replace`";
-
-describe("a data file that a service writes to", () => {
-  const command = (...args: string[]) => runInProcess([...args, "--database", file]);
-
-  test("is refused to a second service", async () => {
-    await using _running = await startTestService({ database: file });
-    expect(await refusedStart(file)).toContain("is in use: another plant-store process writes to it");
-  });
-
-  test("is refused to a second service under another name", async () => {
-    await using _running = await startTestService({ database: file });
-    const link = join(folder.path, "link.db");
-    symlinkSync(file, link);
-    expect(await refusedStart(link)).toContain("is in use: another plant-store process writes to it");
-  });
-
-  test("is refused as the target of copy", async () => {
-    await using _running = await startTestService({ database: file });
-    const other = join(folder.path, "other.db");
-    expect((await command("backup", other)).code).toBe(0);
-    const { code, err } = await runInProcess(["copy", "--from", other, "--to", file]);
-    expect(code).toBe(1);
-    expect(err).toContain("is in use");
-  });
-
-  test("gives a backup", async () => {
-    await using running = await startTestService({ database: file });
-    await create(running.url, 1);
-    const backup = join(folder.path, "backup.db");
-    expect((await command("backup", backup)).code).toBe(0);
-    expect(storedPlants(backup)).toMatchObject([{ id: 1n }]);
-  });
-
-  test("is read by list", async () => {
-    await using running = await startTestService({ database: file });
-    await create(running.url, 1);
-    expect((await command("list")).out).toContain("fern");
-  });
-
-  test("is written by token create", async () => {
-    await using _running = await startTestService({ database: file });
-    expect((await command("token", "create", "--name", "greenhouse")).code).toBe(0);
-    expect((await command("token", "list")).out).toContain("greenhouse");
-  });
-
-  test("is still written by the service after token create", async () => {
-    await using running = await startTestService({ database: file });
-    await command("token", "create", "--name", "greenhouse");
-    expect(await create(running.url, 1)).toBe(200);
-  });
-});
-
-test("a restore is refused while another process holds the lock of a file that does not exist yet", async () => {
-  const backup = join(folder.path, "backup.db");
-  await crashedStore(backup, 1, { checkpointed: 1 });
-  using holder = new Database(`${file}.lock`);
-  holder.run("BEGIN EXCLUSIVE");
-  const { code, err } = await runInProcess(["restore", backup, "--database", file]);
-  expect(code).toBe(1);
-  expect(err).toContain("is in use");
-  holder.run("ROLLBACK");
-  expect((await runInProcess(["restore", backup, "--database", file])).code).toBe(0);
-});
 
 // Elsewhere there is no /proc, and a backup has to be restored.
 const noProc = lacks("/proc", process.platform !== "linux");
