@@ -42,23 +42,38 @@ test("after an unknown outcome the token is withdrawn if another node was faster
   expect(existsSync(path)).toBe(false);
 });
 
-test("after a failure before the token was stored, the file is used again, and the file of someone else is left", async () => {
-  using folder = temporaryFolder();
+/** A token store of which the first attempt to add a token fails before it is stored. */
+function failingOnce(): TokenStore {
   const stored: Token[] = [];
-  const outcomes = [new Error("unavailable"), undefined];
+  let attempts = 0;
   const addFirst = async (token: Token) => {
-    const failure = outcomes.shift();
-    if (failure !== undefined) throw failure;
+    attempts++;
+    if (attempts === 1) throw new Error("unavailable");
     stored.push(token);
   };
-  const tokens = fake<TokenStore>({ all: async () => stored, addFirst });
+  return fake<TokenStore>({ all: async () => stored, addFirst });
+}
+
+test("after a failure before the token was stored, the file is used again", async () => {
+  using folder = temporaryFolder();
+  const tokens = failingOnce();
   const minted = mintFirstToken();
   const path = join(folder.path, "first-token");
   const delivery = { path, writeNew };
   await expect(issueFirstToken({ tokens, delivery }, minted)).rejects.toThrow("unavailable");
   expect(await issueFirstToken({ tokens, delivery }, minted)).toEqual({ kind: "in-file", file: path });
-  expect(await issueFirstToken({ tokens, delivery }, mintFirstToken())).toBeUndefined();
   expect(readFileSync(path, "utf8")).toBe(`${minted.secret}\n`);
+});
+
+test("the file of a token that is stored already is left", async () => {
+  using folder = temporaryFolder();
+  const stored = mintFirstToken();
+  const tokens = fake<TokenStore>({ all: async () => [stored.token] });
+  const path = join(folder.path, "first-token");
+  writeFileSync(path, `${stored.secret}\n`);
+  const delivery = { path, writeNew };
+  expect(await issueFirstToken({ tokens, delivery }, mintFirstToken())).toBeUndefined();
+  expect(readFileSync(path, "utf8")).toBe(`${stored.secret}\n`);
 });
 
 test("a file that cannot be written is removed, so that the next start can create it", () => {

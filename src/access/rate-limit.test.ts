@@ -2,13 +2,19 @@ import { describe, expect, test } from "bun:test";
 import { RateLimit } from "./rate-limit.ts";
 
 describe("a rate limit", () => {
-  test("allows a burst, then a steady rate, for each caller", () => {
+  test("allows a burst, then a steady rate", () => {
     const limit = new RateLimit({ count: 10, perMs: 1000 });
     for (let taken = 0; taken < 10; taken++) expect(limit.take("a", 0)).toBe(0);
     expect(limit.take("a", 0)).toBe(100);
-    expect(limit.take("b", 0)).toBe(0);
     expect(limit.take("a", 100)).toBe(0);
     expect(limit.take("a", 100)).toBeGreaterThan(0);
+  });
+
+  test("does not count the requests of another caller", () => {
+    const limit = new RateLimit({ count: 1, perMs: 1000 });
+    expect(limit.take("a", 0)).toBe(0);
+    expect(limit.take("a", 0)).toBeGreaterThan(0);
+    expect(limit.take("b", 0)).toBe(0);
   });
 
   // Microseconds add up exactly, whatever the count.
@@ -18,15 +24,35 @@ describe("a rate limit", () => {
     expect(waits.filter((waitMs) => waitMs === 0)).toHaveLength(count);
   });
 
-  test("is each caller's own for 100,000 callers, and forgets the one idle longest when there are more", () => {
-    const limit = new RateLimit({ count: 1, perMs: 1000 });
-    const refused = () =>
-      Array.from({ length: 100_000 }, (_, caller) => limit.take(`caller ${caller}`, 0)).filter(Boolean)
-        .length;
-    expect(refused()).toBe(0);
-    expect(refused()).toBe(100_000);
-    // A refused request counts too: being refused does not make a caller forgotten.
-    const waits = [0, "new", 0, 2, 1].map((caller) => limit.take(`caller ${caller}`, 1) > 0);
-    expect(waits).toEqual([true, false, true, true, false]);
+  describe("of 100,000 callers", () => {
+    const callers = Array.from({ length: 100_000 }, (_, index) => `caller ${index}`);
+    const countRefused = (limit: RateLimit) => callers.filter((caller) => limit.take(caller, 0) > 0).length;
+
+    /** A limit that each caller has used up with one request. */
+    function usedUp(): RateLimit {
+      const limit = new RateLimit({ count: 1, perMs: 1000 });
+      expect(countRefused(limit)).toBe(0);
+      return limit;
+    }
+
+    test("is each caller's own", () => {
+      expect(countRefused(usedUp())).toBe(100_000);
+    });
+
+    test("forgets the one that has been idle longest when there is one more", () => {
+      const limit = usedUp();
+      expect(limit.take("caller new", 1)).toBe(0);
+      expect(limit.take("caller 1", 1)).toBeGreaterThan(0);
+      expect(limit.take("caller 0", 1)).toBe(0);
+    });
+
+    test("does not forget a caller that was refused last", () => {
+      const limit = usedUp();
+      expect(limit.take("caller 0", 1)).toBeGreaterThan(0);
+      expect(limit.take("caller new", 1)).toBe(0);
+      expect(limit.take("caller 0", 1)).toBeGreaterThan(0);
+      expect(limit.take("caller 2", 1)).toBeGreaterThan(0);
+      expect(limit.take("caller 1", 1)).toBe(0);
+    });
   });
 });
