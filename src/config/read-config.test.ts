@@ -27,16 +27,30 @@ describe("settings", () => {
     expect(read()).toMatchObject({ listen, bodyTimeoutMs: 10_000, presetTokens: [], ...unset });
   });
 
-  test("come from flags over environment over defaults; an empty variable counts as unset", () => {
-    const environment = { PLANT_STORE_MAX_PENDING: "7", PLANT_STORE_LOG_LEVEL: "" };
-    expect(read({}, environment)).toMatchObject({ pendingMax: 7, logLevel: "info" });
-    expect(read({ "max-pending": "9" }, environment).pendingMax).toBe(9);
+  test("come from the environment before the defaults", () => {
+    expect(read({}, { PLANT_STORE_MAX_PENDING: "7" }).pendingMax).toBe(7);
   });
 
-  test("accept addresses, times and rates in the usual notations", () => {
-    expect(read({ listen: "[::1]:80" }).listen).toEqual({ host: "::1", port: 80 });
-    expect(read({ listen: ":8080" }).listen).toEqual({ host: "0.0.0.0", port: 8080 });
+  test("come from flags before the environment", () => {
+    expect(read({ "max-pending": "9" }, { PLANT_STORE_MAX_PENDING: "7" }).pendingMax).toBe(9);
+  });
+
+  test("are unset if their variable is empty", () => {
+    expect(read({}, { PLANT_STORE_LOG_LEVEL: "" }).logLevel).toBe("info");
+  });
+
+  test.each([
+    ["[::1]:80", { host: "::1", port: 80 }],
+    [":8080", { host: "0.0.0.0", port: 8080 }],
+  ])("accept the address %s", (listen, address) => {
+    expect(read({ listen }).listen).toEqual(address);
+  });
+
+  test("accept a time in seconds with a fraction", () => {
     expect(read({ "body-timeout": "1.5s" }).bodyTimeoutMs).toBe(1500);
+  });
+
+  test("accept a rate per minute", () => {
     expect(read({ "rate-limit": "100/m" }).rateLimit).toEqual({ count: 100, perMs: 60_000 });
   });
 
@@ -124,7 +138,8 @@ describe("the database's password", () => {
   ];
   test.each(urls)("is not shown in %j", (database) => {
     const shown = withoutPassword(database);
-    for (const text of ["***", "/plants"]) expect(shown).toContain(text);
+    expect(shown).toContain("***");
+    expect(shown).toContain("/plants");
     expect(shown).not.toMatch(/hid|den/);
   });
 
