@@ -2,9 +2,12 @@ import { describe, expect, test } from "bun:test";
 import { DatabaseProblem, isDatabaseUrl, isLocal, parseDatabaseUrl } from "./database-url.ts";
 
 describe("a database URL", () => {
-  test("is distinguished from a path", () => {
-    expect(["postgres://x", "postgresql://x/y", "POSTGRES://x"].every(isDatabaseUrl)).toBe(true);
-    expect(["postgres", "data/postgres.db", "./postgres:/x"].some(isDatabaseUrl)).toBe(false);
+  test.each(["postgres://x", "postgresql://x/y", "POSTGRES://x"])("is %s", (text) => {
+    expect(isDatabaseUrl(text)).toBe(true);
+  });
+
+  test.each(["postgres", "data/postgres.db", "./postgres:/x"])("is not %s, which is a path", (text) => {
+    expect(isDatabaseUrl(text)).toBe(false);
   });
 
   test("has hosts, a login and a database, each decoded", () => {
@@ -24,13 +27,29 @@ describe("a database URL", () => {
     });
   });
 
-  test("may omit nearly everything, or name the folder of a socket, and the login as options", () => {
-    const nothing = { user: undefined, password: undefined, database: undefined };
-    const local = [{ host: "localhost", port: 5432, ssl: false }];
-    expect(parseDatabaseUrl("postgres://")).toMatchObject({ hosts: local, ...nothing });
-    const socket = { hosts: [{ host: "/var/run" }], user: "me", password: "it", database: "plants" };
-    const url = "postgres://%2Fvar%2Frun/plants?user=me&password=it";
-    expect(parseDatabaseUrl(url)).toMatchObject(socket);
+  test("may omit nearly everything", () => {
+    expect(parseDatabaseUrl("postgres://")).toMatchObject({
+      hosts: [{ host: "localhost", port: 5432, ssl: false }],
+      user: undefined,
+      password: undefined,
+      database: undefined,
+    });
+  });
+
+  test("may name the folder of a socket", () => {
+    expect(parseDatabaseUrl("postgres://%2Fvar%2Frun/plants")).toMatchObject({
+      hosts: [{ host: "/var/run" }],
+      database: "plants",
+    });
+  });
+
+  test("may have the login as options", () => {
+    expect(parseDatabaseUrl("postgres://%2Fvar%2Frun/plants?user=me&password=it")).toMatchObject({
+      hosts: [{ host: "/var/run" }],
+      user: "me",
+      password: "it",
+      database: "plants",
+    });
   });
 
   const certificate = "sslrootcert=test/certificates/ca.pem";
