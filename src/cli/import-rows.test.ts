@@ -10,7 +10,7 @@ async function* rows(count: number): AsyncGenerator<InputRow> {
   throw new BrokenFile("broken");
 }
 
-/** Creates rows, the last of every 64 first. */
+/** Creates rows, the last of every 64 first: it needs 64 rows at a time, and accepts no more. */
 function createBackwards(): CreateRow {
   const finish: (() => void)[] = [];
   return (row) => {
@@ -22,7 +22,7 @@ function createBackwards(): CreateRow {
   };
 }
 
-test("outcomes come in the order of the file, from 64 rows at a time, and then the reason why it cannot be read on", async () => {
+test("outcomes come in the order of the file, before the reason why it cannot be read on", async () => {
   const lines: number[] = [];
   const run = async () => {
     for await (const { row } of createRows(rows(100), createBackwards(), never)) lines.push(row.line);

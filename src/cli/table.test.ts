@@ -95,10 +95,15 @@ test("a time has milliseconds off a terminal only", () => {
   expect(lines(200, false, precise).at(1)).toEndWith("  2026-11-17T15:04:05.678Z");
 });
 
-test.each([40, 46, 50, 58, 79, 80, 120])("the table fits %i columns", (width) => {
-  for (const name of ["n".repeat(90), "木".repeat(90), "木n🌲".repeat(30)])
+describe.each([
+  ["narrow", "n".repeat(90)],
+  ["wide", "木".repeat(90)],
+  ["mixed", "木n🌲".repeat(30)],
+])("a table with a long name of %s characters", (_, name) => {
+  test.each([40, 46, 50, 58, 79, 80, 120])("fits %i columns", (width) => {
     for (const line of lines(width, true, { ...plant, name, tag: "木".repeat(20) }))
       expect(columnsOf(line)).toBeLessThanOrEqual(width);
+  });
 });
 
 test("an id is never cut", () => {
@@ -106,9 +111,15 @@ test("an id is never cut", () => {
   expect(row).toStartWith(`${plant.id}  `);
 });
 
-test("headings are bold where colours are wanted, and aligned nevertheless", () => {
+describe("headings where colours are wanted", () => {
   const terminal = { outIsTerminal: true, outColumns: 80, colourOut: true };
   const [heading = "", row = ""] = formatTable(columns, [plant], terminal).split("\n");
-  expect(heading).toContain("\u001b[1mname\u001b[0m");
-  expect(columnsOf(heading.slice(0, heading.indexOf("at\u001b")))).toBe(row.indexOf(plant.at));
+
+  test("are bold", () => {
+    expect(heading).toContain("\u001b[1mname\u001b[0m");
+  });
+
+  test("are aligned nevertheless", () => {
+    expect(columnsOf(heading.slice(0, heading.indexOf("at\u001b")))).toBe(row.indexOf(plant.at));
+  });
 });

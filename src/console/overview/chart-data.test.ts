@@ -34,7 +34,7 @@ function overviewOf(each: number, startedMs: number): OverviewJson {
 }
 
 describe("the chart", () => {
-  test("has four ranges, and the line does not drop at the current step", () => {
+  test("has four ranges", () => {
     const ranges = chartRanges(overviewOf(5, 0));
     expect(ranges.map(({ label, unit, times }) => [label, unit, times.length])).toEqual([
       ["1 h", "minute", 60],
@@ -42,10 +42,17 @@ describe("the chart", () => {
       ["24 h", "hour", 24],
       ["7 d", "hour", 168],
     ]);
-    const [hour] = ranges;
+  });
+
+  test("has a line that does not drop at the current step", () => {
+    const [hour] = chartRanges(overviewOf(5, 0));
     expect(hour?.creates.at(-1)).toBe(4);
     expect(hour?.drawn.at(-1)).toBe(5);
     expect(hour?.drawn.length).toBe(59);
+  });
+
+  test("knows all refusals of a service that started before", () => {
+    const [hour] = chartRanges(overviewOf(5, 0));
     expect(hour?.refusalsFrom).toBe(0);
   });
 
@@ -61,13 +68,23 @@ describe("the chart", () => {
     expect(scaleOf([2, 1], 1)).toEqual([2]);
   });
 
-  test("has a few labels, and dates where a day starts", () => {
-    for (const range of chartRanges(overviewOf(5, 0))) {
-      const ticks = timeTicks(range);
-      expect([6, 7, 8]).toContain(ticks.length);
-      const days = ticks.filter(({ isDay, label }) => isDay && /^\d+ [A-Z]\w+$/.test(label));
-      if (range.label === "7 d") expect(days).toEqual(ticks);
-      if (range.label === "24 h") expect(days).toHaveLength(1);
-    }
+  const ticksOf = (label: string) => {
+    const range = chartRanges(overviewOf(5, 0)).find((one) => one.label === label);
+    return range === undefined ? [] : timeTicks(range);
+  };
+  const isDate = ({ isDay, label }: { isDay: boolean; label: string }) =>
+    isDay && /^\d+ [A-Z]\w+$/.test(label);
+
+  test.each(["1 h", "3 h", "24 h", "7 d"])("has six to eight labels for %s", (label) => {
+    expect([6, 7, 8]).toContain(ticksOf(label).length);
+  });
+
+  test("has the date where the day starts in 24 h", () => {
+    expect(ticksOf("24 h").filter(isDate)).toHaveLength(1);
+  });
+
+  test("has only dates for 7 d", () => {
+    const ticks = ticksOf("7 d");
+    expect(ticks.filter(isDate)).toEqual(ticks);
   });
 });
