@@ -58,7 +58,7 @@ async function withPeers({ rounds, quick, write }: BenchOptions): Promise<void> 
   writeChart("rates.svg", barChart("POST /plants requests per second, 64 connections", bars));
 }
 
-// In separate rounds: PostgreSQL continues to work after a load, and would disturb the others.
+/** In separate rounds: PostgreSQL continues to work after a load, and would disturb the others. */
 async function onPostgres(round: Rounds): Promise<Row[]> {
   await using postgres = await startBenchPostgres();
   const rows = await interleaved([bare, ...peersOn(postgres)], round);

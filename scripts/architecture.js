@@ -19,7 +19,7 @@ export function withDiagrams(page, { modules, requestPath }) {
   }, page);
 }
 
-// Imports that a longer path implies are left out, and so are leaves: with all of them the diagram could not be read.
+/** Imports that a longer path implies are left out, and so are leaves: with all of them the diagram could not be read. */
 function moduleDiagram(modules) {
   const edges = Object.entries(modules).flatMap(([name, { imports, typesOf = [] }]) => {
     const implied = (target) => imports.some((other) => other !== target && reaches(modules, other, target));

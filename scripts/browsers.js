@@ -51,7 +51,7 @@ function installPackage(name) {
   return undefined;
 }
 
-// DPkg::Lock::Timeout does not cover the lock on the package lists, so we wait for all locks.
+/** DPkg::Lock::Timeout does not cover the lock on the package lists, so we wait for all locks. */
 function aptGet(args) {
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
   const untilMs = performance.now() + lockMsMax;

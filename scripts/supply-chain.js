@@ -70,7 +70,7 @@ export function licenceTexts(packages) {
     .join(`\n${"-".repeat(72)}\n\n`);
 }
 
-// Some packages have theirs at the end of the README only.
+/** Some packages have theirs at the end of the README only. */
 function licenceText(folder) {
   const files = readdirSync(folder);
   const file = files.find((name) => /^(?:licen[cs]e|copying)/i.test(name));
@@ -102,7 +102,7 @@ function sha512(integrity) {
   return { alg: "SHA-512", content: Buffer.from(base64, "base64").toString("hex") };
 }
 
-// As Node finds them: in the package's own folder first, then in each folder above it.
+/** As Node finds them: in the package's own folder first, then in each folder above it. */
 function dependenciesOf({ path, dependencies, optionalDependencies }, shipped) {
   return Object.keys({ ...dependencies, ...optionalDependencies }).flatMap((name) => {
     for (let from = path; ; from = from.slice(0, Math.max(0, from.lastIndexOf("/node_modules/")))) {
@@ -115,7 +115,7 @@ function dependenciesOf({ path, dependencies, optionalDependencies }, shipped) {
 
 const commands = {
   sbom: (lock) => console.log(JSON.stringify(billOfMaterials(lock), null, 2)),
-  // A lock file is never part of a package; a shrinkwrap is, and pins what its users install.
+  /** A lock file is never part of a package; a shrinkwrap is, and pins what its users install. */
   pack(lock) {
     copyFileSync(inRoot("package-lock.json"), inRoot("npm-shrinkwrap.json"));
     mkdirSync(inRoot("dist"), { recursive: true });

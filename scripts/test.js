@@ -93,7 +93,7 @@ function runTool(name, [program, ...options]) {
   });
 }
 
-// On one thread and with what it knows from last time, it takes half the CPU time.
+/** On one thread and with what it knows from last time, it takes half the CPU time. */
 function types(project) {
   const known = `node_modules/.cache/types-of-${project.replace("/", "-")}.tsbuildinfo`;
   const options = ["--singleThreaded", "--incremental", "--tsBuildInfoFile", known];

@@ -95,6 +95,22 @@ test.each(["src", "bench", "scripts", "test"])("no comment in %s/ is wider than 
   expect(wide).toEqual([]);
 });
 
+test.each(["src", "bench", "scripts", "test"])(
+  "a comment above a function, method or type of %s/ is /** */",
+  (folder) => {
+    const declaration = /(?:export )?(?:async )?(?:function|(?:abstract )?class|interface|type) /.source;
+    // A method at the top of a class or an object, its parameters on one line or on several.
+    const methodName = / {2}(?:(?:static|override|async|get|set) )*#?[\w[.\]]+(?:<.*>)?/.source;
+    const methodRest = /\((?:.*\)(?:: .+)?|\n(?: {4}.*\n)+ {2}\).*) \{\n/.source;
+    const lineComment = / *\/\/ (?!biome-ignore).*\n/.source;
+    const misplaced = new RegExp(`^${lineComment}(?:${declaration}|${methodName}${methodRest})`, "gm");
+    const offenders = filesIn(folder).flatMap(({ path, text }) =>
+      Array.from(text.matchAll(misplaced), ([found]) => `${path}: ${found}`),
+    );
+    expect(offenders).toEqual([]);
+  },
+);
+
 test.each(["src", "bench", "scripts", "test"])("no files of %s/ import each other in a cycle", (folder) => {
   const importsOf = new Map(filesIn(folder).map(({ path, imports }) => [path, imports]));
   const cycles: string[] = [];

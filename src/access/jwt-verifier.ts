@@ -151,18 +151,18 @@ export function callerOf(claims: JWTPayload, settings: OidcSettings): JwtCaller 
   };
 }
 
-// A shortened name could be another caller's; a digest is not.
+/** A shortened name could be another caller's; a digest is not. */
 function holderName(holder: string): string {
   if ([...holder].length <= holderCharactersMax && isPlainName(holder)) return holder;
   return createHash("sha256").update(holder).digest("hex").slice(0, digestCharacters);
 }
 
-// A token may leave the key's id out; jose then looks for the one key that matches.
+/** A token may leave the key's id out; jose then looks for the one key that matches. */
 function mayHave(keySet: KeySet | undefined, kid: string | undefined): boolean {
   return keySet !== undefined && (kid === undefined || keySet.provider.keys.some((key) => key.kid === kid));
 }
 
-// JSON has no infinity, but 1e999 is read as one: a token that expires then would never expire.
+/** JSON has no infinity, but 1e999 is read as one: a token that expires then would never expire. */
 function isFiniteOrAbsent(time: unknown): boolean {
   return time === undefined || Number.isFinite(time);
 }

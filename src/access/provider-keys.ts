@@ -122,7 +122,7 @@ export class ProviderKeys implements Disposable {
     }
   }
 
-  // Thousands of tokens may wait for one fetch. If all went on at once, everyone else would wait for them.
+  /** Thousands of tokens may wait for one fetch. If all went on at once, everyone else would wait for them. */
   #turn(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waitingForTurn.push(resolve);

@@ -193,7 +193,7 @@ function expiryOf({ lifetimeMs, expiresAtMsMax }: TokenRequest, nowMs: number): 
   return expiresAtMs;
 }
 
-// An overlap is the lifetime that an old secret has left.
+/** An overlap is the lifetime that an old secret has left. */
 function refuseOverMax(lifetimeMs: number): void {
   if (lifetimeMs > lifetimeMsMax) throw new TokenProblem("A token's lifetime is at most 100 years.");
 }

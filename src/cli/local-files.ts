@@ -83,7 +83,7 @@ export function exposureWarnings(paths: readonly string[]): string[] {
   });
 }
 
-// The target's mode, if the path is a link. A file that cannot be reached from here is not exposed by its mode.
+/** The target's mode, if the path is a link. A file that cannot be reached from here is not exposed by its mode. */
 function modeOf(path: string): number {
   try {
     return statSync(path).mode & 0o777;

@@ -157,7 +157,7 @@ function batchLines({ err }: Terminal) {
   };
 }
 
-// The log never has the secret itself: logs are collected and stored.
+/** The log never has the secret itself: logs are collected and stored. */
 function logFirstToken(token: FirstToken | undefined, log: Log): void {
   if (token?.kind === "in-file")
     log.info("the first token was created; its file has the secret", { "file.path": token.file });

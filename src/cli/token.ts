@@ -133,7 +133,7 @@ export const tokenRotate: Command = {
   },
 };
 
-// Only the secret goes to standard output, for `TOKEN=$(plant-store token create …)`.
+/** Only the secret goes to standard output, for `TOKEN=$(plant-store token create …)`. */
 function printSecret({ token, secret }: Minted, note: string, args: Arguments, terminal: Terminal): void {
   if (args.has("json")) return printJson(terminal, { ...presentToken(token), secret });
   const expiry = token.expiresAtMs === undefined ? "" : ` until ${isoSeconds(token.expiresAtMs)}`;

@@ -225,7 +225,7 @@ function isPlainHttp({ protocol, username, password, search, hash }: URL): boole
   return isHttp && username === "" && password === "" && search === "" && hash === "";
 }
 
-// Callers without types are checked too: a variable that is not set would be sent as the token "undefined".
+/** Callers without types are checked too: a variable that is not set would be sent as the token "undefined". */
 function validToken(token: unknown): string {
   // A line break in a token would add a header.
   if (typeof token !== "string" || !tokenShape.test(token))
@@ -306,7 +306,7 @@ function jsonObject(text: string): Record<string, unknown> {
   }
 }
 
-// Node's own message is only "fetch failed"; its cause has the reason.
+/** Node's own message is only "fetch failed"; its cause has the reason. */
 function rootMessage(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.cause instanceof Error) return rootMessage(error.cause);

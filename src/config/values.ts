@@ -144,7 +144,7 @@ function isNetwork(text: string): boolean {
   return family !== 0 && Number(match?.[2] ?? 0) <= (family === 6 ? 128 : 32);
 }
 
-// Whether it is a password, as libpq and other drivers name it; a URL may encode its letters.
+/** Whether it is a password, as libpq and other drivers name it; a URL may encode its letters. */
 function isPassword(name: string): boolean {
   const plain = name.replaceAll(/%([0-7][\da-f])/gi, (_, hex) =>
     String.fromCharCode(Number.parseInt(hex, 16)),

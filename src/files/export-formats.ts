@@ -82,7 +82,7 @@ function csvRow(
   return `${[...cells, isoTime(createdAtMs), toCell(createdBy)].join(",")}\r\n`;
 }
 
-// An empty text is quoted, which distinguishes an empty tag from no tag.
+/** An empty text is quoted, which distinguishes an empty tag from no tag. */
 function cell(text: string): string {
   return /^[^",\r\n]+$/.test(text) ? text : quoted(text);
 }

@@ -111,7 +111,7 @@ export function traceId(head: Pick<Head, "header"> | undefined): string | undefi
   return traceparentShape.exec(head?.header("traceparent") ?? "")?.[1];
 }
 
-// A duration is exact to the microsecond; more digits mean nothing.
+/** A duration is exact to the microsecond; more digits mean nothing. */
 function roundedSeconds(ms: number): number {
   return Math.round(ms * 1000) / 1e6;
 }

@@ -43,7 +43,7 @@ const secretSegment = "{secret}";
 const quotedPathCharactersMax = 100;
 const quotedMethodCharactersMax = 20;
 
-// The routes of a path by method. A Map, because a request may name any, even `constructor`, which every object has.
+/** The routes of a path by method. A Map, because a request may name any, even `constructor`, which every object has. */
 type Methods = Map<string, Route>;
 
 /** Finds the route of a request and calls its handler. The order of checks: path, method, credentials. */

@@ -58,7 +58,7 @@ export class StreamedResponse implements StreamOwner {
     this.#finish();
   }
 
-  // Either side may end it, and both may; only the first time counts.
+  /** Either side may end it, and both may; only the first time counts. */
   #finish(): void {
     if (!this.#open) return;
     this.#open = false;
@@ -66,7 +66,7 @@ export class StreamedResponse implements StreamOwner {
     this.#onEnd();
   }
 
-  // Lets whoever awaits `write` continue.
+  /** Lets whoever awaits `write` continue. */
   #wake(): void {
     this.#writable.resolve();
     this.#writable = Promise.withResolvers<void>();

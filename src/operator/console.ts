@@ -80,7 +80,7 @@ export class Console {
   }
 }
 
-// Where the browser exchanges the provider's code for a token.
+/** Where the browser exchanges the provider's code for a token. */
 function tokenOrigin(tokenEndpoint: string | undefined): string {
   return tokenEndpoint === undefined ? "" : ` ${new URL(tokenEndpoint).origin}`;
 }

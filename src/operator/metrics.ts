@@ -210,7 +210,7 @@ function formatFamily(name: MetricName, samples: readonly Sample[]): string {
   return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join("")}`;
 }
 
-// The values are our own words and numbers, so none needs escaping.
+/** The values are our own words and numbers, so none needs escaping. */
 function formatLabels(labels: Readonly<Record<string, string>>): string {
   const pairs = Object.entries(labels).map(([label, text]) => `${label}="${text}"`);
   return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;

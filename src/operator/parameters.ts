@@ -124,7 +124,7 @@ export function readId(value: string, noun: Values["noun"] = "Parameter"): bigin
   return id;
 }
 
-// A longer part is of no use to a person, and expensive to search for. An empty part is in every name.
+/** A longer part is of no use to a person, and expensive to search for. An empty part is in every name. */
 function readNamePart(values: Values): string | undefined {
   const value = readText(values, "name");
   if (value !== undefined && value.length > namePartCharactersMax)

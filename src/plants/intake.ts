@@ -210,7 +210,7 @@ export class Intake {
     if (outcomes !== undefined) this.#events.stored({ created, replayed, plants: batch.length, tookMs });
   }
 
-  // One plant whose response throws must not keep its neighbours in the batch from being answered.
+  /** One plant whose response throws must not keep its neighbours in the batch from being answered. */
   #settle(pending: PendingPlant, outcome: Outcome | Rejected): void {
     try {
       pending.settle(outcome);

@@ -100,7 +100,7 @@ async function copyPlants(
   return failedIds;
 }
 
-// A token that has expired or was revoked in either store stays so: a copy never extends a token of the target.
+/** A token that has expired or was revoked in either store stays so: a copy never extends a token of the target. */
 async function copyTokens(from: Pick<TokenStore, "all">, to: TokenStore, counts: CopyCounts): Promise<void> {
   const known = new Map((await to.all()).map((token) => [token.digest, token]));
   for (const token of await from.all()) {

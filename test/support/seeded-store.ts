@@ -48,7 +48,7 @@ export function changePlant(path: string): void {
   file.run("UPDATE plants SET name = upper(name) WHERE seq = 5");
 }
 
-// A product of two random numbers makes some tags far more common than others.
+/** A product of two random numbers makes some tags far more common than others. */
 function tagOf(seq: number, pick: number): string | null {
   if (seq % withoutTagEvery === 0) return null;
   const share = ((pick & 0xff) / 256) * (((pick >>> 16) & 0xff) / 256);

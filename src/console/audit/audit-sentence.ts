@@ -35,7 +35,7 @@ export function auditSentence(entry: AuditEntryJson): string {
   }
 }
 
-// The detail of a new token is "id: scopes; never expires", or "…; expires TIME".
+/** The detail of a new token is "id: scopes; never expires", or "…; expires TIME". */
 function scopesAndExpiry(detail: string): string {
   const match = /^\w+: ([^;]*); (?:never expires|expires (\S+))$/.exec(detail);
   if (match === null) return "";
@@ -44,7 +44,7 @@ function scopesAndExpiry(detail: string): string {
   return ` with ${scopes}; it ${expiry}`;
 }
 
-// The detail of a rotation ends with "; replaces IDS, valid until TIME".
+/** The detail of a rotation ends with "; replaces IDS, valid until TIME". */
 function overlap({ at, detail }: AuditEntryJson): string {
   const until = /; replaces [\w, ]+, valid until (\S+)$/.exec(detail)?.[1];
   if (until === undefined) return "";
@@ -55,7 +55,7 @@ function overlap({ at, detail }: AuditEntryJson): string {
     : `; the old secret works until ${formatMinute(until)}`;
 }
 
-// The detail of an export is its format, and the filter if there is one.
+/** The detail of an export is its format, and the filter if there is one. */
 function exportSentence(detail: string): string {
   const [, format = "", filter = ""] = /^([\w-]+)(?:, (.*))?$/su.exec(detail) ?? [];
   if (format === "") return `exported plants ${detail}`;

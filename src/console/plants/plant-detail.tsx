@@ -110,7 +110,7 @@ function PlantFields({ plant }: { readonly plant: StoredPlantJson }) {
   );
 }
 
-// A text of any length is in a box that scrolls, which must be reachable by keyboard.
+/** A text of any length is in a box that scrolls, which must be reachable by keyboard. */
 function scrollable(text: string): { readonly tabIndex?: number } {
   return text.length > scrollsFrom || text.includes("\n") ? { tabIndex: 0 } : {};
 }

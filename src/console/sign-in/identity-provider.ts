@@ -100,7 +100,7 @@ async function requestTokens(provider: FetchedProvider, grant: Record<string, st
   throw new Error("The identity provider refused the sign-in. Sign in again.");
 }
 
-// It comes from the provider itself over TLS, so its signature adds nothing (OpenID Connect Core, 3.1.3.7).
+/** It comes from the provider itself over TLS, so its signature adds nothing (OpenID Connect Core, 3.1.3.7). */
 function isForThisSignIn(idToken: string, { issuer, clientId }: FetchedProvider, { nonce }: PendingSignIn) {
   const payload = (idToken.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/");
   const claims = JSON.parse(atob(payload)) as { nonce?: unknown; iss?: unknown; aud?: unknown };
@@ -109,12 +109,12 @@ function isForThisSignIn(idToken: string, { issuer, clientId }: FetchedProvider,
   return claims.nonce === nonce && claims.iss === issuer && audiences.includes(clientId);
 }
 
-// `resource` is the standard's (RFC 8707), for absolute URIs; `audience` is what others expect. Each is ignored elsewhere.
+/** `resource` is the standard's (RFC 8707), for absolute URIs; `audience` is what others expect. Each is ignored elsewhere. */
 function audienceParameters({ audience = "" }: FetchedProvider): Record<string, string> {
   return URL.canParse(audience) ? { resource: audience, audience } : { audience };
 }
 
-// The address at which the user opened the console, whichever proxy is between.
+/** The address at which the user opened the console, whichever proxy is between. */
 function redirectUri(): string {
   return `${location.origin}/`;
 }

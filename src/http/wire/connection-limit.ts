@@ -93,7 +93,7 @@ export class ConnectionLimit {
     this.#crowd.forget();
   }
 
-  // The numbers are those of the list in docs/operating.md.
+  /** The numbers are those of the list in docs/operating.md. */
   #choose(newcomer: LimitedConnection): Victim {
     // 1. A stranger, while they have more than their share.
     if (this.#strangers.count > this.#strangersMax)

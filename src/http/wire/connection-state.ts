@@ -3,16 +3,18 @@ export interface CoarseClock {
   readonly nowMs: number;
 }
 
-// How a connection goes from state to state. From each of them it may also be closed.
-//
-//   idle ──► head ──► handling ◄──► body           a request arrives; `head` only if its head comes in pieces
-//    ▲                   │
-//    │                   ├──► writing               its response is sent: as fast as the client reads,
-//    │                   ├──► streaming             or piece by piece, in turn with `writing`
-//    │                   ▼
-//    ├────────── after the response ──► lingering   if it was the last one
-//    │                   │
-//    └── skipping-body ◄─┘                          if nobody has read the body
+/**
+ * How a connection goes from state to state. From each of them it may also be closed.
+ *
+ *   idle ──► head ──► handling ◄──► body           a request arrives; `head` only if its head comes in pieces
+ *    ▲                   │
+ *    │                   ├──► writing               its response is sent: as fast as the client reads,
+ *    │                   ├──► streaming             or piece by piece, in turn with `writing`
+ *    │                   ▼
+ *    ├────────── after the response ──► lingering   if it was the last one
+ *    │                   │
+ *    └── skipping-body ◄─┘                          if nobody has read the body
+ */
 export type State =
   /** Between two requests. */
   | "idle"

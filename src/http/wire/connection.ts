@@ -270,8 +270,10 @@ export class Connection implements LimitedConnection, TakesTurns {
     if (this.isOpen) this.#advance();
   }
 
-  // Handles the next request, if there is one, and reads on. A request that is answered at once leads back here from inside its
-  // handler; the call that is in progress then goes on.
+  /**
+   * Handles the next request, if there is one, and reads on. A request that is answered at once leads back here from inside its
+   * handler; the call that is in progress then goes on.
+   */
   #advance(): void {
     if (this.#isAdvancing || this.#waitsForTurn) return;
     if (this.#mayHandleNext()) {
@@ -299,7 +301,7 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.#turns.wait(this);
   }
 
-  // Returns whether a request was handled, which needs a complete head.
+  /** Returns whether a request was handled, which needs a complete head. */
   #handleNext(): boolean {
     this.#isAdvancing = true;
     try {
@@ -328,7 +330,7 @@ export class Connection implements LimitedConnection, TakesTurns {
     return true;
   }
 
-  // What arrives from now on is this body, until it is complete.
+  /** What arrives from now on is this body, until it is complete. */
   #awaitBody(body: ArrivingBody): void {
     const bytes = this.#incoming.take();
     this.#body = body;
@@ -385,8 +387,10 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.state.enter("writing");
   }
 
-  // The head of the response has just said whether the connection closes, by `isLastResponse`. What arrives while the response is
-  // sent must not change that any more.
+  /**
+   * The head of the response has just said whether the connection closes, by `isLastResponse`. What arrives while the response is
+   * sent must not change that any more.
+   */
   #settleLastResponse(): void {
     if (this.isLastResponse) this.closeAfterResponse();
   }
@@ -397,7 +401,7 @@ export class Connection implements LimitedConnection, TakesTurns {
     else this.#becomeIdle();
   }
 
-  // The head of the response has said that the connection closes, so it does, whatever has arrived since.
+  /** The head of the response has said that the connection closes, so it does, whatever has arrived since. */
   #linger(): void {
     this.state.enter("lingering");
     this.#incoming.clear();
@@ -416,7 +420,7 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.#advance();
   }
 
-  // The response needed the head alone. A short body is skipped, so that the connection can be used again.
+  /** The response needed the head alone. A short body is skipped, so that the connection can be used again. */
   #skipBody(length: number): void {
     this.#bodyUnread = false;
     this.state.enter("skipping-body");

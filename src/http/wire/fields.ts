@@ -111,7 +111,7 @@ function bitOf(text: string, start: number, end: number): number {
   }
 }
 
-// Only space and tab are trimmed here, and a pattern for both ends can be made to run in quadratic time.
+/** Only space and tab are trimmed here, and a pattern for both ends can be made to run in quadratic time. */
 function pushField(positions: number[], text: string, start: number, nameEnd: number, end: number): void {
   let valueStart = nameEnd + 1;
   let valueEnd = end;
@@ -120,7 +120,7 @@ function pushField(positions: number[], text: string, start: number, nameEnd: nu
   positions.push(start, nameEnd, valueStart, valueEnd);
 }
 
-// Names ignore case; the one to compare with is in lower case.
+/** Names ignore case; the one to compare with is in lower case. */
 function isName(text: string, start: number, end: number, name: string): boolean {
   if (end - start !== name.length) return false;
   for (let at = 0; at < name.length; at++) {

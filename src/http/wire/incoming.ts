@@ -100,7 +100,7 @@ export class Incoming {
     return head;
   }
 
-  // A client may send an empty line after a request (RFC 9112, 2.2).
+  /** A client may send an empty line after a request (RFC 9112, 2.2). */
   #skipEmptyLines(): void {
     while (this.#bytes[this.#start] === carriageReturn && this.#bytes[this.#start + 1] === lineFeed) {
       this.#start += 2;

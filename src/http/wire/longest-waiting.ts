@@ -63,8 +63,10 @@ export class LongestWaiting<Candidate> {
     return undefined;
   }
 
-  // Not for each new connection: with 10,000 open ones, a search costs as much as a hundred closes. The clock
-  // advances with each sweep.
+  /**
+   * Not for each new connection: with 10,000 open ones, a search costs as much as a hundred closes. The clock
+   * advances with each sweep.
+   */
   #mayFindAgain(): boolean {
     const foundEnough = this.#foundCount > 0 && this.#foundCount * foundOneIn >= this.#connections.size;
     return foundEnough || this.#clock.nowMs !== this.#foundAtMs;

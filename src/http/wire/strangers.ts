@@ -99,8 +99,10 @@ export class Strangers<Candidate extends PossibleStranger> {
     return network;
   }
 
-  // Networks are not forgotten one by one: in JavaScriptCore, a key that is deleted and added a thousand times takes a thousand
-  // times as long to find.
+  /**
+   * Networks are not forgotten one by one: in JavaScriptCore, a key that is deleted and added a thousand times takes a thousand
+   * times as long to find.
+   */
   #forgetUnusedNetworks(): void {
     const usedNetworks = this.#networks.size - this.#unusedNetworks;
     if (this.#unusedNetworks <= usedNetworks / removedOneIn + removedMin) return;
@@ -127,7 +129,7 @@ export class Strangers<Candidate extends PossibleStranger> {
     this.#countAgain(entry.network, entry.network.strangers.count + 1);
   }
 
-  // Among networks with the same number, the order does not matter: the last one takes the place of the one that leaves.
+  /** Among networks with the same number, the order does not matter: the last one takes the place of the one that leaves. */
   #countAgain(network: Network<Candidate>, before: number): void {
     const count = network.strangers.count;
     const left = this.#networksWith[before];

@@ -126,7 +126,7 @@ export class ConnectionPool {
     }
   }
 
-  // The caller waits no longer than its deadline. The attempt continues, and what it opens serves the next caller.
+  /** The caller waits no longer than its deadline. The attempt continues, and what it opens serves the next caller. */
   async #borrow(deadlineMs: number): Promise<PooledSession> {
     const { server } = this.#options;
     const connecting = server.findPrimary().then(() => this.#pool.connect()) as Promise<PooledSession>;
@@ -139,7 +139,7 @@ export class ConnectionPool {
     }
   }
 
-  // This comes before other work, because what was abandoned may hold the locks that a retry waits for.
+  /** This comes before other work, because what was abandoned may hold the locks that a retry waits for. */
   async #cancelAbandoned(session: Session): Promise<void> {
     const pids = this.#abandoned.splice(0);
     // Not every engine has this function.

@@ -91,7 +91,7 @@ function isClosed(error: unknown): boolean {
   return error instanceof Error && codeOf(error) === "" && closed.test(error.message);
 }
 
-// Errors of the network have codes too; only the server's have a severity.
+/** Errors of the network have codes too; only the server's have a severity. */
 function isFromServer(error: unknown): boolean {
   return error instanceof Error && "severity" in error && codeOf(error).length === 5;
 }

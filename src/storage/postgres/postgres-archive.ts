@@ -118,7 +118,7 @@ export class PostgresArchive implements PlantArchive {
     return counts;
   }
 
-  // The server does not report the free space on its disk.
+  /** The server does not report the free space on its disk. */
   async diskUsage(): Promise<undefined> {
     return undefined;
   }
@@ -239,7 +239,7 @@ function indexedConditions({ id, tag, sinceMs, untilMs }: PlantFilter): Conditio
   return conditions;
 }
 
-// The index has only the first 100 characters, as the size of an entry is limited.
+/** The index has only the first 100 characters, as the size of an entry is limited. */
 function tagIs(placeholder: string): string {
   return `left(tag, 100) = left(${placeholder}, 100) AND tag = ${placeholder}`;
 }

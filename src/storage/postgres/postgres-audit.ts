@@ -69,8 +69,10 @@ export function entryValues(entry: AuditEntry): unknown[] {
   return [newEntryId(entry.atMs), ...auditValues(entry)];
 }
 
-// Not from a sequence, which distributed engines do not order. The time since the process started orders entries of the same
-// millisecond, and random bits tell nodes apart.
+/**
+ * Not from a sequence, which distributed engines do not order. The time since the process started orders entries of the same
+ * millisecond, and random bits tell nodes apart.
+ */
 function newEntryId(atMs: number): string {
   const hex = (value: number, digits: number) => Math.floor(value).toString(16).padStart(digits, "0");
   return hex(atMs, 12) + hex(performance.now() * 1000, 12) + randomBytes(4).toString("hex");

@@ -106,7 +106,7 @@ export class PostgresPlants implements PlantStore {
     return [...first, ...second];
   }
 
-  // The outcome is never unknown for long: sending the batch again, from any process, finds out.
+  /** The outcome is never unknown for long: sending the batch again, from any process, finds out. */
   #suspendAfter(error: unknown): StoreUnavailable {
     const failure = new StoreUnavailable(reasonOf(error), { cause: error });
     if (isRetryable(error) && this.#unavailable === undefined) {

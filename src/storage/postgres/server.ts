@@ -141,7 +141,7 @@ function notDurable(setting: string): DatabaseMisuse {
   );
 }
 
-// A file that is being replaced may be missing for a moment.
+/** A file that is being replaced may be missing for a moment. */
 function passwordOf(password: PostgresOptions["databasePassword"]): DatabaseAddress["password"] {
   if (typeof password !== "function") return password;
   return () => {

@@ -93,7 +93,7 @@ export class Session extends pg.Client {
     this.connection.stream.destroy();
   }
 
-  // After a timeout pg only stops waiting: the statement still runs, and the next one would be sent after it.
+  /** After a timeout pg only stops waiting: the statement still runs, and the next one would be sent after it. */
   async #query(
     statement: pg.QueryConfig,
     timeoutMs: number,

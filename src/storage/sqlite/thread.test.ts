@@ -1,9 +1,9 @@
+// Results and errors are tested with what the threads do, in writing/checkpointer.test.ts and test/storage/stores.test.ts.
 import { describe, expect, test } from "bun:test";
 import { fstatSync, openSync } from "node:fs";
 import type { TestCalls } from "../../../test/fixtures/test-thread.ts";
 import { Thread, type ThreadEntry, ThreadLost } from "./thread.ts";
 
-// Results and errors are tested with what the threads do, in writing/checkpointer.test.ts and test/storage/stores.test.ts.
 function startThread(held?: number) {
   const lost: string[] = [];
   const thread = new Thread<TestCalls>("../test/fixtures/test-thread" as ThreadEntry, {

@@ -178,7 +178,7 @@ function fieldsOf(error: unknown): ErrorFields {
 // Defined by scripts/build.ts, when everything is in one executable.
 declare const BUILT_INTO_ONE_FILE: true | undefined;
 
-// The one place that finds a thread's file: in a single executable, entry points have the names that the build gave them.
+/** The one place that finds a thread's file: in a single executable, entry points have the names that the build gave them. */
 function entryUrl(entry: ThreadEntry): string {
   if (typeof BUILT_INTO_ONE_FILE !== "undefined") return `./${entry}.js`;
   return new URL(`../../${entry}.ts`, import.meta.url).href;

@@ -71,7 +71,7 @@ export class ImmutableDatabase extends Database {
     super(`${pathToFileURL(path).href}?immutable=1`, sqlite.SQLITE_OPEN_READONLY | sqlite.SQLITE_OPEN_URI);
   }
 
-  // Bun accepts either SQLite's own flags or its option for exact integers.
+  /** Bun accepts either SQLite's own flags or its option for exact integers. */
   override query<Result, Bindings extends Parameters<Database["run"]>[1] & unknown[]>(
     sql: string,
   ): Statement<Result, Bindings> {

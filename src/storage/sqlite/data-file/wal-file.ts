@@ -156,7 +156,7 @@ function isSameChecksum(one: Checksum, other: Checksum): boolean {
   return one[0] === other[0] && one[1] === other[1];
 }
 
-// A crash can tear a header that spans two sectors, and leave the commit mark of an older frame beside the newer salt.
+/** A crash can tear a header that spans two sectors, and leave the commit mark of an older frame beside the newer salt. */
 function headerInOneSector(number: number, frameBytes: number): boolean {
   const offset = (walHeaderBytes + (number - 1) * frameBytes) % sectorBytes;
   return offset + frameHeaderBytes <= sectorBytes;

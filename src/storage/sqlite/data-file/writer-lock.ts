@@ -100,7 +100,7 @@ function lockFile(path: string): string {
   return `${realDataFile(path)}.lock`;
 }
 
-// If two processes create it at once, one of them finds that it exists.
+/** If two processes create it at once, one of them finds that it exists. */
 function createLockFile(file: string): void {
   if (existsSync(file)) return;
   try {

@@ -52,7 +52,7 @@ export function blockProblems(database: Database, block: number): string[] {
     .map((summary) => mismatch(block, summary));
 }
 
-// One query for all blocks: the counts are stored by tag, so those of one block are scattered over the table.
+/** One query for all blocks: the counts are stored by tag, so those of one block are scattered over the table. */
 function blocksOfWrongTags(database: Database): number[] {
   return database
     .query<{ block: bigint }, []>(

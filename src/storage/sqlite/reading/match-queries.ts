@@ -141,7 +141,7 @@ function nameCondition(namePart: string): Condition {
   return { sql: "name GLOB ?", values: [`*${pattern}*`] };
 }
 
-// One letter in either case, as a character class, in which ] may be first, and ^ may not.
+/** One letter in either case, as a character class, in which ] may be first, and ^ may not. */
 function eitherCase(letter: string): string {
   if (/[*?[]/.test(letter)) return `[${letter}]`;
   const forms = new Set([letter, letter.toLowerCase(), letter.toUpperCase()]);

@@ -171,8 +171,10 @@ export class SqliteArchive implements PlantArchive {
     return { low: Number(oldest?.seq ?? 1n), high: Number(newest?.seq ?? 0n) };
   }
 
-  // With the plant's time: a file that was put back without `restore` has the same store id, but the plants that were stored
-  // in it since then have other times. An empty store has no plant, and a cursor all the same: whoever follows it has begun.
+  /**
+   * With the plant's time: a file that was put back without `restore` has the same store id, but the plants that were stored
+   * in it since then have other times. An empty store has no plant, and a cursor all the same: whoever follows it has begun.
+   */
   #cursorAt(seq: number): string {
     const row = this.#database
       .query<{ id: string; seq: bigint | null; created_at_ms: bigint | null }, [number]>(

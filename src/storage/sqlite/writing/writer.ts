@@ -166,8 +166,10 @@ export class Writer {
     }
   }
 
-  // Tells the owner once the commit is durable. Not asynchronous where the fsync is done already: then nothing else runs between
-  // the commit and the outcomes.
+  /**
+   * Tells the owner once the commit is durable. Not asynchronous where the fsync is done already: then nothing else runs between
+   * the commit and the outcomes.
+   */
   #sync(commitMs: number): Promise<void> | undefined {
     if (this.#walSync === undefined) {
       this.#owner.afterCommit(commitMs);
@@ -188,7 +190,7 @@ export class Writer {
     }
   }
 
-  // `afterCommit` is called before the next transaction begins, and before the writer is closed.
+  /** `afterCommit` is called before the next transaction begins, and before the writer is closed. */
   async #finishSync(syncing: Promise<void>, startedMs: number): Promise<void> {
     const settled = Promise.withResolvers<void>();
     this.#syncing = settled.promise;
