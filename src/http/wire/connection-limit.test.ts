@@ -124,14 +124,16 @@ test("a body that has been arriving for over a second yields, though its caller 
   expect(limited.reasons).toEqual(["slow", "slow"]);
 });
 
-test("so does half a head, and a body that no one reads", async () => {
+test.each([
+  ["half a head", "GET / HTTP/1.1\r\n"],
+  ["a body that no one reads", "POST /admit/unread HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n"],
+])("so does %s", async (_, request) => {
   await using limited = new Limited();
   await limited.connectAll(6, "idle", get("/admit"));
-  await limited.send("idle 2", "GET / HTTP/1.1\r\n");
-  await limited.send("idle 5", "POST /admit/unread HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n");
+  await limited.send("idle 2", request);
   limited.wire.pass(1);
-  await limited.connectAll(4, "newcomer", get("/admit"));
-  expect(await limited.closed(2)).toEqual(["idle 2", "idle 5"]);
+  await limited.connectAll(3, "newcomer", get("/admit"));
+  expect(await limited.closed(1)).toEqual(["idle 2"]);
 });
 
 test("bodies of one address yield at once if they are more than a quarter of the limit", async () => {
