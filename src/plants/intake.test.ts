@@ -152,34 +152,68 @@ describe("the intake", () => {
     expect(await intake.ready()).toBe(true);
   });
 
-  test("rejects a plant for which the store returns no outcome: nothing says that it is durable", async () => {
+  // Nothing says that it is durable.
+  test("rejects a plant for which the store returns no outcome", async () => {
     const { store, intake, create } = setUp();
-    store.create = async () => [created];
-    expect(await Promise.all([create(1), create(2)])).toEqual([created, { kind: "store-unavailable" }]);
     store.create = async () => [];
-    expect(await create(3)).toEqual({ kind: "store-unavailable" });
+    expect(await create(1)).toEqual({ kind: "store-unavailable" });
     expect(intake.pending).toBe(0);
   });
 
-  test("stores nothing after any other error, and rejects later plants immediately", async () => {
-    const { store, heard, intake, create } = setUp();
-    const writing = Promise.withResolvers<void>();
-    store.next = () => writing.promise;
-    const begun = create(1);
-    await turn();
-    const waiting = create(2);
-    writing.reject(new Error("unexpected"));
-    expect(await Promise.all([begun, waiting])).toEqual([
-      { kind: "store-unavailable" },
-      { kind: "store-unavailable" },
-    ]);
-    store.next = async () => {};
-    const settled: unknown[] = [];
-    intake.create(pending(3, (outcome) => settled.push(outcome)));
-    expect(settled).toEqual([{ kind: "store-unavailable" }]);
-    expect(await intake.ready()).toBe(false);
-    expect(heard).toEqual(["outcome-unknown"]);
-    expect(store.batches).toEqual([1]);
+  test("rejects the rest of a batch for which the store returns too few outcomes", async () => {
+    const { store, intake, create } = setUp();
+    store.create = async () => [created];
+    const first = create(1);
+    const second = create(2);
+    expect(await first).toEqual(created);
+    expect(await second).toEqual({ kind: "store-unavailable" });
+    expect(intake.pending).toBe(0);
+  });
+
+  describe("after any other error of the store", () => {
+    /** An intake whose store has failed with one plant, while another waited. */
+    async function failed() {
+      const { store, heard, intake, create } = setUp();
+      const writing = Promise.withResolvers<void>();
+      store.next = () => writing.promise;
+      const begun = create(1);
+      await turn();
+      const waiting = create(2);
+      writing.reject(new Error("unexpected"));
+      const outcomes = { begun: await begun, waiting: await waiting };
+      store.next = async () => {};
+      return { store, heard, intake, outcomes };
+    }
+
+    test("rejects the plants that it has", async () => {
+      const { outcomes } = await failed();
+      expect(outcomes.begun).toEqual({ kind: "store-unavailable" });
+      expect(outcomes.waiting).toEqual({ kind: "store-unavailable" });
+    });
+
+    test("rejects later plants immediately", async () => {
+      const { intake } = await failed();
+      const settled: unknown[] = [];
+      intake.create(pending(3, (outcome) => settled.push(outcome)));
+      expect(settled).toEqual([{ kind: "store-unavailable" }]);
+    });
+
+    test("stores nothing", async () => {
+      const { store, intake } = await failed();
+      intake.create(pending(3, () => {}));
+      await turn();
+      expect(store.batches).toEqual([1]);
+    });
+
+    test("is not ready", async () => {
+      const { intake } = await failed();
+      expect(await intake.ready()).toBe(false);
+    });
+
+    test("reports that the outcome is unknown", async () => {
+      const { heard } = await failed();
+      expect(heard).toEqual(["outcome-unknown"]);
+    });
   });
 
   test("answers the same after a failure of the store, whether it closes or not", async () => {
@@ -237,23 +271,43 @@ describe("the intake", () => {
     expect(heard).toEqual(["unavailable"]);
   });
 
-  test("closes once the current batch is answered, and rejects what is still queued", async () => {
-    const { store, intake, create } = setUp();
-    const writing = Promise.withResolvers<void>();
-    store.next = () => writing.promise;
-    const begun = create(1);
-    await turn();
-    const waiting = create(2);
-    const closed = intake.close();
-    expect(await waiting).toEqual({ kind: "closing" });
-    const events: string[] = [];
-    const both = [begun.then(() => events.push("answered")), closed.then(() => events.push("closed"))];
-    await turn();
-    expect(events).toEqual([]);
-    writing.resolve();
-    await Promise.all(both);
-    expect(await begun).toEqual(created);
-    expect(events).toEqual(["answered", "closed"]);
-    expect(await create(3)).toEqual({ kind: "closing" });
+  describe("while it closes", () => {
+    /** An intake that is closed while the store writes one plant and another waits. */
+    async function closing() {
+      const { store, intake, create } = setUp();
+      const writing = Promise.withResolvers<void>();
+      store.next = () => writing.promise;
+      const begun = create(1);
+      await turn();
+      const waiting = create(2);
+      return { writing, create, begun, waiting, closed: intake.close() };
+    }
+
+    test("waits until the current batch is answered", async () => {
+      const { writing, begun, closed } = await closing();
+      const events: string[] = [];
+      const both = [begun.then(() => events.push("answered")), closed.then(() => events.push("closed"))];
+      await turn();
+      expect(events).toEqual([]);
+      writing.resolve();
+      await Promise.all(both);
+      expect(await begun).toEqual(created);
+      expect(events).toEqual(["answered", "closed"]);
+    });
+
+    test("rejects what is still queued", async () => {
+      const { writing, waiting, closed } = await closing();
+      expect(await waiting).toEqual({ kind: "closing" });
+      writing.resolve();
+      await closed;
+    });
+
+    test("rejects later plants, also once it is closed", async () => {
+      const { writing, create, closed } = await closing();
+      expect(await create(3)).toEqual({ kind: "closing" });
+      writing.resolve();
+      await closed;
+      expect(await create(4)).toEqual({ kind: "closing" });
+    });
   });
 });
