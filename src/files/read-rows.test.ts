@@ -107,16 +107,26 @@ describe("a JSON array", () => {
 });
 
 describe("CSV", () => {
-  test("reads columns in any order, quotes and line breaks in quotes, and distinguishes no tag from an empty one", () => {
-    const text =
-      'tag,note,name,id\r\nindoor,x,Fern,1\r\n,,"Lily, ""white""",-2\n"",y,"two\r\nlines",9223372036854775807\n\nt,z,Ivy,x1\nt,z,Moss,1.0';
-    expect(readable("csv", text)).toEqual([
-      [2, '{"id":1,"name":"Fern","tag":"indoor"}'],
-      [3, '{"id":-2,"name":"Lily, \\"white\\""}'],
-      [4, '{"id":9223372036854775807,"name":"two\\r\\nlines","tag":""}'],
-      [7, '{"id":"x1","name":"Ivy","tag":"t"}'],
-      [8, '{"id":1.0,"name":"Moss","tag":"t"}'],
-    ]);
+  test.each([
+    ["columns in any order", "indoor,x,Fern,1", '{"id":1,"name":"Fern","tag":"indoor"}'],
+    ["quotes in quotes, and no tag", ',,"Lily, ""white""",-2', '{"id":-2,"name":"Lily, \\"white\\""}'],
+    ["an empty tag", '"",y,Ivy,3', '{"id":3,"name":"Ivy","tag":""}'],
+    ["line breaks in quotes", 't,y,"two\r\nlines",4', '{"id":4,"name":"two\\r\\nlines","tag":"t"}'],
+    [
+      "every digit of an id",
+      "t,z,Oak,9223372036854775807",
+      '{"id":9223372036854775807,"name":"Oak","tag":"t"}',
+    ],
+    ["an id that is not a number", "t,z,Ivy,x1", '{"id":"x1","name":"Ivy","tag":"t"}'],
+    ["an id with a fraction", "t,z,Moss,1.0", '{"id":1.0,"name":"Moss","tag":"t"}'],
+  ])("reads %s", (_, row, plant) => {
+    expect(readable("csv", `tag,note,name,id\r\n${row}`)).toEqual([[2, plant]]);
+  });
+
+  test("counts the lines in quotes and the empty ones", () => {
+    const text = 'tag,note,name,id\r\n,,Fern,1\r\n,,Lily,-2\n"",y,"two\r\nlines",3\n\nt,z,Ivy,4\nt,z,Moss,5';
+    const lines = readAll("csv", text).rows.map(({ line }) => line);
+    expect(lines).toEqual([2, 3, 4, 7, 8]);
   });
 
   test.each([";", "\t"])("reads columns that %j separates, by their header", (separator) => {
