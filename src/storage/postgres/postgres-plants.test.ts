@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { eventually } from "../../../test/support/eventually.ts";
 import { kindsOf } from "../../../test/support/stored-plants.ts";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
@@ -23,15 +23,24 @@ function storeOn(insert: (ids: readonly number[]) => void) {
   return { plants: new PostgresPlants(pool as ConnectionPool, 4), sizes };
 }
 
-test("a row that the database rejects fails alone, and is found by halving, not row by row", async () => {
+describe("rows that the database rejects", () => {
   const weeds = [7, 8, 500];
   const rejected = Object.assign(new Error("it said so"), { severity: "ERROR", code: "23514" });
-  const { plants, sizes } = storeOn((ids) => {
+  const rejectWeeds = (ids: readonly number[]): void => {
     if (ids.some((id) => weeds.includes(id))) throw rejected;
+  };
+
+  test("fail alone", async () => {
+    const { plants } = storeOn(rejectWeeds);
+    const kinds = kindsOf(await plants.create(plantsToStore(upTo(1000)), 1));
+    expect(kinds).toEqual(upTo(1000).map((id) => (weeds.includes(id) ? "failed" : "created")));
   });
-  const kinds = kindsOf(await plants.create(plantsToStore(upTo(1000)), 1));
-  expect(kinds).toEqual(upTo(1000).map((id) => (weeds.includes(id) ? "failed" : "created")));
-  expect(sizes.length).toBeLessThan(60);
+
+  test("are found by halving, not row by row", async () => {
+    const { plants, sizes } = storeOn(rejectWeeds);
+    await plants.create(plantsToStore(upTo(1000)), 1);
+    expect(sizes.length).toBeLessThan(60);
+  });
 });
 
 test("plants that are too large together are stored in several statements", async () => {
@@ -41,16 +50,41 @@ test("plants that are too large together are stored in several statements", asyn
   expect(sizes).toEqual([2, 2]);
 });
 
-test("while the server is unreachable plants are refused at once, until a write in the background succeeds", async () => {
-  let isReachable = false;
-  const { plants, sizes } = storeOn(() => {
-    if (!isReachable) throw new ServerUnavailable("away");
+describe("while the server is unreachable", () => {
+  function storeOnUnreachable() {
+    const server = { isReachable: false };
+    const { plants, sizes } = storeOn(() => {
+      if (!server.isReachable) throw new ServerUnavailable("away");
+    });
+    return {
+      server,
+      plants,
+      sizes,
+      create: () => plants.create(plantsToStore([1]), 1),
+      /** Ends the writes in the background. */
+      [Symbol.dispose]() {
+        server.isReachable = true;
+      },
+    };
+  }
+
+  test("plants are refused at once after the first", async () => {
+    using store = storeOnUnreachable();
+    await expect(store.create()).rejects.toThrow(StoreUnavailable);
+    await expect(store.create()).rejects.toThrow("away");
+    expect(store.sizes).toEqual([1]);
   });
-  const creating = () => plants.create(plantsToStore([1]), 1);
-  await expect(creating()).rejects.toThrow(StoreUnavailable);
-  await expect(creating()).rejects.toThrow("away");
-  expect(sizes).toEqual([1]);
-  await expect(plants.probe()).rejects.toThrow(StoreUnavailable);
-  isReachable = true;
-  await eventually(async () => kindsOf(await creating())[0] === "created");
+
+  test("a probe fails", async () => {
+    using store = storeOnUnreachable();
+    await expect(store.create()).rejects.toThrow(StoreUnavailable);
+    await expect(store.plants.probe()).rejects.toThrow(StoreUnavailable);
+  });
+
+  test("a write in the background notices that it is reachable again", async () => {
+    using store = storeOnUnreachable();
+    await expect(store.create()).rejects.toThrow(StoreUnavailable);
+    store.server.isReachable = true;
+    await eventually(async () => kindsOf(await store.create())[0] === "created");
+  });
 });
