@@ -150,17 +150,27 @@ test("a transaction that is rolled back leaves no digest", async () => {
   expect(storedDigests(database).size).toBe(0);
 });
 
-test.each([
+describe.each([
   ["long names", "x".repeat(7750), "x".repeat(7800)],
   ["names that JSON makes longer", "\u0001".repeat(1200), "\u0001".repeat(1400)],
-])(
-  "a block with over 8 MB of JSON, of %s, has no digest, and is checked for form only",
-  async (_, under, over) => {
-    const { file, database } = await emptyStore();
-    insert(database, seqs(1, 1024), () => under);
-    insert(database, seqs(1025, 2048), () => over);
-    insert(database, seqs(2049, 3072));
+])("a block with over 8 MB of JSON, of %s,", (_, under, over) => {
+  /** Blocks with a little under 8 MB, with a little over 8 MB, and with a usual size. */
+  async function storeBlocks() {
+    const store = await emptyStore();
+    insert(store.database, seqs(1, 1024), () => under);
+    insert(store.database, seqs(1025, 2048), () => over);
+    insert(store.database, seqs(2049, 3072));
+    return store;
+  }
+
+  test("has no digest", async () => {
+    const { database } = await storeBlocks();
+    using _ = database;
     expect([...storedDigests(database).keys()]).toEqual([0, 2]);
+  });
+
+  test("is checked for form only", async () => {
+    const { file, database } = await storeBlocks();
     database.close();
     expect(await verify(file)).toMatchObject({
       plants: 3072,
@@ -168,20 +178,32 @@ test.each([
       coveredPlants: 3072,
       problems: [],
     });
-  },
-);
+  });
+});
 
-test("blocks without any plant get no digest and no summary, and the next one gets both", async () => {
-  const { file, database } = await emptyStore();
-  insert(database, seqs(1, 1024));
-  // More of them than one batch summarises.
-  const after = 1024 * 101;
-  insert(database, seqs(after + 1, after + 1024));
-  expect([...storedDigests(database).keys()]).toEqual([0, 101]);
-  database.close();
-  expect(await verify(file)).toMatchObject({
-    plants: 2048,
-    problems: ["blocks 1 to 100 (plants 1025 to 103424): no plant is left"],
+describe("blocks without any plant", () => {
+  /** Two full blocks, and between them more empty ones than one batch summarises. */
+  async function storeAroundGap() {
+    const store = await emptyStore();
+    const after = 1024 * 101;
+    insert(store.database, seqs(1, 1024));
+    insert(store.database, seqs(after + 1, after + 1024));
+    return store;
+  }
+
+  test("get no digest, but the next one does", async () => {
+    const { database } = await storeAroundGap();
+    using _ = database;
+    expect([...storedDigests(database).keys()]).toEqual([0, 101]);
+  });
+
+  test("are a problem, the only one of the file", async () => {
+    const { file, database } = await storeAroundGap();
+    database.close();
+    expect(await verify(file)).toMatchObject({
+      plants: 2048,
+      problems: ["blocks 1 to 100 (plants 1025 to 103424): no plant is left"],
+    });
   });
 });
 
