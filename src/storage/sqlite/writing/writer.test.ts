@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { expect, spyOn, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
@@ -103,41 +103,64 @@ test("after such a refusal, the next write lock is waited for again", async () =
   expect(await writer.storeAfterLock()).toBe("stored");
 });
 
-test("any other failure of a transaction leaves its outcome unknown, and is thrown as the owner reports it", async () => {
-  using database = new Database(":memory:");
+describe("any other failure of a transaction", () => {
   const reported = new OutcomeUnknown("with the marker that could not be written");
-  const writer = new Writer(database, { afterCommit: () => {}, reportUnknown: () => reported });
-  let rolledBack = false;
-  const failing = writer.transaction(
-    () => {
-      throw Object.assign(new Error("failed"), { code: "SQLITE_IOERR_WRITE" });
-    },
-    () => {
+  const fail = () => {
+    throw Object.assign(new Error("failed"), { code: "SQLITE_IOERR_WRITE" });
+  };
+
+  test("is thrown as the owner reports it", async () => {
+    using database = new Database(":memory:");
+    const writer = new Writer(database, { afterCommit: () => {}, reportUnknown: () => reported });
+    const failing = writer.transaction(fail);
+    expect(await failing.catch((error: Error) => error)).toBe(reported);
+  });
+
+  test("does not count as rolled back: its outcome is unknown", async () => {
+    using database = new Database(":memory:");
+    const writer = new Writer(database, { afterCommit: () => {}, reportUnknown: () => reported });
+    let rolledBack = false;
+    const failing = writer.transaction(fail, () => {
       rolledBack = true;
-    },
-  );
-  expect(await failing.catch((error: Error) => error)).toBe(reported);
-  expect(rolledBack).toBe(false);
+    });
+    await expect(failing).rejects.toBeInstanceOf(OutcomeUnknown);
+    expect(rolledBack).toBe(false);
+  });
 });
 
-test("a transaction on a full disk is rolled back, and the next one is stored", async () => {
-  using store = openedWriter();
-  const { database, writer } = store;
+describe("on a full disk", () => {
   // Of several rows, so that SQLite rolls back only the statement and leaves the transaction open.
-  const insert = () =>
+  const insertInto = (database: Database) =>
     database.run(
       "INSERT INTO plants (id, name, created_at_ms, created_by) VALUES (1, 'fern', 1, 'test'), (2, ?, 1, 'test')",
       ["x".repeat(100_000)],
     );
-  let rolledBack = 0;
   // SQLite reports a full disk for this limit too.
-  database.run("PRAGMA max_page_count = 1");
-  const refused = writer.transaction(insert, () => rolledBack++).catch((error: Error) => error);
-  expect(await refused).toBeInstanceOf(StoreUnavailable);
-  expect(rolledBack).toBe(1);
-  expect(database.inTransaction).toBe(false);
-  database.run("PRAGMA max_page_count = 1000000");
-  expect((await writer.transaction(insert)).changes).toBe(2);
+  const fillDisk = (database: Database) => database.run("PRAGMA max_page_count = 1");
+  const freeDisk = (database: Database) => database.run("PRAGMA max_page_count = 1000000");
+
+  test("a transaction is rolled back", async () => {
+    using store = openedWriter();
+    const { database, writer } = store;
+    let rolledBack = 0;
+    fillDisk(database);
+    const refused = writer.transaction(
+      () => insertInto(database),
+      () => rolledBack++,
+    );
+    await expect(refused).rejects.toBeInstanceOf(StoreUnavailable);
+    expect(rolledBack).toBe(1);
+    expect(database.inTransaction).toBe(false);
+  });
+
+  test("a transaction is refused, but the next one is stored once there is room", async () => {
+    using store = openedWriter();
+    const { database, writer } = store;
+    fillDisk(database);
+    await expect(writer.transaction(() => insertInto(database))).rejects.toBeInstanceOf(StoreUnavailable);
+    freeDisk(database);
+    expect((await writer.transaction(() => insertInto(database))).changes).toBe(2);
+  });
 });
 
 test("a transaction is settled after the fsync that started after its commit", async () => {
