@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { fake } from "../../test/support/fake.ts";
 import type { Caller, Gate } from "../access/gate.ts";
 import { RateLimit } from "../access/rate-limit.ts";
@@ -10,12 +10,14 @@ import type { ActionRecorder } from "./action-recorder.ts";
 import { importRoutes } from "./imports.ts";
 
 const asTheGate = { "WWW-Authenticate": 'Bearer realm="plant-store", error="invalid_token"' };
-test.each([
+describe.each([
   ["whose token is revoked", 2, Number.POSITIVE_INFINITY, asTheGate],
   ["of a service that stops", Number.POSITIVE_INFINITY, 3, {}],
-])(
-  "an import %s meanwhile ends after the row it has got to, and the next does not start",
-  async (_, allowed, serving, headers) => {
+])("an import %s meanwhile", (_, allowedTimes, servingTimes, headers) => {
+  /** Imports five rows, of which none is a plant, until the gate or the service says no. */
+  function start() {
+    let allowed = allowedTimes;
+    let serving = servingTimes;
     const target = {
       gate: fake<Gate>({ watch: () => () => allowed-- > 0 }),
       rateLimit: new RateLimit({ count: 100, perMs: 1000 }),
@@ -35,9 +37,19 @@ test.each([
       json: (answer) => void answers.push(answer),
     });
     const caller: Caller = { name: "a", scopes: ["plants:create", "operator:read"], expiresAtMs: undefined };
-    const run = async () => importing?.handle(exchange, caller);
+    return { answers, run: async () => importing?.handle(exchange, caller) };
+  }
+
+  test("ends after the row it has got to", async () => {
+    const { answers, run } = start();
     await run();
     expect(answers).toMatchObject([{ outcomes: [{ error: 40002 }, { error: 40002 }] }]);
+  });
+
+  test("is followed by none: the next does not start", async () => {
+    const { answers, run } = start();
+    await run();
     await expect(run()).rejects.toMatchObject({ name: "HttpError", headers });
-  },
-);
+    expect(answers).toHaveLength(1);
+  });
+});
