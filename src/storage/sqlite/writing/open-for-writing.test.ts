@@ -7,7 +7,6 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -21,8 +20,7 @@ import { storedPlants } from "../../../../test/support/stored-plants.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { readPragma } from "../data-file/connect.ts";
 import { DataFileProblem } from "../data-file/data-file-problem.ts";
-import { type FailureReason, markerFile, readMarker, writeMarker } from "../data-file/failure-marker.ts";
-import { openUnmoved } from "../data-file/inode.ts";
+import { type FailureReason, markerFile, writeMarker } from "../data-file/failure-marker.ts";
 import { readUse, readUseWithoutWal } from "../data-file/store-use.ts";
 import { verify } from "../maintenance/verify.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
@@ -160,69 +158,6 @@ describe("the start after a failed fsync", () => {
   });
 });
 
-test.each(["", '{"reason":"repl', "{}"])("a marker truncated to %j means a failed sync", (text) => {
-  using own = temporaryFolder();
-  const path = join(own.path, "marked.db");
-  writeFileSync(markerFile(path), text);
-  expect(readMarker(path)).toBe("sync-failed");
-});
-
-test("a marker that cannot be read is an error", () => {
-  using own = temporaryFolder();
-  const path = join(own.path, "marked.db");
-  mkdirSync(markerFile(path));
-  expect(() => readMarker(path)).toThrow(/records a failure and cannot be read: EISDIR/);
-});
-
-test("a data file that a start rebuilds while a command opens it is opened again", () => {
-  const path = join(folder.path, "moved.db");
-  const rebuilt = join(folder.path, "moved.db.rebuilt");
-  changeBySql(path, "CREATE TABLE old_one (x)");
-  changeBySql(rebuilt, "CREATE TABLE new_one (x)");
-  const opened: Database[] = [];
-  using database = openUnmoved(path, () => {
-    opened.push(new Database(path));
-    if (opened.length === 1) renameSync(rebuilt, path);
-    return opened.at(-1) as Database;
-  });
-  expect(database.query("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "new_one" }]);
-  expect(() => opened[0]?.query("SELECT 1").get()).toThrow();
-});
-
-describe("a data file that is replaced whenever a command opens it", () => {
-  /** A function that opens it as a command does, and the connections that were made. */
-  function openReplaced(path: string) {
-    const replacement = `${path}.new`;
-    writeFileSync(path, "");
-    const connections: Database[] = [];
-    const openAndReplace = () => {
-      const database = new Database(path);
-      connections.push(database);
-      writeFileSync(replacement, "");
-      renameSync(replacement, path);
-      return database;
-    };
-    return { connections, open: () => openUnmoved(path, openAndReplace) };
-  }
-
-  test("is refused", () => {
-    const path = folder.newPath();
-    const { open } = openReplaced(path);
-    expect(open).toThrow(
-      new DataFileProblem(
-        `${path} cannot be opened: it was deleted or replaced at every attempt. Stop the program that does so first.`,
-      ),
-    );
-  });
-
-  test("leaves no connection open", () => {
-    const { connections, open } = openReplaced(folder.newPath());
-    expect(open).toThrow(DataFileProblem);
-    expect(connections.length).toBeGreaterThan(1);
-    for (const database of connections) expect(() => database.query("SELECT 1").get()).toThrow();
-  });
-});
-
 /** Another process in the middle of a checkpoint: it holds SQLite's lock against other checkpoints until it is disposed of. */
 async function checkpointElsewhere(file: string): Promise<Disposable> {
   // The checkpoint gets that lock, waits for the write lock, and is stopped before it gets that too.
@@ -253,7 +188,7 @@ test("a start while another process checkpoints marks the data file as in use in
 describe("what a crash cannot have left", () => {
   const isJournal = /plants\.db-journal is a rollback journal: .* Move the journal away, unless/;
 
-  test.each<[what: string, why: RegExp, harm: (file: string) => void]>([
+  describe.each<[what: string, why: RegExp, harm: (file: string) => void]>([
     [
       "a WAL with zeros in the middle",
       /is damaged at frame \d+/,
@@ -270,39 +205,40 @@ describe("what a crash cannot have left", () => {
         writeFileSync(`${file}-journal`, emptyingJournal);
       },
     ],
-  ])("%s is refused by every command, which changes no file", async (_, why, harm) => {
-    const file = await crashed();
-    const link = `${dirname(file)}.link.db`;
-    harm(file);
-    symlinkSync(file, link);
-    const bytes = () =>
-      ["", "-wal", "-journal"].map((end) => existsSync(file + end) && readFileSync(file + end, "hex"));
-    const before = bytes();
-    expectProblem(() => openForWriting(file), why);
-    expectProblem(() => openForWriting(link), why);
-    expectProblem(() => openReadOnly(link), why);
-    expectProblem(() => openBeside(link, { create: false }), why);
-    expect(bytes()).toEqual(before);
-  });
-
-  test("is no journal of the first transaction of a new file, which is undone", () => {
-    const file = folder.newPath();
-    writeFileSync(file, Buffer.alloc(4096));
-    writeFileSync(`${file}-journal`, emptyingJournal);
-    open(file);
-    expect(storedPlants(file)).toEqual([]);
-    expect(existsSync(`${file}-journal`)).toBe(false);
-  });
-
-  test("is no empty journal", async () => {
-    const file = await crashed();
-    writeFileSync(`${file}-journal`, "");
-    open(file);
-    await expectWhole(file);
+  ])("%s", (_, why, harm) => {
+    test.each<[by: string, open: (file: string, link: string) => unknown]>([
+      ["a start", (file) => openForWriting(file)],
+      ["a start through a link", (_file, link) => openForWriting(link)],
+      ["a command that reads, through a link", (_file, link) => openReadOnly(link)],
+      ["a command that writes, through a link", (_file, link) => openBeside(link, { create: false })],
+    ])("is refused by %s, and no file changes", async (_by, openHarmed) => {
+      const file = await crashed();
+      const link = `${dirname(file)}.link.db`;
+      harm(file);
+      symlinkSync(file, link);
+      const bytes = () =>
+        ["", "-wal", "-journal"].map((end) => existsSync(file + end) && readFileSync(file + end, "hex"));
+      const before = bytes();
+      const attempt = () => openHarmed(file, link);
+      expect(attempt).toThrow(DataFileProblem);
+      expect(attempt).toThrow(why);
+      expect(bytes()).toEqual(before);
+    });
   });
 });
 
-function expectProblem(attempt: () => unknown, why: RegExp): void {
-  expect(attempt).toThrow(DataFileProblem);
-  expect(attempt).toThrow(why);
-}
+test("the journal of a new file's first transaction is undone", () => {
+  const file = folder.newPath();
+  writeFileSync(file, Buffer.alloc(4096));
+  writeFileSync(`${file}-journal`, emptyingJournal);
+  open(file);
+  expect(storedPlants(file)).toEqual([]);
+  expect(existsSync(`${file}-journal`)).toBe(false);
+});
+
+test("an empty journal is ignored", async () => {
+  const file = await crashed();
+  writeFileSync(`${file}-journal`, "");
+  open(file);
+  await expectWhole(file);
+});
