@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import type { Route } from "playwright-core";
 import type { AuditEntryJson } from "../../src/operator/responses.ts";
 import { describe, test } from "../support/browser.ts";
-import { makeToken, see, useConsole, waitUntil } from "../support/console-session.ts";
+import { see, useConsole, waitUntil } from "../support/console-session.ts";
 import { mintToken } from "../support/operator-requests.ts";
 
 const session = useConsole(1);
@@ -11,7 +11,7 @@ const { open } = session;
 
 describe("the audit trail", () => {
   test("is filtered by action and actor, in the address and with chips that remove a filter", async () => {
-    await makeToken(session.running, "filtered", ["metrics"]);
+    await mintToken(session.running, { name: "filtered", scopes: ["metrics"] });
     const page = await open("/audit");
     await see(page, "created token filtered with metrics; it never expires");
     await page.getByRole("button", { name: "Filter", exact: true }).click();
@@ -39,7 +39,7 @@ describe("the audit trail", () => {
   );
 
   test("is filtered by a time of the browser's time zone", async () => {
-    await makeToken(session.running, "timed", ["metrics"]);
+    await mintToken(session.running, { name: "timed", scopes: ["metrics"] });
     const page = await open("/audit");
     await page.getByRole("button", { name: "Filter", exact: true }).click();
     await page.getByLabel("Before").fill("2026-01-15T09:30");

@@ -14,7 +14,7 @@ import {
   secretField,
   test,
 } from "../support/browser.ts";
-import { makeToken, see, signIn, useConsole, waitUntil } from "../support/console-session.ts";
+import { see, signIn, useConsole, waitUntil } from "../support/console-session.ts";
 import { mintToken, operatorFetch, operatorPost } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { storedPlants } from "../support/stored-plants.ts";
@@ -88,7 +88,7 @@ describe("signing in", () => {
   });
 
   test("too often says when to try again", async () => {
-    const secret = await makeToken(session.running, "impatient", ["operator:read"]);
+    const { secret } = await mintToken(session.running, { name: "impatient", scopes: ["operator:read"] });
     const page = await open("/", { token: "" });
     await page.route("**/api/sign-in", async (route) => {
       let response = await route.fetch();
@@ -148,7 +148,8 @@ describe("signing in", () => {
 describe("someone with a token that only reads", () => {
   async function openAsReader(path: string): Promise<Page> {
     const name = `reader ${crypto.randomUUID()}`;
-    return open(path, { token: await makeToken(session.running, name, ["operator:read"]) });
+    const { secret } = await mintToken(session.running, { name, scopes: ["operator:read"] });
+    return open(path, { token: secret });
   }
 
   test("gets links to the overview and the plants alone", async () => {
@@ -177,7 +178,8 @@ describe("someone with a token that only reads", () => {
 });
 
 test("someone whose token creates no plants is told which scope an import needs", async () => {
-  const page = await open("/import", { token: await makeToken(session.running, "manager", ["operator"]) });
+  const { secret } = await mintToken(session.running, { name: "manager", scopes: ["operator"] });
+  const page = await open("/import", { token: secret });
   await see(page, "Sign in with a token that has the scope “plants:create”.");
   expect(await page.locator("input[type=file]").count()).toBe(0);
 });
@@ -185,7 +187,7 @@ test("someone whose token creates no plants is told which scope an import needs"
 test("the audit trail shows its older entries on request", async () => {
   // One token may do no more than 60 of them at once.
   for (const name of ["exporter", "other exporter"]) {
-    const token = await makeToken(session.running, name, ["operator:read"]);
+    const { secret: token } = await mintToken(session.running, { name, scopes: ["operator:read"] });
     for (let count = 0; count < 50; count++) {
       const response = await operatorFetch(session.running, "/api/export?tag=none", { token });
       await response.text();
@@ -478,7 +480,10 @@ describe("tokens", () => {
   });
 
   test("that are rotated without an overlap have only their new secret", async () => {
-    const old = await makeToken(session.running, "rotated robot", ["plants:create"]);
+    const { secret: old } = await mintToken(session.running, {
+      name: "rotated robot",
+      scopes: ["plants:create"],
+    });
     const page = await open("/tokens");
     await page.getByRole("button", { name: "Rotate rotated robot" }).click();
     const dialog = page.getByRole("dialog");
@@ -490,7 +495,7 @@ describe("tokens", () => {
   });
 
   test("that are revoked are refused, and listed as revoked", async () => {
-    const secret = await makeToken(session.running, "revoked robot", ["plants:create"]);
+    const { secret } = await mintToken(session.running, { name: "revoked robot", scopes: ["plants:create"] });
     const page = await open("/tokens");
     await page.getByRole("button", { name: "Revoke revoked robot" }).click();
     const dialog = page.getByRole("dialog");
@@ -565,7 +570,7 @@ describe("tokens", () => {
   });
 
   test("replaced while one is signed in with it still show their new secret", async () => {
-    const own = await makeToken(session.running, "own", ["operator"]);
+    const { secret: own } = await mintToken(session.running, { name: "own", scopes: ["operator"] });
     const page = await open("/tokens", { token: own });
     await page.getByRole("button", { name: "Rotate own" }).click();
     await page.getByLabel("The old secret stays valid for").selectOption("0s");

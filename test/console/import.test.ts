@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { gzipSync } from "node:zlib";
 import type { Page } from "playwright-core";
 import { contentOf, describe, test } from "../support/browser.ts";
-import { makeToken, see, signIn, useConsole, waitUntil } from "../support/console-session.ts";
+import { see, signIn, useConsole, waitUntil } from "../support/console-session.ts";
 import { eventually } from "../support/eventually.ts";
 import { mintToken, operatorPost } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
@@ -50,10 +50,10 @@ async function download(page: Page, button: string): Promise<string> {
 
 /** A token that has used up its burst, so that its import is running for as long as a test needs it to. */
 async function makeSlowToken(running: TestService, name: string): Promise<string> {
-  const token = await makeToken(running, name, ["operator", "plants:create"]);
-  const headers = bearer(token);
+  const { secret } = await mintToken(running, { name, scopes: ["operator", "plants:create"] });
+  const headers = bearer(secret);
   await Promise.all(Array.from({ length: rowsMax }, () => post(running.url, "{}", headers)));
-  return token;
+  return secret;
 }
 
 /** Signs out during an import, which is asked about. */
@@ -191,7 +191,9 @@ describe("importing a file", () => {
     await page.getByRole("button", { name: "Revoke revoked", exact: true }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
     await see(page, "This token has expired or was revoked");
-    await signIn(page, await makeToken(session.running, "next", ["operator", "plants:create"]));
+    const scopes = ["operator", "plants:create"];
+    const { secret } = await mintToken(session.running, { name: "next", scopes });
+    await signIn(page, secret);
     await page.getByRole("link", { name: "Import", exact: true }).click();
     await page.getByRole("button", { name: "Resume" }).click();
     await page.getByRole("heading", { name: "Done: resumed.ndjson" }).waitFor();
@@ -218,7 +220,9 @@ describe("importing a file", () => {
     await start(page, "left.ndjson", rowsFrom(40_000));
     await page.getByRole("heading", { name: "Importing: left.ndjson" }).waitFor();
     await signOutAnyway(page);
-    await signIn(page, await makeToken(session.running, "returns", ["operator", "plants:create"]));
+    const scopes = ["operator", "plants:create"];
+    const { secret } = await mintToken(session.running, { name: "returns", scopes });
+    await signIn(page, secret);
     await page.getByRole("button", { name: "Resume" }).click();
     await page.getByRole("heading", { name: "Done: left.ndjson" }).waitFor();
   });

@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { contentOf, copiedBy, describe, test } from "../support/browser.ts";
-import { makeToken, see, useConsole, waitUntil } from "../support/console-session.ts";
+import { see, useConsole, waitUntil } from "../support/console-session.ts";
 import { mintToken, operatorPost } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { idOf } from "../support/seeded-store.ts";
@@ -472,9 +472,8 @@ describe("a filter", () => {
   });
 
   test("by sender asks for no names of tokens if the caller may not list them", async () => {
-    const page = await open("/plants", {
-      token: await makeToken(session.running, "looks", ["operator:read"]),
-    });
+    const { secret } = await mintToken(session.running, { name: "looks", scopes: ["operator:read"] });
+    const page = await open("/plants", { token: secret });
     await rows(page).first().waitFor();
     const asked: string[] = [];
     page.on("request", (request) => asked.push(new URL(request.url()).pathname));
@@ -522,8 +521,11 @@ describe("a click", () => {
   });
 
   test("on a sender in the table filters by it too", async () => {
-    const token = await makeToken(session.running, "clicked sender", ["plants:create"]);
-    const headers = bearer(token);
+    const { secret } = await mintToken(session.running, {
+      name: "clicked sender",
+      scopes: ["plants:create"],
+    });
+    const headers = bearer(secret);
     await post(session.running.url, '{"id":890003,"name":"Sent aster"}', headers);
     await add(890_004, "Sent rose");
     const page = await openTable("/plants?name=sent");

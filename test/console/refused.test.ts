@@ -2,7 +2,8 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { copiedBy, describe, test } from "../support/browser.ts";
-import { makeToken, see, useConsole, waitUntil } from "../support/console-session.ts";
+import { see, useConsole, waitUntil } from "../support/console-session.ts";
+import { mintToken } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { bearer } from "../support/tokens.ts";
 
@@ -11,7 +12,7 @@ const { open } = session;
 
 /** A token with this name that was refused, and the id of that request. */
 async function refuseToken(name: string): Promise<string> {
-  const secret = await makeToken(session.running, name, ["plants:create"]);
+  const { secret } = await mintToken(session.running, { name, scopes: ["plants:create"] });
   const response = await post(session.running.url, "[]", bearer(secret));
   return response.headers.get("x-request-id") ?? "";
 }
@@ -53,7 +54,7 @@ describe("the page of refused requests", () => {
   });
 
   test("offers no copy of a request id that is masked", async () => {
-    const secret = await makeToken(session.running, "with a UUID", ["plants:create"]);
+    const { secret } = await mintToken(session.running, { name: "with a UUID", scopes: ["plants:create"] });
     const headers = { ...bearer(secret), "X-Request-Id": crypto.randomUUID() };
     await post(session.running.url, "[]", headers);
     const page = await openRefused();
@@ -122,9 +123,8 @@ describe("the page of refused requests", () => {
 
   test("is not offered to a token that only reads", async () => {
     await refuseToken("unseen");
-    const page = await open("/", {
-      token: await makeToken(session.running, "only reads", ["operator:read"]),
-    });
+    const { secret } = await mintToken(session.running, { name: "only reads", scopes: ["operator:read"] });
+    const page = await open("/", { token: secret });
     await see(page, "40004");
     expect(await page.getByRole("link", { name: /40004|See who|Refused/ }).count()).toBe(0);
   });

@@ -2,8 +2,9 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { axeViolations, describe, test } from "../support/browser.ts";
-import { makeToken, useConsole } from "../support/console-session.ts";
+import { useConsole } from "../support/console-session.ts";
 import { eventually } from "../support/eventually.ts";
+import { mintToken } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { startTestService } from "../support/test-service.ts";
@@ -59,10 +60,12 @@ async function check(page: Page, ready: string): Promise<void> {
 
 // Several pages in each test: loading the console and axe-core is what takes time.
 describe("axe-core finds no violations, and everything fits from a phone to a wide screen:", () => {
-  let longNamed: Promise<string> | undefined;
+  let longNamed: ReturnType<typeof mintToken> | undefined;
   async function openPage(path: string, token?: string): Promise<Page> {
-    longNamed ??= makeToken(session.running, longName, ["operator", "plants:create"]);
-    return open(path, { token: token ?? (await longNamed) });
+    const scopes = ["operator", "plants:create"];
+    longNamed ??= mintToken(session.running, { name: longName, scopes });
+    const { secret } = await longNamed;
+    return open(path, { token: token ?? secret });
   }
 
   test("signing in", async () => check(await openPage("/", ""), ".sign-in form"));
@@ -88,7 +91,10 @@ describe("axe-core finds no violations, and everything fits from a phone to a wi
 
   test("the refused requests, and a search for one that was not", async () => {
     const { url } = session.running;
-    const secret = await makeToken(session.running, `${longName}4`.slice(1), ["plants:create"]);
+    const { secret } = await mintToken(session.running, {
+      name: `${longName}4`.slice(1),
+      scopes: ["plants:create"],
+    });
     await post(
       url,
       JSON.stringify({ id: "A long text that is no number, and is not shown whole", name: 7 }),
@@ -136,10 +142,8 @@ describe("axe-core finds no violations, and everything fits from a phone to a wi
   });
 
   test("a page that the token may not use", async () => {
-    await check(
-      await openPage("/audit", await makeToken(session.running, "reader", ["operator:read"])),
-      ".empty",
-    );
+    const { secret } = await mintToken(session.running, { name: "reader", scopes: ["operator:read"] });
+    await check(await openPage("/audit", secret), ".empty");
   });
 
   test("a chosen file, one that was only checked, and one that cannot be read", async () => {
@@ -224,7 +228,7 @@ const tableFault = `(() => {
 test("a service that hangs is not connected, even on a page that asks for nothing", async () => {
   await using running = await startTestService();
   using proxy = await startTcpProxy(Number(new URL(running.operatorUrl).port));
-  const token = await makeToken(running, "ops", ["operator", "plants:create"]);
+  const { secret: token } = await mintToken(running, { name: "ops", scopes: ["operator", "plants:create"] });
   const page = await open("/import", { token, origin: `http://127.0.0.1:${proxy.port}`, alone: true });
   await page.getByText("Connected", { exact: true }).waitFor();
   proxy.cut();

@@ -3,9 +3,9 @@ import { expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { firefox } from "../../scripts/browsers.js";
-import { makeToken } from "../support/console-session.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
+import { mintToken } from "../support/operator-requests.ts";
 import { seedStore } from "../support/seeded-store.ts";
 import { storedPlants } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -34,7 +34,7 @@ test.skipIf(lacks("Firefox", !existsSync(firefox)))(
     const database = join(folder.path, "plants.db");
     await seedStore(database, { plants: 600, fromMs: Date.now() - 7_200_000, untilMs: Date.now() });
     await using running = await startTestService({ database });
-    const secret = await makeToken(running, "ops", ["operator", "plants:create"]);
+    const { secret } = await mintToken(running, { name: "ops", scopes: ["operator", "plants:create"] });
     await using page = await startFirefox(folder.path);
 
     await page.open(running.operatorUrl);

@@ -37,7 +37,11 @@ export function useConsole(plants: number, flags: Record<string, string> = {}) {
     const untilMs = Date.now() - 60_000;
     await seedStore(file, { plants, fromMs: untilMs - 7_200_000, untilMs });
     session.running = owned.use(await startTestService({ ...flags, database: file }));
-    session.secret = await makeToken(session.running, "ops", ["operator", "plants:create"]);
+    const { secret } = await mintToken(session.running, {
+      name: "ops",
+      scopes: ["operator", "plants:create"],
+    });
+    session.secret = secret;
     browser = owned.use(await openBrowser());
   }, 60_000);
   afterAll(async () => {
@@ -85,15 +89,6 @@ export function waitUntil(condition: () => Promise<boolean>): Promise<void> {
 }
 
 export const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
-
-/** The secret of a new token. */
-export async function makeToken(
-  running: TestService,
-  name: string,
-  scopes: readonly string[],
-): Promise<string> {
-  return (await mintToken(running, { name, scopes })).secret;
-}
 
 export async function signIn(page: Page, secret: string): Promise<void> {
   await page.getByLabel("Token").fill(secret);
