@@ -4,7 +4,7 @@ import type { Route } from "playwright-core";
 import type { AuditEntryJson } from "../../src/operator/responses.ts";
 import { describe, test } from "../support/browser.ts";
 import { see, useConsole, waitUntil } from "../support/console-session.ts";
-import { mintToken } from "../support/operator-requests.ts";
+import { mintToken, operatorFetch } from "../support/operator-requests.ts";
 
 const session = useConsole(1);
 const { open } = session;
@@ -86,5 +86,21 @@ describe("the audit trail", () => {
     await button.waitFor({ state: "detached" });
     expect(held).toHaveLength(1);
     expect(await page.locator(".audit summary b").allTextContents()).toEqual(["newer", "older"]);
+  });
+
+  test("shows its older entries on request", async () => {
+    // One token may do no more than 60 of them at once.
+    for (const name of ["exporter", "other exporter"]) {
+      const { secret: token } = await mintToken(session.running, { name, scopes: ["operator:read"] });
+      for (let count = 0; count < 50; count++) {
+        const response = await operatorFetch(session.running, "/api/export?tag=none", { token });
+        await response.text();
+      }
+    }
+    const page = await open("/audit");
+    const entries = page.locator(".audit tbody tr");
+    await waitUntil(async () => (await entries.count()) === 100);
+    await page.getByRole("button", { name: "Show older entries" }).click();
+    await waitUntil(async () => (await entries.count()) > 100);
   });
 });

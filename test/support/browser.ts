@@ -93,3 +93,10 @@ export async function axeViolations(page: Page, selector = "html", options = {})
   const violations = await page.evaluate<AxeResults["violations"]>(run);
   return violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
 }
+
+/** A script for a browser that refuses to keep anything there, as Chromium does where all cookies are blocked. */
+export function noStorage(area: "localStorage" | "sessionStorage"): string {
+  return `Object.defineProperty(window, "${area}", {
+    get() { throw new DOMException("Access is denied for this document.", "SecurityError"); },
+  })`;
+}

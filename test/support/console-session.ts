@@ -90,6 +90,13 @@ export function waitUntil(condition: () => Promise<boolean>): Promise<void> {
 
 export const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
 
+/** Waits until the page with that heading is open. */
+export const heading = (page: Page, name: string) => page.getByRole("heading", { name, level: 1 }).waitFor();
+
+/** The text of the one element that the selector matches. */
+export const textOf = async (page: Page, selector: string) =>
+  (await page.locator(selector).textContent()) ?? "";
+
 export async function signIn(page: Page, secret: string): Promise<void> {
   await page.getByLabel("Token").fill(secret);
   await page.keyboard.press("Enter");

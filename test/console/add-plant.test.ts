@@ -1,0 +1,88 @@
+// The console's form for a plant, in a browser.
+import { expect } from "bun:test";
+import type { Page } from "playwright-core";
+import { describe, test } from "../support/browser.ts";
+import { see, textOf, useConsole } from "../support/console-session.ts";
+import { post } from "../support/post-plants.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+
+const unsafeId = "9007199254740993";
+const session = useConsole(10);
+const { open } = session;
+
+const find = (id: bigint) => storedPlants(session.running.database).find((plant) => plant.id === id);
+
+describe("the form for a plant", () => {
+  async function openForm() {
+    const page = await open("/");
+    await page.getByRole("button", { name: "Add a plant" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.waitFor();
+    const add = async (id: string, name = "Fern", tag = ""): Promise<void> => {
+      await dialog.getByLabel("Id").fill(id);
+      await dialog.getByLabel("Name").fill(name);
+      await dialog.getByLabel("Tag").fill(tag);
+      await dialog.getByRole("button", { name: "Add plant" }).click();
+    };
+    const errorAt = async (label: string): Promise<string> => {
+      await page.locator(".field-error").first().waitFor();
+      const descriptionId = await dialog.getByLabel(label).getAttribute("aria-describedby");
+      return textOf(page, `[id="${descriptionId}"]`);
+    };
+    return { page, dialog, add, errorAt };
+  }
+  const focusedField = (page: Page) => page.evaluate<string>("document.activeElement.name");
+
+  test("opens with the focus at the id", async () => {
+    const { page } = await openForm();
+    expect(await focusedField(page)).toBe("id");
+  });
+
+  test("shows at the id that it is no number", async () => {
+    const { add, errorAt } = await openForm();
+    await add("12 apples");
+    expect(await errorAt("Id")).toContain('but is the string "12 apples"');
+  });
+
+  test("moves the focus to an id that belongs to another plant", async () => {
+    await post(session.running.url, '{"id":7,"name":"First"}');
+    const { page, add, errorAt } = await openForm();
+    await add("7", "Other");
+    expect(await errorAt("Id")).toContain("already belongs to a plant with a different name");
+    expect(await focusedField(page)).toBe("id");
+  });
+
+  test("stores no plant without a name", async () => {
+    const { add, errorAt } = await openForm();
+    await add("4001", "");
+    expect(await errorAt("Name")).toContain("is empty");
+    expect(find(4001n)).toBeUndefined();
+  });
+
+  test("generates an id that fits into 64 bits", async () => {
+    const { page, dialog } = await openForm();
+    await page.getByRole("button", { name: "Generate" }).click();
+    expect(BigInt(await dialog.getByLabel("Id").inputValue())).toBeLessThan(2n ** 63n);
+  });
+
+  test("keeps an id exact that no double can hold", async () => {
+    const { page, add } = await openForm();
+    await add(unsafeId, 'O\'Fern "quoted"', "indoor");
+    await see(page, "The plant is stored.");
+    expect(find(BigInt(unsafeId))).toMatchObject({ name: 'O\'Fern "quoted"', tag: "indoor" });
+  });
+
+  test("accepts an id with an exponent", async () => {
+    const { page, add } = await openForm();
+    await add("1e3", "A thousand");
+    await see(page, "The plant is stored.");
+    expect(find(1000n)).toMatchObject({ name: "A thousand" });
+  });
+
+  test("reports a replay", async () => {
+    await post(session.running.url, '{"id":4002,"name":"Twice"}');
+    const { page, add } = await openForm();
+    await add("4002", "Twice");
+    await see(page, "This plant is already stored");
+  });
+});

@@ -1,0 +1,129 @@
+// What surrounds the pages of the console, in a browser: the theme, dialogs, the width of a phone, and unknown paths.
+import { afterAll, expect } from "bun:test";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { chromium, type Page } from "playwright-core";
+import { chromiumOptions, describe, newPage, noStorage, test } from "../support/browser.ts";
+import { heading, see, useConsole, waitUntil } from "../support/console-session.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+const folder = temporaryFolder();
+const backupFolder = join(folder.path, "backups");
+mkdirSync(backupFolder);
+afterAll(() => folder[Symbol.dispose]());
+const session = useConsole(1100, { "backup-folder": backupFolder });
+const { open } = session;
+
+describe("the theme", () => {
+  const background = (page: Page) => page.evaluate<string>("getComputedStyle(document.body).backgroundColor");
+  const light = "rgb(251, 251, 250)";
+  const dark = "rgb(14, 17, 16)";
+
+  test("follows the system until one is chosen", async () => {
+    const page = await open("/import", { alone: true });
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.getByRole("button", { name: "Theme: system" }).click();
+    await page.getByRole("button", { name: "Theme: light" }).click();
+    await page.getByRole("button", { name: "Theme: dark" }).waitFor();
+    expect(await background(page)).toBe(dark);
+    // Without the page's script, what is left is what the file in <head> has done.
+    await page.route("**/assets/main-*.js", (route) => route.abort());
+    await page.reload();
+    await see(page, "Loading the console.");
+    expect(await background(page)).toBe(dark);
+    await page.unrouteAll();
+    await page.reload();
+    await page.getByRole("button", { name: "Theme: dark" }).click();
+    await page.getByRole("button", { name: "Theme: system" }).waitFor();
+    expect(await background(page)).toBe(light);
+    await page.emulateMedia({ colorScheme: "dark" });
+    expect(await background(page)).toBe(dark);
+    await page.context().close();
+  });
+
+  test("can be chosen until the next load in a browser that keeps nothing", async () => {
+    const page = await open("/import", { alone: true });
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.addInitScript(noStorage("localStorage"));
+    await page.reload();
+    await page.getByRole("button", { name: "Theme: system" }).click();
+    await page.getByRole("button", { name: "Theme: light" }).click();
+    await page.getByRole("button", { name: "Theme: dark" }).waitFor();
+    expect(await background(page)).toBe(dark);
+    await page.context().close();
+  });
+
+  test("is all that the browser keeps when the tab is closed", async () => {
+    const page = await open("/import");
+    await page.getByRole("button", { name: "Theme: system" }).click();
+    await page.getByRole("button", { name: "Theme: light" }).waitFor();
+    expect(await page.evaluate("Object.entries(localStorage)")).toEqual([["plant-store-theme", "light"]]);
+    expect(await page.evaluate("Object.keys(sessionStorage)")).toEqual(["plant-store-token"]);
+    expect(await page.context().cookies()).toEqual([]);
+    expect(await page.evaluate("indexedDB.databases()")).toEqual([]);
+    expect(await page.evaluate("caches.keys()")).toEqual([]);
+  });
+});
+
+describe("a phone of 360 px", () => {
+  /** The boxes that can be scrolled sideways, and the page itself if it can. */
+  const scrolledSideways = `[...document.querySelectorAll("html, body *")]
+    .filter((box) => box === document.documentElement || /auto|scroll/.test(getComputedStyle(box).overflowX))
+    .filter((box) => box.scrollWidth > box.clientWidth)
+    .map((box) => box.outerHTML.slice(0, 80))`;
+
+  test.each([
+    ["/", "Overview"],
+    ["/plants", "Plants"],
+    ["/import", "Import"],
+    ["/tokens", "Tokens"],
+    ["/refused", "Refused"],
+    ["/audit", "Audit"],
+    ["/system", "System"],
+  ])("shows all of %s without scrolling sideways", async (path, title) => {
+    const page = await open(path);
+    await page.setViewportSize({ width: 360, height: 740 });
+    try {
+      await heading(page, title);
+      await waitUntil(async () => (await page.locator('[aria-busy="true"]').count()) === 0);
+      expect(await page.evaluate(scrolledSideways)).toEqual([]);
+    } finally {
+      await page.setViewportSize({ width: 1280, height: 600 });
+    }
+  });
+});
+
+describe("a dialog", () => {
+  test("darkens the page up to its edge where scrollbars take space", async () => {
+    await using browser = await chromium.launch({
+      ...chromiumOptions(),
+      ignoreDefaultArgs: ["--hide-scrollbars"],
+    });
+    const page = await newPage(browser, { viewport: { width: 1280, height: 900 } });
+    await page.goto(`${session.running.operatorUrl}/livez`);
+    await page.evaluate(`sessionStorage.setItem("plant-store-token", ${JSON.stringify(session.secret)})`);
+    await page.goto(`${session.running.operatorUrl}/plants`);
+    await page.getByRole("button", { name: "Add a plant" }).click();
+    await page.getByRole("dialog").waitFor();
+    const gutterPx = await page.evaluate<number>("innerWidth - document.body.offsetWidth");
+    expect(gutterPx).toBeGreaterThanOrEqual(8);
+    const pixels = (x: number) => page.screenshot({ clip: { x, y: 2, width: 8, height: 8 } });
+    expect(await pixels(1280 - 8)).toEqual(await pixels(1280 - 8 - gutterPx));
+  });
+});
+
+describe("an unknown path", () => {
+  test.each(["/nowhere", "/plants/", "/plants/%zz"])("such as %p says so", async (path) => {
+    const page = await open("/livez");
+    const response = await page.goto(session.running.operatorUrl + path);
+    expect(response?.status()).toBe(404);
+    await see(page, `There is nothing at ${path}`);
+    expect(await page.title()).toBe("Page not found · Plant Store");
+  });
+
+  test("has a link to the overview", async () => {
+    const page = await open("/nowhere");
+    await page.getByRole("link", { name: "Go to the overview" }).click();
+    await page.locator(".latest a").first().waitFor();
+  });
+});

@@ -1,0 +1,107 @@
+// The console's overview, in a browser.
+import { expect } from "bun:test";
+import packageFile from "../../package.json" with { type: "json" };
+import { recordLastBackup } from "../../src/storage/sqlite/maintenance/backup-records.ts";
+import { describe, test } from "../support/browser.ts";
+import { heading, see, textOf, useConsole, waitUntil } from "../support/console-session.ts";
+import { post } from "../support/post-plants.ts";
+import { startTestService } from "../support/test-service.ts";
+import { accessToken, operatorToken } from "../support/tokens.ts";
+
+const seeded = 1100;
+const session = useConsole(seeded);
+const { open } = session;
+
+describe("the overview", () => {
+  test("shows the state of the store", async () => {
+    const page = await open("/");
+    await see(page, "All plants are on disk");
+    await see(page, "Disk space free");
+    await see(page, / left at this rate$/);
+    await see(page, `Version ${packageFile.version}`);
+  });
+
+  test("shows a new backup live", async () => {
+    const page = await open("/");
+    await see(page, "All plants are on disk");
+    recordLastBackup(session.running.database, Date.now() - 3 * 3_600_000);
+    await see(page, "Last backup 3 hours ago");
+  });
+
+  test("shows a new plant live", async () => {
+    const page = await open("/");
+    const total = page.locator(".kpi-total .number > span");
+    await total.waitFor();
+    const count = async () => Number(((await total.textContent()) ?? "").replaceAll(",", ""));
+    const before = await count();
+    expect(before).toBeGreaterThanOrEqual(seeded);
+    await post(session.running.url, '{"id":500001,"name":"Counted live"}');
+    await waitUntil(async () => (await count()) === before + 1);
+    await page.locator(".latest").getByText("Counted live").waitFor();
+  });
+
+  test("shows a refusal live", async () => {
+    const page = await open("/");
+    await see(page, "All plants are on disk");
+    await post(session.running.url, '{"name":"No id"}');
+    await see(page, "40010 a required field is missing");
+  });
+
+  test("charts the plants of a period", async () => {
+    const page = await open("/");
+    await page.locator(".plot").hover({ position: { x: 400, y: 100 } });
+    expect(await textOf(page, ".chart-tip")).toMatch(/^\d\d:\d\d\d+ createdrefusals unknown$/);
+    await page.getByRole("button", { name: "7 d" }).click();
+    await page.getByRole("heading", { name: "Plants per hour" }).waitFor();
+    expect(await page.locator(".plot").getAttribute("aria-label")).toStartWith("In the last 7 days, 1,1");
+    expect(await textOf(page, ".legend")).toMatch(/^Created 1,1\d\dRefused \d+ since the start/);
+  });
+
+  test("that crashes leaves the other pages usable", async () => {
+    const page = await open("/tokens");
+    session.expectedErrors.push(/not a number|BigInt|undefined/);
+    await heading(page, "Tokens");
+    await page.route("**/api/overview", (route) => route.fulfill({ json: { total: "not a number" } }));
+    await page.getByRole("link", { name: "Overview" }).click();
+    await see(page, "This page stopped working");
+    await page.getByRole("link", { name: "Tokens" }).click();
+    await heading(page, "Tokens");
+    await page.getByRole("link", { name: "Overview", exact: true }).click();
+    await see(page, "This page stopped working");
+    await page.unrouteAll();
+    await page.getByRole("button", { name: "Reload" }).click();
+    await see(page, "All plants are on disk");
+  });
+
+  test("has no rate above its own peak right after a burst", async () => {
+    await using busy = await startTestService();
+    const plants = Array.from({ length: 120 }, (_, id) => `{"id":${id},"name":"Burst"}`);
+    await Promise.all(plants.map((plant) => post(busy.url, plant)));
+    const page = await open("/", { origin: busy.operatorUrl, token: operatorToken });
+    await see(page, /^peak/);
+    const figures = /^([\d.]+) peak ([\d.]+) in 3 h$/.exec(await textOf(page, ".kpi-rate .number"));
+    const peak = Number(figures?.[2]);
+    expect(peak).toBeGreaterThan(0);
+    expect(Number(figures?.[1])).toBeLessThanOrEqual(peak);
+  });
+
+  test("of an empty store shows how to send the first plant", async () => {
+    await using empty = await startTestService();
+    const page = await open("/", { origin: empty.operatorUrl, token: operatorToken });
+    await page.getByRole("link", { name: "Plants", exact: true }).click();
+    await page.getByRole("heading", { name: "No plants yet" }).waitFor();
+    await page.getByRole("link", { name: "Overview" }).click();
+    await see(page, "Ready for the first plant");
+    expect(await page.locator(".kpi, .plot").count()).toBe(0);
+    const command = await textOf(page, ".empty .code");
+    const run = command.replace("YOUR_TOKEN", accessToken).replace("curl", "curl -s");
+    expect(await new Response(Bun.spawn(["sh", "-c", run]).stdout).text()).toBe(
+      '{"name":"Fern","tag":"indoor"}',
+    );
+    await page.locator(".latest").getByText("Fern").waitFor();
+    await see(page, "All plants are on disk");
+    await see(page, "No backup yet");
+    await page.getByRole("link", { name: "Plants", exact: true }).click();
+    await page.locator(".rows").getByText("Fern").waitFor();
+  });
+});

@@ -1,0 +1,145 @@
+// Signing in to the console in a browser, for how long, and what a token without every scope is offered.
+import { expect } from "bun:test";
+import type { Page } from "playwright-core";
+import { copiedBy, describe, noStorage, secretField, test } from "../support/browser.ts";
+import { heading, see, signIn, textOf, useConsole } from "../support/console-session.ts";
+import { mintToken } from "../support/operator-requests.ts";
+import { accessToken } from "../support/tokens.ts";
+
+const session = useConsole(10);
+const { open } = session;
+
+describe("signing in", () => {
+  test.each([
+    ["without a token", "", "Enter a token"],
+    ["with what is no token", "schlüssel", "unknown, expired or revoked"],
+    ["with a token that lacks the scope", accessToken, "lacks the scope “operator:read”"],
+  ])("%s is refused at the field", async (_, token, reason) => {
+    const page = await open("/", { token: "" });
+    await page.getByLabel("Token").fill(token);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.locator(".field-error").waitFor();
+    expect(await textOf(page, ".field-error")).toContain(reason);
+    expect(await page.getByLabel("Token").getAttribute("aria-invalid")).toBe("true");
+  });
+
+  test("with an earlier token that is refused says so once", async () => {
+    const page = await open("/", { token: "an-earlier-token" });
+    await page.locator(".field-error").waitFor();
+    expect((await textOf(page, ".sign-in form")).split("unknown, expired or revoked")).toHaveLength(2);
+  });
+
+  test("with an earlier token that is refused removes it from the browser", async () => {
+    const page = await open("/", { token: "an-earlier-token" });
+    await page.locator(".field-error").waitFor();
+    expect(await page.evaluate("sessionStorage.length")).toBe(0);
+  });
+
+  test("hides the token that is entered", async () => {
+    const page = await open("/", { token: "" });
+    expect(await secretField(page, "Token")).toEqual({ type: "text", autocomplete: "off", shown: "disc" });
+  });
+
+  test("shows how to create a token", async () => {
+    const page = await open("/", { token: "" });
+    const command = await textOf(page, ".how .code");
+    expect(command).toContain("--name ops --scope operator");
+    expect(await copiedBy(page.getByRole("button", { name: "Copy command" }))).toBe(command);
+  });
+
+  test("too often says when to try again", async () => {
+    const { secret } = await mintToken(session.running, { name: "impatient", scopes: ["operator:read"] });
+    const page = await open("/", { token: "" });
+    await page.route("**/api/sign-in", async (route) => {
+      let response = await route.fetch();
+      while (response.ok()) response = await route.fetch();
+      await route.fulfill({ response });
+    });
+    await signIn(page, secret);
+    await page.locator(".field-error").waitFor();
+    expect(await textOf(page, ".field-error")).toMatch(/limit of 60 actions per minute.* Try again in 1 s\./);
+  });
+
+  test("opens the requested page", async () => {
+    const page = await open("/tokens", { token: "" });
+    await signIn(page, session.secret);
+    await heading(page, "Tokens");
+  });
+
+  test("is the newest entry of the audit trail", async () => {
+    const page = await open("/audit", { token: "" });
+    await signIn(page, session.secret);
+    const newest = page.locator(".audit tbody tr").first();
+    await newest.waitFor();
+    expect(await newest.textContent()).toMatch(
+      /ops signed in to the console with operator, plants:create.*127\.0\.0\.1/s,
+    );
+  });
+
+  test("lasts across a reload", async () => {
+    const page = await open("/tokens", { token: "" });
+    await signIn(page, session.secret);
+    await heading(page, "Tokens");
+    await page.reload();
+    await heading(page, "Tokens");
+  });
+
+  test("lasts until the user signs out", async () => {
+    const page = await open("/");
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Token").waitFor();
+    expect(await page.evaluate("sessionStorage.length")).toBe(0);
+  });
+
+  test("lasts until the next load in a browser that keeps nothing", async () => {
+    const page = await open("/", { alone: true, token: "" });
+    await page.addInitScript(noStorage("sessionStorage"));
+    await page.reload();
+    await signIn(page, session.secret);
+    await heading(page, "Overview");
+    await page.getByRole("link", { name: "Tokens" }).click();
+    await heading(page, "Tokens");
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Token").waitFor();
+    await page.context().close();
+  });
+});
+
+describe("someone with a token that only reads", () => {
+  async function openAsReader(path: string): Promise<Page> {
+    const name = `reader ${crypto.randomUUID()}`;
+    const { secret } = await mintToken(session.running, { name, scopes: ["operator:read"] });
+    return open(path, { token: secret });
+  }
+
+  test("gets links to the overview and the plants alone", async () => {
+    const page = await openAsReader("/plants");
+    await page.locator(".rows .row").first().waitFor();
+    expect(await page.getByRole("navigation").getByRole("link").allTextContents()).toEqual([
+      expect.stringContaining("Overview"),
+      expect.stringContaining("Plants"),
+    ]);
+  });
+
+  test.each([
+    ["the overview", "/", ".latest a"],
+    ["the plants", "/plants", ".rows .row"],
+  ])("is offered nothing on the page of %s that creates plants", async (_, path, content) => {
+    const page = await openAsReader(path);
+    await page.locator(content).first().waitFor();
+    const offered = page.locator("main").getByText(/add a plant|import/i);
+    expect(await offered.count()).toBe(0);
+  });
+
+  test("is told which scope the page of the tokens needs", async () => {
+    const page = await openAsReader("/tokens");
+    await see(page, "Sign in with a token that has the scope “operator”.");
+  });
+});
+
+test("someone whose token creates no plants is told which scope an import needs", async () => {
+  const { secret } = await mintToken(session.running, { name: "manager", scopes: ["operator"] });
+  const page = await open("/import", { token: secret });
+  await see(page, "Sign in with a token that has the scope “plants:create”.");
+  expect(await page.locator("input[type=file]").count()).toBe(0);
+});

@@ -1,0 +1,255 @@
+// The console's page of the tokens, in a browser.
+import { expect } from "bun:test";
+import type { Locator, Page } from "playwright-core";
+import { copiedBy, describe, test } from "../support/browser.ts";
+import { heading, see, signIn, textOf, useConsole, waitUntil } from "../support/console-session.ts";
+import { mintToken, operatorPost } from "../support/operator-requests.ts";
+import { post } from "../support/post-plants.ts";
+import { bearer } from "../support/tokens.ts";
+
+const session = useConsole(10);
+const { open } = session;
+
+const focusedText = (page: Page) => page.evaluate<string>("document.activeElement.textContent.trim()");
+const isFocused = (element: Locator) => element.evaluate((node) => node.ownerDocument.activeElement === node);
+const secretOf = (page: Page) => textOf(page, "pre.secret");
+const dialogWidth = (page: Page) =>
+  page.evaluate<number>(`document.querySelector("dialog").getBoundingClientRect().width`);
+
+async function statusWith(secret: string): Promise<number> {
+  const headers = bearer(secret);
+  return (await post(session.running.url, '{"id":91,"name":"By robot"}', headers)).status;
+}
+
+describe("tokens", () => {
+  test("are a page whose heading has the focus, so that a screen reader announces it", async () => {
+    const page = await open("/");
+    await page.locator(".latest a").first().waitFor();
+    await page.getByRole("link", { name: "Tokens" }).click();
+    await page.locator("h1:focus", { hasText: "Tokens" }).waitFor();
+    expect(await page.title()).toBe("Tokens · Plant Store");
+  });
+
+  /** Opens the dialog that creates one. */
+  async function openCreation() {
+    const page = await open("/tokens");
+    await page.getByRole("button", { name: "Create a token" }).click();
+    const dialog = page.getByRole("dialog");
+    const create = dialog.getByRole("button", { name: "Create token" });
+    return { page, dialog, create };
+  }
+
+  test("that lack a name get the error at that field", async () => {
+    const { dialog, create } = await openCreation();
+    await create.click();
+    const name = dialog.getByLabel("Name");
+    await dialog.getByText("Enter a name of 1 to 64 characters.").waitFor();
+    expect(await name.getAttribute("aria-invalid")).toBe("true");
+    expect(await isFocused(name)).toBe(true);
+  });
+
+  test("that lack a scope move the focus to the scopes", async () => {
+    const { dialog, create } = await openCreation();
+    await dialog.getByLabel("Name").fill("without scopes");
+    await dialog.getByLabel("plants:create").uncheck();
+    await create.click();
+    await dialog.locator("fieldset").getByText("Choose at least one scope.").waitFor();
+    expect(await isFocused(dialog.getByLabel("plants:create"))).toBe(true);
+  });
+
+  test("that are not created leave the focus on the button if no field is wrong", async () => {
+    const { page, dialog, create } = await openCreation();
+    const sent = Promise.withResolvers<void>();
+    await page.route("**/api/tokens", async (route) => {
+      await sent.promise;
+      await route.abort();
+    });
+    await dialog.getByLabel("Name").fill("unanswered");
+    await create.click();
+    // A disabled button has no focus.
+    await waitUntil(async () => !(await isFocused(create)));
+    sent.resolve();
+    await dialog.getByText("The service does not respond.").waitFor();
+    expect(await isFocused(create)).toBe(true);
+  });
+
+  test("that are not created because the service does not respond have no error at a field", async () => {
+    const { page, dialog, create } = await openCreation();
+    await page.route("**/api/tokens", (route) => route.abort());
+    const name = dialog.getByLabel("Name");
+    await name.fill("unanswered");
+    await create.click();
+    await dialog.locator("form > .field-error").getByText("The service does not respond.").waitFor();
+    expect(await name.getAttribute("aria-invalid")).toBe("false");
+    await name.fill("unanswered again");
+    await dialog.locator(".field-error").waitFor({ state: "detached" });
+  });
+
+  /** Creates one in the dialog, up to its secret. */
+  async function createInDialog(name: string) {
+    const { page, dialog, create } = await openCreation();
+    await dialog.getByLabel("Name").fill(name);
+    await dialog.getByLabel("Expires").selectOption("90d");
+    await create.click();
+    await page.locator("pre.secret").waitFor();
+    const confirm = async () => {
+      await dialog.getByRole("button", { name: "I have saved it" }).click();
+      await dialog.waitFor({ state: "detached" });
+    };
+    return { page, confirm, secret: await secretOf(page) };
+  }
+
+  test("are valid as soon as they are created", async () => {
+    const { secret } = await createInDialog("robot");
+    expect(secret).toMatch(/^pst_\w{49}$/);
+    expect(await statusWith(secret)).toBe(200);
+  });
+
+  test("are listed with their expiry", async () => {
+    const { page, confirm } = await createInDialog("listed robot");
+    await confirm();
+    const row = await page.getByRole("row", { name: "listed robot" }).textContent();
+    expect(row).toMatch(/expires \d+ \w+ \d{4}/);
+  });
+
+  test("keep their secret in sight until it is confirmed, whatever key is pressed", async () => {
+    const { page, secret } = await createInDialog("hasty robot");
+    for (const key of ["Enter", "Escape", "Escape", "Escape"]) await page.keyboard.press(key);
+    expect(await secretOf(page)).toBe(secret);
+    expect(await focusedText(page)).toBe(secret);
+  });
+
+  test("have a secret that a button copies", async () => {
+    const { page, secret } = await createInDialog("copied robot");
+    expect(await copiedBy(page.getByRole("button", { name: "Copy secret" }))).toBe(secret);
+    await see(page, "Copied");
+  });
+
+  test("return the focus to where it was once their secret is confirmed", async () => {
+    const { page, confirm } = await createInDialog("confirmed robot");
+    await confirm();
+    expect(await focusedText(page)).toBe("Create a token");
+  });
+
+  test("that are rotated without an overlap have only their new secret", async () => {
+    const { secret: old } = await mintToken(session.running, {
+      name: "rotated robot",
+      scopes: ["plants:create"],
+    });
+    const page = await open("/tokens");
+    await page.getByRole("button", { name: "Rotate rotated robot" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("The old secret stays valid for").selectOption("0s");
+    await dialog.getByRole("button", { name: "Rotate", exact: true }).click();
+    await page.locator("pre.secret").waitFor();
+    expect(await statusWith(old)).toBe(401);
+    expect(await statusWith(await secretOf(page))).toBe(200);
+  });
+
+  test("that are revoked are refused, and listed as revoked", async () => {
+    const { secret } = await mintToken(session.running, { name: "revoked robot", scopes: ["plants:create"] });
+    const page = await open("/tokens");
+    await page.getByRole("button", { name: "Revoke revoked robot" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("heading", { name: "Revoke “revoked robot”?" }).waitFor();
+    await dialog.getByRole("button", { name: "Revoke" }).click();
+    await dialog.waitFor({ state: "detached" });
+    await page.locator(".tokens tr.revoked").getByText("revoked robot").waitFor();
+    expect(await statusWith(secret)).toBe(401);
+  });
+
+  test.each([
+    ["7d", "in 7 days"],
+    ["90d", /^\d\d? \w+ \d{4}$/],
+  ])("that expire after %s say exactly when to a pointer and to a screen reader", async (expiresIn, text) => {
+    const name = `expires after ${expiresIn}`;
+    const scopes = ["metrics"];
+    await mintToken(session.running, { name, scopes, expiresIn });
+    const page = await open("/tokens");
+    const expiry = page.getByRole("row", { name }).locator(".state + .note time");
+    await expiry.waitFor();
+    const visible = await expiry.evaluate((time) => time.firstChild?.textContent?.trim() ?? "");
+    expect(visible).toMatch(text);
+    const exact = (await expiry.getAttribute("title")) ?? "";
+    expect(exact).toMatch(/^\d\d? \w+ \d{4}, \d\d:\d\d:\d\d CES?T$/);
+    expect(await expiry.ariaSnapshot()).toContain(`${visible} (${exact})`);
+  });
+
+  test("that were rotated stand under their successor until they expire", async () => {
+    const name = "greenhouse";
+    const rotated = await mintToken(session.running, { name, scopes: ["metrics"] });
+    await operatorPost(session.running, `/api/tokens/${rotated.token.id}/rotate`, { overlap: "7d" });
+    const page = await open("/tokens");
+    const old = page.locator(`tr:has-text("${name}") + tr.old`);
+    await old.waitFor();
+    expect(await old.locator("th").innerText()).toMatch(
+      /old secret, valid until \d+ \w+, \d\d:\d\d\n[0-9a-f]{8}$/,
+    );
+    expect(await old.locator("code").textContent()).toBe(rotated.token.id);
+    expect(await old.getByRole("button").allTextContents()).toEqual([`Revoke the old secret of ${name}`]);
+    await old.getByRole("button").click();
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await old.waitFor({ state: "detached" });
+    expect(await page.locator(`tr.live:has-text("${name}")`).count()).toBe(1);
+  });
+
+  test.each([768, 1280])("have rows of one height at %d px", async (width) => {
+    const scopes = ["plants:create", "operator:read", "metrics", "operator"];
+    const name = `a-name-of-64-characters-${"x".repeat(32)}-at-${width}`.padEnd(64, "-");
+    await mintToken(session.running, { name, scopes, expiresIn: "365d" });
+    await mintToken(session.running, { name: `short at ${width}` });
+    const page = await open("/tokens");
+    await page.setViewportSize({ width, height: 800 });
+    const row = page.getByRole("row", { name });
+    await row.waitFor();
+    const heights = await page.evaluate<number[]>(
+      "[...document.querySelectorAll('.tokens tbody tr')].map((row) => Math.round(row.clientHeight))",
+    );
+    expect(new Set(heights).size).toBe(1);
+    const card = await page.locator(".card:has(.tokens)").boundingBox();
+    const button = await row.getByRole("button").last().boundingBox();
+    expect(Number(button?.x) + Number(button?.width)).toBeLessThan(Number(card?.x) + Number(card?.width));
+  });
+
+  test.each([768, 1280])("have all their scopes in sight at %d px", async (width) => {
+    const scopes = ["plants:create", "operator:read", "metrics", "operator"];
+    const name = `all-scopes-at-${width}`;
+    await mintToken(session.running, { name, scopes });
+    const page = await open("/tokens");
+    await page.setViewportSize({ width, height: 800 });
+    const shown = page.getByRole("row", { name }).locator(".scopes .two-lines > :first-child");
+    expect(await shown.evaluate((line) => line.scrollWidth - line.clientWidth)).toBe(0);
+  });
+
+  test("replaced while one is signed in with it still show their new secret", async () => {
+    const { secret: own } = await mintToken(session.running, { name: "own", scopes: ["operator"] });
+    const page = await open("/tokens", { token: own });
+    await page.getByRole("button", { name: "Rotate own" }).click();
+    await page.getByLabel("The old secret stays valid for").selectOption("0s");
+    await page.getByRole("button", { name: "Rotate", exact: true }).click();
+    await page.locator("pre.secret").waitFor();
+    const secret = await secretOf(page);
+    await page.getByRole("heading", { name: "Plant Store", includeHidden: true }).waitFor();
+    await page.getByRole("button", { name: "I have saved it" }).click();
+    await signIn(page, secret);
+    await heading(page, "Tokens");
+    await page.getByRole("button", { name: "Revoke own" }).click();
+    await see(page, "If you are signed in with this token");
+  });
+
+  test("have their secret on one line, in a dialog as wide as the form", async () => {
+    const page = await open("/tokens");
+    await page.getByRole("button", { name: "Create a token" }).click();
+    const formWidth = await dialogWidth(page);
+    await page.getByRole("dialog").getByLabel("Name").fill("wide");
+    await page.keyboard.press("Enter");
+    await page.locator("pre.secret").waitFor();
+    expect(await dialogWidth(page)).toBe(formWidth);
+    const lines = await page.evaluate<number>(`(() => {
+      const range = document.createRange();
+      range.selectNodeContents(document.querySelector("pre.secret"));
+      return new Set([...range.getClientRects()].map(({ top }) => top)).size;
+    })()`);
+    expect(lines).toBe(1);
+  });
+});
