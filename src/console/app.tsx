@@ -29,7 +29,7 @@ const pathCharactersMax = 60;
 // Authorization header.
 const tokenKey = "plant-store-token";
 const tokenEnded = "This token has expired or was revoked. Sign in with another one.";
-const sessionEnded = "Your session has ended. Sign in again.";
+const sessionTokenEnded = "Your session has ended. Sign in again.";
 
 const pages: readonly (PageLink & { readonly Page: () => JSX.Element })[] = [
   { href: "/", name: "Overview", icon: "overview", Page: OverviewPage },
@@ -51,24 +51,29 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
   const importRef = useRef<ImportRun>(undefined);
   const checkRef = useRef<ImportRun>(undefined);
 
-  const signOut = useCallback((message?: string) => {
+  // Called directly if the service no longer accepts the token: the next session then still has the files of this one, and can
+  // resume its import.
+  const endSession = useCallback((message?: string) => {
     removeStored("sessionStorage", tokenKey);
-    // The next session can resume an import that this one interrupts. Without a message, the user has signed out.
-    const isInterrupted = importRef.current?.isImporting;
     importRef.current?.stop();
-    if (message === undefined && !isInterrupted) importRef.current = undefined;
     checkRef.current?.stop();
-    if (message === undefined) checkRef.current = undefined;
     setToken(undefined);
     setMe(undefined);
     setNotice(message);
   }, []);
-  const signIn = useCallback((token: string, me: CallerJson) => {
+  // Called for the user: the next session has nothing of this one, except an import that this interrupts.
+  const signOut = (): void => {
+    const isInterrupted = importRef.current?.isImporting;
+    endSession();
+    if (!isInterrupted) importRef.current = undefined;
+    checkRef.current = undefined;
+  };
+  const signIn = (token: string, me: CallerJson): void => {
     writeStored("sessionStorage", tokenKey, token);
     setToken(token);
     setMe(me);
     setNotice(undefined);
-  }, []);
+  };
 
   return (
     <RouterContext.Provider value={router}>
@@ -81,6 +86,7 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
           checkRef={checkRef}
           onSecret={setMinted}
           onSignOut={signOut}
+          onTokenEnded={endSession}
         />
       ) : (
         <SignIn
@@ -100,20 +106,22 @@ interface SignedInProps extends Pick<Session, "importRef" | "checkRef"> {
   readonly token: string;
   readonly me: CallerJson;
   readonly onSecret: (minted: MintedTokenJson) => void;
-  readonly onSignOut: (message?: string) => void;
+  readonly onSignOut: () => void;
+  readonly onTokenEnded: (message: string) => void;
 }
 
-function SignedIn({ token, me, importRef, checkRef, onSecret, onSignOut }: SignedInProps) {
+function SignedIn({ token, me, importRef, checkRef, onSecret, onSignOut, onTokenEnded }: SignedInProps) {
   const { path } = useRouter();
   const [adding, setAdding] = useState(false);
   const [leaving, setLeaving] = useState(false);
+  // Once for each token: a new connection starts to ping the service at once, and the effect below stops it.
   const { api, connection } = useMemo(() => {
     const connection = new ServiceConnection();
     // A JWT, which a session has, is three parts with dots between them; a secret that was minted has no dot.
-    const onUnauthorized = (): void => onSignOut(token.includes(".") ? sessionEnded : tokenEnded);
+    const onUnauthorized = (): void => onTokenEnded(token.includes(".") ? sessionTokenEnded : tokenEnded);
     const api = new OperatorApi(token, onUnauthorized, (responded) => connection.report(responded));
     return { api, connection };
-  }, [token, onSignOut]);
+  }, [token, onTokenEnded]);
   useEffect(() => () => connection.stop(), [connection]);
   useEffect(() => {
     // The browser asks for confirmation before it closes the tab during an import.
