@@ -53,3 +53,26 @@ export async function mintToken(
   if (minted.secret === undefined) throw new Error(`No token was created: ${JSON.stringify(minted)}`);
   return minted;
 }
+
+type Body = Record<string, unknown>;
+
+/** What tests of the operator API ask for, with a token that may do everything there unless another is given. */
+export function operatorApi(running: WithOperatorListener) {
+  function get(path: string, token = operatorToken): Promise<Body> {
+    return operatorGet<Body>(running, path, { token });
+  }
+
+  function send<Answer = Body>(path: string, body?: object, token = operatorToken): Promise<Answer> {
+    return operatorPost<Answer>(running, path, body, { token });
+  }
+
+  async function tokens(): Promise<(Body & { id: string; name: string })[]> {
+    return (await get("/api/tokens"))["tokens"] as (Body & { id: string; name: string })[];
+  }
+
+  /** The newest entries of the audit trail, in the order in which they were written. */
+  async function audited(count: number): Promise<Body[]> {
+    return ((await get(`/api/audit?limit=${count}`))["entries"] as Body[]).toReversed();
+  }
+  return { get, send, tokens, audited };
+}

@@ -1,0 +1,131 @@
+// Reading plants through the operator API: lists and their parameters, one plant by its id, and exports.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { operatorApi, operatorFetch } from "../support/operator-requests.ts";
+import { post } from "../support/post-plants.ts";
+import { startTestService } from "../support/test-service.ts";
+
+const unsafeId = "9007199254740993";
+const minId = "-9223372036854775808";
+// The tests share a service and its plants, which none of them changes.
+const running = await startTestService();
+afterAll(() => running[Symbol.asyncDispose]());
+const { get, send } = operatorApi(running);
+
+beforeAll(async () => {
+  const oaks = Array.from({ length: 30 }, (_, index) => index + 10).map((id) =>
+    JSON.stringify({ id, name: `Oak ${id}`, tag: id % 2 ? "tree" : "bush" }),
+  );
+  for (const plant of [
+    `{"id":${unsafeId},"name":"Árbol de Navidad","tag":"tree"}`,
+    `{"id":${minId},"name":"100% Fern_1","tag":""}`,
+    '{"id":3,"name":"Moss, \\"the\\" soft\\nkind"}',
+    ...oaks,
+  ])
+    expect((await post(running.url, plant)).status).toBe(200);
+});
+
+const idsOf = (page: Record<string, unknown>) => (page["plants"] as { id: string }[]).map(({ id }) => id);
+
+describe("plants", () => {
+  test("are listed in pages that neither repeat nor skip", async () => {
+    const first = await get("/api/plants?limit=20");
+    const rest = await get(`/api/plants?limit=1000&cursor=${first["next"]}`);
+    const oaks = Array.from({ length: 30 }, (_, index) => String(39 - index));
+    expect([...idsOf(first), ...idsOf(rest)]).toEqual([...oaks, "3", minId, unsafeId]);
+    expect(rest).not.toHaveProperty("next");
+  });
+
+  test("are listed with every field, the oldest first if asked for", async () => {
+    const { plants } = await get("/api/plants?limit=2&order=oldest");
+    const createdAt = expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/);
+    expect(plants).toEqual([
+      { id: unsafeId, name: "Árbol de Navidad", tag: "tree", createdAt, createdBy: "preset-access" },
+      { id: minId, name: "100% Fern_1", tag: "", createdAt, createdBy: "preset-access" },
+    ]);
+  });
+
+  // How each engine filters is tested with the stores; this is how the parameters are read.
+  test.each<[query: string, ids: string[]]>([
+    ["tag=bush&limit=2", ["38", "36"]],
+    ["tag=", [minId]],
+    ["name=%C3%A1RBOL", [unsafeId]],
+    ["name=0%25%20f", [minId]],
+    [`id=${unsafeId}`, [unsafeId]],
+    ["id=9007199254740992", []],
+    ["token=preset-access&tag=tree&limit=1", ["39"]],
+    ["since=2100-01-01T00:00:00%2B02:00", []],
+  ])("are filtered by %s", async (query, ids) => {
+    expect(idsOf(await get(`/api/plants?${query}`))).toEqual(ids);
+  });
+
+  test("are read by id", async () => {
+    expect(await get(`/api/plants/${unsafeId}`)).toMatchObject({ id: unsafeId, tag: "tree" });
+  });
+
+  test("that are not stored are not found", async () => {
+    expect(await get("/api/plants/9007199254740992")).toMatchObject({ error: 40402 });
+  });
+});
+
+test.each([
+  ["a limit of 0", "plants?limit=0", 'Parameter "limit" must be a whole number from 1 to 1000, but is "0".'],
+  ["a tag with U+0000", "plants?tag=%00", "U+0000"],
+  ["a part of a name over 100 characters", `plants?name=${"n".repeat(101)}`, "over 100 characters"],
+  ["a time that is none", "plants?since=yesterday", "since"],
+  ["an unknown order", "plants?order=random", "newest or oldest"],
+  ["an unknown parameter", "plants?colour=green", 'There is no parameter "colour"'],
+  ["an unknown parameter, cut within a character", `plants?${"a".repeat(49)}%F0%9F%8C%B1=`, 'aa" here'],
+  ["a parameter that is given twice", "plants?tag=a&tag=b", "more than once"],
+  ["an id that is none", "plants/x", "id"],
+  ["a cursor that no page returned", "plants/count?name=x&cursor=z", "cursor"],
+])("nothing is listed with %s", async (_, path, message) => {
+  expect(await get(`/api/${path}`)).toEqual({ error: 40031, message: expect.stringContaining(message) });
+});
+
+describe("an export", () => {
+  test("is refused in an unknown format", async () => {
+    expect(await send("/api/exports", { format: "xml" })).toEqual({
+      error: 40031,
+      message: expect.stringContaining("format"),
+    });
+  });
+
+  test.each<[query: string, extension: string, start: string, part: string]>([
+    ["", "ndjson", `{"id":${unsafeId},"name":"Árbol de Navidad","tag":"tree","createdAt":"`, '"tag":""'],
+    ["format=csv", "csv", "id,name,tag,created_at,created_by\r\n", `\r\n${minId},100% Fern_1,"",20`],
+    ["format=csv-safe", "csv", "id,safe_name,safe_tag,", `\r\n${minId},"100% Fern_1","",20`],
+    ["format=json", "json", '[\n{"id":', "\n]\n"],
+  ])("with ?%s has a file name with the extension %s", async (query, extension, start, part) => {
+    const response = await operatorFetch(running, `/api/export?${query}`);
+    const fileName = new RegExp(`^attachment; filename="plants-\\d{4}-\\d\\d-\\d\\d.*\\.${extension}"$`);
+    expect(response.headers.get("content-disposition")).toMatch(fileName);
+    const text = await response.text();
+    expect(text).toStartWith(start);
+    expect(text).toContain(part);
+  });
+
+  test.each(["ndjson", "csv", "csv-safe", "json"])(
+    "as %s does not tell its length before",
+    async (format) => {
+      const { headers } = await operatorFetch(running, `/api/export?format=${format}`, { method: "HEAD" });
+      expect(headers.has("content-length")).toBe(false);
+    },
+  );
+
+  const newLink = async () =>
+    running.operatorUrl + (await send("/api/exports", { format: "csv", tag: "bush" }))["url"];
+
+  test("is downloaded without a token by a link, once", async () => {
+    const link = await newLink();
+    expect((await (await fetch(link)).text()).split("\r\n")).toHaveLength(17);
+    expect((await fetch(link)).status).toBe(404);
+  });
+
+  test("is still there after a request for the head of its link", async () => {
+    const link = await newLink();
+    expect((await fetch(link, { method: "HEAD" })).status).toBe(405);
+    const response = await fetch(link);
+    expect(response.status).toBe(200);
+    await response.arrayBuffer();
+  });
+});
