@@ -57,6 +57,17 @@ describe("the overview", () => {
     expect(await textOf(page, ".legend")).toMatch(/^Created 1,1\d\dRefused \d+ since the start/);
   });
 
+  test("says that it has not counted while the first count takes long", async () => {
+    const page = await open("/tokens");
+    await page.route("**/api/overview", async (route) => {
+      const response = await route.fetch();
+      const overview = (await response.json()) as object;
+      await route.fulfill({ json: { ...overview, perMinute: undefined, perHour: undefined } });
+    });
+    await page.getByRole("link", { name: "Overview" }).click();
+    await see(page, "Not counted yet.");
+  });
+
   test("that crashes leaves the other pages usable", async () => {
     const page = await open("/tokens");
     session.expectedErrors.push(/not a number|BigInt|undefined/);

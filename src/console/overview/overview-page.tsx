@@ -77,11 +77,7 @@ function Figures({ overview }: FiguresProps) {
           </fieldset>
         }
       >
-        {shown === undefined ? (
-          <p class="note">Currently unavailable. See the service's log for the reason.</p>
-        ) : (
-          <RateChart range={shown} />
-        )}
+        {shown === undefined ? <p class="note">Not counted yet.</p> : <RateChart range={shown} />}
       </Panel>
       <div class="columns">
         <LatestPlants />
