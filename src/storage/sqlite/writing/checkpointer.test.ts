@@ -19,8 +19,11 @@ import { openForWriting } from "./open-for-writing.ts";
 const framesMax = 200;
 const hugeName = "x".repeat(1_000_000);
 
-/** A data file with its checkpointer, and ways to fill the WAL. */
-function opened() {
+/**
+ * A data file with its checkpointer, and ways to fill the WAL. The checkpointer closes once its thread has answered: one that
+ * answers on cue is ended before, also after a test that failed.
+ */
+function opened(thread?: ReturnType<typeof cuedThread>) {
   const folder = temporaryFolder();
   const path = join(folder.path, "plants.db");
   const file = openForWriting(path);
@@ -79,6 +82,7 @@ function opened() {
     },
     async [Symbol.asyncDispose]() {
       watch.stop();
+      thread?.end();
       await checkpointer.close();
       file[Symbol.dispose]();
       watch.closeFiles();
@@ -178,7 +182,7 @@ function cuedThread() {
 describe("a checkpoint thread", () => {
   test("is never asked again after its fsync failed", async () => {
     using thread = cuedThread();
-    await using store = opened();
+    await using store = opened(thread);
     store.commit("huge");
     expect(thread.calls.map(({ method }) => method)).toEqual(["checkpoint"]);
     await thread.answer("EIO");
@@ -191,7 +195,7 @@ describe("a checkpoint thread", () => {
     "is asked again later if it reports %s",
     async (code) => {
       using thread = cuedThread();
-      await using store = opened();
+      await using store = opened(thread);
       store.commit("huge");
       await thread.answer(code);
       expect(store.reports).toEqual(["not checkpointed"]);
@@ -199,7 +203,6 @@ describe("a checkpoint thread", () => {
       expect(thread.calls).toHaveLength(1);
       store.commit("huge");
       expect(thread.calls).toHaveLength(2);
-      thread.end();
     },
   );
 
@@ -213,7 +216,7 @@ describe("a checkpoint thread", () => {
     ],
   ])("gets a pause of the writer after four rounds, which ends after %s", async (_, code, reports) => {
     using thread = cuedThread();
-    await using store = opened();
+    await using store = opened(thread);
     store.commit("huge");
     // Frames are left after each round, as if they had been written meanwhile.
     for (let round = 0; round < 4; round++) {
@@ -224,24 +227,22 @@ describe("a checkpoint thread", () => {
     await thread.answer(code);
     expect(store.reports).toEqual(["paused", ...reports]);
     expect(thread.calls).toHaveLength(5);
-    thread.end();
   });
 
   test("that a reader kept from finishing is asked again after as many frames", async () => {
     using thread = cuedThread();
-    await using store = opened();
+    await using store = opened(thread);
     store.commit("huge");
     for (let round = 0; round < 5; round++) await thread.answer();
     store.commit("small");
     expect(thread.calls).toHaveLength(5);
     store.commit("huge");
     expect(thread.calls).toHaveLength(6);
-    thread.end();
   });
 
   test("that a reader kept from finishing is asked again at the usual length if the WAL has restarted", async () => {
     using thread = cuedThread();
-    await using store = opened();
+    await using store = opened(thread);
     store.commit("huge");
     for (let round = 0; round < 5; round++) await thread.answer();
     // The reader has ended, and another process checkpoints.
@@ -251,12 +252,11 @@ describe("a checkpoint thread", () => {
     expect(thread.calls).toHaveLength(5);
     store.commit("huge");
     expect(thread.calls).toHaveLength(6);
-    thread.end();
   });
 
   test.each(["idle", "busy"])("that ends while it is %s makes the outcome unknown", async (state) => {
     using thread = cuedThread();
-    await using store = opened();
+    await using store = opened(thread);
     if (state === "busy") store.commit("huge");
     thread.end();
     expect(store.reports).toEqual(["A checkpoint failed: ThreadLost: the thread ended."]);
@@ -264,16 +264,15 @@ describe("a checkpoint thread", () => {
 
   test("is not asked if the files are not those that were opened", async () => {
     using thread = cuedThread();
-    await using store = opened();
+    await using store = opened(thread);
     store.files.intact = false;
     store.commit("huge");
     expect(thread.calls).toEqual([]);
-    thread.end();
   });
 
   test("is not reported if it ends after the files were lost, which are reported already", async () => {
     using thread = cuedThread();
-    await using store = opened();
+    await using store = opened(thread);
     store.files.intact = false;
     thread.end();
     expect(store.reports).toEqual([]);
@@ -281,7 +280,7 @@ describe("a checkpoint thread", () => {
 
   test("is not asked once it is stopped", async () => {
     using thread = cuedThread();
-    await using store = opened();
+    await using store = opened(thread);
     store.commit("huge");
     store.checkpointer.stop();
     store.commit("huge");
@@ -292,7 +291,7 @@ describe("a checkpoint thread", () => {
 
   test("that finds an overwritten file reports it", async () => {
     using thread = cuedThread();
-    await using store = opened();
+    await using store = opened(thread);
     store.commit("huge");
     await thread.answer({ syncMs: 0, overwritten: "WAL" });
     expect(store.reports).toEqual(["overwritten: WAL"]);
@@ -300,7 +299,7 @@ describe("a checkpoint thread", () => {
 
   test("that found an overwritten file is not asked again", async () => {
     using thread = cuedThread();
-    await using store = opened();
+    await using store = opened(thread);
     store.commit("huge");
     await thread.answer({ syncMs: 0, overwritten: "WAL" });
     store.commit("huge");
@@ -309,7 +308,7 @@ describe("a checkpoint thread", () => {
 
   test("that fails while the store is being closed has failed as at any other time", async () => {
     using thread = cuedThread();
-    await using store = opened();
+    await using store = opened(thread);
     store.commit("huge");
     const closed = store.checkpointer.close();
     await thread.answer("SQLITE_IOERR_FSYNC");
