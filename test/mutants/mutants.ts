@@ -101,6 +101,7 @@ function failureOf(copy: string, tests: readonly string[]): Promise<string | und
 if (import.meta.main) {
   const [text = ""] = process.argv.slice(2);
   const chosen = readMutants().filter(({ file }) => file.includes(text));
+  if (chosen.length === 0) throw new Error(`No mutant is in a file whose path contains "${text}".`);
   const survived = await survivors(chosen, availableParallelism());
   console.log(`${chosen.length - survived.length} of ${chosen.length} mutants were noticed.`);
   process.exit(survived.length > 0 ? 1 : 0);
