@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, mock, spyOn, test } from "bun:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { eventually } from "../../test/support/eventually.ts";
 import {
   alice,
@@ -173,7 +174,7 @@ describe("keys of an issuer", () => {
       let decidedBefore = 0;
       let mostInOneTurn = 0;
       while (decided < 600) {
-        await new Promise((resolve) => setImmediate(resolve));
+        await nextTurn();
         mostInOneTurn = Math.max(mostInOneTurn, decided - decidedBefore);
         decidedBefore = decided;
       }

@@ -1,4 +1,5 @@
 import { describe, expect, spyOn, test } from "bun:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { eventually } from "../../test/support/eventually.ts";
 import { Intake, type PendingPlant, type Rejected } from "./intake.ts";
 import {
@@ -32,10 +33,6 @@ function pending(id: number, settle: PendingPlant["settle"]): PendingPlant {
   return { plant: { id: BigInt(id), name: "a", tag: undefined }, createdBy: "test", settle };
 }
 
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
 function setUp(pendingMax = 100, batchesInFlightMax = 1) {
   const store = new CuedStore();
   store.batchesInFlightMax = batchesInFlightMax;
@@ -59,7 +56,7 @@ describe("the intake", () => {
     store.next = () => writing.promise;
     const all = Array.from({ length: 2500 }, (_, id) => create(id));
     expect(store.batches).toEqual([1000]);
-    await turn();
+    await nextTurn();
     expect(store.batches).toEqual([1000]);
     writing.resolve();
     await Promise.all(all);
@@ -71,7 +68,7 @@ describe("the intake", () => {
     const { store, create } = setUp(3, 2);
     store.next = () => new Promise(() => {});
     void create(1);
-    await turn();
+    await nextTurn();
     void create(2);
     expect(store.batches).toEqual([1]);
     void create(3);
@@ -177,7 +174,7 @@ describe("the intake", () => {
       const writing = Promise.withResolvers<void>();
       store.next = () => writing.promise;
       const begun = create(1);
-      await turn();
+      await nextTurn();
       const waiting = create(2);
       writing.reject(new Error("unexpected"));
       const outcomes = { begun: await begun, waiting: await waiting };
@@ -201,7 +198,7 @@ describe("the intake", () => {
     test("stores nothing", async () => {
       const { store, intake } = await failed();
       intake.create(pending(3, () => {}));
-      await turn();
+      await nextTurn();
       expect(store.batches).toEqual([1]);
     });
 
@@ -278,7 +275,7 @@ describe("the intake", () => {
       const writing = Promise.withResolvers<void>();
       store.next = () => writing.promise;
       const begun = create(1);
-      await turn();
+      await nextTurn();
       const waiting = create(2);
       return { writing, create, begun, waiting, closed: intake.close() };
     }
@@ -287,7 +284,7 @@ describe("the intake", () => {
       const { writing, begun, closed } = await closing();
       const events: string[] = [];
       const both = [begun.then(() => events.push("answered")), closed.then(() => events.push("closed"))];
-      await turn();
+      await nextTurn();
       expect(events).toEqual([]);
       writing.resolve();
       await Promise.all(both);

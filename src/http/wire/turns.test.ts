@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Turns } from "./turns.ts";
-
-const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 test("what arrives after 1,024 arrivals in one turn of the event loop waits for the next", async () => {
   const turns = new Turns();

@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { closeSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { eventually } from "../../../../test/support/eventually.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { type Inode, inodeOf } from "../data-file/inode.ts";
@@ -169,7 +170,7 @@ function cuedThread() {
           : { kind: "result", number, result: answer };
       thread.onmessage({ data });
       // Everything that follows from it is in microtasks.
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
     },
     end: () => thread.dispatchEvent(new Event("close")),
     [Symbol.dispose]: () => {

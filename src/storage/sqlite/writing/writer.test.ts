@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
 import { openForWriting } from "./open-for-writing.ts";
@@ -311,7 +312,3 @@ test("a transaction that waited begins though the pause failed", async () => {
   expect(await paused).toBe(failure);
   expect(await waiting).toBe("ran");
 });
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
