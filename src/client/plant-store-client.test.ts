@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, mock, spyOn, test } from "bun:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import {
   type NewPlant,
   PlantStoreClient,
@@ -315,7 +316,7 @@ describe("many plants", () => {
       async (body, signal) => {
         inFlight++;
         most = Math.max(most, inFlight);
-        await new Promise(setImmediate);
+        await nextTurn();
         inFlight--;
         return ok(body, signal);
       },
@@ -328,7 +329,7 @@ describe("many plants", () => {
     }
     for await (const _ of client.createPlants(source(), { concurrency: 5 })) {
       received++;
-      for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+      for (let turn = 0; turn < 10; turn++) await nextTurn();
       expect(pulled - received).toBeLessThanOrEqual(5);
     }
     expect(received).toBe(60);
@@ -340,7 +341,7 @@ describe("many plants", () => {
     async function* source() {
       for (const item of numbered(3)) {
         yield item;
-        while (received <= item.id) await new Promise(setImmediate);
+        while (received <= item.id) await nextTurn();
       }
     }
     for await (const _ of clientOf([ok]).client.createPlants(source())) received++;
@@ -380,7 +381,7 @@ describe("many plants", () => {
       async (body, signal) => {
         await failed.promise;
         // A turn in which an unhandled rejection would be noticed.
-        await new Promise(setImmediate);
+        await nextTurn();
         return ok(body, signal);
       },
     ]);

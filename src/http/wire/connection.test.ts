@@ -1,5 +1,6 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { eventually } from "../../../test/support/eventually.ts";
 import { emptyResponse, TestWire, type WireClient } from "../../../test/support/wire.ts";
 import { Connection } from "./connection.ts";
@@ -77,7 +78,7 @@ describe("pipelined requests", () => {
     const client = await wire.connect();
     const requests = get.repeat(20_000);
     // What the kernel does not accept at once is sent when it does.
-    for (let at = 0; at < requests.length; await new Promise((turn) => setImmediate(turn)))
+    for (let at = 0; at < requests.length; await nextTurn())
       at += Math.max(0, client.socket.write(requests.slice(at)));
     client.socket.shutdown();
     await eventually(() => !client.isOpen);
@@ -190,7 +191,7 @@ describe("a client that pipelines while a request is handled", () => {
     expect(readBytes).toBeLessThan(2 ** 20);
 
     waiting[0]?.send(emptyResponse, emptyResponse.length);
-    for (; sent < pipelined.length; await new Promise((turn) => setImmediate(turn)))
+    for (; sent < pipelined.length; await nextTurn())
       sent += Math.max(0, client.socket.write(pipelined.slice(sent, sent + 2 ** 20)));
     await eventually(() => client.received.length === (requests + 1) * emptyResponse.length);
   });

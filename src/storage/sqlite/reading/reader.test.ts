@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { renameSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { seedStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
@@ -25,7 +26,7 @@ test("what was read is returned once it is durable", async () => {
   const reading = reader.archive.total().then((total) => order.push(`read ${total}`));
   await read.promise;
   // Whatever was about to be returned is returned first.
-  await new Promise(setImmediate);
+  await nextTurn();
   order.push("synced");
   synced.resolve();
   await reading;
