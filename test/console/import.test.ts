@@ -243,7 +243,7 @@ describe("importing a file", () => {
     const origin = running.operatorUrl;
     const token = await makeSlowToken(running, "importing");
     await post(running.url, '{"id":1,"name":"Fern"}');
-    // Nor does a tab that polls, nor one that shows a page.
+    // A tab that polls must not hold it up either, nor one that only shows a page.
     await open("/import", { origin, token });
     const polling = await open("/plants", { origin, token, alone: true });
     await polling.locator(".rows .row").first().waitFor();

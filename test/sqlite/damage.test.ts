@@ -1,4 +1,5 @@
-// A damaged data file: what each command and the service say about it, and that reading changes nothing.
+// A damaged data file, or one beside the WAL of another: what each command and the service say about it, and that reading changes
+// nothing. A damaged WAL is in src/storage/sqlite/writing/open-for-writing.test.ts.
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
@@ -85,12 +86,12 @@ describe("a WAL is refused, and no file is changed, if it is that of", () => {
 
 // Each damage is met by the commands that read what is damaged. The others do not notice it, and succeed.
 const malformed = "is damaged (database disk image is malformed); restore it from a backup.";
-const lookingCommands = ["list", "show 700", "export", "audit", "token list"];
+const readingCommands = ["list", "show 700", "export", "audit", "token list"];
 
 describe("a data file that is cut off in the middle", () => {
   const cutOff = () => damagedCopy((bytes) => bytes.subarray(0, 40 * pageBytes));
 
-  test.each(lookingCommands)("is explained by %s", (command) =>
+  test.each(readingCommands)("is explained by %s", (command) =>
     expectExplained(command, cutOff(), malformed),
   );
   test("is found by doctor", () => expectFoundByDoctor(cutOff(), malformed));
@@ -102,7 +103,7 @@ describe("a data file that is cut off within its last page", () => {
   const sentence = "bytes; restore it from a backup.";
   const cutOff = () => damagedCopy((bytes) => bytes.subarray(0, -1000));
 
-  test.each(lookingCommands)("is explained by %s", (command) => expectExplained(command, cutOff(), sentence));
+  test.each(readingCommands)("is explained by %s", (command) => expectExplained(command, cutOff(), sentence));
   test("is found by doctor", () => expectFoundByDoctor(cutOff(), sentence));
   test("is found by verify", () => expectFoundByVerify(cutOff()));
   test("keeps the service from starting", () => expectNotOpened(cutOff(), sentence));
@@ -112,7 +113,7 @@ describe("a file that is not a database", () => {
   const sentence = "is not a SQLite database; name another file, or move it away.";
   const diary = () => damagedCopy(() => Buffer.from("Dear diary,\n".repeat(1000)));
 
-  test.each(lookingCommands)("is explained by %s", (command) => expectExplained(command, diary(), sentence));
+  test.each(readingCommands)("is explained by %s", (command) => expectExplained(command, diary(), sentence));
   test("is found by doctor", () => expectFoundByDoctor(diary(), sentence));
   test("is found by verify", () => expectFoundByVerify(diary()));
   test("keeps the service from starting", () => expectNotOpened(diary(), sentence));
@@ -142,7 +143,7 @@ describe("a data file whose index leads to another plant", () => {
   test("is found by doctor", () => expectFoundByDoctor(misled(), sentence));
   test("is found by verify", () => expectFoundByVerify(misled()));
   test("keeps the service from starting", () => expectNotOpened(misled(), sentence));
-  test.each(lookingCommands)("is not noticed by %s", (command) => expectNotNoticed(command, misled()));
+  test.each(readingCommands)("is not noticed by %s", (command) => expectNotNoticed(command, misled()));
 });
 
 describe("a data file with a page of zeros at the root of its tokens", () => {

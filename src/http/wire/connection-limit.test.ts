@@ -13,7 +13,7 @@ const halfABody = "POST /admit HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n1
 function handle(connection: Connection, head: Head): void {
   if (head.path.startsWith("/admit")) connection.becomeAdmitted();
   if (head.path.startsWith("/deny")) connection.becomeStranger();
-  // Which is never answered.
+  // Such a request is never answered.
   if (head.path.endsWith("/wait")) return;
   const text = head.path.endsWith("/long") ? longResponse : emptyResponse;
   const send = () => connection.send(text, text.length);
