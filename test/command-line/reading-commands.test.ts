@@ -1,4 +1,4 @@
-// The commands that look at what is stored: list, show and export, and what they print after a restore.
+// The commands that read what is stored: list, show and export, and what they print after a restore.
 import { afterAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import {
