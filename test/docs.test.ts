@@ -44,12 +44,16 @@ function rejected(
   );
 }
 
-test("the errors page has every error of the catalogue, word for word, and names those of the operator listener", () => {
-  const errors = Object.values(catalogue).sort((a, b) => a.error - b.error);
+const errors = Object.values(catalogue).sort((a, b) => a.error - b.error);
+
+test("the errors page has every error of the catalogue, word for word", () => {
   const written = errors.map(({ error, when, remedy }) => [String(error), when, remedy]);
   expect(rows("docs/errors.md", /^`?\d{5}`?$/)).toEqual(
     written.map((row) => row.map((cell) => cell.replaceAll("`", ""))),
   );
+});
+
+test("the errors page names the errors that come only from the operator listener", () => {
   const text = read("docs/errors.md").replaceAll("\n", " ");
   const [, sentence = ""] = /\. ([^.]*) come only from the operator listener/.exec(text) ?? [];
   const isPublic = new Set(publicKinds.map((kind) => catalogue[kind].error));
@@ -62,31 +66,43 @@ test("the settings page has every setting, word for word", () => {
     [`--${flag}`, environment, text || "none", help].map((cell) => cell.replaceAll("`", "")),
   );
   expect(rows("docs/configuration.md", /^`--/)).toEqual(known);
-  for (const variable of Object.values(secrets)) expect(read("docs/configuration.md")).toContain(variable);
 });
 
-test("the monitoring page has every metric, and CONTRIBUTING.md every npm script", () => {
+test.each(Object.values(secrets))("the settings page names the secret %s", (variable) => {
+  expect(read("docs/configuration.md")).toContain(variable);
+});
+
+test("the monitoring page has every metric", () => {
   const listed = rows("docs/monitor.md", /^`(?:plant_store|process)_/).flatMap(
     ([names = ""]) => names.match(/(?:plant_store|process)_\w+/g) ?? [],
   );
   expect(listed).toEqual(Object.keys(metricFamilies));
+});
+
+test("CONTRIBUTING.md has every npm script", () => {
   const scripts = rows("CONTRIBUTING.md", /^`[\w:]+`$/).map(([name = ""]) => name);
   expect(scripts.sort()).toEqual(Object.keys(packageFile.scripts).sort());
 });
 
-test("every script and command that a page names exists", () => {
+test("every npm script that a page names exists", () => {
   const scripts = Object.keys(packageFile.scripts);
   expect(rejected(pages, /npm run ([\w:-]+)/g, ([name = ""]) => scripts.includes(name))).toEqual([]);
+});
+
+test("every command that a page names exists", () => {
   const known = [...Object.keys(commands).map((words) => words.split(" ")[0] ?? ""), "COMMAND"];
   const current = pages.filter((name) => name !== "CHANGELOG.md");
   const named = /(?:^ *|`|\$\()plant-store ([a-z]\w+)/gm;
   expect(rejected(current, named, ([name = ""]) => known.includes(name))).toEqual([]);
 });
 
-test("every file, section and source file that a page names exists", () => {
+test("every file to which a page links exists", () => {
   const isThere = ([target = ""]: readonly string[], page: string) =>
     existsSync(join(root, dirname(page), target));
   expect(rejected(pages, /\]\((?!https?:|#|mailto:)([^)#]+)/g, isThere)).toEqual([]);
+});
+
+test("every section to which a page links exists", () => {
   const anchors = (page: string) =>
     Array.from(read(page).matchAll(/^#+ (.+)$/gm), ([, title = ""]) =>
       title
@@ -97,10 +113,16 @@ test("every file, section and source file that a page names exists", () => {
   const isSection = ([file = "", anchor = ""]: readonly string[], page: string) =>
     anchors(file === "" ? page : join(dirname(page), file)).includes(anchor);
   expect(rejected(pages, /\]\((?!https?:)([^)#]*\.md|)#([^)]+)\)/g, isSection)).toEqual([]);
-  const sources = ["src", "test", "bin", "scripts", "bench"].flatMap(filesIn);
+});
+
+const sources = ["src", "test", "bin", "scripts", "bench"].flatMap(filesIn);
+
+test("every source file that a page names exists", () => {
   const isSource = ([path = ""]: readonly string[]) => sources.includes(path);
   expect(rejected(pages, /`((?:src|test|bin|scripts|bench)\/[\w./-]+\.\w+)`/g, isSource)).toEqual([]);
-  // ARCHITECTURE.md also names files by their last name alone.
+});
+
+test("every source file that ARCHITECTURE.md names by the end of its path exists", () => {
   const isEnd = ([name = ""]: readonly string[]) => sources.some((path) => `/${path}`.endsWith(`/${name}`));
   expect(rejected(["ARCHITECTURE.md"], /`([\w./-]+\.(?:ts|tsx|js|json))`/g, isEnd)).toEqual([]);
 });
