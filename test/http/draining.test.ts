@@ -1,5 +1,5 @@
 // How a stop ends connections: what is in flight is answered, and nothing new begins.
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { eventually } from "../support/eventually.ts";
 import { rawPost, sendRaw, untilContinue } from "../support/raw-http.ts";
@@ -64,29 +64,57 @@ test("a stop that reaches the drain timeout on both listeners logs it once", asy
   expect(running.logged.join("").split("drain timeout reached")).toHaveLength(2);
 });
 
-test("a stop refuses connections, finishes a request whose body is incomplete, and starts no export", async () => {
-  await using running = await startTestService({ "drain-timeout": "10m", "body-timeout": "10m" });
-  const port = Number(new URL(running.operatorUrl).port);
-  // The drain lasts as long as this request.
-  const { finish, response } = await startPlant(running.port);
-  const livez = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
-  const drain = () => {
-    void running.service.stop("test");
-    return eventually(async () => (await isRefused(port)) && isRefused(running.port));
-  };
-  // On a connection that the service knows, and that has no request in progress.
-  const { text } = await sendRaw(port, [
-    livez,
-    (received) => eventually(() => received().includes("live")),
-    drain,
-    livez
-      .replace("/livez", "/api/export")
-      .replace("\r\n\r\n", `\r\nAuthorization: Bearer ${operatorToken}\r\n\r\n`) + livez,
-  ]);
-  expect(text).toMatch(/HTTP\/1\.1 503 .*\r\nConnection: close\r\n.*"error":50303,[^}]*\}$/s);
-  finish();
-  expect((await response).text).toContain("HTTP/1.1 200 ");
+describe("a stop during a request whose body is incomplete", () => {
+  test("refuses new connections", async () => {
+    await using draining = await serveDuringRequest();
+    await draining.stop();
+    expect(await isRefused(draining.port)).toBe(true);
+    expect(await isRefused(draining.operatorPort)).toBe(true);
+  });
+
+  test("finishes the request", async () => {
+    await using draining = await serveDuringRequest();
+    await draining.stop();
+    draining.finish();
+    expect((await draining.response).text).toContain("HTTP/1.1 200 ");
+  });
+
+  test("starts no export", async () => {
+    await using draining = await serveDuringRequest();
+    const livez = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    const startExport = `GET /api/export HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${operatorToken}\r\n\r\n`;
+    // On a connection that the service knows, and that has no request in progress.
+    const { text } = await sendRaw(draining.operatorPort, [
+      livez,
+      (received) => eventually(() => received().includes("live")),
+      draining.stop,
+      startExport + livez,
+    ]);
+    expect(text).toMatch(/HTTP\/1\.1 503 .*\r\nConnection: close\r\n.*"error":50303,[^}]*\}$/s);
+  });
 });
+
+/** A service with a request whose body is held back until `finish` is called. It drains for as long as this request lasts. */
+async function serveDuringRequest() {
+  await using cleanUp = new AsyncDisposableStack();
+  const running = cleanUp.use(await startTestService({ "drain-timeout": "10m", "body-timeout": "10m" }));
+  const operatorPort = Number(new URL(running.operatorUrl).port);
+  const { finish, response } = await startPlant(running.port);
+  cleanUp.defer(() => finish());
+  const owned = cleanUp.move();
+  return {
+    port: running.port,
+    operatorPort,
+    finish,
+    response,
+    /** Begins the stop, and waits until both listeners are closed. */
+    stop: (): Promise<void> => {
+      void running.service.stop("test");
+      return eventually(async () => (await isRefused(operatorPort)) && isRefused(running.port));
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
 
 /** A POST /plants whose body is held back until `finish` is called. */
 async function startPlant(port: number) {
