@@ -1,9 +1,10 @@
 // docs/compatibility.md is a promise: what a released version had, this one has. New names may be added.
 import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { commands } from "../../src/cli/run.ts";
 import of100 from "../fixtures/1.0.0/surface.json" with { type: "json" };
 import of110 from "../fixtures/1.1.0/surface.json" with { type: "json" };
-import { recordSurface, type Surface } from "./surface.ts";
+import { commands as recordedCommands, recordSurface, type Surface } from "./surface.ts";
 
 let present: Surface;
 beforeAll(async () => {
@@ -56,6 +57,10 @@ describe.each<[string, Surface]>([
     expect(present.metrics).toHaveProperty([metric]);
     expect(missing(labels, present.metrics[metric])).toEqual([]);
   });
+});
+
+test("what every command promises is recorded", () => {
+  expect(recordedCommands.toSorted()).toEqual(Object.keys(commands).sort());
 });
 
 function missing(names: readonly string[], among: readonly string[] = []): string[] {

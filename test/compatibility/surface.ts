@@ -1,5 +1,5 @@
-// What docs/compatibility.md promises, as a program from outside sees it: run a version and write down its names. The record of
-// 1.0.0 is in test/fixtures/1.0.0/surface.json; record.ts made it.
+// What docs/compatibility.md promises, as a program from outside sees it: run a version and write down its names. record.ts made
+// the record of each released version, test/fixtures/VERSION/surface.json.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Finished, start, untilListening, watch } from "../support/command.ts";
@@ -40,7 +40,8 @@ interface ResponseShape {
   readonly fields: string[];
 }
 
-const commands = [
+/** A copy of the list in src/cli/run.ts, with which compatibility.test.ts compares it: the version to record may be another. */
+export const commands = [
   "serve",
   "token create",
   "token list",
