@@ -19,11 +19,17 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import type {
+  AuditPageJson,
+  BackupJson,
+  BackupsJson,
+  DownloadLinkJson,
+} from "../../src/operator/responses.ts";
 import { verify } from "../../src/storage/sqlite/maintenance/verify.ts";
 import { main, start, untilListening } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacks, lacksFuse, mountHanging } from "../support/lacks.ts";
-import { operatorFetch, operatorGet } from "../support/operator-requests.ts";
+import { operatorFetch, operatorGet, operatorPost } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { changePlant, seedStore } from "../support/seeded-store.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -74,37 +80,63 @@ describe("backups through the operator listener", () => {
   }
 
   function callsOf(service: Pick<TestService, "operatorUrl">) {
-    async function call(path: string, method = "GET") {
-      const response = await operatorFetch(service, `/api/backups${path}`, { method });
-      return { status: response.status, ...JSON.parse(await response.text()) };
+    async function list(): Promise<BackupsJson> {
+      const response = await operatorFetch(service, "/api/backups");
+      expect(response.status).toBe(200);
+      return (await response.json()) as BackupsJson;
+    }
+
+    /** The backup of a service that has one. */
+    async function onlyBackup(): Promise<BackupJson> {
+      const { backups } = await list();
+      expect(backups).toHaveLength(1);
+      return backups[0] as BackupJson;
     }
 
     /** The list of the backups, once nothing is being made or verified. */
-    async function finished() {
-      await eventually(async () => (await call("")).task === undefined);
-      return call("");
+    async function finished(): Promise<BackupsJson> {
+      await eventually(async () => (await list()).task === undefined);
+      return list();
     }
 
-    async function makeBackup() {
-      expect((await call("", "POST")).status).toBe(202);
-      const { backups } = await finished();
-      return backups[0];
+    /** The status of a POST to a path below /api/backups, and what its response has. */
+    async function send(path: string): Promise<object & { readonly status: number }> {
+      const response = await operatorFetch(service, `/api/backups${path}`, { method: "POST" });
+      return { status: response.status, ...((await response.json()) as object) };
+    }
+
+    async function makeBackup(): Promise<BackupJson> {
+      expect((await send("")).status).toBe(202);
+      await finished();
+      return onlyBackup();
+    }
+
+    /** The list of the backups, once that one is verified. */
+    async function verifyBackup(name: string): Promise<BackupsJson> {
+      expect((await send(`/${name}/verify`)).status).toBe(202);
+      return finished();
+    }
+
+    /** The address for the download of a backup. */
+    async function createLink(name: string): Promise<string> {
+      const path = `/api/backups/${encodeURIComponent(name)}/link`;
+      const { url } = await operatorPost<DownloadLinkJson>(service, path);
+      return service.operatorUrl + url;
     }
 
     async function audited() {
-      const { entries } = await operatorGet<{ entries: object[] }>(service, "/api/audit");
+      const { entries } = await operatorGet<AuditPageJson>(service, "/api/audit");
       return entries;
     }
 
-    return { call, finished, makeBackup, audited };
+    return { list, onlyBackup, finished, send, makeBackup, verifyBackup, createLink, audited };
   }
 
   test("one is made and listed", async () => {
     await using service = await startWithBackups();
-    expect((await service.call("", "POST")).status).toBe(202);
-    const { backups, last } = await service.finished();
-    expect(backups).toHaveLength(1);
-    expect(last).toEqual({ kind: "create", name: backups[0].name });
+    const { name } = await service.makeBackup();
+    const { last } = await service.list();
+    expect(last).toEqual({ kind: "create", name, problem: undefined });
     expect(await service.audited()).toMatchObject([{ action: "backup.created", subject: "data file" }]);
   });
 
@@ -112,12 +144,12 @@ describe("backups through the operator listener", () => {
     const store = newStore();
     changePlant(store);
     await using service = await startWithBackups(store);
-    await service.call("", "POST");
-    const { backups, last } = await service.finished();
-    expect(backups).toHaveLength(1);
+    const { name } = await service.makeBackup();
+    const { last } = await service.list();
     expect(last).toEqual({
       kind: "create",
-      name: backups[0].name,
+      name,
+      problem: undefined,
       warning:
         "The backup is complete, but plants were changed after they were stored, in block 0 (plants 1 to 1024); verify the data file.",
     });
@@ -127,7 +159,7 @@ describe("backups through the operator listener", () => {
   test("a file whose name is no time is not listed", async () => {
     await using service = await startWithBackups();
     writeFileSync(join(service.backupFolder, "plants-2026-99-99T99-99-99-999Z.db"), "");
-    const list = await service.call("");
+    const list = await service.list();
     expect(list.folder).toBe(service.backupFolder);
     expect(list.backups).toEqual([]);
   });
@@ -135,8 +167,8 @@ describe("backups through the operator listener", () => {
   test("one is downloaded through a link, which is good once", async () => {
     await using service = await startWithBackups();
     const { name, bytes } = await service.makeBackup();
-    const { url } = await service.call(`/${name}/link`, "POST");
-    const response = await fetch(service.operatorUrl + url);
+    const link = await service.createLink(name);
+    const response = await fetch(link);
     expect(response.status).toBe(200);
     expect(response.headers.get("content-disposition")).toBe(`attachment; filename="${name}"`);
     const downloaded = folder.newPath();
@@ -145,7 +177,7 @@ describe("backups through the operator listener", () => {
     const { err } = await runInProcess(["restore", downloaded, "--database", folder.newPath()]);
     expect(err).toContain("3 plants");
     expect((await service.audited())[0]).toMatchObject({ action: "backup.downloaded", subject: name });
-    expect((await fetch(service.operatorUrl + url)).status).toBe(404);
+    expect((await fetch(link)).status).toBe(404);
   });
 
   test("one of a data file with a strange name is downloaded, too", async () => {
@@ -154,8 +186,7 @@ describe("backups through the operator listener", () => {
     await using service = await startWithBackups(store);
     const { name } = await service.makeBackup();
     expect(name).toStartWith(`plants "100%" #1-`);
-    const { url } = await service.call(`/${encodeURIComponent(name)}/link`, "POST");
-    const response = await fetch(service.operatorUrl + url);
+    const response = await fetch(await service.createLink(name));
     expect(response.status).toBe(200);
     expect(response.headers.get("content-disposition")).toBe(
       `attachment; filename="${name.replaceAll('"', "_")}"`,
@@ -172,7 +203,7 @@ describe("backups through the operator listener", () => {
       rmSync(record);
       expect(spawnSync("mkfifo", [record]).status).toBe(0);
       const writer = openSync(record, constants.O_RDWR);
-      const list = service.call("");
+      const list = service.list();
       await eventually(() => openDescriptors(record) === 2, "the service to read the FIFO");
       expect((await post(service.url, '{"id":4,"name":"Fern"}')).status).toBe(200);
       closeSync(writer);
@@ -188,7 +219,7 @@ describe("backups through the operator listener", () => {
       start("unshare", ["-rm", "sh", "-c", script], { environment: bothTokensEnvironment }),
     );
     callsOf(service)
-      .call("", "POST")
+      .send("")
       .catch(() => "its response never arrives");
     await eventually(async () => {
       // Without a limit, a service that hangs would keep the test from failing.
@@ -202,7 +233,7 @@ describe("backups through the operator listener", () => {
 
   test("they are made one at a time", async () => {
     await using service = await startWithBackups();
-    const both = await Promise.all([service.call("", "POST"), service.call("", "POST")]);
+    const both = await Promise.all([service.send(""), service.send("")]);
     expect(both.map(({ status }) => status).sort()).toEqual([202, 503]);
     await service.finished();
   });
@@ -221,10 +252,10 @@ describe("backups through the operator listener", () => {
     const { name, verifiedAt } = await service.makeBackup();
     expect(verifiedAt).toBeUndefined();
     const fromMs = Date.now();
-    expect((await service.call(`/${name}/verify`, "POST")).status).toBe(202);
-    const { backups, last } = await service.finished();
-    expect(last).toEqual({ kind: "verify", name });
-    expect(Date.parse(backups[0].verifiedAt)).toBeGreaterThanOrEqual(fromMs);
+    const { last } = await service.verifyBackup(name);
+    expect(last).toEqual({ kind: "verify", name, problem: undefined });
+    const { verifiedAt: listedAt = "" } = await service.onlyBackup();
+    expect(Date.parse(listedAt)).toBeGreaterThanOrEqual(fromMs);
     expect((await service.audited())[0]).toMatchObject({ action: "backup.verified", subject: name });
   });
 
@@ -234,45 +265,42 @@ describe("backups through the operator listener", () => {
     const verifiedAt = await (async () => {
       await using service = await startWithBackups(store, backupFolder);
       const { name } = await service.makeBackup();
-      await service.call(`/${name}/verify`, "POST");
-      return (await service.finished()).backups[0].verifiedAt;
+      await service.verifyBackup(name);
+      return (await service.onlyBackup()).verifiedAt;
     })();
     expect(verifiedAt).toBeString();
     await using again = await startWithBackups(store, backupFolder);
-    expect((await again.call("")).backups[0].verifiedAt).toBe(verifiedAt);
+    expect((await again.onlyBackup()).verifiedAt).toBe(verifiedAt);
   });
 
   test("one that was changed after it was verified is no longer listed as verified", async () => {
     await using service = await startWithBackups();
     const { name } = await service.makeBackup();
-    await service.call(`/${name}/verify`, "POST");
-    await service.finished();
+    await service.verifyBackup(name);
     appendFileSync(join(service.backupFolder, name), "x");
-    expect((await service.call("")).backups[0].verifiedAt).toBeUndefined();
+    expect((await service.onlyBackup()).verifiedAt).toBeUndefined();
   });
 
   test("one that fails to verify is no longer listed as verified, with its digest", async () => {
     const store = newStore();
     await using service = await startWithBackups(store);
     const { name, digest } = await service.makeBackup();
-    await service.call(`/${name}/verify`, "POST");
-    await service.finished();
+    await service.verifyBackup(name);
     rmSync(join(service.backupFolder, `${name}.sha256`));
-    await service.call(`/${name}/verify`, "POST");
-    const { backups, last } = await service.finished();
-    expect(last.problem).toBe("it has no checksum file");
-    expect(backups[0].verifiedAt).toBeUndefined();
-    expect(backups[0].digest).toBe(digest);
+    const { last } = await service.verifyBackup(name);
+    expect(last?.problem).toBe("it has no checksum file");
+    const listed = await service.onlyBackup();
+    expect(listed.verifiedAt).toBeUndefined();
+    expect(listed.digest).toBe(digest);
   });
 
   test("one that was changed is reported when it is verified", async () => {
     await using service = await startWithBackups();
     const { name } = await service.makeBackup();
     appendFileSync(join(service.backupFolder, name), "x");
-    await service.call(`/${name}/verify`, "POST");
-    const { last } = await service.finished();
-    expect(last.name).toBe(name);
-    expect(last.problem).toContain("its checksum is not the one in");
+    const { last } = await service.verifyBackup(name);
+    expect(last?.name).toBe(name);
+    expect(last?.problem).toContain("its checksum is not the one in");
     expect(service.logged.join("")).toContain('"a backup did not pass its verification"');
   });
 
@@ -284,11 +312,9 @@ describe("backups through the operator listener", () => {
     expect(made).toMatchObject({ coveredPlants: 2048, digest });
     // As 1.0.0 leaves one: the digest is known once it is computed.
     rmSync(join(service.backupFolder, `${made.name}.digest.json`));
-    const [listed] = (await service.call("")).backups;
-    expect(listed).toMatchObject({ coveredPlants: 0, digest: null });
-    await service.call(`/${made.name}/verify`, "POST");
-    const [verified] = (await service.finished()).backups;
-    expect(verified).toMatchObject({ coveredPlants: 2048, digest });
+    expect(await service.onlyBackup()).toMatchObject({ coveredPlants: 0, digest: null });
+    await service.verifyBackup(made.name);
+    expect(await service.onlyBackup()).toMatchObject({ coveredPlants: 2048, digest });
   });
 
   test("one whose digest differs from the one beside it is not verified", async () => {
@@ -296,10 +322,9 @@ describe("backups through the operator listener", () => {
     const { name } = await service.makeBackup();
     const other = { coveredPlants: 1024, digest: "0".repeat(64) };
     writeFileSync(join(service.backupFolder, `${name}.digest.json`), JSON.stringify(other));
-    await service.call(`/${name}/verify`, "POST");
-    const { backups, last } = await service.finished();
-    expect(last.problem).toContain("its digest is not the one in");
-    expect(backups[0].verifiedAt).toBeUndefined();
+    const { last } = await service.verifyBackup(name);
+    expect(last?.problem).toContain("its digest is not the one in");
+    expect((await service.onlyBackup()).verifiedAt).toBeUndefined();
   });
 
   test("one whose digest record cannot be read is listed, and not verified", async () => {
@@ -308,11 +333,9 @@ describe("backups through the operator listener", () => {
     const record = join(service.backupFolder, `${name}.digest.json`);
     rmSync(record);
     mkdirSync(record);
-    const [listed] = (await service.call("")).backups;
-    expect(listed).toMatchObject({ name, digest: null });
-    await service.call(`/${name}/verify`, "POST");
-    const { last } = await service.finished();
-    expect(last.problem).toStartWith(`${record} cannot be opened: EISDIR`);
+    expect(await service.onlyBackup()).toMatchObject({ name, digest: null });
+    const { last } = await service.verifyBackup(name);
+    expect(last?.problem).toStartWith(`${record} cannot be opened: EISDIR`);
     expect(service.logged.join("")).not.toContain("internal error");
   });
 
@@ -326,10 +349,9 @@ describe("backups through the operator listener", () => {
     test("passes with a warning if it is sound", async () => {
       await using service = await startWithBackups();
       const name = await makeBackup(service);
-      await service.call(`/${name}/verify`, "POST");
-      const { last } = await service.finished();
-      expect(last.problem).toBeUndefined();
-      expect(last.warning).toStartWith(
+      const { last } = await service.verifyBackup(name);
+      expect(last?.problem).toBeUndefined();
+      expect(last?.warning).toStartWith(
         "Nothing wrong was found in the backup, but that could not be recorded: ",
       );
       expect(service.logged.join("")).not.toContain("internal error");
@@ -339,9 +361,8 @@ describe("backups through the operator listener", () => {
       await using service = await startWithBackups();
       const name = await makeBackup(service);
       appendFileSync(join(service.backupFolder, name), "x");
-      await service.call(`/${name}/verify`, "POST");
-      const { last } = await service.finished();
-      expect(last.problem).toMatch(/^its checksum is not the one in .*; this could not be recorded: /);
+      const { last } = await service.verifyBackup(name);
+      expect(last?.problem).toMatch(/^its checksum is not the one in .*; this could not be recorded: /);
       expect(service.logged.join("")).not.toContain("internal error");
     });
   });
@@ -349,7 +370,7 @@ describe("backups through the operator listener", () => {
   test("a name that the message would cut within a character is cut before it", async () => {
     await using service = await startWithBackups();
     const fitting = "a".repeat(99);
-    const response = await service.call(`/${fitting}%F0%9F%8C%B1/verify`, "POST");
+    const response = await service.send(`/${fitting}%F0%9F%8C%B1/verify`);
     expect(response).toMatchObject({ error: 40401, message: `There is no backup ${fitting}.` });
   });
 
@@ -364,33 +385,33 @@ describe("backups through the operator listener", () => {
 
     const outside = [linked, "..%2Fplants.db", "%2Fetc%2Fpasswd", "plants.db"];
     test.each(outside)("gets no link: %s", async (name) => {
-      expect(await service.call(`/${name}/link`, "POST")).toMatchObject({ error: 40401 });
+      expect(await service.send(`/${name}/link`)).toMatchObject({ error: 40401 });
     });
 
     test.each(outside)("is not verified: %s", async (name) => {
-      expect(await service.call(`/${name}/verify`, "POST")).toMatchObject({ error: 40401 });
+      expect(await service.send(`/${name}/verify`)).toMatchObject({ error: 40401 });
     });
 
     test("is not listed", async () => {
-      expect(JSON.stringify(await service.call(""))).not.toContain(linked);
+      expect(JSON.stringify(await service.list())).not.toContain(linked);
     });
   });
 
   test("without a folder a sentence says how to set one", async () => {
     await using service = await startTestService();
-    const { call } = callsOf(service);
+    const { list, send } = callsOf(service);
     const unavailable = "Set --backup-folder to an existing folder to make backups here.";
-    expect((await call("")).unavailable).toBe(unavailable);
-    expect(await call("", "POST")).toMatchObject({ error: 40031, message: unavailable });
+    expect((await list()).unavailable).toBe(unavailable);
+    expect(await send("")).toMatchObject({ error: 40031, message: unavailable });
   });
 
   test("with a missing folder a sentence says so, and a backup fails with a warning", async () => {
     const missing = folder.newPath("missing");
     await using service = await startWithBackups(undefined, missing);
     const sentence = `The folder ${missing} does not exist; create it first.`;
-    expect((await service.call("")).unavailable).toBe(sentence);
-    await service.call("", "POST");
-    expect((await service.finished()).last).toEqual({ kind: "create", problem: sentence });
+    expect((await service.list()).unavailable).toBe(sentence);
+    await service.send("");
+    expect((await service.finished()).last).toEqual({ kind: "create", name: undefined, problem: sentence });
     const warning = service.logged.map((line) => JSON.parse(line)).find(({ level }) => level === "warn");
     expect(warning).toMatchObject({
       message: "a backup could not be made",
@@ -405,23 +426,22 @@ describe("backups through the operator listener", () => {
     const unreadable = folder.newPath("unreadable");
     symlinkSync(unreadable, unreadable);
     await using service = await startWithBackups(undefined, unreadable);
-    expect((await service.call("")).unavailable).toStartWith(`${unreadable} cannot be opened: ELOOP`);
+    expect((await service.list()).unavailable).toStartWith(`${unreadable} cannot be opened: ELOOP`);
   });
 
   /** A backup, and a link to download it by. */
   const makeLink = async (service: Awaited<ReturnType<typeof startWithBackups>>) => {
     const { name } = await service.makeBackup();
-    const { url } = await service.call(`/${name}/link`, "POST");
-    return { name, url };
+    return { name, link: await service.createLink(name) };
   };
 
   describe("after the folder was removed", () => {
     let service: Awaited<ReturnType<typeof startWithBackups>>;
     let name: string;
-    let url: string;
+    let link: string;
     beforeAll(async () => {
       service = await startWithBackups();
-      ({ name, url } = await makeLink(service));
+      ({ name, link } = await makeLink(service));
       rmSync(service.backupFolder, { recursive: true });
     });
     afterAll(() => service[Symbol.asyncDispose]());
@@ -429,7 +449,7 @@ describe("backups through the operator listener", () => {
     test.each([
       ["verify", () => operatorFetch(service, `/api/backups/${name}/verify`, { method: "POST" })],
       ["link", () => operatorFetch(service, `/api/backups/${name}/link`, { method: "POST" })],
-      ["download", () => fetch(service.operatorUrl + url)],
+      ["download", () => fetch(link)],
     ])("a sentence says so: %s", async (_, request) => {
       const response = await request();
       expect(await response.json()).toMatchObject({
@@ -442,20 +462,20 @@ describe("backups through the operator listener", () => {
 
   test("a folder that is missing for a while does not use up a link", async () => {
     await using service = await startWithBackups();
-    const { url } = await makeLink(service);
+    const { link } = await makeLink(service);
     renameSync(service.backupFolder, `${service.backupFolder}.away`);
-    expect(await (await fetch(service.operatorUrl + url)).json()).toMatchObject({ error: 40031 });
+    expect(await (await fetch(link)).json()).toMatchObject({ error: 40031 });
     renameSync(`${service.backupFolder}.away`, service.backupFolder);
-    expect((await fetch(service.operatorUrl + url)).status).toBe(200);
+    expect((await fetch(link)).status).toBe(200);
   });
 
   describe("without an entry in the audit trail", () => {
     let service: Awaited<ReturnType<typeof startWithBackups>>;
     let name: string;
-    let url: string;
+    let link: string;
     beforeAll(async () => {
       service = await startWithBackups();
-      ({ name, url } = await makeLink(service));
+      ({ name, link } = await makeLink(service));
       using file = new Database(service.database);
       file.run("DROP TABLE audit_trail");
     });
@@ -463,18 +483,18 @@ describe("backups through the operator listener", () => {
 
     test("none is made", async () => {
       const before = await service.finished();
-      expect(await service.call("", "POST")).toMatchObject({ status: 500, error: 50001 });
+      expect(await service.send("")).toMatchObject({ status: 500, error: 50001 });
       expect(await service.finished()).toEqual(before);
     });
 
     test("none is verified", async () => {
       const before = await service.finished();
-      expect(await service.call(`/${name}/verify`, "POST")).toMatchObject({ status: 500, error: 50001 });
+      expect(await service.send(`/${name}/verify`)).toMatchObject({ status: 500, error: 50001 });
       expect(await service.finished()).toEqual(before);
     });
 
     test("none is downloaded", async () => {
-      expect((await fetch(service.operatorUrl + url)).status).toBe(500);
+      expect((await fetch(link)).status).toBe(500);
     });
   });
 });
