@@ -11,10 +11,10 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
+  readFileSync,
   readlinkSync,
   renameSync,
   rmSync,
-  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -164,20 +164,49 @@ describe("backups through the operator listener", () => {
     expect(list.backups).toEqual([]);
   });
 
-  test("one is downloaded through a link, which is good once", async () => {
-    await using service = await startWithBackups();
-    const { name, bytes } = await service.makeBackup();
-    const link = await service.createLink(name);
-    const response = await fetch(link);
-    expect(response.status).toBe(200);
-    expect(response.headers.get("content-disposition")).toBe(`attachment; filename="${name}"`);
-    const downloaded = folder.newPath();
-    writeFileSync(downloaded, Buffer.from(await response.arrayBuffer()));
-    expect(statSync(downloaded).size).toBe(bytes);
-    const { err } = await runInProcess(["restore", downloaded, "--database", folder.newPath()]);
-    expect(err).toContain("3 plants");
-    expect((await service.audited())[0]).toMatchObject({ action: "backup.downloaded", subject: name });
-    expect((await fetch(link)).status).toBe(404);
+  describe("one that is downloaded through a link", () => {
+    async function downloadBackup(service: Awaited<ReturnType<typeof startWithBackups>>) {
+      const backup = await service.makeBackup();
+      const link = await service.createLink(backup.name);
+      const response = await fetch(link);
+      expect(response.status).toBe(200);
+      return { ...backup, link, response, downloaded: Buffer.from(await response.arrayBuffer()) };
+    }
+
+    test("has the name of the backup", async () => {
+      await using service = await startWithBackups();
+      const { name, response } = await downloadBackup(service);
+      expect(response.headers.get("content-disposition")).toBe(`attachment; filename="${name}"`);
+    });
+
+    test("is whole", async () => {
+      await using service = await startWithBackups();
+      const { name, bytes, downloaded } = await downloadBackup(service);
+      expect(downloaded.length).toBe(bytes);
+      expect(downloaded.equals(readFileSync(join(service.backupFolder, name)))).toBe(true);
+    });
+
+    test("can be restored", async () => {
+      await using service = await startWithBackups();
+      const { downloaded } = await downloadBackup(service);
+      const file = folder.newPath();
+      writeFileSync(file, downloaded);
+      const { code, err } = await runInProcess(["restore", file, "--database", folder.newPath()]);
+      expect(code).toBe(0);
+      expect(err).toContain("3 plants");
+    });
+
+    test("is in the audit trail", async () => {
+      await using service = await startWithBackups();
+      const { name } = await downloadBackup(service);
+      expect((await service.audited())[0]).toMatchObject({ action: "backup.downloaded", subject: name });
+    });
+
+    test("is not downloaded again: the link is valid once", async () => {
+      await using service = await startWithBackups();
+      const { link } = await downloadBackup(service);
+      expect((await fetch(link)).status).toBe(404);
+    });
   });
 
   test("one of a data file with a strange name is downloaded, too", async () => {
