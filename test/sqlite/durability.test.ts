@@ -65,68 +65,78 @@ test("what was acknowledged is stored after a loaded service was killed with -9 
 });
 
 describe.skipIf(lacksShim)("an fsync that fails", () => {
-  const stop = async (service: Serving): Promise<number[]> => {
-    service.child.kill("SIGTERM");
-    return [];
-  };
-  const create = (name: string) => async (service: Serving) => {
+  /** A service with one plant, of the id 0. A failure ends it without the drain delay, which is longer than a test may take. */
+  async function serveWithPlant(syncs: ReturnType<typeof recordSyncs>, drainDelay = "60s"): Promise<Serving> {
+    await using cleanUp = new AsyncDisposableStack();
+    const service = cleanUp.use(await serveRecorded(syncs, "--drain-delay", drainDelay));
+    expect((await post(service.url, '{"id":0,"name":"before"}')).status).toBe(200);
+    cleanUp.move();
+    return service;
+  }
+
+  /** Creates plants until the service has failed, and returns the ids of those that were acknowledged. */
+  async function createUntilFailed(service: Serving, name: string): Promise<number[]> {
     const { acknowledged, refusals } = createUntilRefused(service.url, name);
     // Its connections may also end with the process.
     for (const error of await refusals) expect(error).toBeOneOf([0, 50302]);
     return acknowledged;
-  };
-  const createNone = async (service: Serving) => {
-    const acknowledged = await create("fern")(service);
-    // It is the outcome of everything that was queued, and of everything after.
-    expect(acknowledged).toEqual([]);
-    return acknowledged;
-  };
-  test.each<{
-    what: string;
-    suffix: string;
-    how?: "once";
-    drainDelay: string;
-    cause: (service: Serving) => Promise<number[]>;
-  }>([
-    {
-      what: "of the data file, by the checkpoint thread",
-      suffix: ".db",
-      // Linux reports a failed write-back once; the next sync succeeds.
-      how: "once",
-      // It ends at once: a test that waited for the delay would exceed its time.
-      drainDelay: "60s",
-      cause: create(largeName),
-    },
-    { what: "of the WAL, at a commit", suffix: "-wal", drainDelay: "60s", cause: createNone },
-    {
-      what: "of the data file, by the last checkpoint of a stop",
-      suffix: ".db",
-      drainDelay: "0s",
-      cause: stop,
-    },
-  ])("$what ends the service and loses nothing", async ({ suffix, how, drainDelay, cause }) => {
-    const syncs = recordSyncs(folder.path, suffix, how);
-    await using service = await serveRecorded(syncs, "--drain-delay", drainDelay);
-    expect((await post(service.url, '{"id":0,"name":"before"}')).status).toBe(200);
-    syncs.injectFault();
-    const acknowledged = await cause(service);
+  }
+
+  async function expectFailed(service: Serving): Promise<void> {
     const { code, err } = await service.ended;
     expect(code).toBe(1);
     expect(err).not.toContain("every acknowledged plant is on disk");
+  }
+
+  /** What a failed service leaves: the WAL, and the marker that makes the next start rebuild the data file from it. */
+  function expectRebuiltWith(acknowledged: readonly number[]): void {
     expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
     expect(statSync(`${file}.failure.json`).mode & 0o077).toBe(0);
-
     expect(reopen(file)).toEqual({ rebuilt: true });
-    expect(missingIn(file, [0, ...acknowledged])).toEqual([]);
+    expect(missingIn(file, acknowledged)).toEqual([]);
+  }
+
+  test("of the data file, by the checkpoint thread, ends the service and loses nothing", async () => {
+    // Linux reports a failed write-back once; the next sync succeeds.
+    const syncs = recordSyncs(folder.path, ".db", "once");
+    await using service = await serveWithPlant(syncs);
+    syncs.injectFault();
+    const acknowledged = await createUntilFailed(service, largeName);
+    await expectFailed(service);
+    expectRebuiltWith([0, ...acknowledged]);
+  });
+
+  test("of the data file, by the last checkpoint of a stop, ends the service and loses nothing", async () => {
+    const syncs = recordSyncs(folder.path, ".db");
+    await using service = await serveWithPlant(syncs, "0s");
+    syncs.injectFault();
+    service.child.kill("SIGTERM");
+    await expectFailed(service);
+    expectRebuiltWith([0]);
+  });
+
+  test("of the WAL, at a commit, ends the service and loses nothing", async () => {
+    const syncs = recordSyncs(folder.path, "-wal");
+    await using service = await serveWithPlant(syncs);
+    syncs.injectFault();
+    const acknowledged = await createUntilFailed(service, "fern");
+    await expectFailed(service);
+    expectRebuiltWith([0, ...acknowledged]);
+  });
+
+  test("of the WAL, at a commit, fails what was queued and everything after", async () => {
+    const syncs = recordSyncs(folder.path, "-wal");
+    await using service = await serveWithPlant(syncs);
+    syncs.injectFault();
+    expect(await createUntilFailed(service, "fern")).toEqual([]);
   });
 
   test("of the WAL, at a commit and again in the next start, leaves everything for the start after", async () => {
     const syncs = recordSyncs(folder.path, "-wal");
-    await using service = await serveRecorded(syncs, "--drain-delay", "60s");
-    expect((await post(service.url, '{"id":0,"name":"before"}')).status).toBe(200);
+    await using service = await serveWithPlant(syncs);
     syncs.injectFault();
-    await createNone(service);
-    expect((await service.ended).code).toBe(1);
+    expect(await createUntilFailed(service, "fern")).toEqual([]);
+    await expectFailed(service);
 
     // Every sync fails now: this start must not trust the page cache either.
     const failing = recordSyncs(folder.path, "");
@@ -134,10 +144,7 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
     const again = await plantStore(["serve", "--database", file], { environment: failing.environment });
     expect(again.code).toBe(1);
     expect(again.err).not.toContain("    at ");
-    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
-
-    expect(reopen(file)).toEqual({ rebuilt: true });
-    expect(missingIn(file, [0])).toEqual([]);
+    expectRebuiltWith([0]);
   });
 
   const errorsOfASync = [
