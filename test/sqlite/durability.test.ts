@@ -22,6 +22,7 @@ import { runKillRounds } from "../soak/kill.ts";
 import { seededRandom } from "../soak/rounds.ts";
 import {
   expectOneLine,
+  type Finished,
   main,
   plantStore,
   type Serving,
@@ -147,38 +148,79 @@ describe.skipIf(lacksShim)("an fsync that fails", () => {
     expectRebuiltWith([0]);
   });
 
-  const errorsOfASync = [
-    ["with an I/O error makes the next start rebuild", "EIO", "EIO", true],
-    ["because the disk is full does not", "ENOSPC", "the disk is full", false],
-    ["because of a quota does not", "EDQUOT", "the disk quota is exceeded", false],
-  ] as const;
+  type Errno = "EIO" | "ENOSPC" | "EDQUOT";
+  const reasons: [Errno, reason: string][] = [
+    ["EIO", "EIO"],
+    ["ENOSPC", "the disk is full"],
+    ["EDQUOT", "the disk quota is exceeded"],
+  ];
+  const noSpace: Errno[] = ["ENOSPC", "EDQUOT"];
 
-  test.each(errorsOfASync)("in a start after a crash, %s", async (_, errno, reason, rebuilt) => {
-    await crashedStore(file, 3);
-    const syncs = recordSyncs(folder.path, "-wal", "once");
+  /** Starts a service whose fsync fails with this error, and waits until it has ended. */
+  async function startFailing(syncs: ReturnType<typeof recordSyncs>, errno: Errno): Promise<Finished> {
     syncs.injectFault();
     const environment = { ...syncs.environment, FAIL_ERRNO: String(constants.errno[errno]) };
-    const { code, err } = await plantStore(["serve", "--database", file], { environment });
-    expect(code).toBe(1);
-    expect(err).toContain(reason);
-    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
-    expect(existsSync(`${file}.failure.json`)).toBe(rebuilt);
-    expect(reopen(file)).toEqual({ rebuilt });
-    expect(storedPlants(file)).toHaveLength(3);
+    const finished = await plantStore(["serve", "--database", file], { environment });
+    expect(finished.code).toBe(1);
+    return finished;
+  }
+
+  function expectNextStart({ rebuilds }: { readonly rebuilds: boolean }): void {
+    expect(existsSync(`${file}.failure.json`)).toBe(rebuilds);
+    expect(reopen(file)).toEqual({ rebuilt: rebuilds });
+  }
+
+  describe("of the WAL, in a start after a crash,", () => {
+    async function startAfterCrash(errno: Errno): Promise<Finished> {
+      await crashedStore(file, 3);
+      return startFailing(recordSyncs(folder.path, "-wal", "once"), errno);
+    }
+
+    test.each(reasons)("with %s is explained: %s", async (errno, reason) => {
+      const { err } = await startAfterCrash(errno);
+      expect(err).toContain(reason);
+    });
+
+    test.each(reasons)("with %s loses no plant", async (errno) => {
+      await startAfterCrash(errno);
+      expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+      reopen(file);
+      expect(storedPlants(file)).toHaveLength(3);
+    });
+
+    test("with EIO makes the next start rebuild the data file", async () => {
+      await startAfterCrash("EIO");
+      expectNextStart({ rebuilds: true });
+    });
+
+    test.each(noSpace)("with %s does not make the next start rebuild the data file", async (errno) => {
+      await startAfterCrash(errno);
+      expectNextStart({ rebuilds: false });
+    });
   });
 
-  test.each(errorsOfASync)("of the folder, in a start, %s", async (_, errno, reason, rebuilt) => {
-    openForWriting(file)[Symbol.dispose]();
-    // Not once: SQLite ignores what becomes of its own fsync of the folder.
-    const syncs = recordSyncs(folder.path, folder.path);
-    syncs.injectFault();
-    const environment = { ...syncs.environment, FAIL_ERRNO: String(constants.errno[errno]) };
-    const { code, err } = await plantStore(["serve", "--database", file], { environment });
-    expect(code).toBe(1);
-    expect(err).toContain(reason);
-    expectOneLine(err);
-    expect(existsSync(`${file}.failure.json`)).toBe(rebuilt);
-    expect(reopen(file)).toEqual({ rebuilt });
+  describe("of the folder, in a start,", () => {
+    function startInFolder(errno: Errno): Promise<Finished> {
+      openForWriting(file)[Symbol.dispose]();
+      // Not once: SQLite ignores what becomes of its own fsync of the folder.
+      return startFailing(recordSyncs(folder.path, folder.path), errno);
+    }
+
+    test.each(reasons)("with %s is explained in one line: %s", async (errno, reason) => {
+      const { err } = await startInFolder(errno);
+      expect(err).toContain(reason);
+      expectOneLine(err);
+    });
+
+    test("with EIO makes the next start rebuild the data file", async () => {
+      await startInFolder("EIO");
+      expectNextStart({ rebuilds: true });
+    });
+
+    test.each(noSpace)("with %s does not make the next start rebuild the data file", async (errno) => {
+      await startInFolder(errno);
+      expectNextStart({ rebuilds: false });
+    });
   });
 
   test("in a start that creates the tables keeps the WAL for a rebuild", async () => {
