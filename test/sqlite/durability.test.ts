@@ -546,47 +546,97 @@ test.each([
   expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
 });
 
-const leftBytes = 700_000;
+describe.skipIf(lacksMounts())("a full disk", () => {
+  const plantsBefore = 400;
+  const leftBytes = 700_000;
 
-test.skipIf(lacksMounts())("a full disk refuses plants until there is space, and loses none", async () => {
-  const disk = join(folder.path, "disk");
-  mkdirSync(disk);
-  const script = `mount -t tmpfs -o size=80m none ${disk} && exec ${process.execPath} ${main} serve --database ${disk}/plants.db`;
-  await using service = await untilListening(
-    start("unshare", ["-rm", "sh", "-c", script], { environment: accessTokenEnvironment }),
-  );
-  const { url, child } = service;
-  const seen = `/proc/${child.pid}/root${disk}`;
-  const bodyOf = (id: number) => JSON.stringify({ id, name: largeName });
-  const acknowledged: number[] = [];
-  let id = 0;
-  const create = async (): Promise<number> => {
-    id++;
-    const { status } = await post(url, bodyOf(id));
-    if (status === 200) acknowledged.push(id);
-    return status;
-  };
-  for (let plants = 0; plants < 400; plants++) expect(await create()).toBe(200);
-  const { bavail, bsize } = statfsSync(seen);
-  try {
-    writeFileSync(join(seen, "filler"), Buffer.alloc(bavail * bsize - leftBytes));
-  } catch (error) {
-    // A checkpoint still wrote, and less was left.
-    expect(error).toMatchObject({ code: "ENOSPC" });
+  test("refuses plants", async () => {
+    await using disk = await fullDisk();
+    expect(disk.refusal).toBe(503);
+  });
+
+  test("leaves the service live and not ready", async () => {
+    await using disk = await fullDisk();
+    expect((await fetch(`${disk.url}/readyz`)).status).toBe(503);
+    expect((await fetch(`${disk.url}/livez`)).status).toBe(200);
+  });
+
+  test("is logged", async () => {
+    await using disk = await fullDisk();
+    await eventually(() => disk.err().includes("The disk is full"));
+  });
+
+  test("stores plants again without a restart once there is space", async () => {
+    await using disk = await fullDisk();
+    await disk.freeSpace();
+    expect(await disk.create()).toBe(200);
+    expect(disk.child.exitCode).toBeNull();
+  });
+
+  test("loses no plant that was acknowledged", async () => {
+    await using disk = await fullDisk();
+    await disk.freeSpace();
+    expect(await disk.create()).toBe(200);
+    expect(disk.acknowledged.length).toBeGreaterThan(plantsBefore);
+    for (const id of disk.acknowledged)
+      expect((await post(disk.url, plantOf(id))).headers.get("idempotent-replayed")).toBe("true");
+  });
+
+  function plantOf(id: number): string {
+    return JSON.stringify({ id, name: largeName });
   }
-  let status = 200;
-  while (status === 200) status = await create();
-  expect(status).toBe(503);
-  expect((await fetch(`${url}/readyz`)).status).toBe(503);
-  expect((await fetch(`${url}/livez`)).status).toBe(200);
-  await eventually(() => service.err().includes("The disk is full"));
 
-  rmSync(join(seen, "filler"));
-  await eventually(async () => (await fetch(`${url}/readyz`)).status === 200);
-  expect(await create()).toBe(200);
-  for (const known of acknowledged)
-    expect((await post(url, bodyOf(known))).headers.get("idempotent-replayed")).toBe("true");
-  expect(child.exitCode).toBeNull();
+  /** A service on a disk of its own, on which plants were created until the first was refused. */
+  async function fullDisk() {
+    const disk = join(folder.path, "disk");
+    mkdirSync(disk);
+    const script = `mount -t tmpfs -o size=80m none ${disk} && exec ${process.execPath} ${main} serve --database ${disk}/plants.db`;
+    await using cleanUp = new AsyncDisposableStack();
+    const service = cleanUp.use(
+      await untilListening(
+        start("unshare", ["-rm", "sh", "-c", script], { environment: accessTokenEnvironment }),
+      ),
+    );
+    const { url, child, err } = service;
+    const acknowledged: number[] = [];
+    let id = 0;
+    const create = async (): Promise<number> => {
+      id++;
+      const { status } = await post(url, plantOf(id));
+      if (status === 200) acknowledged.push(id);
+      return status;
+    };
+    for (let plants = 0; plants < plantsBefore; plants++) expect(await create()).toBe(200);
+    // Only the service's own mount namespace has the disk.
+    const seen = `/proc/${child.pid}/root${disk}`;
+    const filler = join(seen, "filler");
+    const { bavail, bsize } = statfsSync(seen);
+    try {
+      writeFileSync(filler, Buffer.alloc(bavail * bsize - leftBytes));
+    } catch (error) {
+      // A checkpoint still wrote, and less was left.
+      expect(error).toMatchObject({ code: "ENOSPC" });
+    }
+    let refusal = 200;
+    while (refusal === 200) refusal = await create();
+    const owned = cleanUp.move();
+    return {
+      url,
+      child,
+      err,
+      acknowledged,
+      /** The status of the first response that was not 200. */
+      refusal,
+      /** Creates a plant with a new id, and returns the status of the response. */
+      create,
+      /** Makes space, and waits until the service is ready. */
+      async freeSpace(): Promise<void> {
+        rmSync(filler);
+        await eventually(async () => (await fetch(`${url}/readyz`)).status === 200);
+      },
+      [Symbol.asyncDispose]: () => owned.disposeAsync(),
+    };
+  }
 });
 
 test("a limit of the file size, which SQLite reports like an I/O error, ends the service and loses nothing", async () => {
