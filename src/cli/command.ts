@@ -96,7 +96,9 @@ export function commandHelp(command: Command, colour: boolean, columns: number):
     ...secretLines(command.secrets, heading, columns),
     "",
     heading("Exit codes"),
-    "  0 done, 1 failed, 2 misused, 130 interrupted",
+    command.isService
+      ? "  0 stopped, 1 failed, 2 misused"
+      : "  0 done, 1 failed, 2 misused, 130 or 143 interrupted",
     "",
   ].join("\n");
 }

@@ -235,7 +235,12 @@ describe("help", () => {
 
   test("of a command ends with the exit codes", async () => {
     const { out } = await runInProcess(["list", "--help"]);
-    expect(out).toEndWith("\nExit codes\n  0 done, 1 failed, 2 misused, 130 interrupted\n");
+    expect(out).toEndWith("\nExit codes\n  0 done, 1 failed, 2 misused, 130 or 143 interrupted\n");
+  });
+
+  test("of serve ends with the exit codes, of which a stop by a signal has 0", async () => {
+    const { out } = await runInProcess(["serve", "--help"]);
+    expect(out).toEndWith("\nExit codes\n  0 stopped, 1 failed, 2 misused\n");
   });
 
   test.each(["backup", "restore", "verify"])("of %s names no PostgreSQL, which it refuses", async (name) => {
