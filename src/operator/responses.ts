@@ -160,6 +160,11 @@ export interface MintedTokenJson {
   readonly oldUntil: string | undefined;
 }
 
+/** POST /api/tokens/{id}/revoke. */
+export interface RevokedTokenJson {
+  readonly token: TokenJson;
+}
+
 /** GET /api/audit, the newest first. */
 export interface AuditPageJson {
   readonly entries: readonly AuditEntryJson[];

@@ -25,7 +25,7 @@ import {
   type Values,
   wrongValue,
 } from "./parameters.ts";
-import type { MintedTokenJson, TokenJson, TokensJson } from "./responses.ts";
+import type { MintedTokenJson, RevokedTokenJson, TokenJson, TokensJson } from "./responses.ts";
 
 const quotedIdCharactersMax = 50;
 // A JWT expires within minutes or hours, too soon for the tokens that its holder creates.
@@ -61,7 +61,7 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
       const revoking = revokeTokens(tokens, token.id, originOf(exchange, caller), Date.now());
       const [revoked = token] = await orWrongParameter(revoking);
       await tokenUpkeep.reload();
-      exchange.json({ token: presentToken(revoked, Date.now()) });
+      exchange.json({ token: presentToken(revoked, Date.now()) } satisfies RevokedTokenJson);
     }),
 
     route("POST", "/api/tokens/{id}/rotate", "operator", async (exchange, caller) => {
