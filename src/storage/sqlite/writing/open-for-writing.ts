@@ -115,7 +115,7 @@ function open(
     // 5. The schema.
     const database = openDatabase(path, { create: create && lock !== undefined, migrate: options.migrate });
     // 6. The length of the file, and what was written last: an obviously damaged file is refused.
-    if (lock !== undefined) closeIfMalformed(database, path);
+    if (lock !== undefined) refuseAndCloseMalformed(database, path);
     closeOnErrorUnlessSyncFailed(database, path, () => {
       // A power loss must not remove the folders that were just created.
       for (const folder of folders) syncDirectory(folder);
@@ -141,7 +141,7 @@ function open(
 }
 
 /** @throws DataFileProblem the file is too short, or its newest rows cannot be read; then the connection is closed. */
-function closeIfMalformed(database: Database, path: string): void {
+function refuseAndCloseMalformed(database: Database, path: string): void {
   try {
     closeOnError(database, () => refuseMalformed(database, path));
   } catch (error) {
