@@ -36,7 +36,7 @@ export class Writer {
   #lockedSinceMs: number | undefined;
   /** When another process was last found to hold it. */
   #lockedAtMs = 0;
-  #stopped: OutcomeUnknown | undefined;
+  #stopReason: OutcomeUnknown | undefined;
   #isClosed = false;
   #syncing: Promise<void> | undefined;
   #isStalled = false;
@@ -86,8 +86,8 @@ export class Writer {
    */
   async synced(): Promise<void> {
     await this.#syncing;
-    if (this.#stopped !== undefined)
-      throw new StoreUnavailable("It is no longer known what is durable.", { cause: this.#stopped });
+    if (this.#stopReason !== undefined)
+      throw new StoreUnavailable("It is no longer known what is durable.", { cause: this.#stopReason });
   }
 
   /** Runs the work while no transaction begins. */
@@ -104,7 +104,7 @@ export class Writer {
 
   /** From now on every transaction fails, also one that waits for the lock. */
   stop(reason: OutcomeUnknown): void {
-    this.#stopped = reason;
+    this.#stopReason = reason;
   }
 
   /**
@@ -116,7 +116,7 @@ export class Writer {
   }
 
   #tryBegin(): boolean {
-    if (this.#stopped !== undefined) throw this.#stopped;
+    if (this.#stopReason !== undefined) throw this.#stopReason;
     if (this.#isClosed) throw new StoreUnavailable("The store is being closed.");
     try {
       this.#begin.run();
@@ -199,7 +199,7 @@ export class Writer {
       await syncing.catch((error) => {
         throw this.#reportUnknown(error);
       });
-      if (this.#stopped !== undefined) throw this.#stopped;
+      if (this.#stopReason !== undefined) throw this.#stopReason;
       this.#owner.afterCommit(performance.now() - startedMs);
     } finally {
       clearTimeout(stalling);
