@@ -92,7 +92,7 @@ class Backups {
 
   async present(): Promise<BackupsJson> {
     const { folder, unavailable } = this.#configured;
-    if (folder === undefined)
+    if (folder === undefined) {
       return {
         unavailable,
         folder: undefined,
@@ -101,11 +101,20 @@ class Backups {
         progress: undefined,
         last: undefined,
       };
-    const progress = this.#step === undefined ? undefined : presentStep(this.#step);
-    const state = { folder: folder.folderPath, task: this.#task, progress, last: this.#last };
-    const { backups: listed, problem } = await folder.list();
-    const backups = listed.map((backup) => presentBackup(folder, backup));
-    return { ...state, backups, unavailable: problem };
+    }
+    // Read before the list, so that the list has the backup of a task that has ended.
+    const task = this.#task;
+    const progress = this.#step && presentStep(this.#step);
+    const last = this.#last;
+    const { backups, problem } = await folder.list();
+    return {
+      unavailable: problem,
+      folder: folder.folderPath,
+      backups: backups.map((backup) => presentBackup(folder, backup)),
+      task,
+      progress,
+      last,
+    };
   }
 
   /** @throws HttpError there are no backups here. */
