@@ -65,7 +65,7 @@ export class BackupFolder implements DatedBackups {
   readonly #stem: string;
   /** The look at the folder that has not ended yet. */
   #looking: Promise<void> | undefined;
-  /** What is being read of the folder. */
+  /** What is being read of the folder, unless a backup was made or verified since that began: the next list must have that. */
   #listing: Promise<readonly Backup[]> | undefined;
 
   constructor(databasePath: string, folderPath: string) {
@@ -76,7 +76,7 @@ export class BackupFolder implements DatedBackups {
 
   /**
    * The complete backups, the newest first. Only regular files with a backup's name, so none leads out of the folder. Many calls
-   * at once read the folder once.
+   * at once read the folder once, and one after a backup or a verification has its result.
    */
   async list(): Promise<ListedBackups> {
     try {
@@ -117,6 +117,7 @@ export class BackupFolder implements DatedBackups {
       recordDigest(made.path, made);
       recordLastBackup(this.databasePath, atMs, made);
     });
+    this.#listing = undefined;
     const isSound = made.changedBlocks.length === 0;
     const removed = keep === undefined || !isSound ? [] : await this.#removeOldest(keep, made.path);
     return { made, removed, unrecorded };
@@ -142,7 +143,9 @@ export class BackupFolder implements DatedBackups {
    */
   async verify(name: string, onStep: OnStep = ignoreStep): Promise<VerifiedBackup> {
     try {
-      return await this.#verify(join(this.folderPath, name), onStep);
+      const verified = await this.#verify(join(this.folderPath, name), onStep);
+      this.#listing = undefined;
+      return verified;
     } catch (error) {
       return { problems: [problemOf(error)], warning: undefined, ...noDigest };
     }
@@ -155,10 +158,12 @@ export class BackupFolder implements DatedBackups {
 
   /** @throws DataFileProblem */
   #list(): Promise<readonly Backup[]> {
-    this.#listing ??= this.#readFolder().finally(() => {
-      this.#listing = undefined;
+    if (this.#listing !== undefined) return this.#listing;
+    const listing = this.#readFolder().finally(() => {
+      if (this.#listing === listing) this.#listing = undefined;
     });
-    return this.#listing;
+    this.#listing = listing;
+    return listing;
   }
 
   async #readFolder(): Promise<readonly Backup[]> {

@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { closeSync, constants, mkdirSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { eventually } from "../../../../test/support/eventually.ts";
+import { lacks } from "../../../../test/support/lacks.ts";
+import { seedStore } from "../../../../test/support/seeded-store.ts";
+import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
+import { BackupFolder } from "./backup-folder.ts";
+
+const folder = temporaryFolder();
+const database = join(folder.path, "plants.db");
+
+beforeAll(() => seedStore(database, { plants: 3, fromMs: 1, untilMs: 2 }));
+afterAll(() => folder[Symbol.dispose]());
+
+function newFolder(): BackupFolder {
+  const path = folder.newPath("folder");
+  mkdirSync(path);
+  return new BackupFolder(database, path);
+}
+
+/**
+ * Begins a list that has read the names of all backups, and hangs at the record of the last one. Returns what lets it go on.
+ */
+async function beginHangingList(backups: BackupFolder): Promise<() => void> {
+  const last = join(backups.folderPath, "plants-2099-12-31T00-00-00-000Z.db");
+  writeFileSync(last, "");
+  // Reading a FIFO waits for whoever writes to it. O_NONBLOCK opens it for writing only once it is being read.
+  const record = `${last}.digest.json`;
+  spawnSync("mkfifo", [record]);
+  void backups.list();
+  let writer: number;
+  await eventually(() => {
+    writer = openSync(record, constants.O_WRONLY | constants.O_NONBLOCK);
+    return true;
+  }, "the list to read the FIFO");
+  // The next list finds no record, and does not hang.
+  rmSync(record);
+  return () => closeSync(writer);
+}
+
+describe.skipIf(lacks("mkfifo", Bun.which("mkfifo") === null))("a list of backups that has not ended", () => {
+  test("is shared by those that begin meanwhile", async () => {
+    const backups = newFolder();
+    const continueList = await beginHangingList(backups);
+    const first = backups.list();
+    const second = backups.list();
+    continueList();
+    expect((await second).backups).toBe((await first).backups);
+  });
+
+  test("is not shared after a backup, which it may lack", async () => {
+    const backups = newFolder();
+    const continueList = await beginHangingList(backups);
+    const { path } = await backups.tryToBackUp(0);
+    const list = backups.list();
+    continueList();
+    const paths = (await list).backups.map(({ name }) => join(backups.folderPath, name));
+    expect(paths).toContain(path as string);
+  });
+
+  test("is not shared after a verification, whose time it may lack", async () => {
+    const backups = newFolder();
+    const { path } = await backups.tryToBackUp(0);
+    const name = basename(path as string);
+    const continueList = await beginHangingList(backups);
+    await backups.verify(name);
+    const list = backups.list();
+    continueList();
+    const verified = (await list).backups.find((backup) => backup.name === name);
+    expect(verified?.verifiedAtMs).toBeNumber();
+  });
+});
