@@ -91,8 +91,9 @@ function AuditTable({ entries }: { readonly entries: readonly AuditEntryJson[] }
       <table class="listed audit">
         <TableHead columns={["When", "What", "From"]} />
         <tbody>
-          {entries.map((entry) => (
-            <tr key={`${entry.at} ${entry.actor} ${entry.action} ${entry.subject} ${entry.detail}`}>
+          {entries.map((entry, position) => (
+            // Entries are only added at the end, and two of one millisecond may be equal.
+            <tr key={position}>
               <td>
                 <ShortTime at={entry.at} />
               </td>
