@@ -1,4 +1,4 @@
-/** How often a page asks for new plants. */
+/** How long a page waits until it polls again, for newer content or after an error. */
 export const pollMs = 1000;
 /** After this long without a response to a poll, the service counts as lost. */
 export const responseMsMax = 10_000;
