@@ -57,7 +57,7 @@ function opened(thread?: ReturnType<typeof cuedThread>) {
       reports.push(succeeded ? "checkpointed" : "not checkpointed");
     },
   };
-  const checkpointer = new Checkpointer(database, files, owner, events, { framesMax, lookEveryMs: 0 });
+  const checkpointer = new Checkpointer(database, files, owner, events, { framesMax, checkEveryMs: 0 });
   let id = 0;
   const insert = database.query(
     "INSERT INTO plants (id, name, created_at_ms, created_by) VALUES (?, ?, 1, 'test')",
@@ -138,7 +138,7 @@ test("a WAL whose length cannot be read is a failed checkpoint, not a failed com
     checkpointFailed: ({ message }: Error) => failed.push(message),
     whilePaused: (work: () => Promise<void>) => work(),
   };
-  const checkpointer = new Checkpointer(database, store.files, owner, {}, { framesMax, lookEveryMs: 0 });
+  const checkpointer = new Checkpointer(database, store.files, owner, {}, { framesMax, checkEveryMs: 0 });
   database.close();
   checkpointer.committed();
   await checkpointer.close();

@@ -34,8 +34,8 @@ export interface CheckpointOwner {
 export interface CheckpointOptions {
   /** The WAL is checkpointed when it has this many frames. */
   readonly framesMax?: number;
-  /** How often, at most, a commit looks how long the WAL is. */
-  readonly lookEveryMs?: number;
+  /** How often, at most, a commit checks how long the WAL is. */
+  readonly checkEveryMs?: number;
 }
 
 type CheckpointWatch = Pick<
@@ -46,7 +46,7 @@ type CheckpointWatch = Pick<
 // Four times SQLite's default: pages that change often are written to the data file once, and the writer does not wait for it.
 const framesMaxDefault = 4000;
 // The WAL grows by a few hundred frames meanwhile. To ask SQLite after every commit took 2 % of the CPU time of creates.
-const lookEveryMsDefault = 5;
+const checkEveryMsDefault = 5;
 // What was written during a checkpoint is checkpointed while the writer pauses, once it is this little or after this many rounds.
 const tailFramesMax = 150;
 const roundsMax = 4;
@@ -63,13 +63,13 @@ export class Checkpointer {
   readonly #owner: CheckpointOwner;
   readonly #events: StoreEvents;
   readonly #framesMax: number;
-  readonly #lookEveryMs: number;
+  readonly #checkEveryMs: number;
   readonly #progress: Statement<{ log: bigint; checkpointed: bigint }, []>;
   readonly #thread: Thread<CheckpointCalls>;
   /** How long the WAL may become before the next checkpoint. */
   #checkpointAtFrames: number;
-  #lookedAtMs = Number.NEGATIVE_INFINITY;
-  /** How long the WAL was at the last look: when it has become shorter, it has restarted. */
+  #checkedAtMs = Number.NEGATIVE_INFINITY;
+  /** How long the WAL was at the last check: when it has become shorter, it has restarted. */
   #lastFrames = 0;
   /** No checkpoint starts any more, and none is reported. */
   #stopped = false;
@@ -82,13 +82,13 @@ export class Checkpointer {
     watch: CheckpointWatch,
     owner: CheckpointOwner,
     events: StoreEvents,
-    { framesMax = framesMaxDefault, lookEveryMs = lookEveryMsDefault }: CheckpointOptions = {},
+    { framesMax = framesMaxDefault, checkEveryMs = checkEveryMsDefault }: CheckpointOptions = {},
   ) {
     this.#watch = watch;
     this.#owner = owner;
     this.#events = events;
     this.#framesMax = framesMax;
-    this.#lookEveryMs = lookEveryMs;
+    this.#checkEveryMs = checkEveryMs;
     database.run(`PRAGMA journal_size_limit = ${walBytesAfterRestart}`);
     this.#progress = database.query("PRAGMA wal_checkpoint(NOOP)");
     const setting: CheckpointSetting = {
@@ -109,17 +109,17 @@ export class Checkpointer {
   committed(): void {
     if (this.#running !== undefined || this.#stopped || this.#closing) return;
     const nowMs = performance.now();
-    if (nowMs - this.#lookedAtMs < this.#lookEveryMs) return;
-    this.#lookedAtMs = nowMs;
+    if (nowMs - this.#checkedAtMs < this.#checkEveryMs) return;
+    this.#checkedAtMs = nowMs;
     try {
       if (!this.#isDue()) return;
     } catch (error) {
       // Not thrown: the commit is durable, whatever is wrong with the WAL now.
-      this.#lookFailed(error);
+      this.#readProgressFailed(error);
       return;
     }
     this.#running = this.#checkpoint()
-      .catch((error) => this.#lookFailed(error))
+      .catch((error) => this.#readProgressFailed(error))
       .finally(() => {
         this.#running = undefined;
       });
@@ -199,8 +199,8 @@ export class Checkpointer {
     return { frames: Number(log), framesLeft: Number(log - checkpointed) };
   }
 
-  /** After a lock or a full disk, the next commit looks again. Anything else is a failed checkpoint. */
-  #lookFailed(error: unknown): void {
+  /** After a lock or a full disk, the next commit checks again. Anything else is a failed checkpoint. */
+  #readProgressFailed(error: unknown): void {
     if (!isFullOrBusy(error)) this.#fail(error);
   }
 
