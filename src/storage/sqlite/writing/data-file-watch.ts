@@ -10,7 +10,7 @@ import { type DataFileState, isContinued, isWalOverwritten, readDataFile } from 
 const watchEveryMs = 500;
 // A process that was started since the -shm file was deleted needs longer than this until it writes. To look at the file twice in
 // every transaction, as many as there may be, took 1.6 % of the CPU time of creates.
-const lookAtIndexEveryMs = 5;
+const indexCheckEveryMs = 5;
 const indexLost = "The -shm file was deleted or replaced while it was open.";
 
 /**
@@ -28,7 +28,7 @@ export class DataFileWatch {
   readonly #lost: (loss: OutcomeUnknown) => void;
   readonly #timer: NodeJS.Timeout;
   #known: DataFileState;
-  #indexLookedAtMs = Number.NEGATIVE_INFINITY;
+  #indexCheckedAtMs = Number.NEGATIVE_INFINITY;
   /** Set once the -shm file is lost; settles when the loss is reported. */
   #secondLook: Promise<void> | undefined;
 
@@ -126,8 +126,8 @@ export class DataFileWatch {
   /** By its open handle: a deleted or replaced file has no name. To look for the name, as a check does, takes twice as long. */
   #isIndexDeleted(): boolean {
     const nowMs = performance.now();
-    if (nowMs - this.#indexLookedAtMs < lookAtIndexEveryMs) return false;
-    this.#indexLookedAtMs = nowMs;
+    if (nowMs - this.#indexCheckedAtMs < indexCheckEveryMs) return false;
+    this.#indexCheckedAtMs = nowMs;
     return fstatSync(this.files.shm).nlink === 0;
   }
 
