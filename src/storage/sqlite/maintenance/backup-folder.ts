@@ -54,7 +54,7 @@ interface CheckedBackup extends StoreDigest {
 
 /**
  * A folder with dated backups of one data file, for the service and for `plant-store backup DIR`. Files with other
- * names are never touched. The folder may be on another machine that does not respond: each operation first looks at it in the
+ * names are never touched. The folder may be on another machine that does not respond: each operation first checks it in the
  * background, and all of them together occupy one thread with that.
  */
 export class BackupFolder implements DatedBackups {
@@ -63,8 +63,8 @@ export class BackupFolder implements DatedBackups {
   readonly databasePath: string;
   /** The data file's name without its extension; each backup's name begins with it. */
   readonly #stem: string;
-  /** The look at the folder that has not ended yet. */
-  #looking: Promise<void> | undefined;
+  /** The check of the folder that has not ended yet. */
+  #checkingFolder: Promise<void> | undefined;
   /** What is being read of the folder, unless a backup was made or verified since that began: the next list must have that. */
   #listing: Promise<readonly Backup[]> | undefined;
 
@@ -250,13 +250,13 @@ export class BackupFolder implements DatedBackups {
   }
 
   #refuseMissing(): Promise<void> {
-    this.#looking ??= this.#look().finally(() => {
-      this.#looking = undefined;
+    this.#checkingFolder ??= this.#checkFolder().finally(() => {
+      this.#checkingFolder = undefined;
     });
-    return this.#looking;
+    return this.#checkingFolder;
   }
 
-  async #look(): Promise<void> {
+  async #checkFolder(): Promise<void> {
     const folder = await stat(this.folderPath).catch(undefinedIfMissing);
     if (!folder?.isDirectory())
       throw new DataFileProblem(`The folder ${this.folderPath} does not exist; create it first.`);
