@@ -7,7 +7,7 @@ import { Thread, type ThreadEntry, ThreadLost } from "./thread.ts";
 function startThread(held?: number) {
   const lost: string[] = [];
   const thread = new Thread<TestCalls>("../test/fixtures/test-thread" as ThreadEntry, {
-    setting: held,
+    startData: held,
     onLost: ({ message }) => lost.push(message),
     keepsProcessAlive: false,
   });

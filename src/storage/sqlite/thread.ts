@@ -10,7 +10,7 @@ export type ThreadEntry = (typeof threadEntries)[number];
 
 /** A message to a thread. */
 export type ToThread =
-  | { readonly kind: "start"; readonly setting: unknown }
+  | { readonly kind: "start"; readonly startData: unknown }
   | { readonly kind: "call"; readonly number: number; readonly method: string; readonly args: unknown[] }
   | { readonly kind: "stop" };
 
@@ -28,7 +28,7 @@ interface ErrorFields {
 
 export interface ThreadOptions {
   /** What the thread starts with. */
-  readonly setting?: unknown;
+  readonly startData?: unknown;
   /** Errors that keep their class, by the `name` of their instances. Any other arrives as an Error with its name and code. */
   readonly errors?: Readonly<Record<string, new (message: string) => Error>>;
   /** Called once if the thread ends without being stopped. */
@@ -67,7 +67,7 @@ export class Thread<Calls> {
   #end: ThreadLost | undefined;
 
   /** @throws Error the system cannot start another thread. */
-  constructor(entry: ThreadEntry, { setting, errors = {}, onLost, keepsProcessAlive }: ThreadOptions) {
+  constructor(entry: ThreadEntry, { startData, errors = {}, onLost, keepsProcessAlive }: ThreadOptions) {
     this.#worker = new Worker(entryUrl(entry), { ref: keepsProcessAlive });
     this.#errors = errors;
     this.#onLost = onLost;
@@ -77,7 +77,7 @@ export class Thread<Calls> {
       this.#handleEnd(event.message);
     });
     this.#worker.addEventListener("close", () => this.#handleEnd("the thread ended"));
-    this.#post({ kind: "start", setting });
+    this.#post({ kind: "start", startData });
   }
 
   /** Calls a function of the thread. Rejects with its error, or with ThreadLost if the thread ends before. */
@@ -138,11 +138,11 @@ export interface ThreadService {
   readonly close?: () => void;
 }
 
-/** The thread's own side: `start` gets the setting. If it throws, the thread is lost. */
-export function serveThread<Setting>(start: (setting: Setting) => ThreadService): void {
+/** The thread's own side: `start` gets the start data. If it throws, the thread is lost. */
+export function serveThread<StartData>(start: (startData: StartData) => ThreadService): void {
   let service: ThreadService | undefined;
   self.onmessage = ({ data }: MessageEvent<ToThread>) => {
-    if (data.kind === "start") service = start(data.setting as Setting);
+    if (data.kind === "start") service = start(data.startData as StartData);
     else if (data.kind === "call") void answer(service?.calls as Functions, data);
     else {
       service?.close?.();

@@ -44,7 +44,7 @@ export class Reader {
     if (this.#closed) throw closedProblem();
     try {
       this.#thread ??= new Thread<ReaderCalls>("storage/sqlite/reading/reader-thread", {
-        setting: this.#path,
+        startData: this.#path,
         errors: { CursorProblem, StaleCursor },
         onLost: () => {
           this.#thread = undefined;

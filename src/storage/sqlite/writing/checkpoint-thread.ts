@@ -4,14 +4,14 @@ import { closeOnError, connect, readSchema, setDurable } from "../data-file/conn
 import { inodeAt, isSameInode } from "../data-file/inode.ts";
 import { serveThread } from "../thread.ts";
 import { CheckpointCheck } from "./checkpoint-check.ts";
-import type { CheckpointCalls, CheckpointSetting } from "./checkpointer.ts";
+import type { CheckpointCalls, CheckpointStartData } from "./checkpointer.ts";
 
 const lowPriority = 10;
 
 lowerPriority();
 
 // Serves checkpointer.ts from a connection of its own, open for as long as the writer's.
-serveThread<CheckpointSetting>(({ path, files, inode }) => {
+serveThread<CheckpointStartData>(({ path, files, inode }) => {
   const database = connect(path, 0);
   // Closed by us: Bun closes what a thread leaves open, and empties the WAL before.
   closeOnError(database, () => {

@@ -11,7 +11,7 @@ import {
   type CheckpointCalls,
   type Checkpointed,
   Checkpointer,
-  type CheckpointSetting,
+  type CheckpointStartData,
 } from "./checkpointer.ts";
 import { DataFileWatch } from "./data-file-watch.ts";
 import { openForWriting } from "./open-for-writing.ts";
@@ -317,20 +317,20 @@ describe("a checkpoint thread", () => {
     expect(store.reports).toEqual(["not checkpointed", "A checkpoint failed: SQLITE_IOERR_FSYNC."]);
   });
 
-  /** Why the real thread does not checkpoint a new data file, if its setting differs in this from that file. */
+  /** Why the real thread does not checkpoint a new data file, if its start data differs in this from that file. */
   async function refusalOf(different: { inode?: Inode; data?: number }): Promise<unknown> {
     using folder = temporaryFolder();
     const path = join(folder.path, "plants.db");
     using _file = openForWriting(path);
     const watch = new DataFileWatch(path, () => {});
     watch.stop();
-    const setting: CheckpointSetting = {
+    const startData: CheckpointStartData = {
       path,
       files: { ...watch.files, data: different.data ?? watch.files.data },
       inode: different.inode ?? inodeOf(watch.files.data),
     };
     const thread = new Thread<CheckpointCalls>("storage/sqlite/writing/checkpoint-thread", {
-      setting,
+      startData,
       keepsProcessAlive: false,
     });
     const reason = await thread.ask("checkpoint", 0).catch((error: unknown) => error);

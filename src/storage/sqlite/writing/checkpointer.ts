@@ -7,7 +7,7 @@ import { Thread, type ThreadLost } from "../thread.ts";
 import type { OpenFiles, WatchedFile } from "./checkpoint-check.ts";
 import type { DataFileWatch } from "./data-file-watch.ts";
 
-export interface CheckpointSetting {
+export interface CheckpointStartData {
   readonly path: string;
   readonly files: OpenFiles;
   /** The inode of the data file, by which the thread finds out whether it has opened the same one. */
@@ -91,14 +91,14 @@ export class Checkpointer {
     this.#checkEveryMs = checkEveryMs;
     database.run(`PRAGMA journal_size_limit = ${walBytesAfterRestart}`);
     this.#progress = database.query("PRAGMA wal_checkpoint(NOOP)");
-    const setting: CheckpointSetting = {
+    const startData: CheckpointStartData = {
       path: watch.path,
       files: watch.files,
       inode: inodeOf(watch.files.data),
     };
     // Started with the store: later, another file could be at the path.
     this.#thread = new Thread("storage/sqlite/writing/checkpoint-thread", {
-      setting,
+      startData,
       onLost: (reason) => this.#threadLost(reason),
       keepsProcessAlive: false,
     });
