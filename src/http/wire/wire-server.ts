@@ -28,7 +28,7 @@ export interface WireServerOptions extends WireLimits {
 }
 
 const sweepEveryMs = 100;
-const drainLookEveryMs = 5;
+const drainPollMs = 5;
 // Long enough for a request to arrive that was sent before its client could know of the shutdown.
 const idleGraceMs = 1000;
 
@@ -79,7 +79,7 @@ export class WireServer implements CoarseClock {
     for (let passedMs = 0; passedMs < timeoutMs; passedMs = this.#now() - startMs) {
       const mayRequest = passedMs < idleGraceMs && this.#some(({ state }) => state.mayStillRequest);
       if (!mayRequest && !this.#some(({ state }) => state.busy)) break;
-      await Bun.sleep(drainLookEveryMs);
+      await Bun.sleep(drainPollMs);
     }
     const finished = !this.#some(({ state }) => state.busy);
     clearInterval(this.#sweeper);
