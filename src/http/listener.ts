@@ -133,7 +133,7 @@ export class Listener implements RequestHandler, AsyncDisposable {
     const exchange = new Exchange(connection, head, this.#shared);
     this.#requests++;
     if (this.#requests % requestsPerFlush === 0) this.#intake.flush();
-    if (this.#hosts !== undefined && !isOneOf(this.#hosts, head.header("host")))
+    if (this.#hosts !== undefined && !isAcceptedHost(this.#hosts, head.header("host")))
       return respondWrongHost(exchange);
     const preflight = this.#shared.cors?.preflightHeaders(head);
     if (preflight !== undefined) return exchange.respond("text/plain", "", preflight);
@@ -167,7 +167,7 @@ export class Listener implements RequestHandler, AsyncDisposable {
  * Whether a Host header is an IP address, localhost, or one of these names. A page that a browser loaded from elsewhere could
  * have its own name point here (DNS rebinding), but never one of these.
  */
-function isOneOf(names: readonly string[], header: string | undefined): boolean {
+function isAcceptedHost(names: readonly string[], header: string | undefined): boolean {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/.exec(header ?? "");
   if (Number(match?.[3] ?? 0) > portMax) return false;
   const name = (match?.[1] ?? match?.[2] ?? "").toLowerCase();
