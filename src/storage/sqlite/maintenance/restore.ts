@@ -100,6 +100,7 @@ export async function restoreInPlace(
   const hasOld = hasRefusedCopy || oldEndings.some((ending) => existsSync(path + ending));
   if (!hasOld) return restoreNew(from, path, checked, target.folders, onStep);
   refuseTooLittleSpace(from, path);
+  // `refuseUnusable` has already warned of a lost WAL.
   using copy = await copyDataFile(from, path, { warnOfLostWal: () => {}, onStep });
   const copied = await makeNewStore(copy.path, from, onStep);
   const before = replaceOld(copy.path, path);
@@ -117,6 +118,7 @@ async function restoreNew(
   folders: readonly string[],
   onStep: OnStep,
 ): Promise<Restored> {
+  // `refuseUnusable` has already warned of a lost WAL.
   using copy = await copyDataFile(from, path, { warnOfLostWal: () => {}, onStep });
   const copied = await makeNewStore(copy.path, from, onStep);
   syncFile(copy.path);
