@@ -1,4 +1,4 @@
-// Failures after which a connection must stay open until the process ends (main.ts). To close it would sync again, which after a
+// Failures after which a connection must stay open until the process ends (main.ts). Closing it would sync again, which after a
 // failure succeeds without proving anything, then checkpoint, and delete the WAL: the only sound copy, or one that was refused.
 // Garbage collection closes a connection too, so the error holds it.
 import type { Database } from "bun:sqlite";

@@ -67,8 +67,8 @@ export interface DigestRecord extends StoreDigest {
 }
 
 /**
- * The path of the record beside a backup in a folder: its digest, because to compute it again takes as long as to read all of the
- * backup, and when it was verified.
+ * The path of the record beside a backup in a folder: when it was verified, and its digest, which can otherwise be computed only
+ * by reading the whole backup.
  */
 export function digestRecordFile(backup: string): string {
   return `${backup}.digest.json`;

@@ -12,7 +12,7 @@ import type { CheckedRows } from "./check-rows.ts";
 import type { Comparison } from "./compare-plants.ts";
 import { ignoreStep, newPlantCount, type PlantCount, plantStep } from "./step.ts";
 
-/** A complete copy under a temporary name. To dispose of it removes the file of that name. */
+/** A complete copy under a temporary name. Its disposal removes the file of that name. */
 export interface Copy extends Disposable {
   readonly path: string;
   readonly plants: number;

@@ -45,7 +45,7 @@ type CheckpointWatch = Pick<
 
 // Four times SQLite's default: pages that change often are written to the data file once, and the writer does not wait for it.
 const framesMaxDefault = 4000;
-// The WAL grows by a few hundred frames meanwhile. To ask SQLite after every commit took 2 % of the CPU time of creates.
+// The WAL grows by a few hundred frames meanwhile. Asking SQLite after every commit took 2 % of the CPU time of creates.
 const checkEveryMsDefault = 5;
 // What was written during a checkpoint is checkpointed while the writer pauses, once it is this little or after this many rounds.
 const tailFramesMax = 150;

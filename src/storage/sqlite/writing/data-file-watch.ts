@@ -8,8 +8,8 @@ import { CheckpointCheck, type OpenFiles, type WatchedFile } from "./checkpoint-
 import { type DataFileState, isContinued, isWalOverwritten, readDataFile } from "./overwritten-files.ts";
 
 const watchEveryMs = 500;
-// A process that was started since the -shm file was deleted needs longer than this until it writes. To look at the file twice in
-// every transaction, as many as there may be, took 1.6 % of the CPU time of creates.
+// A process that was started since the -shm file was deleted needs longer than this until it writes. Checking the file twice in
+// every transaction took 1.6 % of the CPU time of creates.
 const indexCheckEveryMs = 5;
 const indexLost = "The -shm file was deleted or replaced while it was open.";
 
@@ -123,7 +123,7 @@ export class DataFileWatch {
     this.#lost(new DataFileReplaced(`The ${file} was deleted or replaced while it was open.`));
   }
 
-  /** By its open handle: a deleted or replaced file has no name. To look for the name, as a check does, takes twice as long. */
+  /** By its open handle: a deleted or replaced file has no name. Looking up the name, as a check does, takes twice as long. */
   #isIndexDeleted(): boolean {
     const nowMs = performance.now();
     if (nowMs - this.#indexCheckedAtMs < indexCheckEveryMs) return false;

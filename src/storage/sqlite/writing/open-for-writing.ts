@@ -29,8 +29,8 @@ import { migrate, readCheckedVersion, refuseForeignFile, refuseUnmigrated } from
 import { recover } from "./recovery.ts";
 
 /**
- * A data file that is open for writing. To dispose of it is to mark the data file as closed, to close the database
- * and to release the lock.
+ * A data file that is open for writing. Its disposal marks the data file as closed, closes the database and releases
+ * the lock.
  * @throws DataFileLeftOpen from disposal: it could not be marked; the process must end without closing the database.
  * @throws SyncFailure from disposal: the same holds.
  */

@@ -122,9 +122,8 @@ function syncCommitted(walPath: string): void {
 }
 
 /**
- * Does the work under SQLite's write lock, on a connection that is closed afterwards. To have the lock is to be in a transaction,
- * which is rolled back; in the locking mode EXCLUSIVE the lock stays until the connection is closed. False if another process has
- * the lock.
+ * Does the work under SQLite's write lock, on a connection that is closed afterwards. The lock is that of a transaction, which is
+ * rolled back; in the locking mode EXCLUSIVE it stays until the connection is closed. False if another process has the lock.
  */
 function underWriteLock(
   path: string,

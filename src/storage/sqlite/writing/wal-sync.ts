@@ -2,8 +2,8 @@ import type { Database } from "bun:sqlite";
 import { fdatasync, fdatasyncSync } from "node:fs";
 import { platform } from "node:os";
 
-// An fsync that takes longer is slow. To wait for a faster one costs less than the background, where an fsync covers about half
-// as many plants, so that there are twice as many.
+// An fsync that takes longer is slow. Waiting for a faster one costs less than moving it to the background, where each fsync
+// covers about half as many plants, so that twice as many are needed.
 const slowMs = 1;
 // After this many slow ones in a row, fsyncs move to the background.
 const slowInARowMax = 8;
