@@ -6,7 +6,7 @@ import type { Head } from "./wire/head.ts";
 const withPort = /^(?:\[(.*)\](?::\d{1,5})?|([0-9.]+):\d{1,5})$/;
 // More than send at the same time. When there are as many, all of them are forgotten.
 const knownMax = 4096;
-// Most headers are shorter. To remember an address from a longer one would keep the whole header in memory.
+// Most headers are shorter. An address that is remembered from a longer one would keep the whole header in memory.
 const forwardedCharactersMax = 256;
 
 /** A peer, a proxy or a client. */

@@ -117,7 +117,7 @@ export class Exchange implements BodyReader, LoggedRequest {
 
   // Who sent it.
 
-  /** Whose credentials the request has, as far as they are known: whether the gate accepts the caller or denies it. */
+  /** Who sent the request; undefined unless the gate knows the credentials, which may lack the scope. */
   get caller(): Caller | undefined {
     return this.#caller;
   }

@@ -42,7 +42,7 @@ export class RequestLog {
     this.#events = events;
   }
 
-  /** Observes the duration of a request; only the public listener's are. */
+  /** Adds the duration of a request to the metrics, which have only those of the public listener. */
   observeDuration(outcome: RequestOutcome, tookMs: number): void {
     if (this.#listener === "public") this.#events.responded(outcome, tookMs);
   }

@@ -66,7 +66,7 @@ export class ConnectionState {
     return this.#state;
   }
 
-  /** To enter the same state again renews its deadline. */
+  /** Entering the same state again renews its deadline. */
   enter(state: State): void {
     this.#state = state;
     this.#sinceMs = this.#clock.nowMs;

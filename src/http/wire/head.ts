@@ -104,7 +104,7 @@ export class Head {
 }
 
 /**
- * The head is valid HTTP/1.1, but expects something that the service does not do. To ignore it would not be safe: a proxy that
+ * The head is valid HTTP/1.1, but expects something that the service does not do. Ignoring it would not be safe: a proxy that
  * reads the same header as 100-continue may then send its next request in place of the body (CVE-2024-24791).
  */
 export class ExpectationFailed extends WireFault {
