@@ -137,7 +137,7 @@ class Backups {
     this.#step = step;
   }
 
-  /** The audit trail has an entry before the work starts, which then goes on without the request. */
+  /** Records the action in the audit trail, then starts the work, which continues after the response. */
   async start(
     exchange: Exchange,
     caller: Caller,

@@ -225,12 +225,12 @@ export interface BackupJson {
 
 export interface BackupTaskJson {
   readonly kind: "create" | "verify";
-  /** The name of the backup; a new one has it in the end. */
+  /** The name of the backup; a new one has it once it is complete. */
   readonly name: string | undefined;
 }
 
 export interface BackupProgressJson {
-  /** What is done to the backup, before whose name it stands: `checking the rows of`. */
+  /** What is being done, as words before the name of the backup: `checking the rows of`. */
   readonly doing: string;
   /** How much of that is done, from 0 to 1; undefined if nobody knows. */
   readonly share: number | undefined;
