@@ -59,7 +59,7 @@ export const list: Command = {
       what: "Searching",
       done: searched,
       unit: "plants",
-      // To count all plants may take longer than the search.
+      // Unknown: counting all plants may take longer than the search.
       share: undefined,
     }));
     const onSearched = (plants: number): void => {
