@@ -227,7 +227,7 @@ describe("backups through the operator listener", () => {
     async () => {
       await using service = await startWithBackups();
       const { name } = await service.makeBackup();
-      // To read a FIFO waits for whoever writes to it, as a file on another machine waits for that machine.
+      // Reading a FIFO waits for whoever writes to it, as a file on another machine waits for that machine.
       const record = join(service.backupFolder, `${name}.digest.json`);
       rmSync(record);
       expect(spawnSync("mkfifo", [record]).status).toBe(0);
