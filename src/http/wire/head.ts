@@ -1,4 +1,5 @@
 import { isIPv6 } from "node:net";
+import { cutText } from "../../text/cut-text.ts";
 import { carriageReturn, type Fields, lineFeed, parseFields, tokenCharacter } from "./fields.ts";
 import { notHttp, WireFault } from "./wire-fault.ts";
 
@@ -111,7 +112,7 @@ export class ExpectationFailed extends WireFault {
   readonly head: Head;
 
   constructor(head: Head) {
-    const expected = head.header("expect")?.slice(0, quotedCharactersMax) ?? "";
+    const expected = cutText(head.header("expect") ?? "", quotedCharactersMax);
     super("expectation-failed", `The Expect header must be 100-continue, but is ${expected}.`);
     this.head = head;
   }
