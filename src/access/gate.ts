@@ -36,8 +36,10 @@ export class Gate {
   readonly #jwts: JwtVerifier | undefined;
   #callers = new Map<string, Caller>();
   #knowsStoredTokens = false;
-  // Headers admitted before, so that a caller's secret is hashed once and not on each request. Only admitted headers
-  // are cached, and the cache is cleared whenever the tokens change.
+  /**
+   * Headers admitted before, so that a caller's secret is hashed once and not on each request. Only admitted headers
+   * are cached, and the cache is cleared whenever the tokens change.
+   */
   #cached = new Map<string, Caller>();
   #uses = new Map<string, number>();
 
