@@ -47,7 +47,7 @@ interface Finding {
 
 type Checks = Readonly<Record<string, () => Facts | Promise<Facts>>>;
 
-/** What to do if a check fails. */
+// What to do if a check fails.
 const remedies: Readonly<Record<string, string>> = {
   folder: "Make the service's user its owner, free space, or name another folder with --database.",
   fsync: "Plants cannot be stored there. Free space, fix the permissions, or name another folder.",
@@ -61,7 +61,7 @@ const remedies: Readonly<Record<string, string>> = {
 const freeBytesMin = 64e6;
 const inMemory = "The folder is in memory, which a reboot clears. Use one on a disk.";
 const onNetwork = "SQLite's locks are not reliable on network filesystems. Use a local disk, or PostgreSQL.";
-/** Linux's filesystems that a store should not be on, by the number that statfs(2) returns (linux/magic.h). */
+// Linux's filesystems that a store should not be on, by the number that statfs(2) returns (linux/magic.h).
 const filesystems: ReadonlyMap<number, string> = new Map([
   // tmpfs
   [0x01021994, inMemory],

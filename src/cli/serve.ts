@@ -13,7 +13,7 @@ import type { Terminal } from "./terminal.ts";
 // A timer keeps the process alive, whatever its interval.
 const stayUpEveryMs = 60_000;
 
-/** Every setting, by what a person looks for. */
+// Every setting, by what a person looks for.
 const settingGroups: SettingGroups = {
   Listening: ["listen", "operatorListen", "baseUrl", "tlsCert", "tlsKey", "tlsClientCa"],
   Storage: ["database", "allowUnsafeDatabase", "backupFolder"],
