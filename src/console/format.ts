@@ -92,7 +92,7 @@ export function formatDuration(seconds: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** The units of a relative time, each with its seconds, and with the count from which the next larger unit is used. */
+// The units of a relative time, each with its seconds, and with the count from which the next larger unit is used.
 const units = [
   { unit: "second", length: 1, countMax: 60 },
   { unit: "minute", length: 60, countMax: 60 },

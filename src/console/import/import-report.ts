@@ -43,7 +43,7 @@ export class ImportReport {
   /** The format is known once the file has been opened. */
   format: FileFormat = "ndjson";
   readonly #name: string;
-  // Blobs, which the browser may keep on disk.
+  /** Blobs, which the browser may keep on disk. */
   readonly #lines: Blob[] = [];
   readonly #refusedRows: Blob[] = [];
   readonly #groups = new Map<string, RefusalGroup>();
