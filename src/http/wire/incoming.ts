@@ -20,9 +20,9 @@ export class Incoming {
   readonly #heads = new HeadReader();
   #paused = false;
   #bytes: Buffer = emptyBuffer;
-  // Bytes before this are consumed. An index, since a view of the rest would cost as much as reading the head.
+  /** Bytes before this are consumed. An index, since a view of the rest would cost as much as reading the head. */
   #start = 0;
-  // How many bytes of an incomplete head are known to be valid.
+  /** How many bytes of an incomplete head are known to be valid. */
   #checkedBytes = 0;
 
   constructor(socket: Pick<Socket, "pause" | "resume">) {
