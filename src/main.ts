@@ -24,7 +24,7 @@ stderr.on("error", () => {});
 // A dumb terminal prints control sequences as text.
 const isDumb = env["TERM"] === "dumb";
 
-/** The process, as commands see it. */
+// The process, as commands see it.
 const terminal: Terminal = {
   environment: env,
   readFile: (path) => readFileSync(path, "utf8"),
