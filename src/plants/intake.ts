@@ -61,7 +61,7 @@ export class Intake {
   /** How many of the writers are scheduled and have not begun. */
   #scheduled = 0;
   #state: "open" | "unavailable" | "closing" | "outcome-unknown" = "open";
-  // The time of the last write or probe, by the monotonic clock.
+  /** The time of the last write or probe, by the monotonic clock. */
   #probedAtMs = Number.NEGATIVE_INFINITY;
   #probing: Promise<void> | undefined;
   /** Called once no plant is pending; set while the intake closes. */
