@@ -16,7 +16,7 @@ import tryIt from "./docs/try-it.browser.js" with { type: "text" };
 // Bun types every .html import as a bundle; imported as text it is a string.
 const template = htmlFile as unknown as string;
 const style = `${tokens}${baseStyle}${pageStyle}`;
-/** The scripts by their names in the template. */
+// The scripts by their names in the template.
 const scripts = {
   "first-language": firstLanguage,
   samples,

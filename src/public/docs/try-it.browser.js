@@ -10,7 +10,7 @@ const sampleBody = /(['`])\{"id": 1.*\}\1/;
 // They may not stand in the source of a program, or nobody would see them there.
 const invisible = /[\u007f-\u00a0\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202f\u205f-\u206f\ufeff]/g;
 
-/** How each language writes a text: `body` with its quotation marks, `token` inside some. */
+// How each language writes a text: `body` with its quotation marks, `token` inside some.
 const literals = {
   curl: {
     body: (text) => `'${text.replaceAll("'", String.raw`'\''`)}'`,
