@@ -79,7 +79,7 @@ const readLocked = {
   text: "SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[]) ORDER BY id FOR SHARE",
 };
 
-/** The statements for PostgreSQL, CockroachDB and YugabyteDB. */
+// The statements for PostgreSQL, CockroachDB and YugabyteDB.
 const postgresStatements: PlantStatements = {
   insert: (run, batch, createdAtMs) =>
     run(insertUnnested, [
@@ -97,10 +97,8 @@ const readUnlocked = {
   text: "SELECT id, name, tag FROM plants WHERE id = ANY($1::bigint[])",
 };
 
-/**
- * Citus sends VALUES to the shards of their ids, but INSERT … SELECT through intermediate results on every shard. It locks
- * rows by SELECT on one shard only, so the INSERT locks those that exist: DO UPDATE does so even where its condition is false.
- */
+// Citus sends VALUES to the shards of their ids, but INSERT … SELECT through intermediate results on every shard. It locks
+// rows by SELECT on one shard only, so the INSERT locks those that exist: DO UPDATE does so even where its condition is false.
 const citusStatements: PlantStatements = {
   insert: (run, batch, createdAtMs) =>
     run(

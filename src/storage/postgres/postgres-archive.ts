@@ -46,8 +46,10 @@ interface Matches {
 /** Reads PostgreSQL, always along an index from a position, never with OFFSET. */
 export class PostgresArchive implements PlantArchive {
   readonly #pool: ConnectionPool;
-  // How many plants have a time up to `untilMs`, and when that was first counted. Plants are never deleted, so they need not be
-  // counted again each time.
+  /**
+   * How many plants have a time up to `untilMs`, and when that was first counted. Plants are never deleted, so they need not be
+   * counted again each time.
+   */
   #counted = { sinceMs: 0, untilMs: -1, plants: 0 };
 
   constructor(pool: ConnectionPool) {

@@ -85,7 +85,7 @@ interface PlantsDigest {
   readonly digest: string;
 }
 
-/** The digest of a range without any plant. */
+// The digest of a range without any plant.
 const digestOfNone: PlantsDigest = { plants: 0, digest: new Bun.CryptoHasher("sha256").digest("hex") };
 
 /** Computes digests from the rows of a store, of any version. */

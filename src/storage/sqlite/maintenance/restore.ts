@@ -46,10 +46,8 @@ interface Target extends Disposable {
   readonly folders: readonly string[];
 }
 
-/**
- * The files of a store that a restored one cannot have: SQLite would apply the WAL or the journal to it, and they may
- * hold plants.
- */
+// The files of a store that a restored one cannot have: SQLite would apply the WAL or the journal to it, and they may
+// hold plants.
 const oldEndings = ["", "-wal", "-journal"];
 
 // The copy has a WAL while it is migrated, and there are small files beside it.
