@@ -111,6 +111,19 @@ test.each(["src", "bench", "scripts", "test"])(
   },
 );
 
+test.each(["src", "bench", "scripts", "test"])(
+  "a comment above a constant that only its file of %s/ uses is //",
+  (folder) => {
+    const blockComment = /(?:\/\*\* (?!@type).*| )\*\/\n/.source;
+    const constant = /const \w+(?:: .+)? = (?!(?:async )?(?:\(|<|\w+ =>)).*/.source;
+    const misplaced = new RegExp(`^${blockComment}${constant}`, "gm");
+    const offenders = filesIn(folder).flatMap(({ path, text }) =>
+      Array.from(text.matchAll(misplaced), ([found]) => `${path}: ${found}`),
+    );
+    expect(offenders).toEqual([]);
+  },
+);
+
 test.each(["src", "bench", "scripts", "test"])("no files of %s/ import each other in a cycle", (folder) => {
   const importsOf = new Map(filesIn(folder).map(({ path, imports }) => [path, imports]));
   const cycles: string[] = [];

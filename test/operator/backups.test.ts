@@ -38,7 +38,7 @@ import { startTestService, type TestService } from "../support/test-service.ts";
 import { bothTokensEnvironment } from "../support/tokens.ts";
 
 const folder = temporaryFolder();
-/** A store of 3,000 plants, which no test changes: those that do use a copy. */
+// A store of 3,000 plants, which no test changes: those that do use a copy.
 const database = join(folder.path, "plants.db");
 
 beforeAll(() => seedStore(database, { plants: 3000, fromMs: 1_700_000_000_000, untilMs: 1_700_100_000_000 }));

@@ -110,7 +110,7 @@ test("a browser that uses an unknown method gets the Error body", async () => {
   expect(await (await fetchAs(browser, "/api/plants", "DELETE")).json()).toMatchObject({ error: 40501 });
 });
 
-/** What a browser accepts when it opens a page. */
+// What a browser accepts when it opens a page.
 const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 
 function fetchAs(accept: string, path: string, method = "GET"): Promise<Response> {

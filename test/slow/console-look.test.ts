@@ -23,7 +23,7 @@ const follow = (page: Page, link: string) =>
   page.getByRole("link", { name: link, exact: true }).first().click();
 const press = (page: Page, button: string) => page.getByRole("button", { name: button, exact: true }).click();
 
-/** What does not fit: a page wider than the window, an element wider than its box, a panel or the account out of view. */
+// What does not fit: a page wider than the window, an element wider than its box, a panel or the account out of view.
 const misfits = `(() => {
   // By how far the button of an icon may reach into the padding around it.
   const outdentPx = 9;
@@ -212,7 +212,7 @@ test("the table has whole rows that do not overlap, at any width", async () => {
   }
 });
 
-/** What is wrong with the rows, or "". */
+// What is wrong with the rows, or "".
 const tableFault = `(() => {
   const boxOf = (element) => element.getBoundingClientRect();
   const body = boxOf(document.querySelector(".table-body"));

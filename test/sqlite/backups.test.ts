@@ -21,7 +21,7 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 
 const folder = temporaryFolder();
-/** A store of 3,000 plants, which no test changes: those that do use a copy. */
+// A store of 3,000 plants, which no test changes: those that do use a copy.
 const database = join(folder.path, "plants.db");
 const dated = /^plants-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z\.db$/;
 

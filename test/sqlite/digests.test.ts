@@ -39,7 +39,7 @@ function change(file: string, sql: string): void {
   database.run(sql);
 }
 
-/** As 1.0.0 leaves a file. */
+// As 1.0.0 leaves a file.
 const of100 = "DROP TABLE block_digests; DROP TABLE store_use; PRAGMA user_version = 6";
 
 function verifyJson(...args: string[]) {

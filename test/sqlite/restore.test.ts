@@ -7,9 +7,9 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 
 const folder = temporaryFolder();
-/** A store of 3,000 plants, which no test changes: those that do use a copy. */
+// A store of 3,000 plants, which no test changes: those that do use a copy.
 const database = join(folder.path, "plants.db");
-/** A backup of it, which no test changes either. */
+// A backup of it, which no test changes either.
 const backedUp = join(folder.path, "backup.db");
 
 beforeAll(async () => {

@@ -35,7 +35,7 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-/** The ways to a store that a released version wrote. */
+// The ways to a store that a released version wrote.
 const dataFile = {
   engine: "data file",
   async open(version: string) {

@@ -96,7 +96,7 @@ export async function sweep(scenario: Scenario, stride: number): Promise<Swept> 
   return { points: changes.length, kills, acknowledged, problems };
 }
 
-/** A new store: its start, three plants and its stop. */
+// A new store: its start, three plants and its stop.
 const firstLife: Scenario = {
   what: "a new store, from its start to its stop",
   testStride: 11,
@@ -121,7 +121,7 @@ const recovery: Scenario = {
   problemOf: lostPlants,
 };
 
-/** Its WAL says "closed", after plants that its data file does not have. */
+// Its WAL says "closed", after plants that its data file does not have.
 const unfinishedStop: Scenario = {
   what: "a store that a reader kept from checkpointing at its stop, from its start to its stop",
   testStride: 5,
@@ -152,7 +152,7 @@ const rebuild: Scenario = {
   problemOf: lostPlants,
 };
 
-/** Old files with a WAL, as after a crash. */
+// Old files with a WAL, as after a crash.
 const replacement: Scenario = {
   what: "restore --replace of a store that was killed",
   testStride: 21,
@@ -186,7 +186,7 @@ const replacement: Scenario = {
   },
 };
 
-/** The data file without its WAL, which the operator knows to be complete. */
+// The data file without its WAL, which the operator knows to be complete.
 const acceptance: Scenario = {
   what: "restore --replace with a data file that has lost its WAL",
   testStride: 2,
