@@ -13,6 +13,7 @@ import type { Listener, ListenerSettings } from "./http/listener.ts";
 import { certificateState, renewalDays } from "./http/tls-files.ts";
 import type { OperatorDependencies } from "./operator/operator-dependencies.ts";
 import { startOperatorListener } from "./operator/operator-listener.ts";
+import type { IdentityProvider } from "./operator/sign-in.ts";
 import { Intake } from "./plants/intake.ts";
 import { OutcomeUnknown } from "./plants/plant-store.ts";
 import { createPlantHandler } from "./public/create-plant.ts";
@@ -82,11 +83,15 @@ export async function startService(
   const store = started.use(await openServiceStore(config, events));
 
   // Who may call: the store's tokens, those of the configuration, and the JWTs of an identity provider.
-  const providerKeys = config.oidc && started.use(new ProviderKeys(config.oidc.issuer, events));
-  const identityProvider = config.oidc && providerKeys && { settings: config.oidc, keys: providerKeys };
-  const jwts = identityProvider && new JwtVerifier(identityProvider.settings, identityProvider.keys);
+  let identityProvider: IdentityProvider | undefined;
+  let jwts: JwtVerifier | undefined;
+  if (config.oidc !== undefined) {
+    const keys = started.use(new ProviderKeys(config.oidc.issuer, events));
+    identityProvider = { settings: config.oidc, keys };
+    jwts = new JwtVerifier(config.oidc, keys);
+  }
   const gate = new Gate(config.presetTokens, jwts);
-  providerKeys?.onChange(() => gate.forgetJwts());
+  identityProvider?.keys.onChange(() => gate.forgetJwts());
   const delivery = options.printsFirstToken ? "print" : firstTokenFile(config.database, config.tokenFolder);
   const tokenUpkeep = started.use(new TokenUpkeep({ tokens: store.tokens, gate, delivery, events }));
   await loadTokens(tokenUpkeep, store);
@@ -134,7 +139,7 @@ export async function startService(
   }
 
   // The identity provider's keys are fetched only now: a start that cannot listen must not contact it.
-  providerKeys?.start();
+  identityProvider?.keys.start();
 
   // The first token last, when nothing else can fail: one that is stored must also be delivered.
   const stopping = new AbortController();
