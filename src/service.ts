@@ -133,6 +133,7 @@ export async function startService(
       publicListener,
       rateLimit,
       createPlant,
+      startedAtMs: Date.now(),
     };
     const settings = operatorSettings(config, config.operatorListen, budget.operatorMax);
     operatorListener = started.use(startOperatorListener(operatorDependencies, settings));

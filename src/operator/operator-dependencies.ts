@@ -26,6 +26,8 @@ export interface OperatorDependencies {
   readonly rateLimit: RateLimit | undefined;
   /** What POST /plants does on the public listener. */
   readonly createPlant: Handler;
+  /** When the service started to serve. Overview, refusals and metrics name it as the time from which they count. */
+  readonly startedAtMs: number;
 }
 
 /** The parts of the store that an operator sees. */

@@ -37,13 +37,11 @@ export function operatorRoutes(
   consolePages: Console,
   bodyBytesMax: number,
 ): readonly Route[] {
-  const { store, tokenUpkeep, backups, counters, identityProvider, settings, rateLimit, createPlant } =
-    dependencies;
+  const { store, tokenUpkeep, backups, counters, identityProvider, settings } = dependencies;
+  const { rateLimit, createPlant, startedAtMs } = dependencies;
   const { gate, intake, events } = dependencies.listener;
   const { url: publicUrl, certificateExpiresAtMs } = dependencies.publicListener;
   const actions = new ActionRecorder(store.audit);
-  // Overview, refusals and metrics name this moment as the one from which they count.
-  const startedAtMs = Date.now();
   return [
     ...signInRoutes(identityProvider, publicUrl, actions, bodyBytesMax),
     overviewRoute({ store, intake, counters, events, startedAtMs }),
