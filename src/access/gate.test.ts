@@ -1,31 +1,8 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { Gate } from "./gate.ts";
+import { gateOf, secret, token } from "../../test/support/gate.ts";
 import { digestOf, mintSecret } from "./token-secret.ts";
 import type { Token } from "./tokens.ts";
-
-const secret = mintSecret();
-const token: Token = {
-  id: "1",
-  name: "greenhouse",
-  digest: digestOf(secret),
-  scopes: ["plants:create"],
-  createdAtMs: 0,
-  expiresAtMs: 1000,
-  revokedAtMs: undefined,
-  createdBy: "test",
-  lastUsedAtMs: undefined,
-};
-
-/** A gate that knows the token, or these. */
-function gateOf(tokens = [token], presets: ConstructorParameters<typeof Gate>[0] = []) {
-  const gate = new Gate(presets);
-  gate.update(tokens);
-  return {
-    gate,
-    admit: (nowMs: number, header = `Bearer ${secret}`) => gate.admit(header, "plants:create", nowMs),
-  };
-}
 
 describe("the gate", () => {
   test.each<[string, string | undefined, "no-credentials" | "bad-credentials"]>([

@@ -1,33 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { eventually } from "../../test/support/eventually.ts";
 import { fake } from "../../test/support/fake.ts";
-import { Gate } from "./gate.ts";
-import { digestOf, mintSecret } from "./token-secret.ts";
+import { gateOf, token } from "../../test/support/gate.ts";
 import { TokenUpkeep, type TokenUpkeepOptions } from "./token-upkeep.ts";
-import type { Token, TokenStore } from "./tokens.ts";
-
-const secret = mintSecret();
-const token: Token = {
-  id: "1",
-  name: "greenhouse",
-  digest: digestOf(secret),
-  scopes: ["plants:create"],
-  createdAtMs: 0,
-  expiresAtMs: 1000,
-  revokedAtMs: undefined,
-  createdBy: "test",
-  lastUsedAtMs: undefined,
-};
-
-/** A gate that knows the token, or these. */
-function gateOf(tokens = [token], presets: ConstructorParameters<typeof Gate>[0] = []) {
-  const gate = new Gate(presets);
-  gate.update(tokens);
-  return {
-    gate,
-    admit: (nowMs: number, header = `Bearer ${secret}`) => gate.admit(header, "plants:create", nowMs),
-  };
-}
+import type { TokenStore } from "./tokens.ts";
 
 describe("the upkeep of tokens", () => {
   /** Polls tokens that the test can change; `events` are those reported so far. */
