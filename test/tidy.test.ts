@@ -148,7 +148,7 @@ describe("the layers of storage/sqlite/", () => {
     ["maintenance/"],
     ["writing/"],
     ["reading/"],
-    ["migrate.ts", "inspect-files.ts", "newest-rows.ts", "foreign-wal.ts", "thread.ts"],
+    ["migrations/", "inspect-files.ts", "newest-rows.ts", "foreign-wal.ts", "thread.ts"],
     ["blocks/"],
     ["data-file/"],
   ];
@@ -197,7 +197,7 @@ test.each([
     "only the HTTP modules and their clients contain HTTP statuses",
     /\bstatus\w*\b.*\b[2-5]\d\d\b|\b[45]\d\d(?:0[1-9]|[1-3]\d)\b/,
     // PostgreSQL's SQLSTATEs have five digits too.
-    /^(?:http|public|operator|console|cli|client)\/|^storage\/postgres\/(?:faults|migrate)\.ts$/,
+    /^(?:http|public|operator|console|cli|client)\/|^storage\/postgres\/(?:faults|migrations\/migrate)\.ts$/,
   ],
   // A browser has no process; the bundler replaces it. The metrics only read what the process uses.
   ["only main.ts uses process", /\bprocess\.\w/, /^(?:main|operator\/console-bundle|operator\/metrics)\.ts$/],

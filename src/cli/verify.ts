@@ -4,7 +4,7 @@ import {
   type Verified,
   verify as verifyFile,
 } from "../storage/sqlite/maintenance/verify.ts";
-import { type FileSchema, sinceOf } from "../storage/sqlite/migrate.ts";
+import { type FileSchema, sinceOf } from "../storage/sqlite/migrations/migrate.ts";
 import { isoTime } from "../text/time.ts";
 import type { Command } from "./command.ts";
 import { dataFile, dataFileFlags, digestText, withProgress } from "./data-file-command.ts";

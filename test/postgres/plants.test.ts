@@ -4,7 +4,7 @@ import pg from "pg";
 import { beginning, type PlantFilter } from "../../src/plants/plant-archive.ts";
 import { StoreUnavailable } from "../../src/plants/plant-store.ts";
 import { openStore } from "../../src/storage/open-store.ts";
-import { migrate, migrations } from "../../src/storage/postgres/migrate.ts";
+import { migrate, migrations } from "../../src/storage/postgres/migrations/migrate.ts";
 import { Server } from "../../src/storage/postgres/server.ts";
 import type { Store } from "../../src/storage/store.ts";
 import { operatorFetch } from "../support/operator-requests.ts";

@@ -1,7 +1,7 @@
 import { findRewriting, refuseMissingPrivileges } from "./database-checks.ts";
 import { DatabaseProblem } from "./database-url.ts";
 import { reasonOf } from "./faults.ts";
-import { readCheckedVersion } from "./migrate.ts";
+import { readCheckedVersion } from "./migrations/migrate.ts";
 import { type PostgresOptions, Server } from "./server.ts";
 import type { Session } from "./session.ts";
 

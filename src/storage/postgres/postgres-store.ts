@@ -1,6 +1,6 @@
 import type { OpeningEvents, Store } from "../store.ts";
 import { ConnectionPool } from "./connection-pool.ts";
-import type { TableChanges } from "./migrate.ts";
+import type { TableChanges } from "./migrations/migrate.ts";
 import { PostgresArchive } from "./postgres-archive.ts";
 import { PostgresAudit } from "./postgres-audit.ts";
 import { PostgresPlants } from "./postgres-plants.ts";

@@ -4,7 +4,7 @@ import { retryWaitMs } from "./connection-pool.ts";
 import { findRewriting, refuseMissingPrivileges, refuseSharedSession } from "./database-checks.ts";
 import { DatabaseMisuse, DatabaseProblem } from "./database-url.ts";
 import { kindOf, reasonOf, tlsAdvice } from "./faults.ts";
-import { migrate, type TableChanges } from "./migrate.ts";
+import { migrate, type TableChanges } from "./migrations/migrate.ts";
 import type { Server } from "./server.ts";
 import type { Session } from "./session.ts";
 

@@ -5,7 +5,7 @@ import { digestOfStore } from "../blocks/block-digests.ts";
 import { describeEachBlock, rangeOf } from "../blocks/blocks.ts";
 import { refuseMissingFile } from "../data-file/data-file-path.ts";
 import { DataFileProblem, isDamage } from "../data-file/data-file-problem.ts";
-import { type FileSchema, fileSchema } from "../migrate.ts";
+import { type FileSchema, fileSchema } from "../migrations/migrate.ts";
 import { openReadOnly, refuseUnusable } from "../reading/open-read-only.ts";
 import { type LastBackup, readLastBackup } from "./backup-records.ts";
 import { type CheckedRows, problemsMax } from "./check-rows.ts";

@@ -10,7 +10,7 @@ import { closeBeside } from "../data-file/store-use.ts";
 import { isServed, lockAgainstWriters } from "../data-file/writer-lock.ts";
 import { contentsWithoutWal, foreignWalProblem, refuseForeignWal } from "../foreign-wal.ts";
 import { refuseDamagedUnlessServed, refuseShort } from "../inspect-files.ts";
-import { readCheckedVersion, refuseForeignFile, refuseUnmigrated } from "../migrate.ts";
+import { readCheckedVersion, refuseForeignFile, refuseUnmigrated } from "../migrations/migrate.ts";
 
 export interface ReadOptions {
   /** Whether a file is accepted that an older version wrote. */

@@ -25,7 +25,7 @@ import { refuseMountPoint } from "../data-file/links-and-mounts.ts";
 import { closeBeside, closeStore, markInUse } from "../data-file/store-use.ts";
 import { lockForWriting, tryLock, type WriterLock } from "../data-file/writer-lock.ts";
 import { refuseDamagedUnlessServed, refuseMalformed } from "../inspect-files.ts";
-import { migrate, readCheckedVersion, refuseForeignFile, refuseUnmigrated } from "../migrate.ts";
+import { migrate, readCheckedVersion, refuseForeignFile, refuseUnmigrated } from "../migrations/migrate.ts";
 import { recover } from "./recovery.ts";
 
 /**

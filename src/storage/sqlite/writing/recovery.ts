@@ -20,7 +20,7 @@ import {
   type StoreContents,
 } from "../foreign-wal.ts";
 import { inspectFiles, refuseJournal } from "../inspect-files.ts";
-import { refuseAlteredSchema, refuseForeignFile } from "../migrate.ts";
+import { refuseAlteredSchema, refuseForeignFile } from "../migrations/migrate.ts";
 import { finishRebuild, rebuild } from "./rebuild.ts";
 
 /** EXCLUSIVE: no other process may have the file open, so that no -shm of another process is used. */

@@ -3,13 +3,13 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { seedStore } from "../../../test/support/seeded-store.ts";
-import { temporaryFolder } from "../../../test/support/temporary-folder.ts";
-import { DataFileProblem } from "./data-file/data-file-problem.ts";
-import { verify } from "./maintenance/verify.ts";
+import { seedStore } from "../../../../test/support/seeded-store.ts";
+import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
+import { DataFileProblem } from "../data-file/data-file-problem.ts";
+import { verify } from "../maintenance/verify.ts";
+import { openReadOnly } from "../reading/open-read-only.ts";
+import { openDatabase, openForWriting } from "../writing/open-for-writing.ts";
 import { allMigrations, migrate, refuseUnmigrated } from "./migrate.ts";
-import { openReadOnly } from "./reading/open-read-only.ts";
-import { openDatabase, openForWriting } from "./writing/open-for-writing.ts";
 
 // A migration that was released has run on users' files and never changes.
 const frozen: Readonly<Record<string, string>> = {
@@ -18,7 +18,7 @@ const frozen: Readonly<Record<string, string>> = {
   "sqlite/migrations/007-digests-and-mark.sql":
     "40188b8602089eb8fe9b926ca35ac7db37408741e73bedda30e4958c1cf16990",
 };
-const storage = join(import.meta.dir, "..");
+const storage = join(import.meta.dir, "../..");
 const newest = allMigrations.at(-1)?.number ?? 0;
 const later = [
   ...allMigrations,

@@ -1,8 +1,8 @@
-import { codeOf } from "../../system/errors.ts";
-import { DatabaseProblem } from "./database-url.ts";
-import { reasonOf, ServerUnavailable } from "./faults.ts";
-import tables from "./migrations/006-tables.sql" with { type: "text" };
-import type { Session } from "./session.ts";
+import { codeOf } from "../../../system/errors.ts";
+import { DatabaseProblem } from "../database-url.ts";
+import { reasonOf, ServerUnavailable } from "../faults.ts";
+import type { Session } from "../session.ts";
+import tables from "./006-tables.sql" with { type: "text" };
 
 /** What may be done to the tables: create missing ones and upgrade older ones, only create them, or neither. */
 export type TableChanges = "upgrade" | "create" | "none";

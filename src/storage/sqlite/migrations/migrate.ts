@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
-import { readPragma } from "./data-file/connect.ts";
-import { DataFileProblem } from "./data-file/data-file-problem.ts";
-import tables from "./migrations/006-tables.sql" with { type: "text" };
-import digestsAndMark from "./migrations/007-digests-and-mark.sql" with { type: "text" };
+import { readPragma } from "../data-file/connect.ts";
+import { DataFileProblem } from "../data-file/data-file-problem.ts";
+import tables from "./006-tables.sql" with { type: "text" };
+import digestsAndMark from "./007-digests-and-mark.sql" with { type: "text" };
 
 interface Migration {
   readonly number: number;
