@@ -148,7 +148,7 @@ describe("the layers of storage/sqlite/", () => {
     ["maintenance/"],
     ["writing/"],
     ["reading/"],
-    ["migrations/", "inspect-files.ts", "newest-rows.ts", "foreign-wal.ts", "thread.ts"],
+    ["inspection/", "migrations/", "thread.ts"],
     ["blocks/"],
     ["data-file/"],
   ];

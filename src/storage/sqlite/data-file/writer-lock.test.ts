@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
-import { inspectFiles, refuseDamagedUnlessServed } from "../inspect-files.ts";
+import { inspectFiles, refuseDamagedUnlessServed } from "../inspection/inspect-files.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { isServed, lockAgainstWriters, lockForWriting, tryLock } from "./writer-lock.ts";
 

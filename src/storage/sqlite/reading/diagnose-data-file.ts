@@ -5,7 +5,7 @@ import { fileSize } from "../data-file/durable-files.ts";
 import { readMarker, refuseReplaced } from "../data-file/failure-marker.ts";
 import { refuseMountPoint } from "../data-file/links-and-mounts.ts";
 import { isServed } from "../data-file/writer-lock.ts";
-import { refuseMalformed } from "../inspect-files.ts";
+import { refuseMalformed } from "../inspection/inspect-files.ts";
 import { openReadOnly } from "./open-read-only.ts";
 
 /** The condition of a data file, for `doctor`. */

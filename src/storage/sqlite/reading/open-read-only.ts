@@ -8,8 +8,8 @@ import { fileSize } from "../data-file/durable-files.ts";
 import { openUnmoved } from "../data-file/inode.ts";
 import { closeBeside } from "../data-file/store-use.ts";
 import { isServed, lockAgainstWriters } from "../data-file/writer-lock.ts";
-import { contentsWithoutWal, foreignWalProblem, refuseForeignWal } from "../foreign-wal.ts";
-import { refuseDamagedUnlessServed, refuseShort } from "../inspect-files.ts";
+import { contentsWithoutWal, foreignWalProblem, refuseForeignWal } from "../inspection/foreign-wal.ts";
+import { refuseDamagedUnlessServed, refuseShort } from "../inspection/inspect-files.ts";
 import { readCheckedVersion, refuseForeignFile, refuseUnmigrated } from "../migrations/migrate.ts";
 
 export interface ReadOptions {

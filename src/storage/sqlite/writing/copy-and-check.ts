@@ -5,7 +5,7 @@ import { connect } from "../data-file/connect.ts";
 import { isDamage } from "../data-file/data-file-problem.ts";
 import { createEmpty } from "../data-file/durable-files.ts";
 import { readUse, writeUse } from "../data-file/store-use.ts";
-import { refuseJournal } from "../inspect-files.ts";
+import { refuseJournal } from "../inspection/inspect-files.ts";
 import { connectReadOnly } from "../reading/open-read-only.ts";
 
 const checkCacheKib = 131_072;

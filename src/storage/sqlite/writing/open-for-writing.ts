@@ -24,7 +24,7 @@ import { closeOnErrorUnlessSyncFailed, DataFileLeftOpen, recordSyncFailure } fro
 import { refuseMountPoint } from "../data-file/links-and-mounts.ts";
 import { closeBeside, closeStore, markInUse } from "../data-file/store-use.ts";
 import { lockForWriting, tryLock, type WriterLock } from "../data-file/writer-lock.ts";
-import { refuseDamagedUnlessServed, refuseMalformed } from "../inspect-files.ts";
+import { refuseDamagedUnlessServed, refuseMalformed } from "../inspection/inspect-files.ts";
 import { migrate, readCheckedVersion, refuseForeignFile, refuseUnmigrated } from "../migrations/migrate.ts";
 import { recover } from "./recovery.ts";
 

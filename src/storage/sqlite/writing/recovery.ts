@@ -18,8 +18,8 @@ import {
   foreignWalProblem,
   refuseForeignWal,
   type StoreContents,
-} from "../foreign-wal.ts";
-import { inspectFiles, refuseJournal } from "../inspect-files.ts";
+} from "../inspection/foreign-wal.ts";
+import { inspectFiles, refuseJournal } from "../inspection/inspect-files.ts";
 import { refuseAlteredSchema, refuseForeignFile } from "../migrations/migrate.ts";
 import { finishRebuild, rebuild } from "./rebuild.ts";
 

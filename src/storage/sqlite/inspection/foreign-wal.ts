@@ -1,10 +1,10 @@
 // A WAL only adds to its data file. That of another file, or of an earlier copy of this one, has frames that SQLite accepts, and
 // would replace plants. So what the data file holds without its WAL is read first, and compared with what it holds with it.
 import type { Database } from "bun:sqlite";
-import { lastSeq } from "./blocks/blocks.ts";
-import { ImmutableDatabase, sqliteCodeOf } from "./data-file/connect.ts";
-import { DataFileProblem } from "./data-file/data-file-problem.ts";
-import { fileSize } from "./data-file/durable-files.ts";
+import { lastSeq } from "../blocks/blocks.ts";
+import { ImmutableDatabase, sqliteCodeOf } from "../data-file/connect.ts";
+import { DataFileProblem } from "../data-file/data-file-problem.ts";
+import { fileSize } from "../data-file/durable-files.ts";
 
 /** Which store a data file is, and how many plants it holds. */
 export interface StoreContents {

@@ -2,10 +2,10 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { closeSync, copyFileSync, openSync, readFileSync, truncateSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../../../test/support/temporary-folder.ts";
-import { runInProcess } from "../../../test/support/terminal.ts";
-import { SqliteStore } from "./sqlite-store.ts";
-import { openForWriting } from "./writing/open-for-writing.ts";
+import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
+import { runInProcess } from "../../../../test/support/terminal.ts";
+import { SqliteStore } from "../sqlite-store.ts";
+import { openForWriting } from "../writing/open-for-writing.ts";
 
 const plants = 3000;
 const pageBytes = 4096;

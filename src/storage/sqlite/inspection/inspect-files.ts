@@ -1,12 +1,13 @@
+// What every process that opens a data file checks: its files before SQLite opens them, then what is quick to read.
 import type { Database } from "bun:sqlite";
-import { readPragma } from "./data-file/connect.ts";
-import { refuseUnreadable } from "./data-file/data-file-path.ts";
-import { Damage, DataFileProblem, LostWal } from "./data-file/data-file-problem.ts";
-import { fileSize } from "./data-file/durable-files.ts";
-import { readMarker, refuseReplaced } from "./data-file/failure-marker.ts";
-import { readUseWithoutWal } from "./data-file/store-use.ts";
-import { inspectWalBesideWriter, type WalState } from "./data-file/wal-file.ts";
-import { lockAgainstWriters } from "./data-file/writer-lock.ts";
+import { readPragma } from "../data-file/connect.ts";
+import { refuseUnreadable } from "../data-file/data-file-path.ts";
+import { Damage, DataFileProblem, LostWal } from "../data-file/data-file-problem.ts";
+import { fileSize } from "../data-file/durable-files.ts";
+import { readMarker, refuseReplaced } from "../data-file/failure-marker.ts";
+import { readUseWithoutWal } from "../data-file/store-use.ts";
+import { inspectWalBesideWriter, type WalState } from "../data-file/wal-file.ts";
+import { lockAgainstWriters } from "../data-file/writer-lock.ts";
 import { readNewestRows } from "./newest-rows.ts";
 
 // A file of plant-store's has more tables than fit in this.
