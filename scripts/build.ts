@@ -6,7 +6,7 @@ import type { BunPlugin } from "bun";
 import packageFile from "../package.json" with { type: "json" };
 import lock from "../package-lock.json" with { type: "json" };
 import { bundleConsole } from "../src/operator/console-bundle.ts";
-import { threadEntries } from "../src/storage/sqlite/thread.ts";
+import { threadEntries } from "../src/storage/sqlite/threads/thread.ts";
 import { writeChecksums } from "./checksums.ts";
 import { type BunPackage, fetchBun, ownBun } from "./fetch-bun.ts";
 import { billOfMaterials, licenceTexts, packagesInExecutable } from "./supply-chain.js";

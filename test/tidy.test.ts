@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { withDiagrams } from "../scripts/architecture.js";
 import table from "../scripts/modules.json" with { type: "json" };
-import { threadEntries } from "../src/storage/sqlite/thread.ts";
+import { threadEntries } from "../src/storage/sqlite/threads/thread.ts";
 import compilerProject from "../tsconfig.json" with { type: "json" };
 
 interface Module {
@@ -148,7 +148,7 @@ describe("the layers of storage/sqlite/", () => {
     ["maintenance/"],
     ["writing/"],
     ["reading/"],
-    ["inspection/", "migrations/", "thread.ts"],
+    ["inspection/", "migrations/", "threads/"],
     ["blocks/"],
     ["data-file/"],
   ];

@@ -1,5 +1,5 @@
 import { connectReadOnly } from "../reading/open-read-only.ts";
-import { serveThread } from "../thread.ts";
+import { serveThread } from "../threads/thread.ts";
 import { copyInto, findDamage } from "../writing/copy-and-check.ts";
 import { checkRows } from "./check-rows.ts";
 import { comparePlants } from "./compare-plants.ts";

@@ -7,7 +7,7 @@ import { refuseExisting } from "../data-file/data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file/data-file-problem.ts";
 import { fileSize, partialEnding, removeDatabase, syncFile, withFile } from "../data-file/durable-files.ts";
 import { openReadOnly, type ReadOptions } from "../reading/open-read-only.ts";
-import { Thread } from "../thread.ts";
+import { Thread } from "../threads/thread.ts";
 import type { CheckedRows } from "./check-rows.ts";
 import type { Comparison } from "./compare-plants.ts";
 import { ignoreStep, newPlantCount, type PlantCount, plantStep } from "./step.ts";

@@ -1,4 +1,4 @@
-import { serveThread } from "../thread.ts";
+import { serveThread } from "../threads/thread.ts";
 import { readAuditPage } from "./audit-page.ts";
 import { connectBesideWriter } from "./open-read-only.ts";
 import type { ReaderCalls } from "./reader.ts";

@@ -1,7 +1,7 @@
 import type { AuditTrail } from "../../../access/audit.ts";
 import { CursorProblem, type PlantArchive, StaleCursor } from "../../../plants/plant-archive.ts";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
-import { Thread } from "../thread.ts";
+import { Thread } from "../threads/thread.ts";
 
 /** What the reader thread serves. */
 export interface ReaderCalls extends PlantArchive {

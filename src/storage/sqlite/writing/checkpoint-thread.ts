@@ -2,7 +2,7 @@ import { fdatasyncSync } from "node:fs";
 import { getPriority, platform, setPriority } from "node:os";
 import { closeOnError, connect, readSchema, setDurable } from "../data-file/connect.ts";
 import { inodeAt, isSameInode } from "../data-file/inode.ts";
-import { serveThread } from "../thread.ts";
+import { serveThread } from "../threads/thread.ts";
 import { CheckpointCheck } from "./checkpoint-check.ts";
 import type { CheckpointCalls, CheckpointStartData } from "./checkpointer.ts";
 

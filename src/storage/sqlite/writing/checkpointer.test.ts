@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { eventually } from "../../../../test/support/eventually.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { type Inode, inodeOf } from "../data-file/inode.ts";
-import { type FromThread, Thread, type ToThread } from "../thread.ts";
+import { type FromThread, Thread, type ToThread } from "../threads/thread.ts";
 import {
   type CheckpointCalls,
   type Checkpointed,

@@ -3,7 +3,7 @@ import { OutcomeUnknown } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";
 import { failureText, isFullOrBusy } from "../data-file/connect.ts";
 import { type Inode, inodeOf } from "../data-file/inode.ts";
-import { Thread, type ThreadLost } from "../thread.ts";
+import { Thread, type ThreadLost } from "../threads/thread.ts";
 import type { OpenFiles, WatchedFile } from "./checkpoint-check.ts";
 import type { DataFileWatch } from "./data-file-watch.ts";
 

@@ -1,4 +1,4 @@
-import { codeOf, messageOf } from "../../system/errors.ts";
+import { codeOf, messageOf } from "../../../system/errors.ts";
 
 /** Every file that runs as a thread, by its path below src/. */
 export const threadEntries = [
@@ -181,5 +181,5 @@ declare const BUILT_INTO_ONE_FILE: true | undefined;
 /** The one place that finds a thread's file: in a single executable, entry points have the names that the build gave them. */
 function entryUrl(entry: ThreadEntry): string {
   if (typeof BUILT_INTO_ONE_FILE !== "undefined") return `./${entry}.js`;
-  return new URL(`../../${entry}.ts`, import.meta.url).href;
+  return new URL(`../../../${entry}.ts`, import.meta.url).href;
 }

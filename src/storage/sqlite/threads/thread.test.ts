@@ -1,7 +1,7 @@
 // Results and errors are tested with what the threads do, in writing/checkpointer.test.ts and test/storage/stores.test.ts.
 import { describe, expect, test } from "bun:test";
 import { fstatSync, openSync } from "node:fs";
-import type { TestCalls } from "../../../test/fixtures/test-thread.ts";
+import type { TestCalls } from "../../../../test/fixtures/test-thread.ts";
 import { Thread, type ThreadEntry, ThreadLost } from "./thread.ts";
 
 function startThread(held?: number) {
