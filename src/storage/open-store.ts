@@ -9,13 +9,12 @@ import { realDataFile } from "./sqlite/data-file/data-file-path.ts";
 import type { LostWal } from "./sqlite/data-file/data-file-problem.ts";
 import { syncWal, writeNew } from "./sqlite/data-file/durable-files.ts";
 import { BackupFolder } from "./sqlite/maintenance/backup-folder.ts";
-import { openTokenFile } from "./sqlite/open-token-file.ts";
 import { syncedAuditPages } from "./sqlite/reading/audit-page.ts";
 import { openReadOnly } from "./sqlite/reading/open-read-only.ts";
 import { SqliteArchive } from "./sqlite/reading/sqlite-archive.ts";
 import { syncedArchive, syncedReads } from "./sqlite/reading/synced-reads.ts";
 import { SqliteStore } from "./sqlite/sqlite-store.ts";
-import { readTokens } from "./sqlite/sqlite-tokens.ts";
+import { openTokenFile, readTokens } from "./sqlite/sqlite-tokens.ts";
 import type { OpeningEvents, ReadableStore, Store, StoreEvents } from "./store.ts";
 
 // Long enough for any reachable server; a migration may take longer, and the service listens meanwhile.

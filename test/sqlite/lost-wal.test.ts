@@ -14,9 +14,9 @@ import {
 import { join } from "node:path";
 import { markerFile, writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { readUseWithoutWal } from "../../src/storage/sqlite/data-file/store-use.ts";
-import { openTokenFile } from "../../src/storage/sqlite/open-token-file.ts";
 import { connectReadOnly } from "../../src/storage/sqlite/reading/open-read-only.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
+import { openTokenFile } from "../../src/storage/sqlite/sqlite-tokens.ts";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
 import { main, type Serving, serve, start, untilListening } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
