@@ -1,24 +1,22 @@
 import { createReadStream, rmSync, type Stats } from "node:fs";
 import { lstat, readdir, stat } from "node:fs/promises";
-import { basename, join, parse } from "node:path";
+import { join } from "node:path";
 import type {
   Backup,
   DatedBackups,
   ListedBackups,
   OnStep,
   RequestedBackup,
-  StoreDigest,
   VerifiedBackup,
 } from "../../../plants/plant-backups.ts";
 import { codeOf, messageOf, syscallOf } from "../../../system/errors.ts";
-import { timeInFileName } from "../../../text/time.ts";
 import { noDigest } from "../blocks/block-digests.ts";
 import { describeEachBlock } from "../blocks/blocks.ts";
-import { realDataFile } from "../data-file/data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file/data-file-problem.ts";
-import { partialEnding, removeDatabase, syncDirectory } from "../data-file/durable-files.ts";
+import { removeDatabase, syncDirectory } from "../data-file/durable-files.ts";
 import { tryLock } from "../data-file/writer-lock.ts";
 import { type BackupFile, writeBackup } from "./backup.ts";
+import { BackupNames } from "./backup-names.ts";
 import {
   type DigestRecord,
   digestRecordFile,
@@ -28,15 +26,12 @@ import {
   recordLastBackup,
   tryToRecord,
 } from "./backup-records.ts";
-import { checksumFile, expectedChecksum, readChecksumFile } from "./checksum.ts";
+import { checksumFile, isChecksumOfBackup } from "./checksum.ts";
 import { isLeftover } from "./copy.ts";
 import { ignoreStep } from "./step.ts";
-import { verify } from "./verify.ts";
+import { verifyBackup } from "./verify-backup.ts";
 
-const backupEnding = ".db";
 const pieceBytes = 262_144;
-const timestamp = /^(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d)-(\d{3}Z)$/;
-const timestampLength = "2026-11-15T02-00-00-000Z".length;
 
 /** A backup that is complete, and what followed. */
 export interface CompletedBackup {
@@ -45,11 +40,6 @@ export interface CompletedBackup {
   readonly removed: readonly string[];
   /** Why its time and digest could not be recorded; undefined if they were. The backup is good without. */
   readonly unrecorded: string | undefined;
-}
-
-interface CheckedBackup extends StoreDigest {
-  /** Empty if nothing is wrong. */
-  readonly problems: readonly string[];
 }
 
 /**
@@ -61,8 +51,7 @@ export class BackupFolder implements DatedBackups {
   readonly folderPath: string;
   /** The path of the data file, as --database names it. */
   readonly databasePath: string;
-  /** The data file's name without its extension; each backup's name begins with it. */
-  readonly #stem: string;
+  readonly #names: BackupNames;
   /** The check of the folder that has not ended yet. */
   #checkingFolder: Promise<void> | undefined;
   /** What is being read of the folder, unless a backup was made or verified since that began: the next list must have that. */
@@ -71,7 +60,7 @@ export class BackupFolder implements DatedBackups {
   constructor(databasePath: string, folderPath: string) {
     this.folderPath = folderPath;
     this.databasePath = databasePath;
-    this.#stem = parse(realDataFile(databasePath)).name;
+    this.#names = new BackupNames(databasePath);
   }
 
   /**
@@ -94,10 +83,11 @@ export class BackupFolder implements DatedBackups {
    */
   async lock(): Promise<Disposable> {
     await this.#refuseMissing();
-    const lock = tryLock(join(this.folderPath, this.#stem));
+    const { stem } = this.#names;
+    const lock = tryLock(this.#path(stem));
     if (lock === undefined)
       throw new DataFileProblem(
-        `Another backup of ${this.#stem} to ${this.folderPath} is running; wait for it to finish.`,
+        `Another backup of ${stem} to ${this.folderPath} is running; wait for it to finish.`,
       );
     return lock;
   }
@@ -112,7 +102,8 @@ export class BackupFolder implements DatedBackups {
     { keep, onStep = ignoreStep }: { readonly keep?: number | undefined; readonly onStep?: OnStep } = {},
   ): Promise<CompletedBackup> {
     using _lock = await this.lock();
-    const made = await writeBackup(this.databasePath, await this.#prepareFile(atMs), onStep);
+    await this.#removeLeftovers();
+    const made = await writeBackup(this.databasePath, this.#path(this.#names.at(atMs)), onStep);
     const unrecorded = tryToRecord(() => {
       recordDigest(made.path, made);
       recordLastBackup(this.databasePath, atMs, made);
@@ -136,14 +127,10 @@ export class BackupFolder implements DatedBackups {
     }
   }
 
-  /**
-   * Checks a backup that `list` returned: its checksum, SQLite's integrity check, every row and every digest. Records beside it
-   * that nothing is wrong, or removes that record. A record that cannot be read is a problem too, since the digest cannot be
-   * compared; that it cannot be written is only a warning.
-   */
+  /** Verifies a backup that `list` returned, as `verifyBackup` does. Why it cannot be verified is one of its problems too. */
   async verify(name: string, onStep: OnStep = ignoreStep): Promise<VerifiedBackup> {
     try {
-      const verified = await this.#verify(join(this.folderPath, name), onStep);
+      const verified = await verifyBackup(this.#path(name), onStep);
       this.#listing = undefined;
       return verified;
     } catch (error) {
@@ -153,7 +140,7 @@ export class BackupFolder implements DatedBackups {
 
   /** Reads a backup that `list` returned. The file is opened only once someone reads it: a download may still be refused. */
   async *read(name: string): AsyncGenerator<Uint8Array, void, void> {
-    yield* createReadStream(join(this.folderPath, name), { highWaterMark: pieceBytes });
+    yield* createReadStream(this.#path(name), { highWaterMark: pieceBytes });
   }
 
   /** @throws DataFileProblem */
@@ -169,32 +156,27 @@ export class BackupFolder implements DatedBackups {
   async #readFolder(): Promise<readonly Backup[]> {
     await this.#refuseMissing();
     const entries: Backup[] = [];
-    for (const name of this.#dated(await readdir(this.folderPath), backupEnding)) {
-      const file = await lstat(join(this.folderPath, name)).catch(undefinedIfMissing);
+    for (const { name, atMs } of this.#names.backupsAmong(await readdir(this.folderPath))) {
+      const file = await lstat(this.#path(name)).catch(undefinedIfMissing);
       if (!file?.isFile()) continue;
-      const atMs = this.#timeOf(name, backupEnding);
-      const record = await recordForList(join(this.folderPath, name), file);
+      const record = await recordForList(this.#path(name), file);
       entries.push({ name, atMs, bytes: file.size, ...record });
     }
     return entries.reverse();
   }
 
-  /** The file for a backup of this time. Also removes what interrupted backups left, which would use up the disk. */
-  async #prepareFile(atMs: number): Promise<string> {
-    for (const name of this.#dated(await readdir(this.folderPath), backupEnding + partialEnding)) {
-      const partial = join(this.folderPath, name);
-      if (isLeftover(partial)) removeDatabase(partial);
-    }
-    const at = timeInFileName(atMs);
-    return join(this.folderPath, `${this.#stem}-${at}${backupEnding}`);
+  /** Removes what interrupted backups left, which would use up the disk. */
+  async #removeLeftovers(): Promise<void> {
+    for (const { name } of this.#names.partialsAmong(await readdir(this.folderPath)))
+      if (isLeftover(this.#path(name))) removeDatabase(this.#path(name));
   }
 
   /** Removes the oldest complete backups until that many are left, never the one just made. Returns their paths. */
   async #removeOldest(keep: number, made: string): Promise<readonly string[]> {
     const listed = await this.#list();
     const others = listed
-      .map(({ name }) => join(this.folderPath, name))
-      .filter((backup) => backup !== made && isChecksumOf(backup));
+      .map(({ name }) => this.#path(name))
+      .filter((backup) => backup !== made && isChecksumOfBackup(backup));
     const removed = others.slice(keep - 1).reverse();
     for (const backup of removed) {
       try {
@@ -212,43 +194,6 @@ export class BackupFolder implements DatedBackups {
     return removed;
   }
 
-  async #verify(backup: string, onStep: OnStep): Promise<VerifiedBackup> {
-    // As it is before the check: a change during the check counts as one after it.
-    const file = await stat(backup);
-    const recorded = await readDigestRecord(backup, file);
-    const checked = await this.#check(backup, recorded, onStep);
-    if (checked.problems.length === 0) {
-      const unrecorded = tryToRecord(() => recordDigest(backup, checked, file));
-      const warning =
-        unrecorded && `Nothing wrong was found in the backup, but that could not be recorded: ${unrecorded}.`;
-      return { ...checked, warning };
-    }
-    const unrecorded = tryToRecord(() => recordDigest(backup, recorded));
-    const alsoWrong = unrecorded === undefined ? [] : [`this could not be recorded: ${unrecorded}`];
-    return { ...checked, problems: [...checked.problems, ...alsoWrong], warning: undefined };
-  }
-
-  async #check(backup: string, recorded: StoreDigest, onStep: OnStep): Promise<CheckedBackup> {
-    if (expectedChecksum(backup) === undefined) return { problems: ["it has no checksum file"], ...noDigest };
-    const { coveredPlants, digest, problems } = await verify(backup, onStep);
-    const differs = recorded.digest !== null && recorded.digest !== digest;
-    const difference = differs ? [`its digest is not the one in ${digestRecordFile(backup)}`] : [];
-    return { problems: [...problems, ...difference], coveredPlants, digest };
-  }
-
-  /** The names among these that have the form of a dated backup with that ending, the oldest first. */
-  #dated(names: readonly string[], ending: string): string[] {
-    return names
-      .filter((name) => name.startsWith(`${this.#stem}-`) && name.endsWith(ending))
-      .filter((name) => !Number.isNaN(this.#timeOf(name, ending)))
-      .sort();
-  }
-
-  /** The time in the name; not a number if it has none. */
-  #timeOf(name: string, ending: string): number {
-    return parseTimestamp(name.slice(this.#stem.length + 1, -ending.length));
-  }
-
   #refuseMissing(): Promise<void> {
     this.#checkingFolder ??= this.#checkFolder().finally(() => {
       this.#checkingFolder = undefined;
@@ -260,6 +205,10 @@ export class BackupFolder implements DatedBackups {
     const folder = await stat(this.folderPath).catch(undefinedIfMissing);
     if (!folder?.isDirectory())
       throw new DataFileProblem(`The folder ${this.folderPath} does not exist; create it first.`);
+  }
+
+  #path(name: string): string {
+    return join(this.folderPath, name);
   }
 }
 
@@ -292,22 +241,4 @@ function warningOf({ changedBlocks }: BackupFile, unrecorded: string | undefined
   if (unrecorded !== undefined)
     return `The backup is complete, but its time could not be recorded: ${unrecorded}.`;
   return undefined;
-}
-
-/** The time in the name of a backup that was made into a folder; undefined for any other file. */
-export function timeInName(backup: string): number | undefined {
-  const atMs = parseTimestamp(parse(backup).name.slice(-timestampLength));
-  return Number.isNaN(atMs) ? undefined : atMs;
-}
-
-/** The time of a timestamp; not a number if the text is none. */
-function parseTimestamp(text: string): number {
-  const [, hour, minute, second, rest] = timestamp.exec(text) ?? [];
-  return Date.parse(`${hour}:${minute}:${second}.${rest}`);
-}
-
-/** Whether its checksum file is one that a backup of this name has written. */
-function isChecksumOf(backup: string): boolean {
-  const text = readChecksumFile(backup) ?? "";
-  return /^[0-9a-f]{64} {2}/.test(text) && text.slice(66) === `${basename(backup)}\n`;
 }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { createReadStream, readFileSync, statSync } from "node:fs";
+import { basename } from "node:path";
 import type { OnStep } from "../../../plants/plant-backups.ts";
 import { ignoreStep } from "./step.ts";
 
@@ -16,11 +17,10 @@ export function expectedChecksum(path: string): string | undefined {
   return readChecksumFile(path)?.split(/\s/)[0];
 }
 
-/** The text of its checksum file; empty if that is not a small regular file: it could be a pipe or a device. */
-export function readChecksumFile(path: string): string | undefined {
-  const found = statSync(checksumFile(path), { throwIfNoEntry: false });
-  if (found === undefined) return undefined;
-  return found.isFile() && found.size <= checksumBytesMax ? readFileSync(checksumFile(path), "utf8") : "";
+/** Whether its checksum file is one that a backup of this name has written. */
+export function isChecksumOfBackup(backup: string): boolean {
+  const text = readChecksumFile(backup) ?? "";
+  return /^[0-9a-f]{64} {2}/.test(text) && text.slice(66) === `${basename(backup)}\n`;
 }
 
 /** The SHA-256 of a file. It must not be a database that this process has open: closing it would drop SQLite's locks on it. */
@@ -39,4 +39,11 @@ export async function checksum(path: string, onStep: OnStep = ignoreStep): Promi
     readBytes += chunk.length;
   }
   return hash.digest("hex");
+}
+
+/** The text of its checksum file; empty if that is not a small regular file: it could be a pipe or a device. */
+function readChecksumFile(path: string): string | undefined {
+  const found = statSync(checksumFile(path), { throwIfNoEntry: false });
+  if (found === undefined) return undefined;
+  return found.isFile() && found.size <= checksumBytesMax ? readFileSync(checksumFile(path), "utf8") : "";
 }

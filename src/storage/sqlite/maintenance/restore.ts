@@ -18,7 +18,7 @@ import { lockForWriting } from "../data-file/writer-lock.ts";
 import { refuseUnusable } from "../reading/open-read-only.ts";
 import { finishRebuild } from "../writing/rebuild.ts";
 import type { BackupFile } from "./backup.ts";
-import { timeInName } from "./backup-folder.ts";
+import { timeInName } from "./backup-names.ts";
 import { lastBackupFile, recordLastBackup, tryToRecord } from "./backup-records.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
 import { type CopiedPlants, compareWithSource, copyDataFile, countPlants, refuseUnsound } from "./copy.ts";

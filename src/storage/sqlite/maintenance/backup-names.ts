@@ -1,0 +1,62 @@
+// The names of the backups in a folder: plants-2026-11-15T02-00-00-000Z.db is one of plants.db, of that time.
+import { parse } from "node:path";
+import { timeInFileName } from "../../../text/time.ts";
+import { realDataFile } from "../data-file/data-file-path.ts";
+import { partialEnding } from "../data-file/durable-files.ts";
+
+const backupEnding = ".db";
+const timestamp = /^(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d)-(\d{3}Z)$/;
+const timestampLength = "2026-11-15T02-00-00-000Z".length;
+
+/** A name that only a backup has. */
+export interface BackupName {
+  readonly name: string;
+  /** The time in the name. */
+  readonly atMs: number;
+}
+
+/** The names that backups of one data file have. */
+export class BackupNames {
+  /** The data file's name without its extension; each backup's name begins with it. */
+  readonly stem: string;
+
+  constructor(databasePath: string) {
+    this.stem = parse(realDataFile(databasePath)).name;
+  }
+
+  /** The name of a backup that is made at this time. */
+  at(atMs: number): string {
+    return `${this.stem}-${timeInFileName(atMs)}${backupEnding}`;
+  }
+
+  /** The backups among the names of files, the oldest first. */
+  backupsAmong(names: readonly string[]): readonly BackupName[] {
+    return this.#dated(names, backupEnding);
+  }
+
+  /** The same of backups that are not complete: one is being made, or was interrupted. */
+  partialsAmong(names: readonly string[]): readonly BackupName[] {
+    return this.#dated(names, backupEnding + partialEnding);
+  }
+
+  #dated(names: readonly string[], ending: string): readonly BackupName[] {
+    const start = `${this.stem}-`;
+    return names
+      .filter((name) => name.startsWith(start) && name.endsWith(ending))
+      .sort()
+      .map((name) => ({ name, atMs: parseTimestamp(name.slice(start.length, -ending.length)) }))
+      .filter(({ atMs }) => !Number.isNaN(atMs));
+  }
+}
+
+/** The time in the name of a backup that was made into a folder; undefined for any other file. */
+export function timeInName(backup: string): number | undefined {
+  const atMs = parseTimestamp(parse(backup).name.slice(-timestampLength));
+  return Number.isNaN(atMs) ? undefined : atMs;
+}
+
+/** The time of a timestamp; not a number if the text is none. */
+function parseTimestamp(text: string): number {
+  const [, hour, minute, second, rest] = timestamp.exec(text) ?? [];
+  return Date.parse(`${hour}:${minute}:${second}.${rest}`);
+}
