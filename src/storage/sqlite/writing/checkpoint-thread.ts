@@ -1,3 +1,5 @@
+// The thread of checkpointer.ts, with a connection of its own, open for as long as the writer's. What it reports as checkpointed
+// is on disk.
 import { fdatasyncSync } from "node:fs";
 import { getPriority, platform, setPriority } from "node:os";
 import { closeOnError, connect, readSchema, setDurable } from "../data-file/connect.ts";
@@ -10,7 +12,6 @@ const lowPriority = 10;
 
 lowerPriority();
 
-// Serves checkpointer.ts from a connection of its own, open for as long as the writer's.
 serveThread<CheckpointStartData>(({ path, files, inode }) => {
   const database = connect(path, 0);
   // Closed by us: Bun closes what a thread leaves open, and empties the WAL before.

@@ -1,3 +1,5 @@
+// Moves the WAL into the data file while the service writes, so that the WAL stays short. Nothing is written into a file that
+// another program is found to have changed.
 import type { Database, Statement } from "bun:sqlite";
 import { OutcomeUnknown } from "../../../plants/plant-store.ts";
 import type { StoreEvents } from "../../store.ts";

@@ -1,3 +1,5 @@
+// Notices when the data file or its WAL is deleted, replaced or overwritten while SQLite has them open: what is acknowledged
+// would be lost. Also when the -shm file is, which has the WAL index and the locks.
 import { closeSync, fstatSync, openSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
@@ -14,10 +16,6 @@ const indexCheckEveryMs = 5;
 const indexLost = "The -shm file was deleted or replaced while it was open.";
 
 /**
- * Notices when the data file or its WAL is deleted, replaced or overwritten while SQLite has them open: what is acknowledged
- * would be lost. Also when the -shm file is, which has the WAL index and the locks. Its handles stay open: closing one would drop
- * SQLite's POSIX locks in this process.
- *
  * The files may just be being deleted, one after another, and without its data file this process must stay up. So a lost -shm
  * file is reported after a second look, at the other two.
  */

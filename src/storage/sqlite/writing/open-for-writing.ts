@@ -1,3 +1,5 @@
+// A start, in seven steps. Afterwards this process is the one writer of the data file, the file has the schema of this version,
+// and everything that can be read in it is on disk.
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";

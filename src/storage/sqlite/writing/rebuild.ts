@@ -1,3 +1,5 @@
+// Replaces a data file by a complete copy, after a failed fsync or for a restore. Whenever the process ends, there is one whole
+// store, and the failure marker says which.
 import type { Database } from "bun:sqlite";
 import { existsSync, renameSync } from "node:fs";
 import { basename, dirname, join } from "node:path";

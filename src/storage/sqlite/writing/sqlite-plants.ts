@@ -1,3 +1,4 @@
+// Stores a batch of plants in one transaction, and returns an outcome for each. A plant that is rejected alone fails alone.
 import type { Database, Statement } from "bun:sqlite";
 import { differingFields } from "../../../plants/plant.ts";
 import {

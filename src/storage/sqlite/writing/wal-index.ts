@@ -1,3 +1,4 @@
+// Reads the WAL index in the -shm file by an open handle: without a lock, and without changing anything.
 import { pageBytes } from "../data-file/data-file-header.ts";
 import { readAt } from "../data-file/durable-files.ts";
 

@@ -1,3 +1,5 @@
+// The fsync of the WAL after a commit, which makes it durable. While the disk is slow it is done in the background, so that
+// requests are served meanwhile.
 import type { Database } from "bun:sqlite";
 import { fdatasync, fdatasyncSync } from "node:fs";
 import { platform } from "node:os";
@@ -37,7 +39,7 @@ interface Disk {
   readonly now: () => number;
 }
 
-/** Fsyncs in place while the disk is fast; after some slow ones, in the background for a while: requests are served meanwhile. */
+/** Fsyncs in place while the disk is fast; after some slow ones, in the background for a while. */
 export class WalSync {
   readonly #disk: Disk;
   #slowInARow = 0;

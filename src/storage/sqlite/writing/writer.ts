@@ -1,3 +1,4 @@
+// The one way to write. A transaction that has settled is durable; one that has failed must not be acknowledged.
 import type { Database, Statement } from "bun:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
@@ -25,7 +26,7 @@ export interface WriterOwner {
 /** A disk that takes so long for an fsync of the WAL has stalled. Far above what it takes on a disk that works. */
 export const stalledMs = 1000;
 
-/** The one way to write: a transaction that is durable when it has settled. */
+/** Runs transactions, each once the one before it is synced. */
 export class Writer {
   readonly #database: Database;
   readonly #owner: WriterOwner;
