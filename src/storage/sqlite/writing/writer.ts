@@ -57,7 +57,7 @@ export class Writer {
    * passed as a function. `rolledBack` is called if none of it was stored.
    * @throws StoreUnavailable it must not be acknowledged. None of it was stored, because the disk is full, another process holds
    * the write lock, the writer is closed, or `beforeWork` refused it; or `afterCommit` refused it afterwards.
-   * @throws OutcomeUnknown it may or may not be stored.
+   * @throws OutcomeUnknown it may or may not be stored, and the store stops. Any other error that the work throws becomes one.
    */
   async transaction<Result>(work: () => Result, rolledBack?: () => void): Promise<Result> {
     for (;;) {
@@ -147,11 +147,13 @@ export class Writer {
       this.#commit.run();
       return { result, commitMs: performance.now() - startedMs };
     } catch (error) {
-      // A full disk is noticed while the WAL is written, before its fsync. Any other failure may be after the commit
-      // frame was written: then only recovery finds out whether the transaction is stored.
+      // Only two errors leave the store as it was. A full disk is noticed while the WAL is written, before its fsync.
       const isFull = sqliteCodeOf(error) === "SQLITE_FULL";
       // The owner refused the transaction in `beforeWork`, so nothing has been written.
       const isRefused = error instanceof StoreUnavailable;
+      // Every other error counts as a failed fsync, also one from before the COMMIT. A COMMIT may fail after its frame was
+      // written: then only recovery finds out whether the transaction is stored. An I/O error of the work means that the disk
+      // fails. Anything else is a bug, after which this connection is not trusted.
       if (!isFull && !isRefused) throw this.#reportUnknown(error);
       this.#rollBack(rolledBack);
       throw isRefused ? error : new StoreUnavailable("The disk is full.", { cause: error });
