@@ -10,9 +10,7 @@ import {
   existsSync,
   mkdirSync,
   openSync,
-  readdirSync,
   readFileSync,
-  readlinkSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -28,7 +26,8 @@ import type {
 import { verify } from "../../src/storage/sqlite/maintenance/verify.ts";
 import { main, start, untilListening } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
-import { lacks, lacksFuse, mountHanging } from "../support/lacks.ts";
+import { lacksFuse, mountHanging } from "../support/lacks.ts";
+import { lacksDescriptors, openDescriptors } from "../support/open-descriptors.ts";
 import { operatorFetch, operatorGet, operatorPost } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { changePlant, seedStore } from "../support/seeded-store.ts";
@@ -55,19 +54,6 @@ function newStore(): string {
   const path = folder.newPath();
   copyFileSync(database, path);
   return path;
-}
-
-/** How many descriptors of this process, in which the service runs too, are of that file. */
-function openDescriptors(path: string): number {
-  const targets = readdirSync("/proc/self/fd").map((name) => {
-    try {
-      return readlinkSync(`/proc/self/fd/${name}`);
-    } catch {
-      // It was closed meanwhile, such as the one that listed the folder.
-      return undefined;
-    }
-  });
-  return targets.filter((target) => target === path).length;
 }
 
 describe("backups through the operator listener", () => {
@@ -222,7 +208,7 @@ describe("backups through the operator listener", () => {
     );
   });
 
-  test.skipIf(lacks("/proc/self/fd", !existsSync("/proc/self/fd")))(
+  test.skipIf(lacksDescriptors())(
     "a folder that does not respond keeps no plant from being stored",
     async () => {
       await using service = await startWithBackups();

@@ -1,7 +1,9 @@
 import { Database } from "bun:sqlite";
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
+import * as fs from "node:fs";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { lacksDescriptors, openDescriptors } from "../../../test/support/open-descriptors.ts";
 import { temporaryFolder } from "../../../test/support/temporary-folder.ts";
 import type { AuditEntry } from "../../access/audit.ts";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
@@ -45,6 +47,19 @@ test("a store that is not opened leaves its data file marked as closed", async (
   await storeWithUnknownFunction(path);
   expect(() => new SqliteStore(path)).toThrow();
   expect(readUseWithoutWal(path)).toBe("closed");
+});
+
+test.skipIf(lacksDescriptors())("a store that cannot open its files to watch them leaves none open", () => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "plants.db");
+  const { openSync } = fs;
+  using _spy = spyOn(fs, "openSync").mockImplementation((file, ...rest) => {
+    if (file === `${path}-shm`) throw new Error("EMFILE: too many open files");
+    return openSync(file, ...rest);
+  });
+  expect(() => new SqliteStore(path)).toThrow("EMFILE");
+  expect(openDescriptors(path)).toBe(0);
+  expect(openDescriptors(`${path}-wal`)).toBe(0);
 });
 
 test("the event loop turns while the audit trail is read, which may take long with a filter", async () => {

@@ -38,6 +38,8 @@ export class SqliteStore implements Store {
 
   constructor(path: string, events: StoreEvents = {}) {
     this.#events = events;
+    // The handles of a watch that cannot be started. Closed after the database: before it, that would drop SQLite's locks.
+    using handles = new DisposableStack();
     // Undone if a later part cannot be started: the data file is marked as closed again, and the lock is released.
     using started = new DisposableStack();
 
@@ -46,9 +48,10 @@ export class SqliteStore implements Store {
     const { database, path: realPath } = this.#file;
 
     // Whether another program deletes, replaces or overwrites the files.
-    this.#watch = new DataFileWatch(realPath, (loss) => this.#filesLost(loss));
-    // Its handles stay open: the checkpoint thread reads them, and ends later.
+    this.#watch = new DataFileWatch(realPath, (loss) => this.#filesLost(loss), handles);
     started.defer(() => this.#watch.stop());
+    // From here on they stay open: the checkpoint thread reads them, and ends later.
+    handles.move();
 
     // The thread that moves the WAL into the data file.
     const checkpointOwner: CheckpointOwner = {

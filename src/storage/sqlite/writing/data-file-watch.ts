@@ -30,13 +30,14 @@ export class DataFileWatch {
   /** Set once the -shm file is lost; settles when the loss is reported. */
   #secondLook: Promise<void> | undefined;
 
-  constructor(path: string, lost: (loss: OutcomeUnknown) => void) {
+  /** `opened` gets each handle. If one of the files cannot be opened, its owner closes the others, after the database. */
+  constructor(path: string, lost: (loss: OutcomeUnknown) => void, opened = new DisposableStack()) {
     this.path = path;
     this.#lost = lost;
     this.files = {
-      data: openSync(path, "r+"),
-      wal: openSync(`${path}-wal`, "r"),
-      shm: openSync(`${path}-shm`, "r"),
+      data: opened.adopt(openSync(path, "r+"), closeSync),
+      wal: opened.adopt(openSync(`${path}-wal`, "r"), closeSync),
+      shm: opened.adopt(openSync(`${path}-shm`, "r"), closeSync),
     };
     this.#known = readDataFile(this.files);
     this.#timer = setInterval(() => this.checkAndReport(), watchEveryMs);
