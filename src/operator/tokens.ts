@@ -41,9 +41,8 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
 
     route("POST", "/api/tokens", "operator", async (exchange, caller) => {
       const values = await readFields(exchange, ["name", "scopes", "expiresIn"]);
-      const name = readRequiredText(values, "name");
       const wanted = {
-        name,
+        name: readRequiredText(values, "name"),
         scopes: readScopes(values),
         lifetimeMs: readDuration(values, "expiresIn"),
         expiresAtMsMax: latestExpiryMs(caller),
@@ -56,8 +55,8 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
     }),
 
     route("POST", "/api/tokens/{id}/revoke", "operator", async (exchange, caller) => {
-      const token = await findToken(tokens, exchange.parameter);
       await readFields(exchange);
+      const token = await findToken(tokens, exchange.parameter);
       const revoking = revokeTokens(tokens, token.id, originOf(exchange, caller), Date.now());
       const [revoked = token] = await orWrongParameter(revoking);
       await tokenUpkeep.reload();
@@ -65,9 +64,9 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
     }),
 
     route("POST", "/api/tokens/{id}/rotate", "operator", async (exchange, caller) => {
-      const { id } = await findToken(tokens, exchange.parameter);
       const values = await readFields(exchange, ["overlap"]);
       const overlapMs = readDuration(values, "overlap") ?? parseDurationMs(overlapDefault) ?? 0;
+      const { id } = await findToken(tokens, exchange.parameter);
       const wanted = { overlapMs, expiresAtMsMax: latestExpiryMs(caller) };
       const rotating = rotateToken(tokens, id, wanted, originOf(exchange, caller), Date.now());
       const { token, secret, oldValidUntilMs } = await orWrongParameter(rotating);
