@@ -58,6 +58,22 @@ test("the senders that got an error last are kept, and the last one is first", (
   );
 });
 
+test("a sender that takes another's place is counted from one", () => {
+  const counts = recorded({ token: "first" }, { token: "first" }, ...tokens(sendersPerErrorMax)).map(
+    ({ count }) => count,
+  );
+  expect(counts).toEqual(Array(sendersPerErrorMax).fill(1));
+});
+
+test("a request id that is shorter than the one before is kept alone", () => {
+  const senders = recorded({ requestId: "0123456789abcdef-1" }, { requestId: "short" });
+  expect(senders[0]?.requestId).toBe("short");
+});
+
+test("a request id of 64 characters is kept whole", () => {
+  expect(recorded({ requestId: "~".repeat(64) })[0]?.requestId).toBe("~".repeat(64));
+});
+
 test("20 senders are kept for each error", () => {
   expect(recorded(...tokens(100))).toHaveLength(20);
 });

@@ -25,12 +25,16 @@ interface Entry {
   count: number;
   listener: SentError["listener"];
   message: string;
-  requestId: string;
+  /** A copy in ASCII: the string may be a part of a request's head, all of which would stay in memory with it. */
+  readonly requestId: Buffer;
+  requestIdLength: number;
   requestIdIsMinted: boolean;
   atMs: number;
 }
 
 export const sendersPerErrorMax = 20;
+// No listener accepts a longer one.
+const requestIdCharactersMax = 64;
 // A message quotes only the beginning of what was sent, so hardly any is this long.
 const messageCharactersMax = 1000;
 
@@ -46,17 +50,11 @@ export class RefusedSenders {
 
   record(sent: SentError, atMs: number): void {
     const senders = this.#sendersOf(sent.error);
-    const sender = sent.token ?? addressMark + sent.address;
-    const known = senders.get(sender);
-    if (known !== undefined) senders.delete(sender);
-    else if (senders.size >= sendersPerErrorMax) removeFirst(senders);
-    const entry = known ?? newEntry();
-    senders.set(sender, entry);
+    const entry = entryOf(senders, sent.token ?? addressMark + sent.address);
     entry.count++;
     entry.listener = sent.listener;
     entry.message = shortMessage(sent.message);
-    // A client's own id is a part of its request's head, all of which would stay in memory with it. It is ASCII.
-    entry.requestId = sent.requestIdIsMinted ? sent.requestId : copyOf(sent.requestId, "latin1");
+    entry.requestIdLength = entry.requestId.write(sent.requestId, "latin1");
     entry.requestIdIsMinted = sent.requestIdIsMinted;
     entry.atMs = atMs;
   }
@@ -90,11 +88,26 @@ function refusedSender(error: number, sender: string, entry: Entry): RefusedSend
     token: isAddress ? undefined : sender,
     address: isAddress ? sender.slice(addressMark.length) : undefined,
     message: entry.message,
-    requestId: entry.requestId,
+    requestId: entry.requestId.toString("latin1", 0, entry.requestIdLength),
     requestIdIsMinted: entry.requestIdIsMinted,
     atMs: entry.atMs,
     count: entry.count,
   };
+}
+
+/** The entry of that sender, which becomes the last one. If there are too many, a new sender gets that of the first. */
+function entryOf(senders: Map<string, Entry>, sender: string): Entry {
+  const known = senders.get(sender);
+  if (known !== undefined) {
+    senders.delete(sender);
+    senders.set(sender, known);
+    return known;
+  }
+  const isFull = senders.size >= sendersPerErrorMax;
+  const entry = (isFull ? removeFirst(senders) : undefined) ?? newEntry();
+  entry.count = 0;
+  senders.set(sender, entry);
+  return entry;
 }
 
 function newEntry(): Entry {
@@ -102,24 +115,24 @@ function newEntry(): Entry {
     count: 0,
     listener: "public",
     message: "",
-    requestId: "",
+    requestId: Buffer.alloc(requestIdCharactersMax),
+    requestIdLength: 0,
     requestIdIsMinted: true,
     atMs: 0,
   };
 }
 
-function removeFirst(senders: Map<string, Entry>): void {
-  const first = senders.keys().next().value;
-  if (first !== undefined) senders.delete(first);
+function removeFirst(senders: Map<string, Entry>): Entry | undefined {
+  const first = senders.entries().next().value;
+  if (first === undefined) return undefined;
+  const [sender, entry] = first;
+  senders.delete(sender);
+  return entry;
 }
 
 function shortMessage(message: string): string {
   return message.length <= messageCharactersMax
     ? message
-    : copyOf(cutText(message, messageCharactersMax), "utf8");
-}
-
-/** A string that keeps no longer one in memory, of which it is a part. */
-function copyOf(text: string, encoding: "latin1" | "utf8"): string {
-  return Buffer.from(text, encoding).toString(encoding);
+    : // A copy, which does not keep the whole message in memory.
+      Buffer.from(cutText(message, messageCharactersMax)).toString();
 }
