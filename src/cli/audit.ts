@@ -5,7 +5,7 @@ import { openArchive } from "../storage/open-store.ts";
 import { isoTime } from "../text/time.ts";
 import { parseFlag } from "./arguments.ts";
 import { type Command, jsonFlag, storeSettings } from "./command.ts";
-import { lostWalWarning } from "./local-files.ts";
+import { lostWalWarning } from "./lost-wal.ts";
 import { type Column, formatTable } from "./table.ts";
 import { escapeInvisible, formatCount, printJson } from "./terminal.ts";
 

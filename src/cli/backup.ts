@@ -14,7 +14,7 @@ import {
   warnIfUnrecorded,
   withProgress,
 } from "./data-file-command.ts";
-import { orFileProblem } from "./local-files.ts";
+import { orCannotBeWritten } from "./file-problem.ts";
 import { printJson, type Terminal, UsageError, warn } from "./terminal.ts";
 
 const keepMax = 100_000;
@@ -35,7 +35,7 @@ export const backup: Command = {
     const from = dataFile(args, "pg_dump");
     const keep = parseFlag(args, "keep", (text) => parseCount(text, 1, keepMax));
     const to = args.positional;
-    const existing = orFileProblem(to, () => statSync(to, { throwIfNoEntry: false }));
+    const existing = orCannotBeWritten(to, () => statSync(to, { throwIfNoEntry: false }));
     const isFolder = existing?.isDirectory() ?? keep !== undefined;
     if (keep !== undefined && (to === "-" || !isFolder)) throw new UsageError("--keep needs a folder");
     if (to === "-") return backUpToOutput(from, args, terminal);

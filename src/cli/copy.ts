@@ -8,7 +8,7 @@ import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
 import { capitalized } from "../text/words.ts";
 import { wrongUsage } from "./arguments.ts";
 import { type Command, jsonFlag } from "./command.ts";
-import { noteOfNewFile } from "./local-files.ts";
+import { noteOfNewFile } from "./new-data-file.ts";
 import { type Progress, progressOfStep, showProgress } from "./progress.ts";
 import {
   escapeInvisible,

@@ -27,7 +27,7 @@ import type { ListenerName } from "../telemetry/counters.ts";
 import { formatBytes } from "../text/sizes.ts";
 import { isoTime } from "../text/time.ts";
 import { type Command, jsonFlag } from "./command.ts";
-import { describeFileError } from "./local-files.ts";
+import { describeFileError } from "./file-problem.ts";
 import { escapeInvisible, formatColumns, formatTerms, printJson, type Terminal } from "./terminal.ts";
 
 /** What a check found. A check that throws has failed, for the reason in the message. */

@@ -6,7 +6,7 @@ import { pagesOf } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
 import { parseFlag } from "./arguments.ts";
 import { type Command, storeSettings } from "./command.ts";
-import { lostWalWarning } from "./local-files.ts";
+import { lostWalWarning } from "./lost-wal.ts";
 import { filterFlags, parseFilter } from "./plant-filter.ts";
 import { type Progress, shareOf, showProgress } from "./progress.ts";
 import { formatPlants, interruptedCode, printParagraph, stopSignalOf } from "./terminal.ts";

@@ -1,6 +1,6 @@
 import { createReadStream, fstatSync } from "node:fs";
 import { openSource, type Source } from "../files/detect-source.ts";
-import { cannotBe } from "./local-files.ts";
+import { cannotBe } from "./file-problem.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** The file or standard input that is imported. */

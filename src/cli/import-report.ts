@@ -1,8 +1,8 @@
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import type { InputRow, RowReader } from "../files/input-row.ts";
 import type { FileFormat } from "../files/read-rows.ts";
+import { orCannotBeWritten } from "./file-problem.ts";
 import type { Refused, RowOutcome } from "./import-rows.ts";
-import { orFileProblem } from "./local-files.ts";
 import { escapeInvisible, formatCount, plural } from "./terminal.ts";
 
 const listedMax = 20;
@@ -68,7 +68,7 @@ export class RefusedFile implements Disposable {
     this.#path = path;
     this.#isJson = format === "json";
     this.#reader = reader;
-    this.#file = orFileProblem(path, () => openSync(path, "w", 0o600));
+    this.#file = orCannotBeWritten(path, () => openSync(path, "w", 0o600));
   }
 
   /** A row that was too long to buffer is left out. @throws FileProblem */
@@ -96,7 +96,7 @@ export class RefusedFile implements Disposable {
 
   #write(...parts: (string | Uint8Array)[]): void {
     const bytes = parts.map((part) => (typeof part === "string" ? Buffer.from(part) : part));
-    orFileProblem(this.#path, () => writeFileSync(this.#file, Buffer.concat(bytes)));
+    orCannotBeWritten(this.#path, () => writeFileSync(this.#file, Buffer.concat(bytes)));
   }
 }
 

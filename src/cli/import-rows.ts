@@ -20,7 +20,8 @@ export type RowOutcome =
 /** What becomes of a row. It rejects with what concerns more than this row, and ends the import. */
 export type CreateRow = (row: InputRow, signal: AbortSignal) => Promise<RowOutcome>;
 
-export interface Target {
+/** Where to send rows, and with which token. */
+export interface ImportTarget {
   readonly url: string;
   readonly token: string;
   readonly attemptsMax: number;
@@ -31,7 +32,7 @@ const inFlightMax = 64;
 const retries = { timeoutMs: 30_000, backoffMs: 250, backoffMsMax: 4000, patienceMs: 3_600_000 };
 
 /** Creates rows by requests to the service. */
-export function sendTo({ url, token, attemptsMax }: Target): CreateRow {
+export function createByRequest({ url, token, attemptsMax }: ImportTarget): CreateRow {
   const client = new PlantStoreClient({ baseUrl: url, token, attemptsMax, ...retries });
   return async (row, signal) => {
     if (row.problem !== undefined) return refused(row, undefined, row.problem.message);

@@ -10,17 +10,17 @@ import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
 import { messageOf } from "../system/errors.ts";
 import { parseFlag } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
+import { FileProblem, refuseUnreadable } from "./file-problem.ts";
 import { openInput } from "./import-input.ts";
 import { RefusedFile, reportText, Tally } from "./import-report.ts";
 import {
+  createByRequest,
   createNone,
   createRows,
+  type ImportTarget,
   type RowOutcome,
-  sendTo,
-  type Target,
   withSilenceTimer,
 } from "./import-rows.ts";
-import { FileProblem, refuseMissingOrUnreadable } from "./local-files.ts";
 import { showProgress } from "./progress.ts";
 import {
   escapeInvisible,
@@ -88,7 +88,7 @@ interface ImportOptions {
   readonly format: FileFormat | undefined;
   readonly rowBytesMax: number;
   /** Undefined in a dry run, which sends nothing. */
-  readonly target: Target | undefined;
+  readonly target: ImportTarget | undefined;
   readonly refusedPath: string | undefined;
 }
 
@@ -97,7 +97,7 @@ function readOptions(args: Arguments): ImportOptions {
   const format = parseFlag(args, "format", (text) => parseChoice(text, fileFormats));
   const config = readConfig(args.sources);
   // First, so that nobody creates a token for a file that is not there.
-  if (file !== "-") refuseMissingOrUnreadable(file);
+  if (file !== "-") refuseUnreadable(file);
   const target = args.has("dry-run") ? undefined : readTarget(args, config);
   const refusedPath = args.value("refused");
   if (refusedPath !== undefined && isSameFile(refusedPath, file === "-" ? "/dev/stdin" : file))
@@ -105,7 +105,7 @@ function readOptions(args: Arguments): ImportOptions {
   return { file, format, rowBytesMax: config.bodyBytesMax, target, refusedPath };
 }
 
-function readTarget(args: Arguments, { baseUrl, listen, tls }: Config): Target {
+function readTarget(args: Arguments, { baseUrl, listen, tls }: Config): ImportTarget {
   const token = readSecret("accessToken", args.sources);
   if (token === undefined)
     throw new ConfigProblem(
@@ -145,7 +145,7 @@ async function importFile(
   // Where the rows go, and their outcomes.
   using refusedFile = refusedPath === undefined ? undefined : new RefusedFile(refusedPath, format, reader);
   const tally = new Tally();
-  const { create, silentMs } = withSilenceTimer(target === undefined ? createNone : sendTo(target));
+  const { create, silentMs } = withSilenceTimer(target === undefined ? createNone : createByRequest(target));
 
   // What the terminal shows meanwhile.
   using line = showProgress(terminal, () => {

@@ -7,7 +7,7 @@ import { openArchive } from "../storage/open-store.ts";
 import { isoSeconds } from "../text/time.ts";
 import { parseFlag } from "./arguments.ts";
 import { type Command, storeSettings } from "./command.ts";
-import { lostWalWarning } from "./local-files.ts";
+import { lostWalWarning } from "./lost-wal.ts";
 import { filterFlags, parseFilter } from "./plant-filter.ts";
 import { showProgress } from "./progress.ts";
 import { type Column, formatTable } from "./table.ts";

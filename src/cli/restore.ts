@@ -14,7 +14,7 @@ import {
   warnIfUnrecorded,
   withProgress,
 } from "./data-file-command.ts";
-import { lostWalWarning } from "./local-files.ts";
+import { lostWalWarning } from "./lost-wal.ts";
 import { formatCount, formatPlants, printJson, warn } from "./terminal.ts";
 
 export const restore: Command = {

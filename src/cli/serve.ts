@@ -6,7 +6,7 @@ import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { createLog, type Level, type Log } from "../telemetry/log.ts";
 import { passwordWarnings } from "./arguments.ts";
 import type { Arguments, Command, SettingGroups } from "./command.ts";
-import { exposureWarnings } from "./local-files.ts";
+import { exposureWarnings } from "./exposed-files.ts";
 import { firstTokenMessage, startupMessage } from "./startup-message.ts";
 import type { Terminal } from "./terminal.ts";
 

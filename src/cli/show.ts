@@ -5,7 +5,7 @@ import type { StoredPlant } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
 import { isoTime } from "../text/time.ts";
 import { type Command, storeSettings } from "./command.ts";
-import { lostWalWarning } from "./local-files.ts";
+import { lostWalWarning } from "./lost-wal.ts";
 import { escapeInvisible, formatColumns, printJson, UsageError, visibleText, warn } from "./terminal.ts";
 
 export const show: Command = {

@@ -1,4 +1,4 @@
-import { cannotBe } from "./local-files.ts";
+import { cannotBe } from "./file-problem.ts";
 
 type WriteError = NodeJS.ErrnoException | null | undefined;
 

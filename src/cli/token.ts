@@ -16,7 +16,7 @@ import { isoSeconds } from "../text/time.ts";
 import { eitherOf } from "../text/words.ts";
 import { parseFlag, parseFlags, wrongUsage } from "./arguments.ts";
 import { type Arguments, type Command, jsonFlag, storeSettings } from "./command.ts";
-import { noteOfNewFile } from "./local-files.ts";
+import { noteOfNewFile } from "./new-data-file.ts";
 import { type Column, formatTable } from "./table.ts";
 import { escapeInvisible, printJson, type Terminal } from "./terminal.ts";
 
