@@ -14,7 +14,7 @@ import {
   readFields,
   readFilter,
   readQuery,
-  type Values,
+  type SentValues,
 } from "./parameters.ts";
 import type { DownloadLinkJson } from "./responses.ts";
 
@@ -70,6 +70,6 @@ interface Export {
   readonly filter: PlantFilter;
 }
 
-function readExport(values: Values): Export {
+function readExport(values: SentValues): Export {
   return { format: readChoice(values, "format", exportFormatNames) ?? "ndjson", filter: readFilter(values) };
 }

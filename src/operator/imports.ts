@@ -17,7 +17,14 @@ import type { Events } from "../telemetry/events.ts";
 import { cutText } from "../text/cut-text.ts";
 import type { ActionRecorder } from "./action-recorder.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
-import { readFields, readQuery, readRequiredText, readText, type Values, wrongValue } from "./parameters.ts";
+import {
+  readFields,
+  readQuery,
+  readRequiredText,
+  readText,
+  type SentValues,
+  wrongValue,
+} from "./parameters.ts";
 import type { ImportedJson, LineOutcome } from "./responses.ts";
 
 /** Where the plants of an import go, and what limits and watches it. */
@@ -86,7 +93,7 @@ function importRoute(path: string, handle: (exchange: Exchange, caller: Caller) 
   });
 }
 
-function readTally(values: Values, name: string): number {
+function readTally(values: SentValues, name: string): number {
   const value = values.byName[name];
   if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0)
     throw wrongValue(values, name, "must be a whole number, 0 or more");

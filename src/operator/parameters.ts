@@ -10,7 +10,7 @@ import { parseTimeMs } from "../text/time.ts";
 import { eitherOf } from "../text/words.ts";
 
 /** The parameters of a query, or the fields of a body, as they were sent. */
-export interface Values {
+export interface SentValues {
   /** What a message calls one of them. */
   readonly noun: "Parameter" | "Field";
   readonly byName: Readonly<Record<string, unknown>>;
@@ -26,11 +26,11 @@ const quotedValueCharactersMax = 60;
 export const filterParameters = ["id", "tag", "name", "token", "since", "until"] as const;
 
 /** The parameters of a query; a parameter that is sent twice, or that is not known, is an error. */
-export function readQuery(query: URLSearchParams, known: readonly string[]): Values {
+export function readQuery(query: URLSearchParams, known: readonly string[]): SentValues {
   for (const name of new Set(query.keys())) {
     if (!known.includes(name)) {
-      const unknown = cutText(name, quotedNameCharactersMax);
-      throw wrongRequest(`There is no parameter "${unknown}" here; expected ${known.join(", ")}.`);
+      const unknown = JSON.stringify(cutText(name, quotedNameCharactersMax));
+      throw wrongRequest(`There is no parameter ${unknown} here; expected ${known.join(", ")}.`);
     }
     if (query.getAll(name).length > 1) throw wrongRequest(`Parameter "${name}" is sent more than once.`);
   }
@@ -42,7 +42,7 @@ export function readQuery(query: URLSearchParams, known: readonly string[]): Val
  * must not count as absent: `expires` would make a token that never expires.
  * @throws HttpError
  */
-export async function readFields(exchange: Exchange, known: readonly string[] = []): Promise<Values> {
+export async function readFields(exchange: Exchange, known: readonly string[] = []): Promise<SentValues> {
   const body = await exchange.body();
   if (body.length === 0) return { noun: "Field", byName: {} };
   const members = parseMembers(body);
@@ -56,7 +56,7 @@ export async function readFields(exchange: Exchange, known: readonly string[] = 
   return { noun: "Field", byName: Object.fromEntries(members) };
 }
 
-export function readFilter(values: Values): PlantFilter {
+export function readFilter(values: SentValues): PlantFilter {
   const id = readText(values, "id");
   return {
     id: id === undefined ? undefined : readId(id, values.noun),
@@ -78,7 +78,7 @@ export function filterText(filter: PlantFilter): string {
   return quoted.join(", ");
 }
 
-export function readCount(values: Values, name: string, defaultCount: number, max: number): number {
+export function readCount(values: SentValues, name: string, defaultCount: number, max: number): number {
   const value = readText(values, name);
   if (value === undefined) return defaultCount;
   const count = Number(value);
@@ -88,7 +88,7 @@ export function readCount(values: Values, name: string, defaultCount: number, ma
 }
 
 export function readChoice<const Choice extends string>(
-  values: Values,
+  values: SentValues,
   name: string,
   choices: readonly Choice[],
 ): Choice | undefined {
@@ -99,7 +99,7 @@ export function readChoice<const Choice extends string>(
   return choice;
 }
 
-export function readText(values: Values, name: string): string | undefined {
+export function readText(values: SentValues, name: string): string | undefined {
   const value = values.byName[name];
   if (value === undefined) return undefined;
   if (typeof value !== "string") throw wrongValue(values, name, "must be a string");
@@ -111,13 +111,13 @@ export function readText(values: Values, name: string): string | undefined {
 }
 
 /** Reads a field that the body must have. */
-export function readRequiredText(values: Values, name: string): string {
+export function readRequiredText(values: SentValues, name: string): string {
   const value = readText(values, name);
   if (value === undefined) throw wrongValue(values, name, "is missing; expected a string");
   return value;
 }
 
-export function readId(value: string, noun: Values["noun"] = "Parameter"): bigint {
+export function readId(value: string, noun: SentValues["noun"] = "Parameter"): bigint {
   const id = /^-?\d{1,20}$/.test(value) ? parseInt64(value) : undefined;
   if (id === undefined)
     throw wrongRequest(`${noun} "id" must be a whole number from ${int64Range}, but is ${quote(value)}.`);
@@ -125,14 +125,14 @@ export function readId(value: string, noun: Values["noun"] = "Parameter"): bigin
 }
 
 /** A longer part is of no use to a person, and expensive to search for. An empty part is in every name. */
-function readNamePart(values: Values): string | undefined {
+function readNamePart(values: SentValues): string | undefined {
   const value = readText(values, "name");
   if (value !== undefined && value.length > namePartCharactersMax)
     throw wrongValue(values, "name", `is over ${namePartCharactersMax} characters long`);
   return value || undefined;
 }
 
-export function readTime(values: Values, name: string): number | undefined {
+export function readTime(values: SentValues, name: string): number | undefined {
   const value = readText(values, name);
   if (value === undefined) return undefined;
   const timeMs = parseTimeMs(value);
@@ -157,7 +157,7 @@ function quote(value: string): string {
 }
 
 /** Names the parameter or field, and says what is wrong with it. */
-export function wrongValue({ noun }: Values, name: string, problem: string): HttpError {
+export function wrongValue({ noun }: SentValues, name: string, problem: string): HttpError {
   return wrongRequest(`${noun} "${name}" ${problem}.`);
 }
 

@@ -20,7 +20,7 @@ import {
   readId,
   readQuery,
   readText,
-  type Values,
+  type SentValues,
   wrongRequest,
 } from "./parameters.ts";
 import type { PlantCountJson, PlantPageJson } from "./responses.ts";
@@ -79,7 +79,7 @@ async function readNewest(archive: PlantArchive): Promise<StoredPlant | undefine
   return plants[0];
 }
 
-async function listPage(archive: PlantArchive, values: Values): Promise<PlantPage> {
+async function listPage(archive: PlantArchive, values: SentValues): Promise<PlantPage> {
   const order = readChoice(values, "order", ["newest", "oldest"]);
   return archive.page({
     filter: readFilter(values),
@@ -90,7 +90,7 @@ async function listPage(archive: PlantArchive, values: Values): Promise<PlantPag
   });
 }
 
-async function followPage(archive: PlantArchive, after: string, values: Values): Promise<FollowPage> {
+async function followPage(archive: PlantArchive, after: string, values: SentValues): Promise<FollowPage> {
   const filter = readFilter(values);
   const limit = readCount(values, "limit", limitDefault, limitMax);
   if (values.byName["cursor"] !== undefined || values.byName["order"] !== undefined)

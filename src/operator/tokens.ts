@@ -22,7 +22,7 @@ import {
   readFields,
   readRequiredText,
   readText,
-  type Values,
+  type SentValues,
   wrongValue,
 } from "./parameters.ts";
 import type { MintedTokenJson, RevokedTokenJson, TokenJson, TokensJson } from "./responses.ts";
@@ -111,14 +111,14 @@ async function findToken(tokens: TokenStore, wanted: string): Promise<Token> {
   return token;
 }
 
-function readDuration(values: Values, name: string): number | undefined {
+function readDuration(values: SentValues, name: string): number | undefined {
   const text = readText(values, name);
   const durationMs = text === undefined ? undefined : parseDurationMs(text);
   if (text !== undefined && durationMs === undefined) throw wrongValue(values, name, durationExpected);
   return durationMs;
 }
 
-function readScopes(values: Values): readonly Scope[] {
+function readScopes(values: SentValues): readonly Scope[] {
   const value = values.byName["scopes"];
   if (value === undefined) return scopesDefault;
   const wanted = Array.isArray(value) ? [...new Set(value)] : [];
