@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { StoreUnavailable } from "../plants/plant-store.ts";
+import { retryWaitMs } from "./postgres/connection-pool.ts";
 import type { OpeningEvents, Store } from "./store.ts";
-
-const retryAfterMs = 500;
 
 /** What was started, or the promise of it while the server is unreachable. */
 export interface NowOrLater<Result> {
@@ -27,7 +26,7 @@ export async function startOnceOpen<Result>(
     events.databaseUnavailable(error.message);
   }
   const retry = async (): Promise<Result> => {
-    for (;;) {
+    for (let attempt = 0; ; attempt++) {
       try {
         await store.opening;
         const result = await start();
@@ -35,7 +34,7 @@ export async function startOnceOpen<Result>(
         return result;
       } catch (error) {
         if (!isUnreachable(store, error)) throw error;
-        await sleep(retryAfterMs, undefined, { signal });
+        await sleep(retryWaitMs(attempt), undefined, { signal });
       }
     }
   };

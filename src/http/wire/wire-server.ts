@@ -1,4 +1,5 @@
 import { constants } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Socket, TCPSocketListener } from "bun";
 import type { ClosedAtLimit } from "../../telemetry/counters.ts";
 import { Connection, type RequestHandler, type SharedByConnections, type WireLimits } from "./connection.ts";
@@ -79,7 +80,7 @@ export class WireServer implements CoarseClock {
     for (let passedMs = 0; passedMs < timeoutMs; passedMs = this.#now() - startMs) {
       const mayRequest = passedMs < idleGraceMs && this.#some(({ state }) => state.mayStillRequest);
       if (!mayRequest && !this.#some(({ state }) => state.busy)) break;
-      await Bun.sleep(drainPollMs);
+      await sleep(drainPollMs);
     }
     const finished = !this.#some(({ state }) => state.busy);
     clearInterval(this.#sweeper);

@@ -6,10 +6,10 @@ import type { Server } from "./server.ts";
 import { type Row, Session, type Statement } from "./session.ts";
 
 /** Runs one statement, as a transaction of its own, in the borrowed session. */
-export type Run = (statement: Statement, values: readonly unknown[]) => Promise<readonly Row[]>;
+export type RunStatement = (statement: Statement, values: readonly unknown[]) => Promise<readonly Row[]>;
 
 /** Work in one session, which must be idempotent. Citus needs statements of its own. */
-type Work<Result> = (run: Run, isCitus: boolean) => Promise<Result>;
+type Work<Result> = (run: RunStatement, isCitus: boolean) => Promise<Result>;
 
 export interface ConnectionPoolOptions {
   readonly server: Server;
@@ -109,7 +109,7 @@ export class ConnectionPool {
     let isLost = false;
     try {
       await this.#cancelAbandoned(session);
-      const run: Run = (statement, values) => {
+      const run: RunStatement = (statement, values) => {
         const leftMs = Math.min(this.#options.statementMsMax, deadlineMs - performance.now());
         return session.run(statement, values, leftMs);
       };

@@ -2,6 +2,7 @@ import type { ConnectionOptions } from "node:tls";
 import { parse } from "pg-connection-string";
 import { messageOf, pathOf } from "../../system/errors.ts";
 import { isLoopback, portMax } from "../../system/ip-address.ts";
+import { cutText } from "../../text/cut-text.ts";
 
 export interface Host {
   readonly host: string;
@@ -35,6 +36,8 @@ export class DatabaseMisuse extends DatabaseProblem {
 }
 
 const portDefault = 5432;
+// What a message quotes of an option.
+const quotedCharactersMax = 40;
 const supported = [
   "sslmode",
   "sslrootcert",
@@ -104,7 +107,7 @@ function refuseUnknownOption(options: URLSearchParams): void {
   // After an unescaped ? in a password, the rest of the URL, up to its @, looks like an option.
   const named = options.toString().includes("%40")
     ? "an option that"
-    : `the option ${unknown.slice(0, 40)}, which`;
+    : `the option ${cutText(unknown, quotedCharactersMax)}, which`;
   throw new DatabaseMisuse(`The database URL has ${named} is none of ${supported.join(", ")}.`);
 }
 
@@ -112,7 +115,7 @@ function refuseUnknownChoice(options: URLSearchParams, name: string, choices: re
   const given = options.get(name);
   if (given !== null && !choices.includes(given))
     throw new DatabaseMisuse(
-      `The database URL has ${name}=${given.slice(0, 40)}, which is none of ${choices.join(", ")}.`,
+      `The database URL has ${name}=${cutText(given, quotedCharactersMax)}, which is none of ${choices.join(", ")}.`,
     );
 }
 

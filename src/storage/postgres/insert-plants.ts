@@ -6,7 +6,7 @@ import {
   replayed,
   StoreUnavailable,
 } from "../../plants/plant-store.ts";
-import type { Run } from "./connection-pool.ts";
+import type { RunStatement } from "./connection-pool.ts";
 import type { Row } from "./session.ts";
 
 // A plant whose id exists can be read, unless someone deletes it in between.
@@ -17,7 +17,7 @@ const readTriesMax = 5;
  * own; a retry finds what was stored. Plants with the same id are judged in order, so the first wins.
  */
 export async function insertPlants(
-  run: Run,
+  run: RunStatement,
   isCitus: boolean,
   batch: readonly PlantToStore[],
   createdAtMs: number,
@@ -58,9 +58,9 @@ export async function insertPlants(
 /** How a batch is stored on one kind of server. */
 interface PlantStatements {
   /** Inserts the plants whose id is new, and returns their ids. */
-  insert(run: Run, batch: readonly PlantToStore[], createdAtMs: number): Promise<readonly Row[]>;
+  insert(run: RunStatement, batch: readonly PlantToStore[], createdAtMs: number): Promise<readonly Row[]>;
   /** The stored id, name and tag of ids that were not inserted. What it returns is durable. */
-  read(run: Run, ids: readonly bigint[]): Promise<readonly Row[]>;
+  read(run: RunStatement, ids: readonly bigint[]): Promise<readonly Row[]>;
 }
 
 const insertUnnested = {

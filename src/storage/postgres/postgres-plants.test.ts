@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { eventually } from "../../../test/support/eventually.ts";
 import { kindsOf } from "../../../test/support/stored-plants.ts";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
-import type { ConnectionPool, Run } from "./connection-pool.ts";
+import type { ConnectionPool, RunStatement } from "./connection-pool.ts";
 import { ServerUnavailable } from "./faults.ts";
 import { PostgresPlants } from "./postgres-plants.ts";
 
@@ -13,7 +13,7 @@ const plantsToStore = (ids: readonly number[], name = "fern") =>
 /** A server that judges each INSERT of these ids, and without ids each other statement, by `insert`, which throws. */
 function storeOn(insert: (ids: readonly number[]) => void) {
   const sizes: number[] = [];
-  const run: Run = async ({ name }, values) => {
+  const run: RunStatement = async ({ name }, values) => {
     const ids = name === "insert-plants" ? (values[0] as readonly bigint[]) : [];
     if (ids.length > 0) sizes.push(ids.length);
     insert(ids.map(Number));
