@@ -44,8 +44,8 @@ export interface SecretPath {
  */
 export interface BodyHandler {
   /** The body is what `bytes` has from `start` to `end`. */
-  received(bytes: Buffer, start: number, end: number): void;
-  /** Called in place of `received` if the request has ended, and there is nothing left to respond. */
+  bodyReceived(bytes: Buffer, start: number, end: number): void;
+  /** Called in place of `bodyReceived` if the request has ended, and there is nothing left to respond. */
   notReceived?(): void;
 }
 
@@ -174,7 +174,7 @@ export class Exchange implements BodyReader, LoggedRequest {
   async body(bytesMax?: number): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       const handler: BodyHandler = {
-        received: (bytes, start, end) => resolve(bytes.subarray(start, end)),
+        bodyReceived: (bytes, start, end) => resolve(bytes.subarray(start, end)),
         notReceived: () => reject(new BodyNotReceived()),
       };
       this.readBody(handler, bytesMax);
@@ -187,7 +187,7 @@ export class Exchange implements BodyReader, LoggedRequest {
       // The token of the request may have been revoked while the body was arriving.
       const isDenied = this.#bodyIsLate && this.#denyIfRevoked();
       if (isDenied) this.#bodyHandler?.notReceived?.();
-      else this.#bodyHandler?.received(bytes, start, end);
+      else this.#bodyHandler?.bodyReceived(bytes, start, end);
     } catch (error) {
       this.respondToThrown(error);
     }

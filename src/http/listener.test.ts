@@ -42,7 +42,7 @@ function start() {
       exchange.json("welcome");
     }),
     route("POST", "/", "operator", (exchange) =>
-      exchange.readBody({ received: () => exchange.json("stored") }),
+      exchange.readBody({ bodyReceived: () => exchange.json("stored") }),
     ),
   ];
   const preset = { name: "preset", scopes: ["operator"] as const, expiresAtMs: undefined };

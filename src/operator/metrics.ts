@@ -9,7 +9,7 @@ import {
   type CounterName,
   type Counters,
   type HistogramName,
-  type Observed,
+  type Observations,
   requestOutcomes,
 } from "../telemetry/counters.ts";
 import type { OperatedStore } from "./operator-dependencies.ts";
@@ -186,7 +186,10 @@ function value(number: number | undefined): Sample[] {
   return number === undefined ? [] : [["", {}, number]];
 }
 
-function histogramSamples({ buckets, sum, count }: Observed, labels: Record<string, string> = {}): Sample[] {
+function histogramSamples(
+  { buckets, sum, count }: Observations,
+  labels: Record<string, string> = {},
+): Sample[] {
   return [
     ...buckets.map(([bound, upTo]): Sample => ["_bucket", { ...labels, le: String(bound) }, upTo]),
     ["_bucket", { ...labels, le: "+Inf" }, count],

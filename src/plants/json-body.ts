@@ -41,7 +41,7 @@ export function notAnObject(json: JsonReader): Refusal {
   json.end();
   return new Refusal(
     "not-an-object",
-    `The body must be a JSON object, but is ${describe(type, source)}.`,
+    `The body must be a JSON object, but is ${describeValue(type, source)}.`,
     `The body must be a JSON object, but is ${describeType(type)}.`,
   );
 }
@@ -58,7 +58,7 @@ export function repeatedNames(names: ReadonlySet<string>): Refusal {
   );
 }
 
-export function describe(type: JsonType, source: string): string {
+export function describeValue(type: JsonType, source: string): string {
   const isQuoted = type === "string" || type === "number" || type === "boolean";
   return isQuoted ? `the ${type} ${truncate(source)}` : describeType(type);
 }

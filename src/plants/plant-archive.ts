@@ -46,7 +46,7 @@ export interface PlantPage {
 }
 
 /** The cursor of the beginning, for `pageAfter`. */
-export const beginning = "0";
+export const beginningCursor = "0";
 
 export interface FollowRequest extends Pick<PageRequest, "filter" | "limit" | "searchMsMax"> {
   /** The `next` or the `newest` of an earlier page, or the beginning. */

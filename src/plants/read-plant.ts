@@ -1,5 +1,12 @@
 import { int64Range, parseInt64 } from "./int64.ts";
-import { decodeBody, describe, describeType, notAnObject, repeatedNames, truncate } from "./json-body.ts";
+import {
+  decodeBody,
+  describeType,
+  describeValue,
+  notAnObject,
+  repeatedNames,
+  truncate,
+} from "./json-body.ts";
 import { JsonReader, type JsonType } from "./json-reader.ts";
 import type { NewPlant, PlantField } from "./plant.ts";
 import { Refusal } from "./refusals.ts";
@@ -109,7 +116,7 @@ function missingOrWrongType(field: string, expected: string, value: JsonSource |
   const rule = `Field "${field}" must be ${expected}`;
   return new Refusal(
     "wrong-type",
-    `${rule}, but is ${describe(type, source)}.${hint}`,
+    `${rule}, but is ${describeValue(type, source)}.${hint}`,
     `${rule}, but is ${describeType(type)}.${hint}`,
   );
 }

@@ -16,7 +16,7 @@ test("responses to plants that exceed the queue are spread out", () => {
     let answered = 0;
     const exchange = fake<Exchange>({
       header: (name) => (name === "content-type" ? "application/json" : undefined),
-      readBody: (handler) => handler.received(body, 0, body.length),
+      readBody: (handler) => handler.bodyReceived(body, 0, body.length),
       error: () => void answered++,
     });
     for (let number = 0; number < 21; number++) createPlant(exchange, caller);

@@ -50,7 +50,7 @@ class PlantRequest implements BodyHandler, PendingPlant {
     this.createdBy = caller.name;
   }
 
-  received(bytes: Buffer, start: number, end: number): void {
+  bodyReceived(bytes: Buffer, start: number, end: number): void {
     const plant = parseNewPlant(bytes, start, end);
     if (plant instanceof Refusal) return this.#exchange.error(plant.kind, plant.message);
     this.plant = plant;

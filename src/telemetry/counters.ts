@@ -72,7 +72,7 @@ export class Counters {
   }
 }
 
-export interface Observed {
+export interface Observations {
   /** Each bound, with the number of observations up to it. */
   readonly buckets: readonly (readonly [bound: number, count: number])[];
   readonly sum: number;
@@ -99,7 +99,7 @@ export class Histogram {
     this.#sum += value;
   }
 
-  observed(): Observed {
+  observed(): Observations {
     let count = 0;
     const buckets = this.#bounds.map((bound, index) => {
       count += this.#counts[index] as number;

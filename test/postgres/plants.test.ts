@@ -1,7 +1,7 @@
 // Plants on PostgreSQL: rows that the database rejects, and several nodes on one database.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import pg from "pg";
-import { beginning, type PlantFilter } from "../../src/plants/plant-archive.ts";
+import { beginningCursor, type PlantFilter } from "../../src/plants/plant-archive.ts";
 import { StoreUnavailable } from "../../src/plants/plant-store.ts";
 import { openStore } from "../../src/storage/open-store.ts";
 import { migrate, migrations } from "../../src/storage/postgres/migrations/migrate.ts";
@@ -281,7 +281,7 @@ describe("a client that follows the store", () => {
     ["with a part of the name", { namePart: "late" }],
   ])("does not miss what another node commits late, %s", async (_, filter) => {
     await using store = await open();
-    const start = await after(store, beginning);
+    const start = await after(store, beginningCursor);
     const other = await openTransaction(insert(1, "late", Date.now()));
     await store.plants.create(plantsToStore([2, 3, 4], "later"), Date.now());
     const before = await after(store, start.next, filter);
@@ -296,7 +296,7 @@ describe("a client that follows the store", () => {
     const nowMs = Date.now();
     await server.run(insert(1, "settled", nowMs - 60_000), database);
     await server.run(insert(2, "newer", nowMs + 600_000), database);
-    const first = await after(store, beginning);
+    const first = await after(store, beginningCursor);
     expect(first.ids).toEqual([1, 2]);
     expect(first.next).toBe(first.newest);
     expect((await after(store, first.next)).ids).toEqual([2]);
@@ -308,7 +308,7 @@ describe("a client that follows the store", () => {
     await server.run(insert(1, "settled", settledMs), database);
     await server.run(insert(2, "settled, at the same time", settledMs), database);
     await server.run(insert(3, "newer", settledMs + 600_000), database);
-    const first = await after(store, beginning, {}, 1);
+    const first = await after(store, beginningCursor, {}, 1);
     const second = await after(store, first.next, {}, 1);
     const third = await after(store, second.next);
     expect(first.ids).toEqual([1]);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import type { AuditEntry, AuditFilter } from "../../src/access/audit.ts";
 import { createToken, type Token, TokenProblem, type TokenStore } from "../../src/access/tokens.ts";
-import { beginning, CursorProblem, type PageRequest } from "../../src/plants/plant-archive.ts";
+import { beginningCursor, CursorProblem, type PageRequest } from "../../src/plants/plant-archive.ts";
 import type { PlantToStore } from "../../src/plants/plant-store.ts";
 import { openStore, openTokens } from "../../src/storage/open-store.ts";
 import type { Store } from "../../src/storage/store.ts";
@@ -621,7 +621,7 @@ onEveryEngine((engine) => {
     describe("a page after a cursor", () => {
       test("that an empty store returned reads from the beginning once there is a plant", async () => {
         await using store = await openNew();
-        const { newest: ofEmpty, fromBeginning } = await follow(store, beginning);
+        const { newest: ofEmpty, fromBeginning } = await follow(store, beginningCursor);
         expect(fromBeginning).toBe(true);
         // A client that polls an empty store reads nothing.
         expect((await follow(store, ofEmpty)).fromBeginning).toBe(false);
@@ -651,7 +651,7 @@ describe("a page after the cursor of a plant does not read from the beginning", 
   async function createTwo(store: Store) {
     await store.plants.create([testPlant(1, "first")], Date.now());
     await store.plants.create([testPlant(2, "second")], Date.now() + 60_000);
-    const page = await follow(store, beginning);
+    const page = await follow(store, beginningCursor);
     expect(page.fromBeginning).toBe(true);
     return page;
   }

@@ -19,7 +19,7 @@ export interface BodyReader {
 }
 
 /** A complete body, and what arrived after it. */
-export interface Received {
+export interface ReceivedBody {
   readonly body: Buffer;
   readonly rest: Buffer;
 }
@@ -64,7 +64,7 @@ export class SizedBody {
     this.#buffer = isRead ? new ByteBuffer() : undefined;
   }
 
-  push(arrived: Buffer): Received | undefined {
+  push(arrived: Buffer): ReceivedBody | undefined {
     const part = arrived.subarray(0, this.#left);
     this.#buffer?.add(part);
     this.#left -= part.length;
@@ -87,7 +87,7 @@ export class ChunkedBody {
     this.#bytesMax = bytesMax;
   }
 
-  push(arrived: Buffer): Received | WireFault | undefined {
+  push(arrived: Buffer): ReceivedBody | WireFault | undefined {
     this.#pending = this.#pending.length === 0 ? arrived : Buffer.concat([this.#pending, arrived]);
     for (;;) {
       if (this.#state === "data") {

@@ -15,7 +15,7 @@ export interface CoarseClock {
  *    │                   │
  *    └── skipping-body ◄─┘                          if nobody has read the body
  */
-export type State =
+export type StateName =
   /** Between two requests. */
   | "idle"
   /** A head has started to arrive. */
@@ -41,9 +41,9 @@ const lingerMs = 1_000;
 
 /** What a connection is doing, and until when it may. */
 export class ConnectionState {
-  readonly #timeoutsMs: Readonly<Record<State, number>>;
+  readonly #timeoutsMs: Readonly<Record<StateName, number>>;
   readonly #clock: CoarseClock;
-  #state: State = "idle";
+  #state: StateName = "idle";
   #sinceMs: number;
 
   constructor(bodyTimeoutMs: number, clock: CoarseClock) {
@@ -62,12 +62,12 @@ export class ConnectionState {
     this.#sinceMs = clock.nowMs;
   }
 
-  get now(): State {
+  get now(): StateName {
     return this.#state;
   }
 
   /** Entering the same state again renews its deadline. */
-  enter(state: State): void {
+  enter(state: StateName): void {
     this.#state = state;
     this.#sinceMs = this.#clock.nowMs;
   }

@@ -12,7 +12,7 @@ import type { ConnectionLimit, LimitedConnection } from "./connection-limit.ts";
 import { type CoarseClock, ConnectionState } from "./connection-state.ts";
 import type { Head } from "./head.ts";
 import { Incoming } from "./incoming.ts";
-import { Outgoing, type Written } from "./outgoing.ts";
+import { Outgoing, type WriteResult } from "./outgoing.ts";
 import type { TakesTurns, Turns } from "./turns.ts";
 import { WireFault } from "./wire-fault.ts";
 
@@ -365,7 +365,7 @@ export class Connection implements LimitedConnection, TakesTurns {
     return reader;
   }
 
-  #afterWrite(written: Written): void {
+  #afterWrite(written: WriteResult): void {
     if (written === "reset") {
       this.#socket.terminate();
       return;

@@ -3,7 +3,7 @@ import type { Socket } from "bun";
 const continueResponse = "HTTP/1.1 100 Continue\r\n\r\n";
 
 /** `partly`, or not at all: the client has to read first. `reset`: it has gone away. */
-export type Written = "all" | "partly" | "reset";
+export type WriteResult = "all" | "partly" | "reset";
 
 /** Bytes for the client. What the socket does not accept yet is held here. */
 export class Outgoing {
@@ -21,7 +21,7 @@ export class Outgoing {
   }
 
   /** `bytes` is the length of the data in bytes. */
-  write(data: string | Buffer, bytes: number): Written {
+  write(data: string | Buffer, bytes: number): WriteResult {
     if (this.#unsent !== undefined) {
       this.#unsent = Buffer.concat([this.#unsent, Buffer.from(data as string)]);
       return "partly";
@@ -41,7 +41,7 @@ export class Outgoing {
   }
 
   /** Sends more of what is unsent. */
-  flush(): Written {
+  flush(): WriteResult {
     if (this.#unsent === undefined) return "all";
     const written = this.#socket.write(this.#unsent);
     if (written < 0) return "reset";

@@ -1,6 +1,6 @@
 import { int64Max } from "../../plants/int64.ts";
 import {
-  beginning,
+  beginningCursor,
   type FollowPage,
   type FollowRequest,
   invalidCursor,
@@ -65,12 +65,12 @@ export class PostgresArchive implements PlantArchive {
   }
 
   async pageAfter({ after, ...request }: FollowRequest): Promise<FollowPage> {
-    const cursor = after === beginning ? undefined : after;
+    const cursor = after === beginningCursor ? undefined : after;
     const page = await this.page({ ...request, order: "oldest-first", cursor });
     const { next = page.newest, newest } = page;
     const isSettled = parseCursor(next).createdAtMs <= parseCursor(newest).createdAtMs;
     const fromBeginning =
-      after === beginning || (page.searched > 0 && (await this.#isBeforeAll(parseCursor(after))));
+      after === beginningCursor || (page.searched > 0 && (await this.#isBeforeAll(parseCursor(after))));
     return { ...page, next: isSettled ? next : newest, fromBeginning };
   }
 

@@ -19,12 +19,12 @@ export type SeqRange = NumberRange;
 export type Order = PageRequest["order"];
 
 /** The number at which a range is entered in that order. */
-export function entryOf({ low, high }: NumberRange, order: Order): number {
+export function firstIn({ low, high }: NumberRange, order: Order): number {
   return order === "newest-first" ? high : low;
 }
 
 /** The first `count` numbers of a range in that order; all of it, if it has fewer. */
-export function firstOf({ low, high }: NumberRange, count: number, order: Order): NumberRange {
+export function beginningOf({ low, high }: NumberRange, count: number, order: Order): NumberRange {
   return order === "newest-first"
     ? { low: Math.max(low, high - count + 1), high }
     : { low, high: Math.min(high, low + count - 1) };

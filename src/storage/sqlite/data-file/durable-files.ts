@@ -43,7 +43,7 @@ export function makeDirectory(folder: string): string[] {
   if (platform() === "win32") return changed;
   for (const created of changed.slice(0, -1).reverse())
     withFile(created, constants.O_DIRECTORY | constants.O_NOFOLLOW, (file) =>
-      giveTo(statSync(dirname(created)), file),
+      giveFileTo(statSync(dirname(created)), file),
     );
   return changed;
 }
@@ -69,7 +69,7 @@ export function syncAsReplacement(path: string, original: string): void {
   withFile(path, "r+", (file) => {
     if (old !== undefined) {
       fchmodSync(file, old.mode);
-      giveTo(old, file);
+      giveFileTo(old, file);
     }
     fsyncSync(file);
   });
@@ -87,7 +87,7 @@ export function syncWal(path: string): void {
 }
 
 /** Gives a file that this process has just created to another owner, if it is root's. Otherwise the service could not open it. */
-export function giveTo({ uid, gid }: { readonly uid: number; readonly gid: number }, file: number): void {
+export function giveFileTo({ uid, gid }: { readonly uid: number; readonly gid: number }, file: number): void {
   if (fstatSync(file).uid !== 0) return;
   try {
     fchownSync(file, uid, gid);
@@ -129,7 +129,7 @@ export function fileSize(path: string): number {
 export function openNew(path: string): number {
   const file = openSync(path, "wx", fileMode);
   try {
-    giveTo(statSync(dirname(path)), file);
+    giveFileTo(statSync(dirname(path)), file);
     return file;
   } catch (error) {
     closeSync(file);

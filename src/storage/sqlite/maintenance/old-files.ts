@@ -4,7 +4,7 @@ import { copyFileSync, existsSync, fsyncSync, renameSync, statSync } from "node:
 import { basename, dirname, join } from "node:path";
 import { timeInFileName } from "../../../text/time.ts";
 import {
-  giveTo,
+  giveFileTo,
   makeDirectory,
   removeDatabase,
   syncAsReplacement,
@@ -61,7 +61,7 @@ function keepCopyIn(folder: string, file: string): void {
   const kept = join(folder, basename(file));
   copyFileSync(file, kept);
   withFile(kept, "r+", (copied) => {
-    giveTo(statSync(folder), copied);
+    giveFileTo(statSync(folder), copied);
     fsyncSync(copied);
   });
 }

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { firstBlockWithoutNames, lastSummarised, namesCharactersMax } from "../blocks/block-summaries.ts";
-import { blockOf, entryOf, firstOf, type Order, rangeOf, type SeqRange } from "../blocks/blocks.ts";
+import { beginningOf, blockOf, firstIn, type Order, rangeOf, type SeqRange } from "../blocks/blocks.ts";
 
 const ascii = /^[\x20-\x7e]*$/;
 // What a search costs at worst for each byte of a name and each character of the part. Measured with names of one
@@ -44,19 +44,20 @@ function summarisedPart(
   order: Order,
 ): SeqRange | undefined {
   const summarised = lastSummarised(database);
-  if (blocksMax === 0 || entryOf(range, order) > summarised) return undefined;
+  if (blocksMax === 0 || firstIn(range, order) > summarised) return undefined;
   const low = range.low;
   const high = Math.min(range.high, summarised);
-  const blocks = firstOf({ low: blockOf(low), high: blockOf(high) }, blocksMax, order);
+  const blocks = beginningOf({ low: blockOf(low), high: blockOf(high) }, blocksMax, order);
   const long = firstBlockWithoutNames(database, blocks.low, blocks.high, order);
-  const short = long === undefined ? blocks : firstOf(blocks, Math.abs(long - entryOf(blocks, order)), order);
+  const short =
+    long === undefined ? blocks : beginningOf(blocks, Math.abs(long - firstIn(blocks, order)), order);
   if (short.low > short.high) return undefined;
   return { low: Math.max(low, rangeOf(short.low).low), high: Math.min(high, rangeOf(short.high).high) };
 }
 
 /** The plants of the first block whose names have so many bytes together, or the first plant alone. */
 function measuredPart(database: Database, bytesMax: number, range: SeqRange, order: Order): SeqRange {
-  const entry = entryOf(range, order);
+  const entry = firstIn(range, order);
   const inBlock = rangeOf(blockOf(entry));
   const part = { low: Math.max(range.low, inBlock.low), high: Math.min(range.high, inBlock.high) };
   const direction = order === "newest-first" ? "DESC" : "ASC";
@@ -68,7 +69,7 @@ function measuredPart(database: Database, bytesMax: number, range: SeqRange, ord
   let bytesLeft = bytesMax;
   for (const { seq, bytes } of sizes.iterate(part.low, part.high)) {
     bytesLeft -= Number(bytes);
-    if (bytesLeft < 0) return firstOf(part, Math.abs(last - entry) + 1, order);
+    if (bytesLeft < 0) return beginningOf(part, Math.abs(last - entry) + 1, order);
     last = Number(seq);
   }
   return part;

@@ -1,4 +1,4 @@
-import { firstOf, type Order, type SeqRange } from "../blocks/blocks.ts";
+import { beginningOf, type Order, type SeqRange } from "../blocks/blocks.ts";
 
 const sliceSeqsMin = 64;
 const sliceSeqsMax = 100_000;
@@ -34,7 +34,7 @@ export class Scan {
     const deadlineMs = performance.now() + msMax;
     while (this.#low <= this.#high) {
       this.#sliceStartedMs = performance.now();
-      yield this.#shorten(firstOf({ low: this.#low, high: this.#high }, this.#sliceSeqs, this.#order));
+      yield this.#shorten(beginningOf({ low: this.#low, high: this.#high }, this.#sliceSeqs, this.#order));
       if (performance.now() > deadlineMs) return;
     }
   }

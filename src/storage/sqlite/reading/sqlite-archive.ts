@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import {
-  beginning,
+  beginningCursor,
   type DiskUsage,
   type FollowPage,
   type FollowRequest,
@@ -73,12 +73,12 @@ export class SqliteArchive implements PlantArchive {
 
   /** One writer numbers the plants as it commits them, so no lower seq can appear later. */
   async pageAfter({ after, ...request }: FollowRequest): Promise<FollowPage> {
-    const seq = after === beginning ? 0 : this.#followedSeq(after);
+    const seq = after === beginningCursor ? 0 : this.#followedSeq(after);
     const page = await this.page({ ...request, order: "oldest-first", cursor: String(seq) });
     return {
       ...page,
       next: page.next === undefined ? page.newest : this.#cursorAt(seqOf(page.next)),
-      fromBeginning: after === beginning || (seq === 0 && page.searched > 0),
+      fromBeginning: after === beginningCursor || (seq === 0 && page.searched > 0),
     };
   }
 
@@ -182,7 +182,9 @@ export class SqliteArchive implements PlantArchive {
          LEFT JOIN (SELECT seq, created_at_ms FROM plants WHERE seq <= ? ORDER BY seq DESC LIMIT 1)`,
       )
       .get(seq);
-    return row === null ? beginning : `${row.id}.${row.seq ?? 0}.${(row.created_at_ms ?? 0n).toString(36)}`;
+    return row === null
+      ? beginningCursor
+      : `${row.id}.${row.seq ?? 0}.${(row.created_at_ms ?? 0n).toString(36)}`;
   }
 
   #followedSeq(cursor: string): number {
