@@ -598,7 +598,7 @@ onEveryEngine((engine) => {
     /** All plants from the beginning, as a client that follows the store gets them, until it has caught up. */
     const followed = async (filter: PageRequest["filter"], limit: number, searchMsMax = 60_000) => {
       const plants = [];
-      for (let after = beginning, pages = 0; ; pages++) {
+      for (let after = beginningCursor, pages = 0; ; pages++) {
         const page = await store.archive.pageAfter({ after, filter, limit, searchMsMax });
         plants.push(...page.plants);
         after = page.next;
