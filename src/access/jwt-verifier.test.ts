@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, mock, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { CompactSign, type JWTPayload } from "jose";
 import { eventually } from "../../test/support/eventually.ts";
 import {
@@ -14,19 +14,17 @@ import type { JwtCaller } from "./provider-keys.ts";
 
 const one = await createKey("one");
 
-afterEach(() => {
-  mock.restore();
-});
-
 describe("a verified token", () => {
   test.each(["PS512", "ES256", "ES384", "ES512", "EdDSA"])("may be signed with %s", async (alg) => {
     const key = await createKey("key", alg);
-    const { admit } = await startGate([key.jwk]);
+    using provider = await startGate([key.jwk]);
+    const { admit } = provider;
     expect(await admit(await sign(key))).toMatchObject(alice);
   });
 
   test("is remembered until it expires", async () => {
-    const { known, admit } = await startGate([one.jwk]);
+    using provider = await startGate([one.jwk]);
+    const { known, admit } = provider;
     const jwt = await sign(one);
     expect(known(jwt)).toBe("unverified");
     await admit(jwt);
@@ -46,12 +44,14 @@ describe("a verified token", () => {
     }
 
     test("is remembered", async () => {
-      const { known, jwt } = await acceptMany();
+      using provider = await acceptMany();
+      const { known, jwt } = provider;
       expect(known(jwt)).toMatchObject(alice);
     });
 
     test("is verified again after one more", async () => {
-      const { gate, known, admit, jwt, accepted } = await acceptMany();
+      using provider = await acceptMany();
+      const { gate, known, admit, jwt, accepted } = provider;
       await admit(await sign(one));
       gate.update([]);
       expect(known(jwt)).toBe("unverified");
@@ -69,12 +69,14 @@ describe("a verified token", () => {
   test.each(['"exp":1e999', '"exp":1e12,"nbf":-1e999', '"exp":1e12,"iat":1e999'])(
     "is refused with a time that is not finite: %s",
     async (times) => {
-      const { admit } = await startGate([one.jwk]);
+      using provider = await startGate([one.jwk]);
+      const { admit } = provider;
       expect(await admit(await signTimes(times))).toBe("bad-credentials");
     },
   );
   test("may expire in the far future", async () => {
-    const { admit } = await startGate([one.jwk]);
+    using provider = await startGate([one.jwk]);
+    const { admit } = provider;
     expect(await admit(await signTimes('"exp":1e12,"nbf":0,"iat":0'))).toMatchObject(alice);
   });
 

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, mock, spyOn, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { eventually } from "../../test/support/eventually.ts";
 import {
@@ -16,13 +16,10 @@ const one = await createKey("one");
 const two = await createKey("two");
 const three = await createKey("three");
 
-afterEach(() => {
-  mock.restore();
-});
-
 describe("keys of an issuer", () => {
   test("are fetched at the start, and then every minute", async () => {
-    const { state, keys } = await startGate();
+    using provider = await startGate();
+    const { state, keys } = provider;
     using interval = spyOn(globalThis, "setInterval");
     using _ = keys;
     keys.start();
@@ -45,14 +42,16 @@ describe("keys of an issuer", () => {
     }
 
     test("end the tokens that were admitted before", async () => {
-      const { state, ended, admit, pass } = await startWithStreams();
+      using provider = await startWithStreams();
+      const { state, ended, admit, pass } = provider;
       state.keys = [two.jwk];
       await pass(minuteMs);
       expect(await admit(ended)).toBe("bad-credentials");
     });
 
     test("end the streams that such tokens opened", async () => {
-      const { state, mayEnded, pass } = await startWithStreams();
+      using provider = await startWithStreams();
+      const { state, mayEnded, pass } = provider;
       expect(mayEnded()).toBe(true);
       state.keys = [two.jwk];
       await pass(minuteMs);
@@ -60,7 +59,8 @@ describe("keys of an issuer", () => {
     });
 
     test("do not end the streams of other keys, whose tokens are verified again", async () => {
-      const { state, alive, mayAlive, known, pass } = await startWithStreams();
+      using provider = await startWithStreams();
+      const { state, alive, mayAlive, known, pass } = provider;
       state.keys = [two.jwk];
       await pass(minuteMs);
       expect(known(alive)).toBe("unverified");
@@ -70,7 +70,8 @@ describe("keys of an issuer", () => {
     });
 
     test("end their tokens even if another key has their id", async () => {
-      const { state, ended, admit, pass } = await startWithStreams();
+      using provider = await startWithStreams();
+      const { state, ended, admit, pass } = provider;
       state.keys = [{ ...three.jwk, kid: "one" }];
       await pass(minuteMs);
       expect(await admit(ended)).toBe("bad-credentials");
@@ -78,7 +79,8 @@ describe("keys of an issuer", () => {
   });
 
   test("that stay the same forget no token", async () => {
-    const { state, known, admit, pass } = await startGate([one.jwk, two.jwk]);
+    using provider = await startGate([one.jwk, two.jwk]);
+    const { state, known, admit, pass } = provider;
     const jwt = await sign(one);
     await admit(jwt);
     await pass(minuteMs);
@@ -87,7 +89,8 @@ describe("keys of an issuer", () => {
   });
 
   test("that change forget every token, until it is verified again", async () => {
-    const { state, known, admit, pass } = await startGate([one.jwk]);
+    using provider = await startGate([one.jwk]);
+    const { state, known, admit, pass } = provider;
     const jwt = await sign(one);
     await admit(jwt);
     state.keys = [one.jwk, two.jwk];
@@ -100,7 +103,8 @@ describe("keys of an issuer", () => {
     ["admit it if its key stays", [one.jwk, two.jwk], expect.objectContaining(alice)],
     ["refuse it if its key is gone", [two.jwk], "bad-credentials"],
   ])("that change while a token is being verified %s", async (_, keys, expected) => {
-    const { state, gate, pass } = await startGate([one.jwk]);
+    using provider = await startGate([one.jwk]);
+    const { state, gate, pass } = provider;
     const verifying = gate.verify(`Bearer ${await sign(one)}`, "operator", () => true);
     state.keys = keys;
     await pass(minuteMs);
@@ -108,14 +112,16 @@ describe("keys of an issuer", () => {
   });
 
   test("are fetched when a token names a new one", async () => {
-    const { state, admit } = await startGate([one.jwk]);
+    using provider = await startGate([one.jwk]);
+    const { state, admit } = provider;
     state.keys = [one.jwk, two.jwk];
     expect(await admit(await sign(two))).toMatchObject(alice);
     expect(state.asked).toBe(2);
   });
 
   test("are fetched for tokens with unknown ones only once in 10 seconds", async () => {
-    const { state, admit, pass } = await startGate([one.jwk]);
+    using provider = await startGate([one.jwk]);
+    const { state, admit, pass } = provider;
     for (const kid of ["no-1", "no-2", "no-3"])
       expect(await admit(await sign({ ...one, kid }))).toBe("bad-credentials");
     expect(state.asked).toBe(2);
@@ -130,13 +136,15 @@ describe("keys of an issuer", () => {
     const unknown = () => sign({ ...one, kid: "unknown" });
 
     test("refuse a token if the provider has just published others", async () => {
-      const { admit, pass } = await startGate([one.jwk]);
+      using provider = await startGate([one.jwk]);
+      const { admit, pass } = provider;
       await pass(minuteMs);
       expect(await admit(await unknown())).toBe("bad-credentials");
     });
 
     test("cannot be decided while the provider does not respond", async () => {
-      const { state, admit, pass } = await startGate([one.jwk]);
+      using provider = await startGate([one.jwk]);
+      const { state, admit, pass } = provider;
       state.up = false;
       await pass(minuteMs);
       // The first makes it fetch, and that fails; the second does not.
@@ -145,7 +153,8 @@ describe("keys of an issuer", () => {
     });
 
     test("cannot be decided by keys that were fetched before the provider stopped responding", async () => {
-      const { state, admit, pass } = await startGate([one.jwk]);
+      using provider = await startGate([one.jwk]);
+      const { state, admit, pass } = provider;
       await pass(minuteMs);
       state.up = false;
       await pass(10_000);
@@ -153,7 +162,8 @@ describe("keys of an issuer", () => {
     });
 
     test("refuse a token once the provider responds again", async () => {
-      const { state, admit, pass } = await startGate([one.jwk]);
+      using provider = await startGate([one.jwk]);
+      const { state, admit, pass } = provider;
       state.up = false;
       await pass(minuteMs);
       expect(await admit(await unknown())).toBe("issuer-unavailable");
@@ -163,7 +173,8 @@ describe("keys of an issuer", () => {
     });
 
     test("continue after a fetch in turns, at most 256 tokens in each", async () => {
-      const { state, keys, pass } = await startGate([one.jwk]);
+      using provider = await startGate([one.jwk]);
+      const { state, keys, pass } = provider;
       const responding = Promise.withResolvers<Response>();
       state.respond = () => responding.promise;
       const passing = pass(minuteMs);
@@ -182,7 +193,8 @@ describe("keys of an issuer", () => {
     });
 
     test("wait for a fetch that runs, and its failure leaves them undecided", async () => {
-      const { state, admit, pass } = await startGate([one.jwk]);
+      using provider = await startGate([one.jwk]);
+      const { state, admit, pass } = provider;
       const responding = Promise.withResolvers<Response>();
       state.respond = () => responding.promise;
       const passing = pass(minuteMs);
@@ -194,7 +206,8 @@ describe("keys of an issuer", () => {
   });
 
   test("of an issuer that is unreachable are used for an hour", async () => {
-    const { state, admit, pass } = await startGate([one.jwk]);
+    using provider = await startGate([one.jwk]);
+    const { state, admit, pass } = provider;
     const before = await sign(one);
     expect(await admit(before)).toMatchObject(alice);
     state.up = false;
@@ -209,7 +222,8 @@ describe("keys of an issuer", () => {
   });
 
   test("of an issuer that is unreachable are reported once", async () => {
-    const { state, pass, log } = await startGate([one.jwk]);
+    using provider = await startGate([one.jwk]);
+    const { state, pass, log } = provider;
     state.up = false;
     await pass(minuteMs);
     await pass(minuteMs);
@@ -217,7 +231,8 @@ describe("keys of an issuer", () => {
   });
 
   test("of an issuer that responds again are reported once", async () => {
-    const { state, pass, log } = await startGate([one.jwk]);
+    using provider = await startGate([one.jwk]);
+    const { state, pass, log } = provider;
     state.up = false;
     await pass(minuteMs);
     state.up = true;
@@ -236,7 +251,8 @@ describe("keys of an issuer", () => {
     ["a URL without https", Response.error, { jwks_uri: "http://id.example.org/" }, "is not an https URL"],
   ];
   test.each(otherwise)("are not read from %s", async (_, respond, metadata, reason) => {
-    const { state, admit, pass, log } = await startGate([one.jwk]);
+    using provider = await startGate([one.jwk]);
+    const { state, admit, pass, log } = provider;
     state.respond = respond;
     state.metadata = { ...state.metadata, ...metadata };
     await pass(minuteMs);
@@ -263,7 +279,7 @@ describe("keys of an issuer", () => {
       const send = fetch;
       const { promise, resolve: providerUnavailable } = Promise.withResolvers<string>();
       const events = { providerUnavailable, providerAvailable() {} };
-      mockFetch((_url, init) => send(new URL(path, server.url), init));
+      using _fetch = mockFetch((_url, init) => send(new URL(path, server.url), init));
       await new ProviderKeys(oidcSettings.issuer, events).update();
       return promise;
     }

@@ -1,14 +1,12 @@
-import { afterEach, describe, expect, mock, spyOn, test } from "bun:test";
+import { describe, expect, mock, spyOn, test } from "bun:test";
 import { runInProcess } from "../../test/support/terminal.ts";
 import { TlsProblem } from "../http/tls-files.ts";
 import { OutcomeUnknown } from "../plants/plant-store.ts";
 import { version } from "./version.ts";
 
-afterEach(() => mock.restore());
-
 /** Runs a command that fails, and that fails again when it closes its store. */
 async function runFailing(failure: Error, failureToClose: Error) {
-  spyOn(version, "run").mockImplementation(async () => {
+  using _run = spyOn(version, "run").mockImplementation(async () => {
     await using _store = {
       [Symbol.asyncDispose]: async () => {
         throw failureToClose;

@@ -38,12 +38,12 @@ export function sign({ privateKey, kid, alg }: Key, claims: object = {}): Promis
     .sign(privateKey);
 }
 
-/** What `fetch` responds with from now on, until `mock.restore`. */
-export function mockFetch(respond: (url: string, init: RequestInit) => Promise<Response>): void {
-  spyOn(globalThis, "fetch").mockImplementation(respond as typeof fetch);
+/** What `fetch` responds with until the mock is disposed of. */
+export function mockFetch(respond: (url: string, init: RequestInit) => Promise<Response>): Disposable {
+  return spyOn(globalThis, "fetch").mockImplementation(respond as typeof fetch);
 }
 
-/** A gate whose provider and clock a test controls: nothing is sent, and nothing waits. */
+/** A gate whose provider and clock a test controls: nothing is sent, and nothing waits. Disposing of it restores `fetch`. */
 export async function startGate(first: readonly JWK[] = []) {
   const state = {
     keys: first,
@@ -52,7 +52,7 @@ export async function startGate(first: readonly JWK[] = []) {
     metadata: { issuer: oidcSettings.issuer, jwks_uri: `${oidcSettings.issuer}/jwks` } as object,
     respond: undefined as (() => Response | Promise<Response>) | undefined,
   };
-  mockFetch(async (url) => {
+  const fetch = mockFetch(async (url) => {
     if (!state.up) return new Response("", { status: 500 });
     if (!url.endsWith("/jwks")) return Response.json(state.metadata);
     state.asked++;
@@ -79,5 +79,5 @@ export async function startGate(first: readonly JWK[] = []) {
     return keys.update();
   };
   await keys.update();
-  return { state, log, keys, gate, known, admit, pass };
+  return { state, log, keys, gate, known, admit, pass, [Symbol.dispose]: () => fetch[Symbol.dispose]() };
 }
