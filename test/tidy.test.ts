@@ -272,6 +272,16 @@ test("tests wait for a condition with eventually, and not in a loop of their own
   expect(offenders.map(({ path }) => path)).toEqual([]);
 });
 
+test("tests take clocks and timers from test/support/clock.ts, and undo a spy by using", () => {
+  const ownClock = /useFakeTimers\(|setSystemTime\(|spyOn\((?:Date|performance),|"setTimeout"\)/;
+  const restored = /\bmock\.restore\(|\brestoreAllMocks\(/;
+  const tests = [...files.filter(({ path }) => path.endsWith(".test.ts")), ...filesIn("test")];
+  const offenders = tests
+    .filter(({ path }) => path !== "support/clock.ts" && path !== "tidy.test.ts")
+    .filter(({ text }) => ownClock.test(text) || restored.test(text));
+  expect(offenders.map(({ path }) => path)).toEqual([]);
+});
+
 test("every file of tests in test/ begins with what it holds", () => {
   const tests = filesIn("test").filter(({ path }) => path.endsWith(".test.ts"));
   expect(tests.filter(({ text }) => !text.startsWith("// ")).map(({ path }) => path)).toEqual([]);

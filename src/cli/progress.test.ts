@@ -1,4 +1,5 @@
-import { expect, jest, spyOn, test } from "bun:test";
+import { expect, test } from "bun:test";
+import { fakeTimers, stoppedClock } from "../../test/support/clock.ts";
 import { type Progress, progressText, shareOf, showProgress } from "./progress.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -66,11 +67,8 @@ test.each([
 });
 
 test("computes the time left from the moment when the share is known", () => {
-  jest.useFakeTimers();
-  using stack = new DisposableStack();
-  stack.defer(() => void jest.useRealTimers());
-  let nowMs = 0;
-  stack.use(spyOn(performance, "now").mockImplementation(() => nowMs));
+  using timers = fakeTimers();
+  using clock = stoppedClock();
   let text = "";
   const err = (drawn: string): void => {
     text = drawn;
@@ -78,10 +76,10 @@ test("computes the time left from the moment when the share is known", () => {
   const checking: Progress = { what: "Checking the rows", done: 0, unit: "plants", share: undefined };
   let current = checking;
   const pass = (ms: number): void => {
-    nowMs += ms;
-    jest.advanceTimersByTime(100);
+    clock.nowMs += ms;
+    timers.advance(100);
   };
-  stack.use(showProgress({ errCanRedraw: true, errColumns: 120, err } as Terminal, () => current));
+  using _shown = showProgress({ errCanRedraw: true, errColumns: 120, err } as Terminal, () => current);
   pass(60_000);
   expect(text).toEndWith("Checking the rows  1:00");
   current = { ...checking, share: 0 };

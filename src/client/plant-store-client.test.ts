@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, describe, expect, mock, spyOn, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { instantDelays } from "../../test/support/clock.ts";
 import {
   type NewPlant,
   PlantStoreClient,
@@ -44,22 +45,8 @@ const caught = (promise: Promise<unknown>) => promise.catch((error: unknown) => 
 const failure = (answers: readonly Answer[], options: object = {}) =>
   caught(clientOf(answers, options).client.createPlant(plant));
 
-// No test waits: a delay ends at once, and the clock of retries moves on by it. A time limit of 30 s never ends.
-const delaysMs: number[] = [];
-beforeEach(() => {
-  delaysMs.length = 0;
-  const realTimeout = globalThis.setTimeout;
-  const realNow = performance.now.bind(performance);
-  let passedMs = 0;
-  spyOn(performance, "now").mockImplementation(() => realNow() + passedMs);
-  spyOn(globalThis, "setTimeout").mockImplementation(((work: () => void, ms: number) => {
-    if (ms === limits.timeoutMs) return undefined;
-    delaysMs.push(ms);
-    passedMs += ms;
-    return realTimeout(work, 0);
-  }) as never);
-});
-afterEach(() => mock.restore());
+/** For a test of retries: no delay takes time, and only the time limit of a request never ends. */
+const skipDelays = () => instantDelays(limits.timeoutMs);
 
 describe("ids", () => {
   test.each([
@@ -93,6 +80,7 @@ describe("retries", () => {
     ["503", status(503)],
     ["a closed connection", hangUp],
   ])("follow %s, with the same body", async (_, answer) => {
+    using _delays = skipDelays();
     const { client, sent } = clientOf([answer, answer, ok]);
     expect(await client.createPlant(plant)).toEqual({ name: "a", replayed: false });
     expect(sent).toHaveLength(3);
@@ -108,12 +96,14 @@ describe("retries", () => {
   });
 
   test("end with the last response after the maximum number of attempts", async () => {
+    using delays = skipDelays();
     const refused = await failure([status(503, {}, 50302)], { attemptsMax: 3 });
     expect(refused).toMatchObject({ name: "ServiceRefused", error: 50302 });
-    expect(delaysMs).toHaveLength(2);
+    expect(delays.lengthsMs).toHaveLength(2);
   });
 
   test("end with ServiceUnreachable if there was no response", async () => {
+    using _delays = skipDelays();
     const unreachable = await failure([hangUp], { attemptsMax: 2 });
     expect(unreachable).toBeInstanceOf(ServiceUnreachable);
     const message = "http://x/v1/plants could not be reached in 2 attempts: socket hang up.";
@@ -131,9 +121,10 @@ describe("retries", () => {
   });
 
   test("are limited even if an option is undefined", async () => {
+    using delays = skipDelays();
     const limited = await failure([status(503)], { attemptsMax: undefined });
     expect(limited).toMatchObject({ status: 503 });
-    expect(delaysMs).toHaveLength(5);
+    expect(delays.lengthsMs).toHaveLength(5);
   });
 
   describe.each(["timeoutMs", "attemptsMax", "backoffMs", "backoffMsMax", "patienceMs"])("%s", (name) => {
@@ -143,32 +134,37 @@ describe("retries", () => {
   });
 
   test("wait twice as long each time, up to the limit and with jitter of up to half", async () => {
+    using delays = skipDelays();
     await failure([hangUp], { backoffMs: 100, backoffMsMax: 300 });
-    expect(delaysMs).toHaveLength(5);
+    expect(delays.lengthsMs).toHaveLength(5);
     for (const [index, most] of [100, 200, 300, 300, 300].entries()) {
-      expect(delaysMs[index]).toBeGreaterThanOrEqual(most / 2);
-      expect(delaysMs[index]).toBeLessThanOrEqual(most);
+      expect(delays.lengthsMs[index]).toBeGreaterThanOrEqual(most / 2);
+      expect(delays.lengthsMs[index]).toBeLessThanOrEqual(most);
     }
   });
 
   test("wait as long as Retry-After asks for", async () => {
+    using delays = skipDelays();
     const { client } = clientOf([status(503, { "Retry-After": "7" }), ok], { backoffMs: 0 });
     await client.createPlant(plant);
-    expect(delaysMs).toEqual([7000]);
+    expect(delays.lengthsMs).toEqual([7000]);
   });
 
   test("end if Retry-After asks for more than a minute", async () => {
+    using delays = skipDelays();
     const refused = await failure([status(503, { "Retry-After": "3600" })]);
     expect(refused).toMatchObject({ status: 503 });
-    expect(delaysMs).toEqual([]);
+    expect(delays.lengthsMs).toEqual([]);
   });
 
   test("are more for a rate limit than for a failure", async () => {
+    using _delays = skipDelays();
     const { client } = clientOf([...Array<Answer>(10).fill(status(429)), ok], { attemptsMax: 2 });
     expect(await client.createPlant(plant)).toMatchObject({ name: "a" });
   });
 
   test("for a rate limit end after the time that is set for them", async () => {
+    using _delays = skipDelays();
     const { client, sent } = clientOf([status(429)], { patienceMs: 1000, backoffMs: 100 });
     expect(await caught(client.createPlant(plant))).toMatchObject({ status: 429 });
     // By a clock that cannot be set back: only its time has passed here.
@@ -176,23 +172,27 @@ describe("retries", () => {
   });
 
   test("without a backoff wait 0 ms, though 2 to the number of attempts is infinite", async () => {
+    using delays = skipDelays();
     const { client } = clientOf([...Array<Answer>(1030).fill(status(429)), ok], { backoffMs: 0 });
     await client.createPlant(plant);
-    expect(delaysMs).toEqual(Array(1030).fill(0));
+    expect(delays.lengthsMs).toEqual(Array(1030).fill(0));
   });
 
   test("after a rate limit are as many as without it", async () => {
+    using _delays = skipDelays();
     const { client } = clientOf([status(429), status(429), status(503), ok], { attemptsMax: 2 });
     expect(await client.createPlant(plant)).toMatchObject({ name: "a" });
   });
 
   test("follow an attempt without a response in time", async () => {
+    using _delays = skipDelays();
     const { client, sent } = clientOf([silent, ok], { timeoutMs: 50 });
     expect(await client.createPlant(plant)).toMatchObject({ name: "a" });
     expect(sent).toHaveLength(2);
   });
 
   test("end with the time limit that the last attempt exceeded", async () => {
+    using _delays = skipDelays();
     const gone = await failure([silent], { timeoutMs: 50, attemptsMax: 1 });
     expect(gone).toMatchObject({ message: expect.stringContaining("no response within 0.05 s") });
   });
@@ -202,12 +202,12 @@ describe("a signal aborts", () => {
   /** A client that is aborted while its first request waits for this answer. */
   function abortedDuring(answer: Answer) {
     const controller = new AbortController();
-    const { client, sent } = clientOf([
-      (body, signal) => {
-        setImmediate(() => controller.abort("enough"));
-        return answer(body, signal);
-      },
-    ]);
+    const abortWhileAnswering: Answer = (body, signal) => {
+      setImmediate(() => controller.abort("enough"));
+      return answer(body, signal);
+    };
+    // A delay before a retry would last longer than the test.
+    const { client, sent } = clientOf([abortWhileAnswering], { backoffMs: 120_000, backoffMsMax: 120_000 });
     return { sent, create: () => caught(client.createPlant(plant, { signal: controller.signal })) };
   }
 
@@ -221,8 +221,6 @@ describe("a signal aborts", () => {
 
   test("a delay before a retry", async () => {
     const { create, sent } = abortedDuring(status(503));
-    // The delay does not end by itself.
-    spyOn(globalThis, "setTimeout").mockImplementation((() => {}) as never);
     const error = await create();
     expect(error).toBeInstanceOf(RequestAborted);
     expect(error).toMatchObject({ name: "AbortError", cause: "enough" });

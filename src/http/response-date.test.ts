@@ -1,23 +1,22 @@
-import { expect, spyOn, test } from "bun:test";
+import { expect, test } from "bun:test";
+import { stoppedWallClock } from "../../test/support/clock.ts";
 import { ResponseDate } from "./response-date.ts";
 
 test("the Date header changes with the second", () => {
-  let wallMs = Date.parse("2026-01-01T00:00:00.750Z");
-  using _clock = spyOn(Date, "now").mockImplementation(() => wallMs);
+  using clock = stoppedWallClock(Date.parse("2026-01-01T00:00:00.750Z"));
   const date = new ResponseDate();
   expect(date.at(5000)).toBe("Thu, 01 Jan 2026 00:00:00 GMT");
-  wallMs += 249;
+  clock.nowMs += 249;
   expect(date.at(5249)).toBe("Thu, 01 Jan 2026 00:00:00 GMT");
-  wallMs += 1;
+  clock.nowMs += 1;
   expect(date.at(5250)).toBe("Thu, 01 Jan 2026 00:00:01 GMT");
 });
 
 test("the Date header follows a clock that is set back, within a second", () => {
-  let wallMs = Date.parse("2026-01-01T00:00:01Z");
-  using _clock = spyOn(Date, "now").mockImplementation(() => wallMs);
+  using clock = stoppedWallClock(Date.parse("2026-01-01T00:00:01Z"));
   const date = new ResponseDate();
   expect(date.at(5000)).toBe("Thu, 01 Jan 2026 00:00:01 GMT");
-  wallMs -= 3_600_000;
-  wallMs += 1000;
+  clock.nowMs -= 3_600_000;
+  clock.nowMs += 1000;
   expect(date.at(6000)).toBe("Wed, 31 Dec 2025 23:00:02 GMT");
 });

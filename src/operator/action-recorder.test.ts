@@ -1,4 +1,5 @@
-import { expect, spyOn, test } from "bun:test";
+import { expect, test } from "bun:test";
+import { stoppedClock } from "../../test/support/clock.ts";
 import { fake } from "../../test/support/fake.ts";
 import type { AuditEntry, AuditTrail } from "../access/audit.ts";
 import type { Caller } from "../access/gate.ts";
@@ -14,14 +15,13 @@ function recorder() {
   const entries: AuditEntry[] = [];
   const trail = fake<AuditTrail>({ record: async (entry) => void entries.push(entry) });
   const actions = new ActionRecorder(trail);
-  const clock = { nowMs: 0 };
-  const spy = spyOn(performance, "now").mockImplementation(() => clock.nowMs);
+  const clock = stoppedClock();
   const record = (name: string): Promise<void> => {
     const caller: Caller = { name, scopes: ["operator:read"], expiresAtMs: undefined };
     const exchange = fake<Exchange>({ address: "127.0.0.1" });
     return actions.record(exchange, caller, "console.signed-in", "console");
   };
-  return { entries, clock, record, [Symbol.dispose]: () => spy.mockRestore() };
+  return { entries, clock, record, [Symbol.dispose]: () => clock[Symbol.dispose]() };
 }
 
 test("a caller may do 60 recorded actions at once, and the next a second later", async () => {

@@ -1,4 +1,5 @@
-import { expect, spyOn, test } from "bun:test";
+import { expect, test } from "bun:test";
+import { stoppedClock } from "../../test/support/clock.ts";
 import { fake } from "../../test/support/fake.ts";
 import type { Caller, Gate } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
@@ -9,9 +10,8 @@ const linksMax = 1000;
 
 /** Downloads at a time that the test sets, for a caller that the gate may deny. */
 function start() {
-  const clock = { nowMs: 0 };
+  const clock = stoppedClock();
   const gate = { isAllowed: true };
-  const spy = spyOn(performance, "now").mockImplementation(() => clock.nowMs);
   const watch = () => () => gate.isAllowed;
   const downloads = new Downloads<string>(fake<Gate>({ watch }), "operator");
   const request = fake<Exchange>({ method: "GET", header: () => undefined, acceptCaller() {} });
@@ -20,7 +20,7 @@ function start() {
     gate,
     create: () => downloads.createLink(request, caller, "file"),
     follow: (parameter: string) => downloads.follow(fake<Exchange>({ ...request, parameter })),
-    [Symbol.dispose]: () => spy.mockRestore(),
+    [Symbol.dispose]: () => clock[Symbol.dispose](),
   };
 }
 

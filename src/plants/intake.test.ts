@@ -1,5 +1,6 @@
-import { describe, expect, spyOn, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { stoppedClock } from "../../test/support/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { Intake, type PendingPlant, type Rejected } from "./intake.ts";
 import {
@@ -233,12 +234,12 @@ describe("the intake", () => {
   test("counts a recent successful write as ready, without a probe", async () => {
     const { store, intake, create } = setUp();
     store.canBecomeUnreachable = true;
-    using clock = spyOn(performance, "now").mockReturnValue(10_000);
+    using clock = stoppedClock(10_000);
     expect(await create(1)).toEqual(created);
     store.next = () => Promise.reject(new StoreUnavailable("gone"));
-    clock.mockReturnValue(10_499);
+    clock.nowMs = 10_499;
     expect(await intake.ready()).toBe(true);
-    clock.mockReturnValue(10_500);
+    clock.nowMs = 10_500;
     expect(await intake.ready()).toBe(false);
   });
 

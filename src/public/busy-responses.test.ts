@@ -1,10 +1,8 @@
-import { afterEach, beforeEach, expect, jest, test } from "bun:test";
+import { expect, test } from "bun:test";
+import { fakeTimers } from "../../test/support/clock.ts";
 import { fake } from "../../test/support/fake.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { BusyResponses } from "./busy-responses.ts";
-
-beforeEach(() => void jest.useFakeTimers());
-afterEach(() => void jest.useRealTimers());
 
 /** Sends refusals with the numbers from `first` on; `answered` has the numbers of those that were sent. */
 function start() {
@@ -18,34 +16,38 @@ function start() {
 }
 
 test("20 refusals are sent immediately, and 20 more with each tick of 10 ms", () => {
+  using timers = fakeTimers();
   const { answered, send } = start();
   send(0, 50);
   expect(answered.length).toBe(20);
-  jest.advanceTimersByTime(10);
+  timers.advance(10);
   expect(answered.length).toBe(40);
-  jest.advanceTimersByTime(10);
+  timers.advance(10);
   expect(answered.length).toBe(50);
 });
 
 test("refusals are sent in order", () => {
+  using timers = fakeTimers();
   const { answered, send } = start();
   send(0, 50);
-  jest.advanceTimersByTime(20);
+  timers.advance(20);
   expect(answered).toEqual(Array.from({ length: 50 }, (_, number) => number));
 });
 
 test("what a tick leaves of its share is used by the next refusals", () => {
+  using timers = fakeTimers();
   const { answered, send } = start();
   send(0, 50);
-  jest.advanceTimersByTime(20);
+  timers.advance(20);
   send(50, 15);
   expect(answered.length).toBe(60);
 });
 
 test("the timer ends once nothing waits", () => {
+  using timers = fakeTimers();
   const { answered, send } = start();
   send(0, 50);
-  jest.advanceTimersByTime(40);
+  timers.advance(40);
   expect(answered.length).toBe(50);
-  expect(jest.getTimerCount()).toBe(0);
+  expect(timers.pending()).toBe(0);
 });

@@ -1,5 +1,5 @@
 // Tokens of an identity provider: which are accepted, which hostile ones are refused, and how its users sign in to the console.
-import { afterAll, beforeAll, describe, expect, setSystemTime, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { exportJWK, exportSPKI, generateKeyPair, type JWK } from "jose";
 import type { Browser, Page } from "playwright-core";
 import {
@@ -9,6 +9,7 @@ import {
   newPage,
   openBrowser,
 } from "../support/browser.ts";
+import { stoppedWallClock } from "../support/clock.ts";
 import { collectErrors } from "../support/console-session.ts";
 import { eventually } from "../support/eventually.ts";
 import { audience, inSeconds, keyId, startProvider } from "../support/identity-provider.ts";
@@ -335,12 +336,8 @@ describeInBrowser("signing in to the console with an identity provider", () => {
 
   test("is asked for again when the access token has expired", async () => {
     const page = await openAs("bob", "/plants");
-    try {
-      setSystemTime(Date.now() + 301_000);
-      await page.getByText("Your session has ended. Sign in again.").waitFor();
-    } finally {
-      setSystemTime();
-    }
+    using _clock = stoppedWallClock(Date.now() + 301_000);
+    await page.getByText("Your session has ended. Sign in again.").waitFor();
     await page.getByRole("button", { name: /^Sign in with/ }).waitFor();
     expect(page.url()).toBe(`${running.operatorUrl}/plants`);
     await page.context().close();

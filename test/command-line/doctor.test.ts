@@ -1,9 +1,10 @@
 // What doctor checks of a store, a disk, a certificate and a server, and what it advises.
-import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { judgeFsync } from "../../src/cli/doctor.ts";
+import { stoppedWallClock } from "../support/clock.ts";
 import { main } from "../support/command.ts";
 import { lacks } from "../support/lacks.ts";
 import { canMount, usePostgres } from "../support/postgres.ts";
@@ -206,14 +207,14 @@ describe("the certificate", () => {
   });
 
   test("is a warning if it expires within 30 days", async () => {
-    using _ = spyOn(Date, "now").mockReturnValue(expiresAtMs - 29 * dayMs);
+    using _clock = stoppedWallClock(expiresAtMs - 29 * dayMs);
     const { code, finding } = await examineCertificate("localhost.pem", "localhost.key");
     expect(code).toBe(0);
     expect(finding).toMatchObject({ outcome: "warn", advice: expect.stringContaining("Renew it") });
   });
 
   test("fails if it has expired", async () => {
-    using _ = spyOn(Date, "now").mockReturnValue(expiresAtMs + 1);
+    using _clock = stoppedWallClock(expiresAtMs + 1);
     const { code, finding } = await examineCertificate("localhost.pem", "localhost.key");
     expect(code).toBe(1);
     expect(finding).toMatchObject({ outcome: "fail", message: expect.stringContaining("expired on 2126") });

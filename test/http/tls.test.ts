@@ -1,9 +1,10 @@
 // TLS on both listeners: versions, client certificates, and the expiry of the certificate.
-import { afterAll, describe, expect, spyOn, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
+import { stoppedWallClock } from "../support/clock.ts";
 import { rawPost, sendRaw, type Target } from "../support/raw-http.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
@@ -127,7 +128,7 @@ describe("with --tls-client-ca", () => {
 
 describe("the expiry of the certificate", () => {
   async function logsAboutIt(daysBefore: number) {
-    using _ = spyOn(Date, "now").mockReturnValue(expiresAtMs - daysBefore * dayMs);
+    using _clock = stoppedWallClock(expiresAtMs - daysBefore * dayMs);
     await using running = await startTestService(flags);
     const logged = running.logged.map((line) => JSON.parse(line));
     return logged.filter(({ message }) => message.includes("certificate"));

@@ -1,5 +1,5 @@
 // What every store does, on each engine: plants, tokens, pages, searches and the audit trail.
-import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import type { AuditEntry, AuditFilter } from "../../src/access/audit.ts";
 import { createToken, type Token, TokenProblem, type TokenStore } from "../../src/access/tokens.ts";
@@ -7,6 +7,7 @@ import { beginningCursor, CursorProblem, type PageRequest } from "../../src/plan
 import type { PlantToStore } from "../../src/plants/plant-store.ts";
 import { openStore, openTokens } from "../../src/storage/open-store.ts";
 import type { Store } from "../../src/storage/store.ts";
+import { stoppedWallClock } from "../support/clock.ts";
 import { onEveryEngine, onServer, onSqlite } from "../support/engines.ts";
 import { eventually } from "../support/eventually.ts";
 import { kindsOf, testPlant } from "../support/stored-plants.ts";
@@ -586,10 +587,10 @@ onEveryEngine((engine) => {
     test("totals stay right after the clock steps back", async () => {
       await using live = await openNew();
       const nowMs = Date.now();
-      using clock = spyOn(Date, "now").mockReturnValue(nowMs + 3_600_000);
+      using clock = stoppedWallClock(nowMs + 3_600_000);
       await live.plants.create([testPlant(1, "a")], nowMs);
       expect(await live.archive.total()).toBe(1);
-      clock.mockReturnValue(nowMs);
+      clock.nowMs = nowMs;
       expect(await live.archive.total()).toBe(1);
       await live.plants.create([testPlant(2, "b")], nowMs);
       expect(await live.archive.total()).toBe(2);

@@ -1,8 +1,9 @@
 import { Database } from "bun:sqlite";
-import { expect, spyOn, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { closeSync, openSync } from "node:fs";
 import { platform } from "node:os";
 import { join } from "node:path";
+import { stoppedClock } from "../../../../test/support/clock.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { takeOverSync, WalSync } from "./wal-sync.ts";
 
@@ -73,19 +74,14 @@ test.skipIf(platform() !== "linux")(
     using database = new Database(":memory:");
     const file = openSync(join(folder.path, "wal"), "w");
     const wal = takeOverSync(database, file);
-    let nowMs = 0;
-    let stepMs = 0;
-    using _clock = spyOn(performance, "now").mockImplementation(() => {
-      nowMs += stepMs;
-      return nowMs;
-    });
+    using clock = stoppedClock();
     expect(wal?.sync()).toBeUndefined();
     // This one seems to take a second, so the next one is in the background.
-    stepMs = 1000;
+    clock.stepMs = 1000;
     expect(wal?.sync()).toBeUndefined();
     using _occupied = occupyUnsyncable(file);
     await expect(wal?.sync()).rejects.toThrow("EINVAL");
-    nowMs += 20_000;
+    clock.nowMs += 20_000;
     expect(() => wal?.sync()).toThrow("EINVAL");
   },
 );

@@ -1,7 +1,8 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, spyOn, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { advancedClock, stoppedClock } from "../../../../test/support/clock.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
 import { openForWriting } from "./open-for-writing.ts";
@@ -47,17 +48,13 @@ function contendedWriter() {
   const stack = new DisposableStack();
   const { path, writer } = stack.use(openedWriter());
   const other = stack.use(new Database(path));
-  const realNow = performance.now.bind(performance);
-  let laterMs = 0;
-  stack.use(spyOn(performance, "now").mockImplementation(() => realNow() + laterMs));
+  const { advance } = stack.use(advancedClock());
   // A transaction makes its first attempt when it is called: it has found the lock by the next line.
   const store = (): Promise<unknown> => writer.transaction(() => "stored").catch((error: Error) => error);
   return {
     other,
     store,
-    advance: (ms: number) => {
-      laterMs += ms;
-    },
+    advance,
     /** A transaction that finds the lock, which is then released. */
     async storeAfterLock(): Promise<unknown> {
       other.run("BEGIN IMMEDIATE");
@@ -71,7 +68,7 @@ function contendedWriter() {
       const refused: Promise<unknown>[] = [];
       // In steps: after five seconds without an attempt it would be another lock.
       for (const stepMs of [0, 2500, 2500]) {
-        laterMs += stepMs;
+        advance(stepMs);
         refused.push(store());
       }
       const outcomes = await Promise.all(refused);
@@ -203,17 +200,16 @@ test("a transaction that waited begins after the fsync of the one before", async
 
 test("the owner is told how long each fsync took, without the wait of the next transaction for it", async () => {
   using store = cuedWriter();
-  let nowMs = 0;
-  using _clock = spyOn(performance, "now").mockImplementation(() => nowMs);
+  using clock = stoppedClock();
   const { writer, syncs } = store;
   const first = writer.transaction(() => {});
   const second = writer.transaction(() => {});
   await nextTurn();
-  nowMs += 100;
+  clock.nowMs += 100;
   syncs[0]?.resolve();
   await first;
   await nextTurn();
-  nowMs += 7;
+  clock.nowMs += 7;
   syncs[1]?.resolve();
   await second;
   expect(store.syncTimesMs).toEqual([100, 7]);
