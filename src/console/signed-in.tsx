@@ -1,0 +1,94 @@
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { CallerJson, MintedTokenJson } from "../operator/responses.ts";
+import { OperatorApi } from "./api.ts";
+import { ServiceConnection } from "./connection.ts";
+import { Frame } from "./frame.tsx";
+import { pages, RoutedPage } from "./pages.tsx";
+import { CrashBoundary } from "./parts/crash-boundary.tsx";
+import { FormDialog } from "./parts/dialog.tsx";
+import { AddPlant } from "./plants/add-plant.tsx";
+import { useRouter } from "./router.tsx";
+import { type Session, SessionContext } from "./session.ts";
+
+const tokenEnded = "This token has expired or was revoked. Sign in with another one.";
+const sessionTokenEnded = "Your session has ended. Sign in again.";
+
+interface SignedInProps extends Pick<Session, "importRef" | "checkRef"> {
+  readonly token: string;
+  readonly me: CallerJson;
+  readonly onSecret: (minted: MintedTokenJson) => void;
+  readonly onSignOut: () => void;
+  readonly onTokenEnded: (message: string) => void;
+}
+
+/** The console while the user is signed in: the page that is open, and the dialogs that any page can open. */
+export function SignedIn({
+  token,
+  me,
+  importRef,
+  checkRef,
+  onSecret,
+  onSignOut,
+  onTokenEnded,
+}: SignedInProps) {
+  const { path } = useRouter();
+  const [adding, setAdding] = useState(false);
+  const [leaving, setLeaving] = useState(false);
+  // Once for each token: a new connection starts to ping the service at once, and the effect below stops it.
+  const { api, connection } = useMemo(() => {
+    const connection = new ServiceConnection();
+    // A JWT, which a session has, is three parts with dots between them; a secret that was minted has no dot.
+    const onUnauthorized = (): void => onTokenEnded(token.includes(".") ? sessionTokenEnded : tokenEnded);
+    const api = new OperatorApi(token, onUnauthorized, (responded) => connection.report(responded));
+    return { api, connection };
+  }, [token, onTokenEnded]);
+  useEffect(() => () => connection.stop(), [connection]);
+  useEffect(() => {
+    // The browser asks for confirmation before it closes the tab during an import.
+    const warn = (event: Event): void => {
+      if (importRef.current?.isImporting) event.preventDefault();
+    };
+    addEventListener("beforeunload", warn);
+    return () => removeEventListener("beforeunload", warn);
+  }, []);
+  const session: Session = useMemo(
+    () => ({
+      api,
+      connection,
+      me,
+      importRef,
+      checkRef,
+      addPlant: () => setAdding(true),
+      showSecret: onSecret,
+    }),
+    [api, connection, me, importRef, checkRef, onSecret],
+  );
+  return (
+    <SessionContext.Provider value={session}>
+      <Frame
+        pages={pages}
+        onSignOut={() => {
+          if (importRef.current?.isImporting) setLeaving(true);
+          else onSignOut();
+        }}
+      >
+        <CrashBoundary key={path.split("/")[1]}>
+          <RoutedPage />
+        </CrashBoundary>
+      </Frame>
+      {adding && <AddPlant onClose={() => setAdding(false)} />}
+      {leaving && (
+        <FormDialog
+          title="An import is running"
+          submit="Sign out"
+          cancel="Stay signed in"
+          busy={false}
+          onSubmit={async () => onSignOut()}
+          onClose={() => setLeaving(false)}
+        >
+          <p>Signing out stops it. Once you sign in again in this tab, you can resume it where it stopped.</p>
+        </FormDialog>
+      )}
+    </SessionContext.Provider>
+  );
+}
