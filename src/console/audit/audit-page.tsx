@@ -48,7 +48,11 @@ interface AuditEntriesProps {
 
 function AuditEntries({ parameters, onClear }: AuditEntriesProps) {
   const { api } = useSession();
-  const { value: newest, error: loadError } = useLoad<AuditPageJson>(withQuery("/api/audit", parameters));
+  const {
+    value: newest,
+    error: loadError,
+    isLoading,
+  } = useLoad<AuditPageJson>(withQuery("/api/audit", parameters));
   const [older, setOlder] = useState<readonly AuditPageJson[]>([]);
   const { busy, error: olderError, attempt } = useAttempt();
   const pages = newest === undefined ? [] : [newest, ...older];
@@ -66,7 +70,7 @@ function AuditEntries({ parameters, onClear }: AuditEntriesProps) {
   return (
     <>
       <ErrorNotice error={error} />
-      {entries === undefined && error === undefined && <LoadingCard lines={6} />}
+      {isLoading && <LoadingCard lines={6} />}
       {entries?.length === 0 && !isFiltered && (
         <EmptyState title="No entries yet">
           <p>The next sign-in, export or token change will appear here.</p>

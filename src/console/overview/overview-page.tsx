@@ -22,7 +22,7 @@ const plantsListed = 10;
 const defaultRange = "3 h";
 
 export function OverviewPage() {
-  const { value: overview, error, isStale } = useLoad<OverviewJson>("/api/overview", true);
+  const { value: overview, error, isLoading, isStale } = useLoad<OverviewJson>("/api/overview", true);
   // The frame says that there is no connection.
   const isNews = overview === undefined || !isNoResponse(error);
   return (
@@ -33,9 +33,7 @@ export function OverviewPage() {
       {isNews && <ErrorNotice error={error} />}
       {overview !== undefined && !isStale && <StoreState overview={overview} />}
       {overview !== undefined && <Figures overview={overview} />}
-      {overview === undefined &&
-        error === undefined &&
-        [1, 4, 8].map((lines) => <LoadingCard key={lines} lines={lines} />)}
+      {isLoading && [1, 4, 8].map((lines) => <LoadingCard key={lines} lines={lines} />)}
     </div>
   );
 }

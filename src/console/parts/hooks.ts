@@ -13,7 +13,7 @@ export function useLoad<T>(path: string, live = false) {
   const { isLost } = useConnection();
   const [value, setValue] = useState<T>();
   const [error, setError] = useState<unknown>();
-  const [version, reload] = useReducer((version: number, _: undefined) => version + 1, 0);
+  const [version, reload] = useReducer<number, void>((version) => version + 1, 0);
   // A layout effect does not wait for a frame, so the request starts earlier.
   useLayoutEffect(() => {
     const poll = connection.poll(async (signal) => {
@@ -31,7 +31,14 @@ export function useLoad<T>(path: string, live = false) {
     });
     return () => poll.stop();
   }, [api, connection, path, version]);
-  return { value, error, isStale: error !== undefined || isLost, reload: () => reload(undefined) };
+  return {
+    value,
+    error,
+    /** Whether there is nothing to show yet. */
+    isLoading: value === undefined && error === undefined,
+    isStale: error !== undefined || isLost,
+    reload,
+  };
 }
 
 /** What a button starts: whether it is still running, and why the last attempt failed. */

@@ -64,15 +64,14 @@ interface IdMatchProps {
 /** The plant with the id that is in the search, above those whose name contains it. */
 export function IdMatch({ id, filter, onLookup }: IdMatchProps) {
   const query = new URLSearchParams({ ...apiFilter({ ...filter, name: "", id }), limit: "1" });
-  const { value, error } = useLoad<PlantPageJson>(`/api/plants?${query}`, true);
+  const { value, isLoading } = useLoad<PlantPageJson>(`/api/plants?${query}`, true);
   // The id of the search takes the place of the filter's own in the query.
   const isOtherId = filter.id !== "" && idIn(filter.id) !== id;
   const plant = isOtherId ? undefined : value?.plants[0];
   const isFound = plant !== undefined;
-  const isKnown = value !== undefined || error !== undefined;
   useEffect(() => {
-    if (isKnown) onLookup({ id, isFound });
-  }, [id, isKnown, isFound]);
+    if (!isLoading) onLookup({ id, isFound });
+  }, [id, isLoading, isFound]);
   return (
     <div class="id-match" role="status">
       {plant !== undefined && <MatchLink plant={plant} />}

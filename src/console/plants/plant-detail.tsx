@@ -26,12 +26,15 @@ interface PlantDetailProps {
 /** All fields of one plant, next to the table. Escape closes it. */
 export function PlantDetail({ id, onClose }: PlantDetailProps) {
   const heading = useRef<HTMLHeadingElement>(null);
-  const { value: plant, error } = useLoad<StoredPlantJson>(`/api/plants/${encodeURIComponent(id)}`);
+  const {
+    value: plant,
+    error,
+    isLoading,
+  } = useLoad<StoredPlantJson>(`/api/plants/${encodeURIComponent(id)}`);
   const missing = isRefusal(error, "no-such-plant");
-  const loaded = plant !== undefined || error !== undefined;
   useEffect(() => {
-    if (loaded) heading.current?.focus();
-  }, [loaded]);
+    if (!isLoading) heading.current?.focus();
+  }, [isLoading]);
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       if (event.key === "Escape" && document.querySelector("dialog[open]") === null) onClose();
@@ -60,7 +63,7 @@ export function PlantDetail({ id, onClose }: PlantDetailProps) {
         </Button>
       </header>
       {missing ? <p>No plant has the id {id}.</p> : <ErrorNotice error={error} />}
-      {!loaded && <Skeleton lines={6} />}
+      {isLoading && <Skeleton lines={6} />}
       {plant !== undefined && <PlantFields plant={plant} />}
     </aside>
   );

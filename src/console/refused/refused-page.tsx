@@ -25,7 +25,7 @@ interface RefusalFilter {
 /** Who got which error last, and why; live, unless someone points at the table. */
 export function RefusedPage() {
   const { query, navigate } = useRouter();
-  const { value: newest, error, isStale } = useLoad<RefusalsJson>("/api/refusals", true);
+  const { value: newest, error, isLoading, isStale } = useLoad<RefusalsJson>("/api/refusals", true);
   const table = useRef<HTMLDivElement>(null);
   const listed = useUnlessRead(newest, table);
   const filter = readFilter(query);
@@ -43,7 +43,7 @@ export function RefusedPage() {
         }
       />
       <ErrorNotice error={error} />
-      {listed === undefined && error === undefined && <LoadingCard lines={6} />}
+      {isLoading && <LoadingCard lines={6} />}
       {listed?.refusals.length === 0 && (
         <EmptyState title="Nothing was refused">
           <p>Requests with an error appear here, with their sender and their message.</p>

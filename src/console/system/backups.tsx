@@ -17,7 +17,7 @@ import { useSession } from "../session.ts";
 /** The backups in the service's folder: make, verify and download them. */
 export function Backups() {
   const { api } = useSession();
-  const { value: listed, error: loadError, reload } = useLoad<BackupsJson>("/api/backups", true);
+  const { value: listed, error: loadError, isLoading, reload } = useLoad<BackupsJson>("/api/backups", true);
   const { error, attempt } = useAttempt();
   const busy = listed?.task !== undefined;
   // While a task runs, the status is about that task.
@@ -32,7 +32,7 @@ export function Backups() {
     <Panel
       id="backups-title"
       title="Backups"
-      loading={listed === undefined && loadError === undefined}
+      loading={isLoading}
       aside={
         listed !== undefined &&
         listed.unavailable === undefined && (

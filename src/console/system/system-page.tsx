@@ -14,7 +14,12 @@ import { Backups } from "./backups.tsx";
 export function SystemPage() {
   const { me } = useSession();
   const { value, error } = useLoad<SettingsJson>("/api/settings");
-  const { value: overview, error: overviewError, isStale } = useLoad<OverviewJson>("/api/overview", true);
+  const {
+    value: overview,
+    error: overviewError,
+    isLoading,
+    isStale,
+  } = useLoad<OverviewJson>("/api/overview", true);
   return (
     <>
       <PageHead title="System" lead={overview === undefined ? "…" : <Release overview={overview} />}>
@@ -24,7 +29,7 @@ export function SystemPage() {
       </PageHead>
       <ErrorNotice error={error} />
       <div class="stack">
-        {overview === undefined && overviewError === undefined && <LoadingCard lines={1} />}
+        {isLoading && <LoadingCard lines={1} />}
         {overview === undefined && <ErrorNotice error={overviewError} />}
         {overview !== undefined && (
           <div class={isStale ? "stale" : ""}>

@@ -16,7 +16,7 @@ type OpenDialog =
 export function TokensPage() {
   const { me, showSecret } = useSession();
   const [dialog, setDialog] = useState<OpenDialog>();
-  const { value, error, reload } = useLoad<TokensJson>("/api/tokens");
+  const { value, error, isLoading, reload } = useLoad<TokensJson>("/api/tokens");
   const tokens = value?.tokens;
   const [notice, setNotice] = useState<string>();
   const close = (): void => setDialog(undefined);
@@ -42,7 +42,7 @@ export function TokensPage() {
       </PageHead>
       <ErrorNotice error={error} />
       <div role="status">{notice !== undefined && <p class="notice">{notice}</p>}</div>
-      {tokens === undefined && error === undefined && <LoadingCard lines={4} />}
+      {isLoading && <LoadingCard lines={4} />}
       {tokens?.length === 0 && (
         <EmptyState title="No tokens yet">
           <p>
