@@ -1,5 +1,6 @@
 import { type AnchorHTMLAttributes, createContext } from "preact";
-import { useContext, useEffect, useState } from "preact/hooks";
+import { useContext, useState } from "preact/hooks";
+import { useWindowEvent } from "./parts/hooks.ts";
 
 export interface Router {
   readonly path: string;
@@ -21,10 +22,7 @@ export function useBrowserLocation(): Router {
   const [route, setRoute] = useState(() => ({ ...currentRoute(), navigations: 0 }));
   const onNavigate = (): void =>
     setRoute(({ navigations }) => ({ ...currentRoute(), navigations: navigations + 1 }));
-  useEffect(() => {
-    addEventListener("popstate", onNavigate);
-    return () => removeEventListener("popstate", onNavigate);
-  }, []);
+  useWindowEvent("popstate", onNavigate);
   const navigate: Router["navigate"] = (to, options) => {
     if (options?.replace) history.replaceState(null, "", to);
     else history.pushState(null, "", to);

@@ -6,6 +6,7 @@ import { Frame } from "./frame.tsx";
 import { pages, RoutedPage } from "./pages.tsx";
 import { CrashBoundary } from "./parts/crash-boundary.tsx";
 import { FormDialog } from "./parts/dialog.tsx";
+import { useWindowEvent } from "./parts/hooks.ts";
 import { AddPlant } from "./plants/add-plant.tsx";
 import { useRouter } from "./router.tsx";
 import { type Session, SessionContext } from "./session.ts";
@@ -43,14 +44,10 @@ export function SignedIn({
     return { api, connection };
   }, [token, onTokenEnded]);
   useEffect(() => () => connection.stop(), [connection]);
-  useEffect(() => {
-    // The browser asks for confirmation before it closes the tab during an import.
-    const warn = (event: Event): void => {
-      if (importRef.current?.isImporting) event.preventDefault();
-    };
-    addEventListener("beforeunload", warn);
-    return () => removeEventListener("beforeunload", warn);
-  }, []);
+  // The browser asks for confirmation before it closes the tab during an import.
+  useWindowEvent("beforeunload", (event) => {
+    if (importRef.current?.isImporting) event.preventDefault();
+  });
   const session: Session = useMemo(
     () => ({
       api,

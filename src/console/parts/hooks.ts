@@ -82,16 +82,27 @@ export function hasModifier({ ctrlKey, metaKey, altKey }: KeyboardEvent): boolea
   return ctrlKey || metaKey || altKey;
 }
 
+/** Calls back for every event that reaches the window. */
+export function useWindowEvent<Type extends keyof WindowEventMap>(
+  type: Type,
+  onEvent: (event: WindowEventMap[Type]) => void,
+): void {
+  useEffect(() => {
+    addEventListener(type, onEvent);
+    return () => removeEventListener(type, onEvent);
+  });
+}
+
 /** Calls back for every key pressed on the page, unless it is typed into a field or a dialog is open. */
 export function usePageKeys(onKey: (event: KeyboardEvent) => void): void {
-  useEffect(() => {
-    const listener = (event: KeyboardEvent): void => {
-      const isTyped = event.target instanceof Element && event.target.matches("input, select, textarea");
-      if (!isTyped && !hasModifier(event) && document.querySelector("dialog[open]") === null) onKey(event);
-    };
-    addEventListener("keydown", listener);
-    return () => removeEventListener("keydown", listener);
+  useWindowEvent("keydown", (event) => {
+    const isTyped = event.target instanceof Element && event.target.matches("input, select, textarea");
+    if (!isTyped && !hasModifier(event) && !isDialogOpen()) onKey(event);
   });
+}
+
+export function isDialogOpen(): boolean {
+  return document.querySelector("dialog[open]") !== null;
 }
 
 /** Whether someone points at the element, or moves through it with the keyboard, so that nothing in it may move. */

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "./controls.tsx";
+import { useWindowEvent } from "./hooks.ts";
 
 interface PopoverProps {
   /** What is on the button. */
@@ -22,14 +23,11 @@ export function Popover({ label, buttonClass, panelClass = "", children }: Popov
   };
   // A layout effect does not wait for a frame, in which what is typed would be lost.
   useLayoutEffect(() => {
-    if (!open) return;
     find(".popover-panel :is(input, select, button)")?.focus();
-    const onClick = (event: Event): void => {
-      if (!root.current?.contains(event.target as Node)) setOpen(false);
-    };
-    addEventListener("click", onClick);
-    return () => removeEventListener("click", onClick);
   }, [open]);
+  useWindowEvent("click", (event) => {
+    if (!root.current?.contains(event.target as Node)) setOpen(false);
+  });
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the keys are handled for the button and the panel inside
     <span

@@ -5,7 +5,7 @@ import { isRefusal } from "../api.ts";
 import { formatTime } from "../format.ts";
 import { ErrorNotice, Skeleton } from "../parts/content-states.tsx";
 import { Button, CopyButton } from "../parts/controls.tsx";
-import { useLoad } from "../parts/hooks.ts";
+import { isDialogOpen, useLoad, useWindowEvent } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { nameTab } from "../parts/page-head.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
@@ -35,12 +35,8 @@ export function PlantDetail({ id, onClose }: PlantDetailProps) {
   useEffect(() => {
     if (!isLoading) heading.current?.focus();
   }, [isLoading]);
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent): void => {
-      if (event.key === "Escape" && document.querySelector("dialog[open]") === null) onClose();
-    };
-    addEventListener("keydown", onKey);
-    return () => removeEventListener("keydown", onKey);
+  useWindowEvent("keydown", (event) => {
+    if (event.key === "Escape" && !isDialogOpen()) onClose();
   });
   useEffect(() => {
     if (plant !== undefined) nameTab(tabTitle(plant));

@@ -6,7 +6,7 @@ import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { StoredPlantJson } from "../../files/plant-json.ts";
 import { Button } from "../parts/controls.tsx";
-import { hasModifier, useRedraw } from "../parts/hooks.ts";
+import { hasModifier, useRedraw, useWindowEvent } from "../parts/hooks.ts";
 import { PlantText } from "../parts/plant-text.tsx";
 import { ShortTime } from "../parts/time.tsx";
 import { Link, useRouter } from "../router.tsx";
@@ -115,10 +115,7 @@ function useVisibleRows(list: PlantList, scroller: Scroller) {
   }, [list, list.startRow]);
   // After any change, since there may be more rows.
   useLayoutEffect(readView);
-  useEffect(() => {
-    addEventListener("resize", readView);
-    return () => removeEventListener("resize", readView);
-  }, [length]);
+  useWindowEvent("resize", readView);
 
   return {
     ...view,
