@@ -1,3 +1,4 @@
+import type { RefObject } from "preact";
 import type { AuditEntryJson } from "../../operator/responses.ts";
 import { Button, Select } from "../parts/controls.tsx";
 import { FilterChips, FilterPanel, TimeFields, TokenNameField } from "../parts/filter-panel.tsx";
@@ -34,10 +35,15 @@ interface AuditFiltersProps {
   readonly onChange: (filter: AuditListFilter) => void;
 }
 
-export function AuditFilterPanel({ filter, onChange }: AuditFiltersProps) {
+interface AuditFilterPanelProps extends AuditFiltersProps {
+  readonly buttonRef: RefObject<HTMLButtonElement | null>;
+}
+
+export function AuditFilterPanel({ buttonRef, filter, onChange }: AuditFilterPanelProps) {
   return (
     <search>
       <FilterPanel
+        buttonRef={buttonRef}
         onApply={({ actor = "", ...entered }) => onChange({ ...noFilter, ...entered, actor: actor.trim() })}
       >
         <Select label="Action" name="action" options={{ "": "Any", ...actionLabels }} value={filter.action} />

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { AuditEntryJson, AuditPageJson } from "../../operator/responses.ts";
 import { EmptyState, ErrorNotice, LoadingCard, NothingListed } from "../parts/content-states.tsx";
 import { Button, CopyButton } from "../parts/controls.tsx";
@@ -16,6 +16,7 @@ import { auditSentence } from "./audit-sentence.ts";
 /** Who did what, newest first. The filter is in the address bar. */
 export function AuditPage() {
   const { path, query, navigate } = useRouter();
+  const filterButton = useRef<HTMLButtonElement>(null);
   const filter: AuditListFilter = {
     action: query.get("action") ?? "",
     actor: query.get("actor") ?? "",
@@ -27,13 +28,13 @@ export function AuditPage() {
   const change = (changed: AuditListFilter): void => navigate(withQuery(path, queryOf(changed)));
   const remove = (changed: AuditListFilter): void => {
     // The button that removes a filter disappears, so the one that sets them gets the focus.
-    document.querySelector<HTMLElement>(".page-head button")?.focus();
+    filterButton.current?.focus();
     change(changed);
   };
   return (
     <>
       <PageHead title="Audit" lead="Who did what to tokens, plants and backups. Entries cannot be edited.">
-        <AuditFilterPanel filter={filter} onChange={change} />
+        <AuditFilterPanel buttonRef={filterButton} filter={filter} onChange={change} />
       </PageHead>
       {parameters.size > 0 && <AuditFilterChips filter={filter} onChange={remove} />}
       <AuditEntries key={parameters.toString()} parameters={parameters} onClear={() => remove(noFilter)} />

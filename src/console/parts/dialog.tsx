@@ -72,11 +72,11 @@ interface FormDialogProps extends Required<DialogProps> {
 export function FormDialog(props: FormDialogProps) {
   const { title, submit, cancel = "Cancel", danger, busy, error, onSubmit, onClose, children } = props;
   const form = useRef<HTMLFormElement>(null);
+  const submitButton = useRef<HTMLButtonElement>(null);
   // The button loses the focus while it is disabled. A field in which Enter was pressed keeps it.
   useLayoutEffect(() => {
     const isFocusLost = !form.current?.contains(document.activeElement);
-    if (!busy && error !== undefined && isFocusLost)
-      form.current?.querySelector<HTMLElement>("[type=submit]")?.focus();
+    if (!busy && error !== undefined && isFocusLost) submitButton.current?.focus();
   }, [busy, error]);
   return (
     <Dialog title={title} onClose={onClose}>
@@ -92,7 +92,12 @@ export function FormDialog(props: FormDialogProps) {
         <FieldError error={error} />
         <footer class="line dialog-foot">
           <Button onClick={onClose}>{cancel}</Button>
-          <Button type="submit" class={danger ? "primary danger" : "primary"} disabled={busy}>
+          <Button
+            ref={submitButton}
+            type="submit"
+            class={danger ? "primary danger" : "primary"}
+            disabled={busy}
+          >
             {submit}
           </Button>
         </footer>

@@ -1,4 +1,4 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useId } from "preact/hooks";
 import type { TokensJson } from "../../operator/responses.ts";
 import { hasScope, useSession } from "../session.ts";
@@ -10,6 +10,7 @@ import { PlantText } from "./plant-text.tsx";
 import { Popover } from "./popover.tsx";
 
 interface FilterPanelProps {
+  readonly buttonRef?: RefObject<HTMLButtonElement | null>;
   /** Called with the values of the fields by their names, times in UTC. */
   readonly onApply: (entered: Readonly<Record<string, string>>) => void;
   /** The fields. */
@@ -17,10 +18,10 @@ interface FilterPanelProps {
 }
 
 /** A button that opens a form with the filters of a page. */
-export function FilterPanel({ onApply, children }: FilterPanelProps) {
+export function FilterPanel({ buttonRef, onApply, children }: FilterPanelProps) {
   return (
     <Popover
-      buttonClass="quiet"
+      buttonRef={buttonRef}
       label={
         <>
           <Icon name="filters" /> Filter

@@ -1,16 +1,18 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { useRouter } from "../router.tsx";
 
 interface PageHeadProps {
   readonly title: string;
   readonly lead?: ComponentChildren;
+  readonly headingRef?: RefObject<HTMLHeadingElement | null>;
   readonly children?: ComponentChildren;
 }
 
 /** The heading of a page. It gets the focus after navigation, so that a screen reader announces the page. */
-export function PageHead({ title, lead, children }: PageHeadProps) {
-  const heading = useRef<HTMLHeadingElement>(null);
+export function PageHead({ title, lead, headingRef, children }: PageHeadProps) {
+  const ownRef = useRef<HTMLHeadingElement>(null);
+  const heading = headingRef ?? ownRef;
   const { navigations } = useRouter();
   useEffect(() => {
     nameTab(title);

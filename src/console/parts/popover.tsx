@@ -1,4 +1,4 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "./controls.tsx";
 import { useWindowEvent } from "./hooks.ts";
@@ -6,24 +6,26 @@ import { useWindowEvent } from "./hooks.ts";
 interface PopoverProps {
   /** What is on the button. */
   readonly label: ComponentChildren;
-  readonly buttonClass: string;
+  readonly buttonRef?: RefObject<HTMLButtonElement | null> | undefined;
   readonly panelClass?: string;
   readonly children: (close: () => void) => ComponentChildren;
 }
 
 /** A button that opens a small panel under it. Escape and a click elsewhere close it. */
-export function Popover({ label, buttonClass, panelClass = "", children }: PopoverProps) {
+export function Popover({ label, buttonRef, panelClass = "", children }: PopoverProps) {
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLSpanElement>(null);
   const panelId = useId();
-  const find = (selector: string) => root.current?.querySelector<HTMLElement>(selector);
+  const ownRef = useRef<HTMLButtonElement>(null);
+  const button = buttonRef ?? ownRef;
+  const panel = useRef<HTMLDivElement>(null);
   const close = (): void => {
     setOpen(false);
-    find("button")?.focus();
+    button.current?.focus();
   };
   // A layout effect does not wait for a frame, in which what is typed would be lost.
   useLayoutEffect(() => {
-    find(".popover-panel :is(input, select, button)")?.focus();
+    panel.current?.querySelector<HTMLElement>("input, select, button")?.focus();
   }, [open]);
   useWindowEvent("click", (event) => {
     if (!root.current?.contains(event.target as Node)) setOpen(false);
@@ -45,10 +47,16 @@ export function Popover({ label, buttonClass, panelClass = "", children }: Popov
         if (open && isOutside) setOpen(false);
       }}
     >
-      <Button class={buttonClass} aria-expanded={open} aria-controls={panelId} onClick={() => setOpen(!open)}>
+      <Button ref={button} aria-expanded={open} aria-controls={panelId} onClick={() => setOpen(!open)}>
         {label}
       </Button>
-      <span id={panelId}>{open && <div class={`popover-panel ${panelClass}`}>{children(close)}</div>}</span>
+      <span id={panelId}>
+        {open && (
+          <div ref={panel} class={`popover-panel ${panelClass}`}>
+            {children(close)}
+          </div>
+        )}
+      </span>
     </span>
   );
 }

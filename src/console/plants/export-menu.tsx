@@ -27,7 +27,6 @@ export function ExportMenu({ filter }: { readonly filter: ListFilter }) {
     <>
       <FieldError error={error} />
       <Popover
-        buttonClass="quiet"
         panelClass="menu"
         label={
           <>

@@ -28,6 +28,7 @@ export type IdSearch = ReturnType<typeof useIdSearch>;
 export function useIdSearch(filter: ListFilter, onOpen: (id: string) => void) {
   const id = idIn(filter.name);
   const [lookup, setLookup] = useState<IdLookup>();
+  const link = useRef<HTMLAnchorElement>(null);
   /** The id that Enter was pressed for before it was known whether a plant has it. */
   const idToOpen = useRef<string>(undefined);
   const forgetEnter = (): void => {
@@ -37,6 +38,8 @@ export function useIdSearch(filter: ListFilter, onOpen: (id: string) => void) {
   return {
     /** Undefined if the search is not for an id. */
     id,
+    /** The link to the plant, if one has the id. */
+    link,
     isKnown,
     isFound: id !== undefined && isKnown && lookup?.isFound,
     forgetEnter,
@@ -55,6 +58,7 @@ export function useIdSearch(filter: ListFilter, onOpen: (id: string) => void) {
 
 interface IdMatchProps {
   readonly id: string;
+  readonly linkRef: IdSearch["link"];
   /** The plant must also match the other parts of the filter. */
   readonly filter: ListFilter;
   /** Called once it is known whether there is such a plant, and when that changes. */
@@ -62,7 +66,7 @@ interface IdMatchProps {
 }
 
 /** The plant with the id that is in the search, above those whose name contains it. */
-export function IdMatch({ id, filter, onLookup }: IdMatchProps) {
+export function IdMatch({ id, linkRef, filter, onLookup }: IdMatchProps) {
   const query = new URLSearchParams({ ...apiFilter({ ...filter, name: "", id }), limit: "1" });
   const { value, isLoading } = useLoad<PlantPageJson>(`/api/plants?${query}`, true);
   // The id of the search takes the place of the filter's own in the query.
@@ -74,16 +78,25 @@ export function IdMatch({ id, filter, onLookup }: IdMatchProps) {
   }, [id, isLoading, isFound]);
   return (
     <div class="id-match" role="status">
-      {plant !== undefined && <MatchLink plant={plant} />}
+      {plant !== undefined && <MatchLink plant={plant} linkRef={linkRef} />}
     </div>
   );
 }
 
-function MatchLink({ plant }: { readonly plant: StoredPlantJson }) {
+interface MatchLinkProps extends Pick<IdMatchProps, "linkRef"> {
+  readonly plant: StoredPlantJson;
+}
+
+function MatchLink({ plant, linkRef }: MatchLinkProps) {
   const { selectedId, hrefOf } = usePlantLinks();
   const isSelected = plant.id === selectedId;
   return (
-    <Link class="card line" href={hrefOf(plant.id)} aria-current={isSelected ? "true" : undefined}>
+    <Link
+      ref={linkRef}
+      class="card line"
+      href={hrefOf(plant.id)}
+      aria-current={isSelected ? "true" : undefined}
+    >
       <b>Plant {plant.id}</b>
       <PlantText text={plant.name} empty="(empty name)" />
       {plant.tag !== undefined && <Tag tag={plant.tag} />}

@@ -147,7 +147,7 @@ function useActiveRow(
   useLayoutEffect(() => {
     if (!mustFocus.current) return;
     mustFocus.current = false;
-    scroller.current?.querySelector<HTMLElement>(`[aria-rowindex="${active + 2}"] a`)?.focus();
+    focusRow(scroller.current, active);
   });
   // The arrow keys may have opened a plant beyond the visible rows.
   useLayoutEffect(() => {
@@ -183,6 +183,16 @@ function useActiveRow(
   return { activate, onKeyDown };
 }
 
+/** Focuses the link of a row, if the table has it. */
+export function focusRow(scroller: HTMLElement | null, row: number): void {
+  scroller?.querySelector<HTMLElement>(`[aria-rowindex="${ariaRowOf(row)}"] a`)?.focus();
+}
+
+/** The number of a row for screen readers, which count from one and also count the header. */
+function ariaRowOf(row: number): number {
+  return row + 2;
+}
+
 /**
  * The rows to render: those near the visible ones, and the active one, because a row with the focus must stay in the document.
  */
@@ -212,7 +222,7 @@ function PlantRow(props: PlantRowProps) {
       <div
         class={selected ? "row selected" : "row"}
         role="row"
-        aria-rowindex={index + 2}
+        aria-rowindex={ariaRowOf(index)}
         style={{ translate: `0 calc(${index} * var(--row-height))` }}
         onClick={() => {
           if (getSelection()?.isCollapsed !== false) onOpen();

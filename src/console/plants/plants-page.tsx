@@ -1,3 +1,4 @@
+import type { RefObject } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { errorMessage, isRefusal } from "../api.ts";
 import { ErrorNotice, NothingListed } from "../parts/content-states.tsx";
@@ -15,6 +16,7 @@ import { filterQuery, isFiltered, type ListFilter, readFilter } from "./list-fil
 import { PlantDetail } from "./plant-detail.tsx";
 import { PlantLinksContext } from "./plant-links.tsx";
 import type { PlantList } from "./plant-list.ts";
+import { focusRow } from "./plant-table.tsx";
 import { usePlantList } from "./use-plant-list.ts";
 
 const tablePath = "/plants";
@@ -26,6 +28,7 @@ export function PlantsPage() {
   const filtered = isFiltered(filter);
   const selectedId = plantIdOf(path);
   const scroller = useRef<HTMLDivElement>(null);
+  const heading = useRef<HTMLHeadingElement>(null);
   const { list, reloading, error, showWaiting, reload } = usePlantList(filter, scroller);
 
   const search = withQuery("", filterQuery(filter));
@@ -46,21 +49,31 @@ export function PlantsPage() {
     navigate(withQuery(path, filterQuery({ ...current, ...part })), { replace });
   };
   useArrowKeys(list, selectedId, (id) => navigate(hrefOf(id), { replace: true }));
-  useFocusAfterClosing(list, selectedId, idSearch.id, search);
+  const focusLinkOf = (id: string): void => {
+    if (id === idSearch.id) idSearch.link.current?.focus();
+    else focusRow(scroller.current, list?.rows.findIndex((plant) => plant.id === id) ?? -1);
+  };
+  useFocusAfterClosing(selectedId, search, heading, focusLinkOf);
 
   const isEmpty = list?.rows.length === 0 && list.state !== "loading" && list.state !== "failed";
   const isRefused = isRefusal(list?.error, "wrong-parameter");
   return (
     <PlantLinksContext.Provider value={links}>
       <div class={selectedId === undefined ? "plants" : "plants with-detail"}>
-        <PageHead title={title}>
+        <PageHead title={title} headingRef={heading}>
           <ExportMenu filter={filter} />
           <AddPlantButton />
         </PageHead>
         <ErrorNotice error={error} />
         <Filters filter={filter} onChange={change} onClear={clear} onEnter={idSearch.onEnter}>
           {idSearch.id !== undefined && (
-            <IdMatch key={idSearch.id} id={idSearch.id} filter={filter} onLookup={idSearch.onLookup} />
+            <IdMatch
+              key={idSearch.id}
+              id={idSearch.id}
+              linkRef={idSearch.link}
+              filter={filter}
+              onLookup={idSearch.onLookup}
+            />
           )}
         </Filters>
         {isEmpty && !filtered && !reloading && <FirstPlant />}
@@ -124,22 +137,20 @@ function useArrowKeys(
  * what led to that list: then the heading gets it.
  */
 function useFocusAfterClosing(
-  list: PlantList | undefined,
   selectedId: string | undefined,
-  idInSearch: string | undefined,
   search: string,
+  heading: RefObject<HTMLHeadingElement | null>,
+  focusLinkOf: (id: string) => void,
 ): void {
   const before = useRef({ selectedId, search });
   useLayoutEffect(() => {
     const closedId = selectedId === undefined ? before.current.selectedId : undefined;
     const isSameList = search === before.current.search;
     before.current = { selectedId, search };
-    const isFocusLost = !isSameList && document.activeElement?.matches("body, .rows *, .empty *");
-    if (closedId === undefined && !isFocusLost) return;
     if (closedId !== undefined) nameTab(title);
-    const row = list?.rows.findIndex(({ id }) => id === closedId) ?? -1;
-    const link = closedId === idInSearch ? ".id-match a" : `.row[aria-rowindex="${row + 2}"] a`;
-    document.querySelector<HTMLElement>(isSameList ? link : "h1")?.focus();
+    if (closedId !== undefined && isSameList) return focusLinkOf(closedId);
+    const isFocusLost = document.activeElement?.matches("body, .rows *, .empty *");
+    if (!isSameList && (closedId !== undefined || isFocusLost)) heading.current?.focus();
   }, [selectedId, search]);
 }
 
