@@ -1,7 +1,7 @@
 import { useCallback, useRef, useState } from "preact/hooks";
 import type { CallerJson, MintedTokenJson } from "../operator/responses.ts";
 import { readStored, removeStored, writeStored } from "./browser-storage.ts";
-import type { ImportRun } from "./import/import-run.ts";
+import { TabImports } from "./import/tab-imports.ts";
 import { RouterContext, useBrowserLocation } from "./router.tsx";
 import type { SignInResponse } from "./sign-in/identity-provider.ts";
 import { SignIn } from "./sign-in/sign-in.tsx";
@@ -19,26 +19,22 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
   const [token, setToken] = useState(() => readStored("sessionStorage", tokenKey));
   const [notice, setNotice] = useState<string>();
   const [minted, setMinted] = useState<MintedTokenJson>();
+  const [imports] = useState(() => new TabImports());
   const responseRef = useRef(signInResponse);
-  const importRef = useRef<ImportRun>(undefined);
-  const checkRef = useRef<ImportRun>(undefined);
 
   // Called directly if the service no longer accepts the token: the next session then still has the files of this one, and can
   // resume its import.
   const endSession = useCallback((message?: string) => {
     removeStored("sessionStorage", tokenKey);
-    importRef.current?.stop();
-    checkRef.current?.stop();
+    imports.stop();
     setToken(undefined);
     setMe(undefined);
     setNotice(message);
   }, []);
   // Called for the user: the next session has nothing of this one, except an import that this interrupts.
   const signOut = (): void => {
-    const isInterrupted = importRef.current?.isImporting;
+    imports.forget();
     endSession();
-    if (!isInterrupted) importRef.current = undefined;
-    checkRef.current = undefined;
   };
   const signIn = (token: string, me: CallerJson): void => {
     writeStored("sessionStorage", tokenKey, token);
@@ -54,8 +50,7 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
           key={token}
           token={token}
           me={me}
-          importRef={importRef}
-          checkRef={checkRef}
+          imports={imports}
           onSecret={setMinted}
           onSignOut={signOut}
           onTokenEnded={endSession}

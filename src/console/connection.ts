@@ -1,3 +1,5 @@
+import { Observable } from "./observable.ts";
+
 /** How long a page waits until it polls again, for newer content or after an error. */
 export const pollMs = 1000;
 /** After this long without a response to a poll, the service counts as lost. */
@@ -6,23 +8,16 @@ const pingMs = 2000;
 const pingMsMax = 3000;
 
 /** Whether the service responds, on every page, and what the page polls. */
-export class ServiceConnection {
+export class ServiceConnection extends Observable {
   isLost = false;
   /** When it was lost, or restored. */
   since = new Date().toISOString();
-  readonly #listeners = new Set<() => void>();
   readonly #heartbeat = new Poll((signal) => this.#ping(signal));
 
-  /** Calls back when the service does not respond, and when it does again. */
-  subscribe(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
-  /** Polls while the tab is visible. */
+  /** Polls while the tab is visible, and at once when the service responds again. */
   poll(task: Task): Poll {
-    const poll = new Poll(task, () => this.#listeners.delete(poll.soon));
-    this.#listeners.add(poll.soon);
+    const poll = new Poll(task, () => unsubscribe());
+    const unsubscribe = this.subscribe(poll.soon);
     return poll;
   }
 
@@ -31,7 +26,7 @@ export class ServiceConnection {
     if (responded !== this.isLost) return;
     this.isLost = !responded;
     this.since = new Date().toISOString();
-    for (const listener of this.#listeners) listener();
+    this.changed();
   }
 
   /** Stops watching the service, when the user signs out. */

@@ -3,17 +3,14 @@ import { useContext } from "preact/hooks";
 import type { CallerJson, MintedTokenJson } from "../operator/responses.ts";
 import type { OperatorApi } from "./api.ts";
 import type { ServiceConnection } from "./connection.ts";
-import type { ImportRun } from "./import/import-run.ts";
+import type { TabImports } from "./import/tab-imports.ts";
 
 /** The context of every page while the user is signed in. */
 export interface Session {
   readonly api: OperatorApi;
   readonly connection: ServiceConnection;
   readonly me: CallerJson;
-  /** The import of this tab, which continues on any page, and can be resumed in the next session. */
-  readonly importRef: { current: ImportRun | undefined };
-  /** The check of the chosen file. An import that was stopped before stays, to be resumed. */
-  readonly checkRef: { current: ImportRun | undefined };
+  readonly imports: TabImports;
   /** Opens the dialog for a new plant. */
   addPlant(): void;
   /** Shows a new secret. It stays even if it replaces this session's own, which ends the session. */

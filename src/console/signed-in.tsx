@@ -3,6 +3,7 @@ import type { CallerJson, MintedTokenJson } from "../operator/responses.ts";
 import { OperatorApi } from "./api.ts";
 import { ServiceConnection } from "./connection.ts";
 import { Frame } from "./frame.tsx";
+import type { TabImports } from "./import/tab-imports.ts";
 import { pages, RoutedPage } from "./pages.tsx";
 import { CrashBoundary } from "./parts/crash-boundary.tsx";
 import { FormDialog } from "./parts/dialog.tsx";
@@ -14,24 +15,17 @@ import { type Session, SessionContext } from "./session.ts";
 const tokenEnded = "This token has expired or was revoked. Sign in with another one.";
 const sessionTokenEnded = "Your session has ended. Sign in again.";
 
-interface SignedInProps extends Pick<Session, "importRef" | "checkRef"> {
+interface SignedInProps {
   readonly token: string;
   readonly me: CallerJson;
+  readonly imports: TabImports;
   readonly onSecret: (minted: MintedTokenJson) => void;
   readonly onSignOut: () => void;
   readonly onTokenEnded: (message: string) => void;
 }
 
 /** The console while the user is signed in: the page that is open, and the dialogs that any page can open. */
-export function SignedIn({
-  token,
-  me,
-  importRef,
-  checkRef,
-  onSecret,
-  onSignOut,
-  onTokenEnded,
-}: SignedInProps) {
+export function SignedIn({ token, me, imports, onSecret, onSignOut, onTokenEnded }: SignedInProps) {
   const { path } = useRouter();
   const [adding, setAdding] = useState(false);
   const [leaving, setLeaving] = useState(false);
@@ -46,26 +40,18 @@ export function SignedIn({
   useEffect(() => () => connection.stop(), [connection]);
   // The browser asks for confirmation before it closes the tab during an import.
   useWindowEvent("beforeunload", (event) => {
-    if (importRef.current?.isImporting) event.preventDefault();
+    if (imports.isImporting) event.preventDefault();
   });
   const session: Session = useMemo(
-    () => ({
-      api,
-      connection,
-      me,
-      importRef,
-      checkRef,
-      addPlant: () => setAdding(true),
-      showSecret: onSecret,
-    }),
-    [api, connection, me, importRef, checkRef, onSecret],
+    () => ({ api, connection, me, imports, addPlant: () => setAdding(true), showSecret: onSecret }),
+    [api, connection, me, imports, onSecret],
   );
   return (
     <SessionContext.Provider value={session}>
       <Frame
         pages={pages}
         onSignOut={() => {
-          if (importRef.current?.isImporting) setLeaving(true);
+          if (imports.isImporting) setLeaving(true);
           else onSignOut();
         }}
       >

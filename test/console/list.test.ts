@@ -22,7 +22,7 @@ async function openList(engine: Engine) {
     await Promise.all(bodies.map((body) => post(running.url, JSON.stringify(body))));
   };
   const load = async (): Promise<PlantList> => {
-    const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" }, () => {});
+    const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" });
     await list.loadMore();
     return list;
   };
@@ -38,7 +38,7 @@ async function openList(engine: Engine) {
       if (after > 0) await list.readNew(signal);
       return counted;
     };
-    const list = new PlantList(fake<OperatorApi>({ get: getCount }), { order: "newest" }, () => {});
+    const list = new PlantList(fake<OperatorApi>({ get: getCount }), { order: "newest" });
     await add(pageRows + 50);
     await engine.agePlants(running.database);
     await list.loadMore();

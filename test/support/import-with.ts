@@ -33,3 +33,9 @@ export async function importWith(
 }
 
 export const createAll = (lines: string[]) => lines.map((): LineOutcome => "created");
+
+/** An API that never answers a request, which can be aborted. */
+export const unansweredApi = fake<OperatorApi>({
+  json: <Answer>(_path: string, { signal }: RequestInit = {}) =>
+    new Promise<Answer>((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason))),
+});

@@ -1,21 +1,20 @@
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { formatBytes } from "../../text/sizes.ts";
 import { errorMessage } from "../api.ts";
 import { formatCount, formatDuration, formatPlural } from "../format.ts";
 import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button, download } from "../parts/controls.tsx";
-import { useRedraw } from "../parts/hooks.ts";
+import { useObserved } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { PageHead } from "../parts/page-head.tsx";
 import { Panel } from "../parts/panel.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
 import { Link, useRouter } from "../router.tsx";
-import { type Session, useSession } from "../session.ts";
+import { useSession } from "../session.ts";
 import { ChosenFile } from "./chosen-file.tsx";
-import { ImportRun } from "./import-run.ts";
+import type { ImportRun } from "./import-run.ts";
 import { RefusedRows } from "./refused-rows.tsx";
 
-const redrawMs = 200;
 // The browser needs the URL until it starts to save the file.
 const urlLifetimeMs = 60_000;
 const titles = { running: "Importing", done: "Done", stopped: "Stopped", failed: "Failed" } as const;
@@ -29,16 +28,11 @@ const examples = {
 
 /** Imports a file of plants, which the browser reads and sends in parts. */
 export function ImportPage() {
-  const { api, importRef, checkRef, me } = useSession();
-  const run = useRun(importRef);
-  const check = useRun(checkRef);
+  const { api, imports, me } = useSession();
+  const { last, check, isImporting } = useObserved(imports);
   // Whoever returns to the page while a file is checked finds that file again.
   const [chosen, setChosen] = useState(check?.file);
-  const shown = chosen === undefined ? run : check;
-  const endCheck = (): void => {
-    check?.stop();
-    checkRef.current = undefined;
-  };
+  const shown = chosen === undefined ? last : check;
   return (
     <>
       <PageHead
@@ -50,23 +44,19 @@ export function ImportPage() {
           <ChosenFile
             file={chosen}
             isChecked={check !== undefined}
-            onCheck={() => {
-              endCheck();
-              checkRef.current = new ImportRun(chosen, undefined, me.bodyBytesMax);
-            }}
+            onCheck={() => imports.startCheck(chosen, me.bodyBytesMax)}
             onImport={() => {
-              endCheck();
-              importRef.current = new ImportRun(chosen, api, me.bodyBytesMax);
+              imports.startImport(chosen, api, me.bodyBytesMax);
               setChosen(undefined);
             }}
             onForget={() => {
-              endCheck();
+              imports.endCheck();
               setChosen(undefined);
             }}
           />
         )}
         {shown !== undefined && <ImportProgress run={shown} />}
-        {chosen === undefined && !run?.isImporting && <FilePicker onChoose={setChosen} />}
+        {chosen === undefined && !isImporting && <FilePicker onChoose={setChosen} />}
         <Panel id="formats-title" title="File formats">
           <div class="format-examples">
             {Object.entries(examples).map(([name, text]) => (
@@ -85,10 +75,8 @@ export function ImportPage() {
 /** Says on every page but its own whether an import is running or needs attention. */
 export function ImportIndicator() {
   const { path } = useRouter();
-  const { importRef, checkRef } = useSession();
-  const lastImport = useRun(importRef);
-  const check = useRun(checkRef);
-  const run = check?.state === "running" ? check : lastImport;
+  const { last, check } = useObserved(useSession().imports);
+  const run = check?.state === "running" ? check : last;
   const state = run?.state === "running" && run.waiting ? "waiting" : run?.state;
   if (run === undefined || path === "/import") return null;
   if (state !== "running" && state !== "waiting" && state !== "failed") return null;
@@ -99,22 +87,6 @@ export function ImportIndicator() {
       {state !== "failed" && <span>{Math.floor(run.share * 100)}%</span>}
     </Link>
   );
-}
-
-/** The import or the check of this tab. It runs whichever page is open, so it is looked at again and again. */
-function useRun(ref: Session["importRef"]): ImportRun | undefined {
-  const redraw = useRedraw();
-  const run = ref.current;
-  const drawn = run?.state;
-  useEffect(() => {
-    const timer = setInterval(() => {
-      const state = ref.current?.state;
-      // Once it has ended, nothing changes until it is resumed or the next one starts.
-      if (state === "running" || state !== drawn || ref.current !== run) redraw();
-    }, redrawMs);
-    return () => clearInterval(timer);
-  }, [ref, run, drawn]);
-  return run;
 }
 
 function FilePicker({ onChoose }: { readonly onChoose: (file: File | undefined) => void }) {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { eventually } from "../../../test/support/eventually.ts";
 import { fake } from "../../../test/support/fake.ts";
-import { createAll, importWith } from "../../../test/support/import-with.ts";
+import { createAll, importWith, unansweredApi } from "../../../test/support/import-with.ts";
 import type { LineOutcome } from "../../operator/responses.ts";
 import { ApiError, type OperatorApi } from "../api.ts";
 import { ImportRun } from "./import-run.ts";
@@ -37,10 +37,12 @@ describe("a check", () => {
     expect(run.canResume).toBe(false);
   });
 
-  test("that is running is not an import that someone should be asked about", () => {
+  test("calls back when it has ended", async () => {
     const run = new ImportRun(new File(["{}"], "rows.ndjson"), undefined, 1000);
-    expect(run.state).toBe("running");
-    expect(run.isImporting).toBe(false);
+    const states: string[] = [];
+    run.subscribe(() => states.push(run.state));
+    await eventually(() => states.length > 0);
+    expect(states).toEqual(["done"]);
   });
 });
 
@@ -178,4 +180,26 @@ test("a file that has changed since it was chosen has to be chosen again", async
     "Error: edited.json was changed or removed after you chose it. Choose it again.",
   );
   expect(run.canResume).toBe(false);
+});
+
+describe("an import that is being sent calls back", () => {
+  test("again and again, since the time left changes", async () => {
+    const run = new ImportRun(new File(["{}"], "rows.ndjson"), unansweredApi, 1000);
+    let calls = 0;
+    run.subscribe(() => calls++);
+    await eventually(() => calls > 1);
+    expect(run.state).toBe("running");
+    run.stop();
+  });
+
+  test("when it is stopped, and when it is resumed", async () => {
+    const run = new ImportRun(new File(["{}"], "rows.ndjson"), unansweredApi, 1000);
+    const states: string[] = [];
+    run.subscribe(() => states.push(run.state));
+    run.stop();
+    await eventually(() => states.at(-1) === "stopped");
+    run.resume(unansweredApi);
+    expect(states.at(-1)).toBe("running");
+    run.stop();
+  });
 });

@@ -5,6 +5,7 @@ import type { ImportedJson, LineOutcome } from "../../operator/responses.ts";
 import { backoffMs } from "../../retry/backoff.ts";
 import { ApiError, isRetryable, type OperatorApi } from "../api.ts";
 import { errorNumbers } from "../error-numbers.ts";
+import { Observable } from "../observable.ts";
 import { ImportReport, type ReportedOutcome } from "./import-report.ts";
 import { openPlantFile, type PlantFile } from "./plant-file.ts";
 
@@ -19,10 +20,12 @@ const retryMsMax = 8000;
 const outageMsMax = 90_000;
 // The service records only the first ones, as many as this, and the end of a name says more.
 const auditedNameCharactersMax = 200;
+// Parts may be done more often, and the time left changes while one is being sent.
+const progressMs = 200;
 const space = 0x20;
 
 /** The import of one file: its rows are read here, and sent in parts. Or they are only checked, and none is sent. */
-export class ImportRun {
+export class ImportRun extends Observable {
   readonly file: File;
   readonly report: ImportReport;
   readonly isCheck: boolean;
@@ -48,6 +51,7 @@ export class ImportRun {
 
   /** Starts it. Without an API, the rows are only checked. */
   constructor(file: File, api: OperatorApi | undefined, rowBytesMax: number) {
+    super();
     this.file = file;
     this.isCheck = api === undefined;
     this.report = new ImportReport(file.name);
@@ -63,11 +67,6 @@ export class ImportRun {
   /** The header of a CSV file. */
   get header(): Bytes | undefined {
     return this.#opened?.reader.header;
-  }
-
-  /** Whether rows are being sent, so that whoever leaves should be asked first. */
-  get isImporting(): boolean {
-    return this.state === "running" && !this.isCheck;
   }
 
   /** How much of the file is done. */
@@ -103,10 +102,12 @@ export class ImportRun {
     this.#started = { ms: performance.now(), bytes: this.bytesDone };
     this.#abort = new AbortController();
     this.state = "running";
+    this.changed();
     void this.#run(this.isCheck ? undefined : api);
   }
 
   async #run(api: OperatorApi | undefined): Promise<void> {
+    const progress = setInterval(() => this.changed(), progressMs);
     try {
       this.#opened ??= await this.#open();
       while (await this.#readPart(this.#opened.rows)) {
@@ -121,6 +122,8 @@ export class ImportRun {
       this.error = reason;
     }
     this.waiting = false;
+    clearInterval(progress);
+    this.changed();
   }
 
   async #open(): Promise<PlantFile> {

@@ -1,7 +1,8 @@
 import type { RefObject } from "preact";
-import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import { errorMessage, isRetryable } from "../api.ts";
 import { pollMs, responseMsMax, type ServiceConnection } from "../connection.ts";
+import type { Observable } from "../observable.ts";
 import { useSession } from "../session.ts";
 
 /**
@@ -59,22 +60,17 @@ export function useAttempt() {
   return { busy, error, attempt, clearError };
 }
 
-/** Renders the component again, for what has changed outside of its state. */
-export function useRedraw(): () => void {
-  const [, redraw] = useReducer((version: number, _: undefined) => version + 1, 0);
-  return useCallback(() => redraw(undefined), []);
+/** Renders the component again whenever the model changes. */
+export function useObserved<Model extends Observable | undefined>(model: Model): Model {
+  const [, redraw] = useReducer<number, void>((version) => version + 1, 0);
+  // A layout effect does not wait for a frame, in which the model could change unnoticed.
+  useLayoutEffect(() => model?.subscribe(redraw), [model]);
+  return model;
 }
 
 /** Whether the service responds, and since when. */
 export function useConnection(): Pick<ServiceConnection, "isLost" | "since"> {
-  const { connection } = useSession();
-  const redraw = useRedraw();
-  useEffect(() => {
-    // The connection may have changed before this effect.
-    redraw();
-    return connection.subscribe(redraw);
-  }, [connection]);
-  return connection;
+  return useObserved(useSession().connection);
 }
 
 /** Whether a key was pressed together with one that makes it a shortcut of the browser. */

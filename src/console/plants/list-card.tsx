@@ -33,7 +33,7 @@ export function ListCard(props: ListCardProps) {
           <Skeleton lines={6} />
         ) : (
           <>
-            {(list.waiting.length > 0 || list.isOutdated) && (
+            {list.hasNew && (
               <Button class="pill" onClick={showWaiting}>
                 <Icon name="up" /> {waitingText(list)}
               </Button>

@@ -26,7 +26,7 @@ test("the count has a new plant with an earlier time, after a clock was set back
     { plants: [plantAt("900", "2026-11-15T11:59:00.000Z")], next: "2", newest: "2", searched: 1 },
   ];
   const get = async <Answer>() => responses.shift() as Answer;
-  const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" }, () => {});
+  const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" });
   await list.loadMore();
   await eventually(() => list.count === 900);
   await list.readNew(signal);
@@ -49,7 +49,7 @@ describe("a count that failed", () => {
       pages++;
       return { plants: pageFrom(pages * pageRows), next: "older", newest: "1", searched: pageRows } as Answer;
     };
-    const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" }, () => {});
+    const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" });
     await list.loadMore();
     await eventually(() => counts === 1);
     expect(list.count).toBeUndefined();
@@ -77,7 +77,7 @@ describe("the active row, after new plants are shown on top of it,", () => {
       { plants: [plantAt("900", "2026-11-15T12:01:00.000Z")], next: "2", newest: "2", searched: 1 },
     ];
     const get = async <Answer>() => responses.shift() as Answer;
-    const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" }, () => {});
+    const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" });
     await list.loadMore();
     list.activate(2);
     await list.readNew(signal);

@@ -1,6 +1,7 @@
 import type { StoredPlantJson } from "../../files/plant-json.ts";
 import type { PlantCountJson, PlantPageJson } from "../../operator/responses.ts";
 import type { OperatorApi } from "../api.ts";
+import { Observable } from "../observable.ts";
 
 export type ListState = "loading" | "idle" | "failed" | "ended" | "full";
 
@@ -32,7 +33,7 @@ const waitingMax = 1000;
 const newRowsMax = 1000;
 
 /** The plants that match a filter, loaded as far as the user has scrolled. */
-export class PlantList {
+export class PlantList extends Observable {
   state: ListState = "loading";
   error: unknown;
   searched = 0;
@@ -46,7 +47,6 @@ export class PlantList {
   startRow = 0;
   readonly #query: Query;
   readonly #api: OperatorApi;
-  readonly #onChange: () => void;
   #active = 0;
   readonly #ids = new Set<string>();
   #isCounting = false;
@@ -58,16 +58,21 @@ export class PlantList {
   #newest: string | undefined;
   readonly #stop = new AbortController();
 
-  constructor(api: OperatorApi, query: Query, onChange: () => void) {
+  constructor(api: OperatorApi, query: Query) {
+    super();
     this.#api = api;
     this.#query = query;
-    this.#onChange = onChange;
   }
 
   /** How many plants match; undefined until all were counted. A list that has ended needs no count. */
   get count(): number | undefined {
     if (this.state === "ended") return this.rows.length + this.waiting.length;
     return this.#counted?.plants;
+  }
+
+  /** Whether there are plants that the rows lack. */
+  get hasNew(): boolean {
+    return this.waiting.length > 0 || this.isOutdated;
   }
 
   /** The index of the row that the arrow keys start from. */
@@ -77,6 +82,7 @@ export class PlantList {
 
   activate(row: number): void {
     this.#active = row;
+    this.changed();
   }
 
   /** Loads about a page more, or up to the end. */
@@ -94,7 +100,7 @@ export class PlantList {
         this.rows.push(...this.#unknown(page.plants));
         this.searched += page.searched;
         this.#next = page.next;
-        this.#onChange();
+        this.changed();
       } while (this.#next !== undefined && this.rows.length < wanted);
       if (this.#next === undefined) {
         this.#setState("ended");
@@ -118,7 +124,7 @@ export class PlantList {
       row = this.rows.findIndex(({ id }) => id === position.id);
     }
     this.startRow = row === -1 ? Math.min(position.row, this.rows.length - 1) : row;
-    this.#onChange();
+    this.changed();
   }
 
   /** Loads nothing more. */
@@ -139,15 +145,16 @@ export class PlantList {
     if (page.plants.length === pageRows) {
       const { plants } = await this.#fetch<PlantPageJson>({ ...this.#query, limit: "1" }, signal);
       this.isOutdated ||= plants.some(({ id }) => !this.#ids.has(id));
-      return;
+    } else {
+      const fresh = this.#unknown(page.plants);
+      this.#arrived.push(...fresh);
+      this.#countArrived();
+      // This page reaches the end, so nothing that comes later is in the count, even if a clock was set back.
+      if (counted !== undefined && page.next === page.newest) counted.newestAt = "";
+      this.waiting.push(...fresh.slice(0, waitingMax - this.waiting.length));
+      this.isOutdated ||= this.waiting.length === waitingMax;
     }
-    const fresh = this.#unknown(page.plants);
-    this.#arrived.push(...fresh);
-    this.#countArrived();
-    // This page reaches the end, so nothing that comes later is in the count, even if a clock was set back.
-    if (counted !== undefined && page.next === page.newest) counted.newestAt = "";
-    this.waiting.push(...fresh.slice(0, waitingMax - this.waiting.length));
-    this.isOutdated ||= this.waiting.length === waitingMax;
+    if (this.hasNew) this.changed();
   }
 
   /** Adds the waiting plants on top, and activates one of the rows then. False if the list must be loaded again. */
@@ -156,6 +163,7 @@ export class PlantList {
     if (this.isOutdated || rows.length + waiting.length > rowsMax) return false;
     this.#active = activated === "same plant" ? this.#active + waiting.length : 0;
     rows.unshift(...waiting.splice(0).reverse());
+    this.changed();
     return true;
   }
 
@@ -183,7 +191,7 @@ export class PlantList {
     }
     this.#counted = { plants, newestAt };
     this.#countArrived();
-    this.#onChange();
+    this.changed();
   }
 
   /** Adds the new plants that the count lacks. It has those that were stored before it and read after it. */
@@ -207,6 +215,6 @@ export class PlantList {
 
   #setState(state: ListState): void {
     this.state = state;
-    this.#onChange();
+    this.changed();
   }
 }

@@ -6,7 +6,7 @@ import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { StoredPlantJson } from "../../files/plant-json.ts";
 import { Button } from "../parts/controls.tsx";
-import { hasModifier, useRedraw, useWindowEvent } from "../parts/hooks.ts";
+import { hasModifier, useWindowEvent } from "../parts/hooks.ts";
 import { PlantText } from "../parts/plant-text.tsx";
 import { ShortTime } from "../parts/time.tsx";
 import { Link, useRouter } from "../router.tsx";
@@ -34,7 +34,7 @@ export function PlantTable({ list, busy, order, scroller, onOrder }: PlantTableP
   const { length } = list.rows;
   const { navigate } = useRouter();
   const rows = useVisibleRows(list, scroller);
-  const { activate, onKeyDown } = useActiveRow(list, selectedId, rows, scroller);
+  const onKeyDown = useActiveRow(list, selectedId, rows, scroller);
   useSavedPosition(list, rows.first, busy, selectedId);
   useEffect(() => {
     if (list.state === "idle" && rows.last > length - prefetchRows) void list.loadMore();
@@ -86,7 +86,7 @@ export function PlantTable({ list, busy, order, scroller, onOrder }: PlantTableP
                   list.activate(index);
                   navigate(hrefOf(plant.id));
                 }}
-                onFocus={() => activate(index)}
+                onFocus={() => list.activate(index)}
               />
             );
           })}
@@ -132,7 +132,10 @@ function useVisibleRows(list: PlantList, scroller: Scroller) {
   };
 }
 
-/** The row that has the focus, or gets it when Tab reaches the table. The keys that move it are those of a list. */
+/**
+ * The row that has the focus, or gets it when Tab reaches the table. Returns what the keys do that move it, which are those of a
+ * list.
+ */
 function useActiveRow(
   list: PlantList,
   selectedId: string | undefined,
@@ -141,7 +144,6 @@ function useActiveRow(
 ) {
   const { active } = list;
   const { length } = list.rows;
-  const redraw = useRedraw();
   const mustFocus = useRef(false);
   // This is a layout effect so that the next key already starts from this row.
   useLayoutEffect(() => {
@@ -154,17 +156,13 @@ function useActiveRow(
     if (selectedId !== undefined && list.rows[active]?.id === selectedId) scrollIntoView(active);
   }, [selectedId]);
 
-  const activate = (row: number): void => {
-    list.activate(row);
-    redraw();
-  };
   const moveTo = (row: number): void => {
     const index = Math.max(0, Math.min(row, length - 1));
     scrollIntoView(index);
     mustFocus.current = true;
-    activate(index);
+    list.activate(index);
   };
-  const onKeyDown = (event: KeyboardEvent): void => {
+  return (event: KeyboardEvent): void => {
     // With the details open, the page moves to the next plant.
     if (selectedId !== undefined || hasModifier(event)) return;
     const targets: Readonly<Record<string, number>> = {
@@ -180,7 +178,6 @@ function useActiveRow(
     event.preventDefault();
     moveTo(target);
   };
-  return { activate, onKeyDown };
 }
 
 /** Focuses the link of a row, if the table has it. */

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { isNoResponse, isRefusal } from "../api.ts";
 import { pollMs, responseMsMax } from "../connection.ts";
-import { isRead, useRedraw } from "../parts/hooks.ts";
+import { isRead, useObserved } from "../parts/hooks.ts";
 import { useRouter } from "../router.tsx";
 import { useSession } from "../session.ts";
 import { apiFilter, filterQuery, type ListFilter } from "./list-filter.ts";
@@ -19,10 +19,9 @@ interface Scroller {
 export function usePlantList(filter: ListFilter, scroller: Scroller) {
   const loaded = useLoadedList(filter);
   const error = useNewPlants(filter, scroller, loaded);
-  const { list, latest, reloading, redraw, reload } = loaded;
+  const { list, latest, reloading, reload } = loaded;
   const showWaiting = (): void => {
-    if (latest.current?.showWaiting("first row")) redraw();
-    else reload();
+    if (!latest.current?.showWaiting("first row")) reload();
   };
   return { list, reloading, error, showWaiting, reload };
 }
@@ -31,9 +30,9 @@ export function usePlantList(filter: ListFilter, scroller: Scroller) {
 function useLoadedList(filter: ListFilter) {
   const { api, connection } = useSession();
   const { navigations } = useRouter();
-  const redraw = useRedraw();
   /** Undefined until the first response; while a new list is being loaded, the current one is shown. */
   const [list, setList] = useState<PlantList>();
+  useObserved(list);
   const [reloading, setReloading] = useState(true);
   /** The list that was loaded last, or is being loaded. */
   const latest = useRef<PlantList>(undefined);
@@ -41,13 +40,13 @@ function useLoadedList(filter: ListFilter) {
   const load = useCallback(
     (position?: ListPosition) => {
       const query = { ...apiFilter(filter), order: filter.order };
-      const started = new PlantList(api, query, () => {
-        // The previous list stays until the first response, to avoid a flicker.
-        if (started.state !== "loading" || started.searched > 0) {
-          setList(started);
-          setReloading(false);
-        }
-        redraw();
+      const started = new PlantList(api, query);
+      // The previous list stays until the first response, to avoid a flicker.
+      const unsubscribe = started.subscribe(() => {
+        if (started.state === "loading" && started.searched === 0) return;
+        unsubscribe();
+        setList(started);
+        setReloading(false);
       });
       latest.current?.stop();
       latest.current = started;
@@ -69,7 +68,7 @@ function useLoadedList(filter: ListFilter) {
       }),
     [connection, reload],
   );
-  return { list, latest, reloading, redraw, reload };
+  return { list, latest, reloading, reload };
 }
 
 /**
@@ -79,7 +78,7 @@ function useLoadedList(filter: ListFilter) {
 function useNewPlants(
   filter: ListFilter,
   scroller: Scroller,
-  { latest, redraw, reload }: ReturnType<typeof useLoadedList>,
+  { latest, reload }: ReturnType<typeof useLoadedList>,
 ): unknown {
   const { connection } = useSession();
   const [error, setError] = useState<unknown>();
@@ -89,16 +88,13 @@ function useNewPlants(
     // A search scans the store, so it is not repeated unless the user asks for it.
     const searching = filter.name !== "" || filter.token !== "";
     const showNew = (list: PlantList): void => {
-      if (list.waiting.length === 0 && !list.isOutdated) return;
       const isFree = (scroller.current?.scrollTop ?? 0) < atTopPx && !isRead(scroller.current);
-      if (isFree) {
-        // A focused row keeps the focus; otherwise the arrow keys start at the top.
-        const isFocused = scroller.current?.contains(document.activeElement);
-        const movesDown = list.active > 0 || isFocused;
-        const isShown = list.showWaiting(movesDown ? "same plant" : "first row");
-        if (!isShown && !searching) return reload();
-      }
-      redraw();
+      if (!list.hasNew || !isFree) return;
+      // A focused row keeps the focus; otherwise the arrow keys start at the top.
+      const isFocused = scroller.current?.contains(document.activeElement);
+      const movesDown = list.active > 0 || isFocused;
+      const isShown = list.showWaiting(movesDown ? "same plant" : "first row");
+      if (!isShown && !searching) reload();
     };
     const poll = connection.poll(async (signal) => {
       const followed = latest.current;
