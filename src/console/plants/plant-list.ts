@@ -1,7 +1,8 @@
 import type { StoredPlantJson } from "../../files/plant-json.ts";
-import type { PlantCountJson, PlantPageJson } from "../../operator/responses.ts";
+import type { PlantPageJson } from "../../operator/responses.ts";
 import type { OperatorApi } from "../api.ts";
 import { Observable } from "../observable.ts";
+import { PlantCount } from "./plant-count.ts";
 
 export type ListState = "loading" | "idle" | "failed" | "ended" | "full";
 
@@ -16,19 +17,11 @@ export interface ListPosition {
 /** The filter and the order, as parameters of the operator API. */
 type Query = Readonly<Record<string, string>>;
 
-/** How many plants match. */
-interface Count {
-  plants: number;
-  /** The time of the newest plant that is in it. */
-  newestAt: string;
-}
-
 const pageRows = 200;
 // So many rows fit into memory, and into the height that browsers accept for an element.
 const rowsMax = 200_000;
 // With more new plants than this, only a new list shows them.
 const waitingMax = 1000;
-
 // After more new plants than this, a position in the table is found by the number of its row.
 const newRowsMax = 1000;
 
@@ -45,14 +38,13 @@ export class PlantList extends Observable {
   isOutdated = false;
   /** The index of the row that the table starts at. */
   startRow = 0;
-  readonly #query: Query;
   readonly #api: OperatorApi;
+  readonly #query: Query;
+  /** The query without the order, which matters neither to the count nor to what is new. */
+  readonly #filter: Query;
+  readonly #count: PlantCount;
   #active = 0;
   readonly #ids = new Set<string>();
-  #isCounting = false;
-  #counted: Count | undefined;
-  /** New plants that are not compared with the count yet. */
-  readonly #arrived: StoredPlantJson[] = [];
   #next: string | undefined;
   /** What was stored after this cursor is new; undefined until the first response. */
   #newest: string | undefined;
@@ -60,14 +52,18 @@ export class PlantList extends Observable {
 
   constructor(api: OperatorApi, query: Query) {
     super();
+    const { order: _, ...filter } = query;
     this.#api = api;
     this.#query = query;
+    this.#filter = filter;
+    this.#count = new PlantCount(api, filter, this.#stop.signal);
+    this.#count.subscribe(() => this.changed());
   }
 
   /** How many plants match; undefined until all were counted. A list that has ended needs no count. */
   get count(): number | undefined {
     if (this.state === "ended") return this.rows.length + this.waiting.length;
-    return this.#counted?.plants;
+    return this.#count.plants;
   }
 
   /** Whether there are plants that the rows lack. */
@@ -106,7 +102,7 @@ export class PlantList extends Observable {
         this.#setState("ended");
       } else {
         this.#setState(this.rows.length >= rowsMax ? "full" : "idle");
-        void this.#countAll();
+        void this.#count.countOnce();
       }
     } catch (reason) {
       if (signal.aborted) return;
@@ -135,22 +131,20 @@ export class PlantList extends Observable {
   /** Reads what was stored since the last call, which then waits to be shown. */
   async readNew(signal: AbortSignal): Promise<void> {
     if (this.#newest === undefined) return;
-    const { order: _, ...filter } = this.#query;
-    const query = { ...filter, limit: String(pageRows), after: this.#newest };
-    const counted = this.#counted;
+    const query = { ...this.#filter, limit: String(pageRows), after: this.#newest };
+    const wasCounted = this.#count.plants !== undefined;
     const page = await this.#fetch<PlantPageJson>(query, signal);
     this.#newest = page.next;
-    if (this.state === "idle" || this.state === "full") void this.#countAll();
+    if (this.state === "idle" || this.state === "full") void this.#count.countOnce();
     // After a flood, PostgreSQL sends a full page of the last seconds again, and all of it may be in the list.
     if (page.plants.length === pageRows) {
       const { plants } = await this.#fetch<PlantPageJson>({ ...this.#query, limit: "1" }, signal);
       this.isOutdated ||= plants.some(({ id }) => !this.#ids.has(id));
     } else {
       const fresh = this.#unknown(page.plants);
-      this.#arrived.push(...fresh);
-      this.#countArrived();
+      this.#count.add(fresh);
       // This page reaches the end, so nothing that comes later is in the count, even if a clock was set back.
-      if (counted !== undefined && page.next === page.newest) counted.newestAt = "";
+      if (wasCounted && page.next === page.newest) this.#count.addAllFromNow();
       this.waiting.push(...fresh.slice(0, waitingMax - this.waiting.length));
       this.isOutdated ||= this.waiting.length === waitingMax;
     }
@@ -165,41 +159,6 @@ export class PlantList extends Observable {
     rows.unshift(...waiting.splice(0).reverse());
     this.changed();
     return true;
-  }
-
-  /** Counts once; after a failure, the next page or poll counts again. The service counts for up to 0.4 s per part. */
-  async #countAll(): Promise<void> {
-    if (this.#counted !== undefined || this.#isCounting) return;
-    this.#isCounting = true;
-    const { order: _, ...filter } = this.#query;
-    const query = new URLSearchParams(filter);
-    let plants = 0;
-    let newestAt = "";
-    try {
-      for (let isLast = false; !isLast; ) {
-        const part = await this.#api.get<PlantCountJson>(`/api/plants/count?${query}`, this.#stop.signal);
-        plants += Number(part.plants);
-        newestAt = part.newestAt ?? "";
-        isLast = part.next === undefined;
-        query.set("cursor", part.next ?? "");
-      }
-    } catch {
-      // The page itself reports a service that does not respond.
-      return;
-    } finally {
-      this.#isCounting = false;
-    }
-    this.#counted = { plants, newestAt };
-    this.#countArrived();
-    this.changed();
-  }
-
-  /** Adds the new plants that the count lacks. It has those that were stored before it and read after it. */
-  #countArrived(): void {
-    const counted = this.#counted;
-    if (counted === undefined) return;
-    const lacking = this.#arrived.splice(0).filter(({ createdAt }) => createdAt > counted.newestAt);
-    counted.plants += lacking.length;
   }
 
   /** Leaves out the plants that are in the list already: PostgreSQL sends those of the last seconds again. */
