@@ -8,9 +8,12 @@ import {
   executable,
   expectOneLine,
   type Finished,
-  main,
   serve,
+  shellArguments,
+  start,
+  startOnTerminal,
   startPlantStore,
+  watch,
 } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
@@ -89,23 +92,11 @@ describe("the first run", () => {
   test("prints the token itself on a terminal, and writes no file", async () => {
     const database = folder.newPath();
     const args = ["serve", "--listen", "127.0.0.1:0", "--operator-listen", "off", "--database", database];
-    let said = "";
-    const child = Bun.spawn([process.execPath, main, ...args], {
-      terminal: {
-        cols: 200,
-        rows: 24,
-        data(_, bytes) {
-          said += new TextDecoder().decode(bytes);
-        },
-      },
-      env: { PATH: process.env["PATH"] ?? "" },
-    });
-    await eventually(() => said.includes("listening"));
-    child.kill("SIGTERM");
-    await child.exited;
-    expect(said).toMatch(/pst_\w{49}/);
-    expect(said).toContain("Your first token can send plants. ");
-    expect(said).not.toContain("console");
+    await using service = startOnTerminal(args);
+    await eventually(() => service.out().includes("listening"));
+    expect(service.out()).toMatch(/pst_\w{49}/);
+    expect(service.out()).toContain("Your first token can send plants. ");
+    expect(service.out()).not.toContain("console");
     expect(existsSync(`${database}.first-token`)).toBe(false);
   });
 
@@ -231,14 +222,17 @@ describe("a graceful shutdown", () => {
 test.skipIf(lacks("Linux, whose /dev/full is always full", process.platform !== "linux"))(
   "a log on a full disk does not change the exit code of a graceful shutdown",
   async () => {
-    const args = `serve --listen 127.0.0.1:0 --operator-listen off --database ${folder.newPath()}`;
-    const command = `exec ${process.execPath} ${main} ${args} 2>/dev/full`;
-    const child = Bun.spawn(["sh", "-c", command], { env: accessTokenEnvironment, stdout: "pipe" });
-    const greeting = new TextDecoder().decode((await child.stdout.getReader().read()).value);
-    const url = /(http:\/\/\S+)\/plants/.exec(greeting)?.[1] ?? "";
+    const args = ["serve", "--operator-listen", "off", "--database", folder.newPath()];
+    const shell = start("sh", shellArguments('exec "$@" 2>/dev/full', args), {
+      environment: accessTokenEnvironment,
+    });
+    const { out, ended } = watch(shell);
+    const greeting = /(http:\/\/\S+)\/plants/;
+    await eventually(() => greeting.test(out()), "the greeting");
+    const [, url = ""] = greeting.exec(out()) ?? [];
     expect((await post(url, '{"id":1,"name":"a"}')).status).toBe(200);
-    child.kill("SIGTERM");
-    expect(await child.exited).toBe(0);
+    shell.kill("SIGTERM");
+    expect((await ended).code).toBe(0);
   },
 );
 

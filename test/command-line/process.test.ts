@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { bareEnvironment, commandLine, launcher, start, watch } from "../support/command.ts";
+import { bareEnvironment, commandLine, launcher, shellArguments, start, watch } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
 import { seedStore } from "../support/seeded-store.ts";
@@ -23,10 +23,12 @@ test.skipIf(lacks("Linux", process.platform !== "linux"))(
   "a crash writes no core file, even if the shell allows one",
   async () => {
     using folder = temporaryFolder();
-    const [command, args] = commandLine(["serve", "--database", "plants.db"]);
-    const child = start("sh", ["-c", 'ulimit -c unlimited 2>&- ; exec "$@"', "sh", command, ...args], {
-      folder: folder.path,
-    });
+    const shell = shellArguments('ulimit -c unlimited 2>&- ; exec "$@"', [
+      "serve",
+      "--database",
+      "plants.db",
+    ]);
+    const child = start("sh", shell, { folder: folder.path });
     const said = watch(child);
     await eventually(() => said.err().includes('"listening"'));
     const limits = readFileSync(`/proc/${child.pid}/limits`, "utf8");
@@ -71,11 +73,8 @@ describe.skipIf(lacks("/dev/full", process.platform !== "linux"))(
     });
 
     test("or over the limit of a file's size, says that too", async () => {
-      const script = 'ulimit -f 0; exec "$@" > limited';
-      const [command, args] = commandLine(["help", "serve"]);
-      const { code, err } = await watch(
-        start("sh", ["-c", script, "sh", command, ...args], { folder: folder.path }),
-      ).ended;
+      const shell = shellArguments('ulimit -f 0; exec "$@" > limited', ["help", "serve"]);
+      const { code, err } = await watch(start("sh", shell, { folder: folder.path })).ended;
       expect(code).toBe(1);
       expect(err).toEndWith(
         "plant-store: Standard output cannot be written: the file would be larger than the system allows (ulimit -f).\n",

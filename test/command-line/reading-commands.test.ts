@@ -1,6 +1,5 @@
 // The commands that read what is stored: list, show and export, and what they print after a restore.
 import { afterAll, describe, expect, test } from "bun:test";
-import { spawnSync } from "node:child_process";
 import {
   copyFileSync,
   existsSync,
@@ -13,7 +12,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { columnsOf } from "../../src/cli/terminal.ts";
-import { main, plantStore } from "../support/command.ts";
+import { plantStore } from "../support/command.ts";
 import { post } from "../support/post-plants.ts";
 import { storedPlants } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -89,12 +88,12 @@ describe("list", () => {
     expect(err).toBe("No plants match.\n");
   });
 
-  test("reads a time without a zone as UTC", () => {
+  test("reads a time without a zone as UTC", async () => {
     const hourAgo = new Date(Date.now() - 3_600_000).toISOString().slice(0, 19);
     // Twelve hours after UTC there: read as local, the time would be in the future.
-    const env = { PATH: process.env["PATH"] ?? "", TZ: "Etc/GMT+12" };
-    const args = [main, "list", "--since", hourAgo, "--database", service.database];
-    expect(spawnSync(process.execPath, args, { env, encoding: "utf8" }).stdout).toContain("Fern");
+    const environment = { TZ: "Etc/GMT+12" };
+    const args = ["list", "--since", hourAgo, "--database", service.database];
+    expect((await plantStore(args, { environment })).out).toContain("Fern");
   });
 });
 

@@ -1,7 +1,7 @@
 // Idle connections, and the file descriptors that they leave.
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
-import { commandLine, start, untilListening } from "../support/command.ts";
+import { shellArguments, start, untilListening } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
 import { post } from "../support/post-plants.ts";
@@ -15,9 +15,8 @@ test.skipIf(lacks("/proc", process.platform !== "linux"))(
   `${clients} idle connections within ${descriptors} file descriptors do not keep a plant out`,
   async () => {
     using folder = temporaryFolder();
-    const [command, args] = commandLine(["serve", "--database", "p.db"]);
-    const script = `ulimit -n ${descriptors}; exec "$0" "$@"`;
-    const child = start("sh", ["-c", script, command, ...args], {
+    const shell = shellArguments(`ulimit -n ${descriptors}; exec "$@"`, ["serve", "--database", "p.db"]);
+    const child = start("sh", shell, {
       folder: folder.path,
       environment: accessTokenEnvironment,
     });

@@ -24,7 +24,7 @@ import type {
   DownloadLinkJson,
 } from "../../src/operator/responses.ts";
 import { verify } from "../../src/storage/sqlite/maintenance/verify.ts";
-import { main, start, untilListening } from "../support/command.ts";
+import { shellArguments, start, untilListening } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacksFuse, mountHanging } from "../support/lacks.ts";
 import { lacksDescriptors, openDescriptors } from "../support/open-descriptors.ts";
@@ -228,10 +228,10 @@ describe("backups through the operator listener", () => {
 
   test.skipIf(lacksFuse())("a backup into a folder that hangs keeps no plant from being stored", async () => {
     const hanging = newFolder();
-    const command = `${process.execPath} ${main} serve --database ${folder.newPath()} --backup-folder ${hanging}`;
-    const script = `${mountHanging(hanging)} && exec ${command}`;
+    const args = ["serve", "--database", folder.newPath(), "--backup-folder", hanging];
+    const shell = shellArguments(`${mountHanging(hanging)} && exec "$@"`, args);
     await using service = await untilListening(
-      start("unshare", ["-rm", "sh", "-c", script], { environment: bothTokensEnvironment }),
+      start("unshare", ["-rm", "sh", ...shell], { environment: bothTokensEnvironment }),
     );
     callsOf(service)
       .send("")

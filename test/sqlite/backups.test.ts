@@ -13,8 +13,8 @@ import {
 import { basename, join } from "node:path";
 import { BackupFolder } from "../../src/storage/sqlite/maintenance/backup-folder.ts";
 import { lastBackupFile, readLastBackup } from "../../src/storage/sqlite/maintenance/backup-records.ts";
-import { expectOneLine, type Finished, main } from "../support/command.ts";
-import { lacks } from "../support/lacks.ts";
+import { expectOneLine, type Finished, shellArguments, startOnTerminal } from "../support/command.ts";
+import { eventually } from "../support/eventually.ts";
 import { seedStore } from "../support/seeded-store.ts";
 import { storedPlants } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -55,8 +55,8 @@ function oldBackup(to: string, date: string): string {
 
 /** Runs `backup -` as a process whose output is redirected like that. */
 function backUpToOutput(redirection: string, store = database) {
-  const line = `set -o pipefail; "${process.execPath}" "${main}" backup - --database "${store}" ${redirection}`;
-  const { status, stderr } = spawnSync("bash", ["-c", line], { encoding: "utf8" });
+  const shell = shellArguments(`set -o pipefail; "$@" ${redirection}`, ["backup", "-", "--database", store]);
+  const { status, stderr } = spawnSync("bash", shell, { encoding: "utf8" });
   return { code: status, err: stderr };
 }
 
@@ -85,12 +85,10 @@ describe("backup -", () => {
     expect(existsSync(lastBackupFile(store))).toBe(false);
   });
 
-  const hasScript = spawnSync("script", ["--version"]).status === 0;
-  test.skipIf(lacks("script", !hasScript))("is refused on a terminal", () => {
-    const line = [process.execPath, main, "backup", "-", "--database", database].join(" ");
-    const { status, stdout } = spawnSync("script", ["-qec", line, "/dev/null"], { encoding: "utf8" });
-    expect(stdout).toContain("Standard output is a terminal");
-    expect(status).toBe(2);
+  test("is refused on a terminal", async () => {
+    await using command = startOnTerminal(["backup", "-", "--database", database]);
+    await eventually(() => command.out().includes("Standard output is a terminal"));
+    expect(await command.child.exited).toBe(2);
   });
 });
 

@@ -9,7 +9,7 @@ import { lastBackupFile } from "../../src/storage/sqlite/maintenance/backup-reco
 import { verify } from "../../src/storage/sqlite/maintenance/verify.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
-import { commandLine, expectOneLine, type Finished } from "../support/command.ts";
+import { expectOneLine, type Finished, shellArguments } from "../support/command.ts";
 import { crashedStore, emptyingJournal } from "../support/crashed-store.ts";
 import { lacksMounts } from "../support/lacks.ts";
 import { storedPlants, testPlant } from "../support/stored-plants.ts";
@@ -259,10 +259,9 @@ describe("verify", () => {
 
 describe.skipIf(lacksMounts())("on read-only media", () => {
   const onReadOnly = (media: string, ...args: string[]) => {
-    const [program, rest] = commandLine(args);
-    const command = [program, ...rest].map((word) => `'${word}'`).join(" ");
-    const script = `mount --bind '${media}' '${media}' && mount -o remount,ro,bind '${media}' && exec ${command}`;
-    const { status, stdout, stderr } = spawnSync("unshare", ["-rm", "sh", "-c", script], {
+    const script = `mount --bind '${media}' '${media}' && mount -o remount,ro,bind '${media}' && exec "$@"`;
+    const shell = ["-rm", "sh", ...shellArguments(script, args)];
+    const { status, stdout, stderr } = spawnSync("unshare", shell, {
       encoding: "utf8",
       env: { PATH: process.env["PATH"] ?? "" },
     });

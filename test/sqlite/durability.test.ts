@@ -23,10 +23,10 @@ import { seededRandom } from "../soak/rounds.ts";
 import {
   expectOneLine,
   type Finished,
-  main,
   plantStore,
   type Serving,
   serve,
+  shellArguments,
   start,
   untilListening,
 } from "../support/command.ts";
@@ -533,13 +533,9 @@ test.each([
 ])("a process that ends by %s leaves the WAL for the next start", async (_, code, end) => {
   const throwing = join(folder.path, "throw-on-signal.ts");
   writeFileSync(throwing, 'process.on("SIGUSR2", () => { throw new Error("unexpected"); });');
-  await using service = await untilListening(
-    start(
-      process.execPath,
-      ["--preload", throwing, main, "serve", "--database", file, "--drain-delay", "60s"],
-      { environment: accessTokenEnvironment },
-    ),
-  );
+  await using service = await serve(["--database", file, "--drain-delay", "60s"], {
+    environment: { ...accessTokenEnvironment, BUN_OPTIONS: `--preload ${throwing}` },
+  });
   expect((await post(service.url, '{"id":1,"name":"a"}')).status).toBe(200);
   await end(service);
   expect((await service.ended).code).toBe(code);
@@ -590,12 +586,11 @@ describe.skipIf(lacksMounts())("a full disk", () => {
   async function fullDisk() {
     const disk = join(folder.path, "disk");
     mkdirSync(disk);
-    const script = `mount -t tmpfs -o size=80m none ${disk} && exec ${process.execPath} ${main} serve --database ${disk}/plants.db`;
+    const script = `mount -t tmpfs -o size=80m none ${disk} && exec "$@"`;
+    const shell = ["-rm", "sh", ...shellArguments(script, ["serve", "--database", `${disk}/plants.db`])];
     await using cleanUp = new AsyncDisposableStack();
     const service = cleanUp.use(
-      await untilListening(
-        start("unshare", ["-rm", "sh", "-c", script], { environment: accessTokenEnvironment }),
-      ),
+      await untilListening(start("unshare", shell, { environment: accessTokenEnvironment })),
     );
     const { url, child, err } = service;
     const acknowledged: number[] = [];
@@ -641,11 +636,8 @@ describe.skipIf(lacksMounts())("a full disk", () => {
 
 test("a limit of the file size, which SQLite reports like an I/O error, ends the service and loses nothing", async () => {
   // In units of 512 bytes: about sixty of these plants fit into the WAL.
-  const script = 'ulimit -f 8000; exec "$@"';
-  const command = [process.execPath, main, "serve", "--database", file];
-  await using service = await untilListening(
-    start("sh", ["-c", script, "sh", ...command], { environment: accessTokenEnvironment }),
-  );
+  const shell = shellArguments('ulimit -f 8000; exec "$@"', ["serve", "--database", file]);
+  await using service = await untilListening(start("sh", shell, { environment: accessTokenEnvironment }));
   const { acknowledged, refusals } = createUntilRefused(service.url, largeName);
   for (const error of await refusals) expect(error).toBeOneOf([0, 50302]);
   const { code, err } = await service.ended;

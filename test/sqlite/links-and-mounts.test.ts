@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, linkSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { main, serve, start, watch } from "../support/command.ts";
+import { serve, shellArguments, start, watch } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { lacksMounts } from "../support/lacks.ts";
 import { post } from "../support/post-plants.ts";
@@ -113,11 +113,9 @@ describe.skipIf(lacksMounts())("a data file that is mounted by itself", () => {
   /** Runs a command in a mount namespace of its own, with the data file mounted over a path of that name. */
   async function runMounted(args: readonly string[], mounted = join(folder.path, "elsewhere", "a b.db")) {
     const mount = `touch '${mounted}' && mount --bind '${file}' '${mounted}'`;
-    const command = [process.execPath, main, ...args.map((arg) => arg.replace("MOUNTED", mounted))];
-    const script = `${mount} && exec "$0" "$@"`;
-    return watch(
-      start("unshare", ["-rm", "sh", "-c", script, ...command], { environment: accessTokenEnvironment }),
-    ).ended;
+    const onMounted = args.map((arg) => arg.replace("MOUNTED", mounted));
+    const shell = ["-rm", "sh", ...shellArguments(`${mount} && exec "$@"`, onMounted)];
+    return watch(start("unshare", shell, { environment: accessTokenEnvironment })).ended;
   }
 
   beforeEach(async () => {

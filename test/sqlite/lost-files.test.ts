@@ -22,7 +22,7 @@ import { dirname, join } from "node:path";
 import { readMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { DataFileReplaced, WalIndexLost } from "../../src/storage/store.ts";
-import { main, plantStore, serve, start, untilListening } from "../support/command.ts";
+import { plantStore, serve, shellArguments, start, untilListening } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacks, lacksMounts } from "../support/lacks.ts";
@@ -179,14 +179,15 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
       const script = `
         mount -t tmpfs none ${disk}
         mount -t tmpfs none ${other}
-        ${process.execPath} ${main} serve --database ${disk}/plants.db &
+        "$@" &
         while [ ! -e ${folder.path}/mount-now ]; do sleep 0.05; done
         inode=$(stat -c %i ${disk}/plants.db)
         until [ "$(stat -c %i ${other}/plants.db)" = "$inode" ]; do mv ${other}/plants.db ${other}/$((n += 1)) 2>/dev/null; : > ${other}/plants.db; done
         mount --bind ${other} ${disk}
         wait`;
+      const shell = shellArguments(script, ["serve", "--database", `${disk}/plants.db`]);
       await using service = await untilListening(
-        start("unshare", ["-rm", "sh", "-c", script], {
+        start("unshare", ["-rm", "sh", ...shell], {
           environment: accessTokenEnvironment,
           ownGroup: true,
         }),

@@ -18,7 +18,7 @@ import { connectReadOnly } from "../../src/storage/sqlite/reading/open-read-only
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { openTokenFile } from "../../src/storage/sqlite/sqlite-tokens.ts";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
-import { main, type Serving, serve, start, untilListening } from "../support/command.ts";
+import { type Serving, serve, shellArguments, start, untilListening } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { lacksMounts } from "../support/lacks.ts";
 import { post } from "../support/post-plants.ts";
@@ -226,10 +226,10 @@ test.skipIf(lacksMounts())(
   async () => {
     const disk = join(folder.path, "disk");
     mkdirSync(disk);
-    const command = [process.execPath, main, "serve", "--database", `${disk}/plants.db`].join(" ");
     // The files outlive the service in the shell's mount namespace, which copies them out at the end.
-    const script = `mount -t tmpfs -o size=2m none ${disk} && ${command}; rm ${disk}/filler; cp ${disk}/* ${folder.path}`;
-    const shell = start("unshare", ["-rm", "sh", "-c", script], { environment: accessTokenEnvironment });
+    const script = `mount -t tmpfs -o size=2m none ${disk} && "$@"; rm ${disk}/filler; cp ${disk}/* ${folder.path}`;
+    const shellArgs = shellArguments(script, ["serve", "--database", `${disk}/plants.db`]);
+    const shell = start("unshare", ["-rm", "sh", ...shellArgs], { environment: accessTokenEnvironment });
     await using service = await untilListening(shell);
     const seen = `/proc/${shell.pid}/root${disk}`;
     for (let id = 1; id <= 5; id++)

@@ -1,5 +1,5 @@
 // What strangers send to hold connections, and how the clients beside them do.
-import { commandLine, start, untilListening } from "./command.ts";
+import { shellArguments, start, untilListening } from "./command.ts";
 import type { Flood } from "./flood.ts";
 import { inSeconds, type startProvider } from "./identity-provider.ts";
 import { rawPost } from "./raw-http.ts";
@@ -48,9 +48,7 @@ function createWith(token: string, id: number): string {
 /** A service with so many file descriptors, which limit its connections. */
 export function serveWithin(descriptors: number, folder: string, database: string, provider: Provider) {
   const flags = Object.entries(provider.flags).flatMap(([name, value]) => [`--${name}`, value]);
-  const [command, args] = commandLine(["serve", "--database", database, ...flags]);
-  const script = `ulimit -n ${descriptors}; exec "$0" "$@"`;
-  return untilListening(
-    start("sh", ["-c", script, command, ...args], { folder, environment: bothTokensEnvironment }),
-  );
+  const args = ["serve", "--database", database, ...flags];
+  const shell = shellArguments(`ulimit -n ${descriptors}; exec "$@"`, args);
+  return untilListening(start("sh", shell, { folder, environment: bothTokensEnvironment }));
 }

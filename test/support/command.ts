@@ -59,6 +59,36 @@ export function commandLine(
   return through === "launcher" ? ["node", [launcher, ...args]] : [process.execPath, [main, ...args]];
 }
 
+/** The arguments of a shell that runs this script, in which `"$@"` is a plant-store command. */
+export function shellArguments(script: string, args: readonly string[]): readonly string[] {
+  const [command, rest] = commandLine(args);
+  return ["-c", script, "sh", command, ...rest];
+}
+
+/** Starts a plant-store command on a terminal of its own. */
+export function startOnTerminal(args: readonly string[]) {
+  const [command, rest] = commandLine(args);
+  let out = "";
+  const child = Bun.spawn([command, ...rest], {
+    env: bareEnvironment,
+    terminal: {
+      cols: 200,
+      rows: 24,
+      data(_, bytes) {
+        out += new TextDecoder().decode(bytes);
+      },
+    },
+  });
+  return {
+    child,
+    out: () => out,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await child.exited;
+    },
+  };
+}
+
 export type Serving = Awaited<ReturnType<typeof untilListening>>;
 
 /** Starts `serve` as a process and waits until it listens. */
