@@ -5,9 +5,9 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { judgeFsync } from "../../src/cli/doctor.ts";
 import { stoppedWallClock } from "../support/clock.ts";
-import { main } from "../support/command.ts";
-import { lacks } from "../support/lacks.ts";
-import { canMount, usePostgres } from "../support/postgres.ts";
+import { shellArguments } from "../support/command.ts";
+import { lacksMounts } from "../support/lacks.ts";
+import { usePostgres } from "../support/postgres.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { startTestService } from "../support/test-service.ts";
@@ -117,15 +117,16 @@ describe("a store without a service", () => {
 });
 
 describe("the disk", () => {
-  describe.skipIf(lacks("root and mounts", !canMount))("that is full", () => {
+  describe.skipIf(lacksMounts())("that is full", () => {
     /** Runs doctor on a file system without free space, and lists what is there afterwards. */
     function examineFullDisk() {
       using mounted = temporaryFolder();
       const fill = "{ dd if=/dev/zero of=filler bs=1k count=2048 2>/dev/null || true; }";
-      const examineThere = `{ "$2" "$3" doctor --json --database "$1/plants.db" ${freePorts.join(" ")}; code=$?; ls -A >&2; exit $code; }`;
-      const script = `mount -t tmpfs -o size=1m none "$1" && cd "$1" && ${fill} && ${examineThere}`;
-      const args = ["-m", "sh", "-c", script, "sh", mounted.path, process.execPath, main];
-      const { status, stdout, stderr } = spawnSync("unshare", args, { encoding: "utf8" });
+      const examineThere = '{ "$@"; code=$?; ls -A >&2; exit $code; }';
+      const script = `mount -t tmpfs -o size=1m none ${mounted.path} && cd ${mounted.path} && ${fill} && ${examineThere}`;
+      const doctor = ["doctor", "--json", "--database", join(mounted.path, "plants.db"), ...freePorts];
+      const shell = ["-rm", "sh", ...shellArguments(script, doctor)];
+      const { status, stdout, stderr } = spawnSync("unshare", shell, { encoding: "utf8" });
       const findings: readonly Finding[] = JSON.parse(stdout).findings;
       return { code: status, findings, left: stderr };
     }

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import {
   chmodSync,
   chownSync,
@@ -59,10 +59,6 @@ export interface PostgresSetup {
   /** The folder with bin/, lib/ and share/ of another installation, instead of the one from npm. */
   readonly installation?: string;
 }
-
-/** Whether this machine allows that mount. */
-export const canMount =
-  isRoot && spawnSync("unshare", ["-m", "mount", "-t", "tmpfs", "none", "/mnt"]).status === 0;
 
 /** A server whose databases only this test file uses: that of the whole run, or without one its own. */
 export async function usePostgres(): Promise<Databases & AsyncDisposable> {
