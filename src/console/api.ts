@@ -16,7 +16,7 @@ export class ApiError extends Error {
 }
 
 /** The headers of a request whose body is JSON. */
-export const jsonBody = { "Content-Type": "application/json" };
+export const jsonHeaders = { "Content-Type": "application/json" };
 
 /** A client of the operator API with one token. */
 export class OperatorApi {
@@ -36,7 +36,7 @@ export class OperatorApi {
   }
 
   post<T>(path: string, body: unknown, signal: AbortSignal | null = null): Promise<T> {
-    return this.json(path, { method: "POST", headers: jsonBody, body: JSON.stringify(body), signal });
+    return this.json(path, { method: "POST", headers: jsonHeaders, body: JSON.stringify(body), signal });
   }
 
   /** @throws as `fetch` does, also if the response is cut off in its body */

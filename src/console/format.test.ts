@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { formatRelativeTime } from "./format.ts";
+import { formatDuration, formatRelativeTime } from "./format.ts";
 
 const nowMs = Date.parse("2026-11-15T18:30:00Z");
 
@@ -20,4 +20,13 @@ test.each([
 ])("a time %d seconds from now is %s", (seconds, text) => {
   const time = new Date(nowMs + seconds * 1000).toISOString();
   expect(formatRelativeTime(time, nowMs)).toBe(text);
+});
+
+test.each([
+  [0.2, "1 s"],
+  [58.9, "59 s"],
+  [59.2, "1 min"],
+  [4000, "1 h 7 min"],
+])("a duration of %d seconds is %s", (seconds, text) => {
+  expect(formatDuration(seconds)).toBe(text);
 });

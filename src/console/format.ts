@@ -6,8 +6,9 @@ const short = new Intl.NumberFormat("en", {
   roundingPriority: "lessPrecision",
 });
 const times = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
-const minutes = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });
-const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
+/** "18:52". */
+export const minuteFormat = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });
+const secondFormat = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 const shortTimes = new Intl.DateTimeFormat("en-GB", {
   day: "numeric",
   month: "short",
@@ -28,7 +29,7 @@ export function formatPlural(value: number, noun: string): string {
   return `${formatCount(value)} ${value === 1 ? noun : `${noun}s`}`;
 }
 
-/** When an error is sent, as the catalogue has it, without the marks of its code. */
+/** When an error is sent, as the catalogue has it, without its backquotes. */
 export function formatReason(when: string): string {
   return when.replaceAll("`", "");
 }
@@ -45,7 +46,7 @@ export const formatShare = new Intl.NumberFormat("en", { style: "percent", maxim
 
 /** "18:52:10". */
 export function formatClock(iso: string): string {
-  return clock.format(new Date(iso));
+  return secondFormat.format(new Date(iso));
 }
 
 /** "15 Nov 2026, 18:52:10 UTC". */
@@ -56,14 +57,14 @@ export function formatTime(iso: string): string {
 /** "18:52", with the date unless it is today, and with the year unless it is this one. */
 export function formatMinute(iso: string, now = new Date()): string {
   const then = new Date(iso);
-  if (then.toDateString() === now.toDateString()) return minutes.format(then);
+  if (then.toDateString() === now.toDateString()) return minuteFormat.format(then);
   return formatShortTime(iso, now);
 }
 
 /** The time, with the date unless it is today, and with the year unless it is this one. */
 export function formatShortTime(iso: string, now = new Date()): string {
   const then = new Date(iso);
-  if (then.toDateString() === now.toDateString()) return clock.format(then);
+  if (then.toDateString() === now.toDateString()) return secondFormat.format(then);
   const format = then.getFullYear() === now.getFullYear() ? shortTimes : yearTimes;
   return format.format(then);
 }
@@ -84,9 +85,10 @@ export function formatRelativeTime(iso: string, nowMs = Date.now()): string {
   return dates.format(then);
 }
 
-/** 4000 seconds → "1 h 6 min". */
+/** 4000 seconds → "1 h 7 min". */
 export function formatDuration(seconds: number): string {
-  if (seconds < 60) return `${Math.ceil(seconds)} s`;
+  const wholeSeconds = Math.ceil(seconds);
+  if (wholeSeconds < 60) return `${wholeSeconds} s`;
   const minutes = Math.round(seconds / 60);
   if (minutes < 60) return `${minutes} min`;
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;

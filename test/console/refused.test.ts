@@ -53,6 +53,19 @@ describe("the page of refused requests", () => {
     await row.getByRole("button", { name: "Copied" }).waitFor();
   });
 
+  test("offers the copy again after one that failed", async () => {
+    await refuseToken("not copied");
+    const page = await openRefused();
+    await page.evaluate(`navigator.clipboard.writeText = () => {
+      delete navigator.clipboard.writeText;
+      return Promise.reject(new Error());
+    }`);
+    const row = rowOf(page, "not copied");
+    await row.getByRole("button", { name: "Copy request id" }).click();
+    await row.getByRole("button", { name: "Could not copy" }).waitFor();
+    await row.getByRole("button", { name: "Copy request id" }).waitFor();
+  });
+
   test("offers no copy of a request id that is masked", async () => {
     const { secret } = await mintToken(session.running, { name: "with a UUID", scopes: ["plants:create"] });
     const headers = { ...bearer(secret), "X-Request-Id": crypto.randomUUID() };

@@ -1,4 +1,5 @@
 import type { OverviewJson } from "../../operator/responses.ts";
+import { minuteFormat } from "../format.ts";
 
 const daySeconds = 86_400;
 const stepSeconds = { minute: 60, hour: 3600 };
@@ -68,7 +69,6 @@ export function scaleOf(counts: readonly number[], linesMax: number): readonly n
   return Array.from({ length: Math.ceil(highest / step) }, (_, line) => (line + 1) * step);
 }
 
-const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 
 /** The labels under the chart, from 0 to 1, at the first step of each local day, and of each round part of one. */
@@ -80,12 +80,12 @@ export function timeTicks({ times, tickSeconds, unit }: ChartRange) {
     const isFirstOf = (seconds: number) => local % seconds < stepSeconds[unit];
     if (!isFirstOf(tickSeconds)) return [];
     const isDay = isFirstOf(daySeconds);
-    return { at: step / (times.length - 1), isDay, label: (isDay ? day : clock).format(time) };
+    return { at: step / (times.length - 1), isDay, label: (isDay ? day : minuteFormat).format(time) };
   });
 }
 
 /** A minute or hour of the chart, for its tooltip. */
 export function formatStep(seconds: number, unit: "minute" | "hour"): string {
-  const time = clock.format(seconds * 1000);
+  const time = minuteFormat.format(seconds * 1000);
   return unit === "minute" ? time : `${day.format(seconds * 1000)}, ${time}`;
 }

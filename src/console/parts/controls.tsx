@@ -18,29 +18,31 @@ interface CopyButtonProps {
   readonly isIcon?: boolean;
 }
 
-const copiedMs = 1500;
+const copyResults = { copied: "Copied", failed: "Could not copy. Select the text instead" };
+// Long enough to read the longer one.
+const resultMs = 4000;
 
 export function CopyButton({ text, label, isIcon = false }: CopyButtonProps) {
-  const [shown, setShown] = useState(label);
-  const copied = shown === "Copied";
+  const [result, setResult] = useState<keyof typeof copyResults>();
+  const shown = result === undefined ? label : copyResults[result];
   useEffect(() => {
-    if (!copied) return;
-    const timer = setTimeout(() => setShown(label), copiedMs);
+    if (result === undefined) return;
+    const timer = setTimeout(() => setResult(undefined), resultMs);
     return () => clearTimeout(timer);
-  }, [copied]);
+  }, [result]);
   const copy = async (): Promise<void> => {
     try {
       await navigator.clipboard.writeText(text);
-      setShown("Copied");
+      setResult("copied");
     } catch {
-      setShown("Could not copy. Select the text instead");
+      setResult("failed");
     }
   };
   // The clipboard is available only on HTTPS and localhost.
   if (navigator.clipboard === undefined) return null;
   return (
     <Button class={isIcon ? "bare" : "quiet"} title={isIcon ? shown : undefined} onClick={() => void copy()}>
-      <Icon name={copied ? "done" : "copy"} />
+      <Icon name={result === "copied" ? "done" : "copy"} />
       <span class={isIcon ? "visually-hidden" : undefined} aria-live="polite">
         {shown}
       </span>

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { errorMessage, isRefusal, jsonBody } from "../api.ts";
+import { errorMessage, isRefusal, jsonHeaders } from "../api.ts";
 import type { ErrorName } from "../error-numbers.ts";
 import { Button, Field, type InputChange } from "../parts/controls.tsx";
 import { FormDialog, focusField } from "../parts/dialog.tsx";
@@ -46,7 +46,7 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
     if (id !== "" && plant.name === "") return showError("name", 'Field "name" is empty.');
     const body = newPlantBody(id, plant.name, plant.tag === "" ? undefined : plant.tag);
     try {
-      const response = await api.fetch("/plants", { method: "POST", headers: jsonBody, body });
+      const response = await api.fetch("/plants", { method: "POST", headers: jsonHeaders, body });
       const replayed = response.headers.get("Idempotent-Replayed") === "true";
       setStored(replayed ? "This plant is already stored." : "The plant is stored.");
       setPlant({ id: "", name: "", tag: plant.tag });

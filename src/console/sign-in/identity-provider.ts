@@ -64,7 +64,10 @@ export function takeSignInResponse(): SignInResponse | undefined {
 }
 
 /** Exchanges the response for an access token. */
-export async function redeem(provider: FetchedProvider, { query, pending }: SignInResponse): Promise<string> {
+export async function redeemCode(
+  provider: FetchedProvider,
+  { query, pending }: SignInResponse,
+): Promise<string> {
   // Someone else's response would sign the user in under a name that is not theirs.
   if (pending === undefined || query.get("state") !== pending.state)
     throw new Error("This sign-in was not started in this tab. Sign in again.");
@@ -103,7 +106,12 @@ async function requestTokens(provider: FetchedProvider, grant: Record<string, st
 /** It comes from the provider itself over TLS, so its signature adds nothing (OpenID Connect Core, 3.1.3.7). */
 function isForThisSignIn(idToken: string, { issuer, clientId }: FetchedProvider, { nonce }: PendingSignIn) {
   const payload = (idToken.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/");
-  const claims = JSON.parse(atob(payload)) as { nonce?: unknown; iss?: unknown; aud?: unknown };
+  let claims: { nonce?: unknown; iss?: unknown; aud?: unknown };
+  try {
+    claims = JSON.parse(atob(payload));
+  } catch {
+    return false;
+  }
   // The audience is one client, or a list of them.
   const audiences = [claims.aud].flat();
   return claims.nonce === nonce && claims.iss === issuer && audiences.includes(clientId);

@@ -8,7 +8,7 @@ import { nameTab } from "../parts/page-head.tsx";
 import {
   type FetchedProvider,
   fetchProvider,
-  redeem,
+  redeemCode,
   type SignInResponse,
   startSignIn,
 } from "./identity-provider.ts";
@@ -141,7 +141,7 @@ function ProviderSignIn({ responseRef, onToken }: ProviderSignInProps) {
       responseRef.current = undefined;
       const found = await fetchProvider().catch(() => ({}));
       setProvider(found);
-      if (response !== undefined) await onToken(await redeem(found, response));
+      if (response !== undefined) await onToken(await redeemCode(found, response));
     });
   }, []);
 
