@@ -1,4 +1,4 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { Button, FieldError } from "./controls.tsx";
 import { Icon } from "./icons.tsx";
@@ -65,13 +65,17 @@ interface FormDialogProps extends Required<DialogProps> {
   readonly busy: boolean;
   /** An error that belongs to no field. */
   readonly error?: string | undefined;
+  readonly formRef?: FormRef;
   readonly onSubmit: () => Promise<void>;
 }
+
+type FormRef = RefObject<HTMLFormElement | null>;
 
 /** A dialog with a form, its error, and the buttons to cancel and to submit it. */
 export function FormDialog(props: FormDialogProps) {
   const { title, submit, cancel = "Cancel", danger, busy, error, onSubmit, onClose, children } = props;
-  const form = useRef<HTMLFormElement>(null);
+  const ownRef = useRef<HTMLFormElement>(null);
+  const form = props.formRef ?? ownRef;
   const submitButton = useRef<HTMLButtonElement>(null);
   // The button loses the focus while it is disabled. A field in which Enter was pressed keeps it.
   useLayoutEffect(() => {
@@ -106,7 +110,7 @@ export function FormDialog(props: FormDialogProps) {
   );
 }
 
-/** Focuses the field with that name in the open dialog. */
-export function focusField(name: string): void {
-  document.querySelector<HTMLInputElement>(`dialog [name=${name}]`)?.focus();
+/** Focuses the field with that name; of several, the first. */
+export function focusField(form: FormRef, name: string): void {
+  form.current?.querySelector<HTMLInputElement>(`[name=${name}]`)?.focus();
 }

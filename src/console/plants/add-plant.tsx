@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { errorMessage, isRefusal, jsonHeaders } from "../api.ts";
 import type { ErrorName } from "../error-numbers.ts";
 import { Button, Field, type InputChange } from "../parts/controls.tsx";
@@ -33,10 +33,11 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
   const [errors, setErrors] = useState<FieldErrors>({});
   const [stored, setStored] = useState<string>();
   const { busy, error, attempt } = useAttempt();
+  const form = useRef<HTMLFormElement>(null);
 
   const showError = (field: FieldName, message: string): void => {
     setErrors({ [field]: message });
-    focusField(field);
+    focusField(form, field);
   };
   const send = async (): Promise<void> => {
     setErrors({});
@@ -50,7 +51,7 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
       const replayed = response.headers.get("Idempotent-Replayed") === "true";
       setStored(replayed ? "This plant is already stored." : "The plant is stored.");
       setPlant({ id: "", name: "", tag: plant.tag });
-      focusField("id");
+      focusField(form, "id");
     } catch (reason) {
       const concernsId = idErrors.some((name) => isRefusal(reason, name));
       if (!concernsId) throw reason;
@@ -73,6 +74,7 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
       cancel="Close"
       busy={busy}
       error={error}
+      formRef={form}
       onSubmit={() => attempt(send)}
       onClose={onClose}
     >

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { MintedTokenJson, TokenJson } from "../../operator/responses.ts";
 import { dayMs } from "../../text/duration.ts";
 import { errorMessage, isRefusal } from "../api.ts";
@@ -45,6 +45,7 @@ export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" 
   const { name, chosen, expiresIn } = wanted;
   const [errors, setErrors] = useState<CreationErrors>({});
   const { busy, error, attempt, clearError } = useAttempt();
+  const form = useRef<HTMLFormElement>(null);
 
   const change = (changed: Partial<typeof empty>) => {
     setWanted({ ...wanted, ...changed });
@@ -54,7 +55,7 @@ export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" 
   };
   const showError = (at: keyof CreationErrors, message: string): void => {
     setErrors({ [at]: message });
-    focusField(at);
+    focusField(form, at);
   };
   const create = async (): Promise<void> => {
     setErrors({});
@@ -73,6 +74,7 @@ export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" 
       submit="Create token"
       busy={busy}
       error={error}
+      formRef={form}
       onSubmit={() => attempt(create)}
       onClose={onClose}
     >
