@@ -1,22 +1,36 @@
 // The audit trail through the operator API: what it has entries for, and how they are read.
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mintToken, operatorApi, operatorFetch } from "../support/operator-requests.ts";
+import type {
+  AuditPageJson,
+  CallerJson,
+  DownloadLinkJson,
+  PlantPageJson,
+} from "../../src/operator/responses.ts";
+import {
+  lastAudited,
+  mintToken,
+  operatorFetch,
+  operatorGet,
+  operatorPost,
+} from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
-import { startTestService } from "../support/test-service.ts";
-import { accessToken } from "../support/tokens.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
+import { accessToken, operatorToken } from "../support/tokens.ts";
 
 // The tests share a service and its plants. Each acts as a token of its own, or reads the entries that it caused last.
 const running = await startTestService();
 afterAll(() => running[Symbol.asyncDispose]());
-const { get, send, audited } = operatorApi(running);
 
 beforeAll(async () => {
   await post(running.url, '{"id":1,"name":"Rose","tag":"bush"}');
   await post(running.url, '{"id":2,"name":"Lilac","tag":"bush"}');
 });
 
-const idsOf = (page: Record<string, unknown>) => (page["plants"] as { id: string }[]).map(({ id }) => id);
+const readPlants = (service: TestService, query: string, token = operatorToken) =>
+  operatorGet<PlantPageJson>(service, `/api/plants?${query}`, { token });
+const readAudit = (service: TestService, query: string) =>
+  operatorGet<AuditPageJson>(service, `/api/audit?${query}`);
 
 describe("the audit trail", () => {
   /** A token that may read, by a name of its own: the actor of what it does. */
@@ -25,10 +39,10 @@ describe("the audit trail", () => {
 
   test("has a sign-in", async () => {
     const secret = await createReader("signs in");
-    const signedIn = await send("/api/sign-in", {}, secret);
+    const signedIn = await operatorPost<CallerJson>(running, "/api/sign-in", {}, { token: secret });
     expect(signedIn).toMatchObject({ name: "signs in", publicUrl: running.url });
-    expect(signedIn).toEqual(await get("/api/me", secret));
-    expect(await audited(1)).toMatchObject([
+    expect(signedIn).toEqual(await operatorGet<CallerJson>(running, "/api/me", { token: secret }));
+    expect(await lastAudited(running, 1)).toMatchObject([
       { actor: "signs in", address: "127.0.0.1", action: "console.signed-in", detail: "operator:read" },
     ]);
   });
@@ -37,18 +51,18 @@ describe("the audit trail", () => {
     const secret = await createReader("exports");
     await operatorFetch(running, "/api/export?tag=bush", { method: "HEAD", token: secret });
     await (await operatorFetch(running, "/api/export?tag=bush", { token: secret })).arrayBuffer();
-    expect(await audited(2)).toMatchObject([
+    expect(await lastAudited(running, 2)).toMatchObject([
       { action: "token.created", subject: "exports" },
       { actor: "exports", address: "127.0.0.1", action: "export.started", detail: 'ndjson, tag "bush"' },
     ]);
   });
 
   test("has an export through a link once it is downloaded", async () => {
-    const before = await audited(1);
-    const { url } = await send("/api/exports", { format: "csv" });
-    expect(await audited(1)).toEqual(before);
+    const before = await lastAudited(running, 1);
+    const { url } = await operatorPost<DownloadLinkJson>(running, "/api/exports", { format: "csv" });
+    expect(await lastAudited(running, 1)).toEqual(before);
     await (await fetch(running.operatorUrl + url)).arrayBuffer();
-    expect(await audited(1)).toMatchObject([
+    expect(await lastAudited(running, 1)).toMatchObject([
       { actor: "preset-operator", address: "127.0.0.1", action: "export.started", detail: "csv" },
     ]);
   });
@@ -56,18 +70,16 @@ describe("the audit trail", () => {
   test("quotes the filters of an export", async () => {
     const query = new URLSearchParams({ tag: "x, namePart y", id: "7" });
     await (await operatorFetch(running, `/api/export?${query}`)).text();
-    expect(await audited(1)).toMatchObject([{ detail: 'ndjson, id 7, tag "x, namePart y"' }]);
+    expect(await lastAudited(running, 1)).toMatchObject([{ detail: 'ndjson, id 7, tag "x, namePart y"' }]);
   });
 
   test("has a read from the beginning, but none of what follows", async () => {
-    const secret = await createReader("follows");
-    const page = await get("/api/plants?after=0&limit=1&tag=bush", secret);
-    await operatorFetch(running, "/api/plants?after=0", { method: "HEAD", token: secret });
-    await get(`/api/plants?after=${page["next"]}`, secret);
-    await get(`/api/plants?after=${page["newest"]}`, secret);
-    await get("/api/plants", secret);
-    await get("/api/plants?order=oldest", secret);
-    expect(await audited(2)).toMatchObject([
+    const token = await createReader("follows");
+    const { next, newest } = await readPlants(running, "after=0&limit=1&tag=bush", token);
+    await operatorFetch(running, "/api/plants?after=0", { method: "HEAD", token });
+    for (const query of [`after=${next}`, `after=${newest}`, "", "order=oldest"])
+      await readPlants(running, query, token);
+    expect(await lastAudited(running, 2)).toMatchObject([
       { action: "token.created", subject: "follows" },
       {
         actor: "follows",
@@ -81,31 +93,30 @@ describe("the audit trail", () => {
 
   test("has a read that begins after the cursor of an empty store", async () => {
     await using service = await startTestService();
-    const api = operatorApi(service);
-    const { newest: ofEmpty } = await api.get("/api/plants");
+    const { newest: ofEmpty } = await readPlants(service, "");
     expect(ofEmpty).toMatch(/^[0-9a-f]{16}\.0\.0$/);
     await post(service.url, '{"id":1,"name":"Fern"}');
-    expect(idsOf(await api.get(`/api/plants?after=${ofEmpty}`))).toEqual(["1"]);
-    expect(await api.audited(10)).toMatchObject([{ action: "follow.started", detail: "" }]);
+    const { plants } = await readPlants(service, `after=${ofEmpty}`);
+    expect(plants).toMatchObject([{ id: "1" }]);
+    expect(await lastAudited(service, 10)).toMatchObject([{ action: "follow.started", detail: "" }]);
   });
 
   test("does not fill up while a program follows an empty store", async () => {
     await using service = await startTestService();
-    const api = operatorApi(service);
-    let { next } = await api.get("/api/plants?after=0");
-    for (let polls = 0; polls < 3; polls++) ({ next } = await api.get(`/api/plants?after=${next}`));
-    const { newest } = await api.get("/api/plants");
-    await api.get(`/api/plants?after=${newest}`);
-    expect(await api.audited(10)).toMatchObject([{ action: "follow.started" }]);
+    let { next } = await readPlants(service, "after=0");
+    for (let polls = 0; polls < 3; polls++) ({ next } = await readPlants(service, `after=${next}`));
+    const { newest } = await readPlants(service, "");
+    await readPlants(service, `after=${newest}`);
+    expect(await lastAudited(service, 10)).toMatchObject([{ action: "follow.started" }]);
   });
 
   test("is read in pages", async () => {
     await mintToken(running, { name: "older" });
     await mintToken(running, { name: "newer" });
-    const { entries, next } = await get("/api/audit?limit=1");
+    const { entries, next } = await readAudit(running, "limit=1");
     expect(entries).toMatchObject([{ subject: "newer" }]);
-    const second = await get(`/api/audit?limit=1&cursor=${next}`);
-    expect(second["entries"]).toMatchObject([{ subject: "older" }]);
+    const second = await readAudit(running, `limit=1&cursor=${next}`);
+    expect(second.entries).toMatchObject([{ subject: "older" }]);
   });
 
   test.each([
@@ -116,9 +127,8 @@ describe("the audit trail", () => {
     ["until=2001-01-01T00:00:00Z", []],
   ])("is filtered by %s", async (query, expected) => {
     await using service = await startTestService();
-    const api = operatorApi(service);
     await mintToken(service, { name: "filtered" });
-    const { entries } = await api.get(`/api/audit?${query}`);
+    const { entries } = await readAudit(service, query);
     expect(entries).toMatchObject(expected);
     expect(entries).toHaveLength(expected.length);
   });
@@ -129,19 +139,19 @@ describe("the audit trail", () => {
     ["since=yesterday", 'Parameter "since" must be a time such as 2026-11-15T09:30:00Z, but is "yesterday".'],
     ["by=ops", 'There is no parameter "by" here; expected limit, cursor, action, actor, since, until.'],
   ])("refuses the query %s", async (query, message) => {
-    const refused = await get(`/api/audit?${query}`);
+    const refused = await operatorGet<{ message: string }>(running, `/api/audit?${query}`);
     expect(refused).toMatchObject({ error: 40031 });
-    expect(refused["message"]).toStartWith(message);
+    expect(refused.message).toStartWith(message);
   });
 
   test.each([
-    ["a sign-in with an unknown token", () => send("/api/sign-in", {}, "wrong-token-0123456789")],
-    ["a sign-in without the scope", () => send("/api/sign-in", {}, accessToken)],
-    ["a token with a reserved name", () => send("/api/tokens", { name: "preset" })],
-  ])("has no entry for %s", async (_, refused) => {
-    const before = await get("/api/audit?limit=1");
-    expect(await refused()).toHaveProperty("error");
-    expect(await get("/api/audit?limit=1")).toEqual(before);
+    ["a sign-in with an unknown token", "/api/sign-in", {}, "wrong-token-0123456789"],
+    ["a sign-in without the scope", "/api/sign-in", {}, accessToken],
+    ["a token with a reserved name", "/api/tokens", { name: "preset" }, operatorToken],
+  ])("has no entry for %s", async (_, path, body, token) => {
+    const before = await readAudit(running, "limit=1");
+    expect(await operatorPost(running, path, body, { token })).toHaveProperty("error");
+    expect(await readAudit(running, "limit=1")).toEqual(before);
   });
 
   // Each with a service of its own: one write that fails makes the store refuse whatever follows.

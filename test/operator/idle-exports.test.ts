@@ -1,6 +1,7 @@
 // Exports that nobody reads, and what they leave to others.
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
+import type { AuditPageJson, DownloadLinkJson } from "../../src/operator/responses.ts";
 import { eventually } from "../support/eventually.ts";
 import { mintToken, operatorFetch, operatorGet, operatorPost } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
@@ -42,7 +43,7 @@ async function startIdle(running: TestService, { name, secret }: Reader): Promis
     return { socket, closed };
   });
   await eventually(async () => {
-    const { entries } = await operatorGet<{ entries: { actor: string }[] }>(running, "/api/audit");
+    const { entries } = await operatorGet<AuditPageJson>(running, "/api/audit");
     return entries.filter(({ actor }) => actor === name).length >= exportsMax / 2;
   }, "half of the exports to run");
   return {
@@ -74,7 +75,7 @@ test("exports that nobody reads leave half of them to other tokens", async () =>
 test("a link that is refused because of them works later", async () => {
   await using running = await startWithPlants();
   const reader = await createReader(running, "reader");
-  const { url } = await operatorPost<{ url: string }>(running, "/api/exports", {}, { token: reader.secret });
+  const { url } = await operatorPost<DownloadLinkJson>(running, "/api/exports", {}, { token: reader.secret });
   {
     await using _idle = await startIdle(running, reader);
     expect((await fetch(running.operatorUrl + url)).status).toBe(503);

@@ -1,6 +1,7 @@
 // Reading plants through the operator API: lists and their parameters, one plant by its id, and exports.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { operatorApi, operatorFetch } from "../support/operator-requests.ts";
+import type { DownloadLinkJson, PlantPageJson } from "../../src/operator/responses.ts";
+import { operatorFetch, operatorGet, operatorPost } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { startTestService } from "../support/test-service.ts";
 
@@ -9,7 +10,6 @@ const minId = "-9223372036854775808";
 // The tests share a service and its plants, which none of them changes.
 const running = await startTestService();
 afterAll(() => running[Symbol.asyncDispose]());
-const { get, send } = operatorApi(running);
 
 beforeAll(async () => {
   const oaks = Array.from({ length: 30 }, (_, index) => index + 10).map((id) =>
@@ -24,19 +24,20 @@ beforeAll(async () => {
     expect((await post(running.url, plant)).status).toBe(200);
 });
 
-const idsOf = (page: Record<string, unknown>) => (page["plants"] as { id: string }[]).map(({ id }) => id);
+const listPlants = (query: string) => operatorGet<PlantPageJson>(running, `/api/plants?${query}`);
+const idsOf = ({ plants }: PlantPageJson) => plants.map(({ id }) => id);
 
 describe("plants", () => {
   test("are listed in pages that neither repeat nor skip", async () => {
-    const first = await get("/api/plants?limit=20");
-    const rest = await get(`/api/plants?limit=1000&cursor=${first["next"]}`);
+    const first = await listPlants("limit=20");
+    const rest = await listPlants(`limit=1000&cursor=${first.next}`);
     const oaks = Array.from({ length: 30 }, (_, index) => String(39 - index));
     expect([...idsOf(first), ...idsOf(rest)]).toEqual([...oaks, "3", minId, unsafeId]);
     expect(rest).not.toHaveProperty("next");
   });
 
   test("are listed with every field, the oldest first if asked for", async () => {
-    const { plants } = await get("/api/plants?limit=2&order=oldest");
+    const { plants } = await listPlants("limit=2&order=oldest");
     const createdAt = expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/);
     expect(plants).toEqual([
       { id: unsafeId, name: "Árbol de Navidad", tag: "tree", createdAt, createdBy: "preset-access" },
@@ -55,15 +56,18 @@ describe("plants", () => {
     ["token=preset-access&tag=tree&limit=1", ["39"]],
     ["since=2100-01-01T00:00:00%2B02:00", []],
   ])("are filtered by %s", async (query, ids) => {
-    expect(idsOf(await get(`/api/plants?${query}`))).toEqual(ids);
+    expect(idsOf(await listPlants(query))).toEqual(ids);
   });
 
   test("are read by id", async () => {
-    expect(await get(`/api/plants/${unsafeId}`)).toMatchObject({ id: unsafeId, tag: "tree" });
+    expect(await operatorGet(running, `/api/plants/${unsafeId}`)).toMatchObject({
+      id: unsafeId,
+      tag: "tree",
+    });
   });
 
   test("that are not stored are not found", async () => {
-    expect(await get("/api/plants/9007199254740992")).toMatchObject({ error: 40402 });
+    expect(await operatorGet(running, "/api/plants/9007199254740992")).toMatchObject({ error: 40402 });
   });
 });
 
@@ -79,12 +83,15 @@ test.each([
   ["an id that is none", "plants/x", "id"],
   ["a cursor that no page returned", "plants/count?name=x&cursor=z", "cursor"],
 ])("nothing is listed with %s", async (_, path, message) => {
-  expect(await get(`/api/${path}`)).toEqual({ error: 40031, message: expect.stringContaining(message) });
+  expect(await operatorGet(running, `/api/${path}`)).toEqual({
+    error: 40031,
+    message: expect.stringContaining(message),
+  });
 });
 
 describe("an export", () => {
   test("is refused in an unknown format", async () => {
-    expect(await send("/api/exports", { format: "xml" })).toEqual({
+    expect(await operatorPost(running, "/api/exports", { format: "xml" })).toEqual({
       error: 40031,
       message: expect.stringContaining("format"),
     });
@@ -112,8 +119,11 @@ describe("an export", () => {
     },
   );
 
-  const newLink = async () =>
-    running.operatorUrl + (await send("/api/exports", { format: "csv", tag: "bush" }))["url"];
+  async function newLink(): Promise<string> {
+    const query = { format: "csv", tag: "bush" };
+    const { url } = await operatorPost<DownloadLinkJson>(running, "/api/exports", query);
+    return running.operatorUrl + url;
+  }
 
   test("is downloaded without a token by a link, once", async () => {
     const link = await newLink();

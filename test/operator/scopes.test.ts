@@ -2,7 +2,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Scope, scopes } from "../../src/access/scopes.ts";
 import { eventually } from "../support/eventually.ts";
-import { mintToken, operatorApi, operatorFetch } from "../support/operator-requests.ts";
+import {
+  listTokens,
+  mintToken,
+  operatorFetch,
+  operatorGet,
+  operatorPost,
+} from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { operatorRoutes } from "../support/routes.ts";
 import { startTestService } from "../support/test-service.ts";
@@ -10,7 +16,6 @@ import { startTestService } from "../support/test-service.ts";
 // The tests share a service, its plant and its tokens, which none of them may change.
 const running = await startTestService();
 afterAll(() => running[Symbol.asyncDispose]());
-const { get, send, tokens } = operatorApi(running);
 
 describe("nobody gets in", () => {
   // What each route needs, and which tokens have it.
@@ -47,9 +52,9 @@ describe("nobody gets in", () => {
     const all = { scopes: [...scopes] };
     const expired = await mintToken(running, { name: "is expired", ...all, expiresIn: "1s" });
     const replaced = await mintToken(running, { name: "is replaced", ...all });
-    await send(`/api/tokens/${replaced.token.id}/rotate`, { overlap: "0s" });
+    await operatorPost(running, `/api/tokens/${replaced.token.id}/rotate`, { overlap: "0s" });
     const revoked = await mintToken(running, { name: "is revoked", ...all });
-    await send(`/api/tokens/${revoked.token.id}/revoke`);
+    await operatorPost(running, `/api/tokens/${revoked.token.id}/revoke`);
     secrets.set("unknown", "wrong-token-0123456789");
     secrets.set("short", "x");
     secrets.set("long", "-".repeat(5000));
@@ -69,8 +74,8 @@ describe("nobody gets in", () => {
 
   /** What must not change: every plant, and of every token what it allows. */
   const state = async () => ({
-    plants: await get("/api/plants?limit=1000"),
-    tokens: (await tokens()).map((token) => ({ ...token, lastUsedAt: undefined })),
+    plants: await operatorGet(running, "/api/plants?limit=1000"),
+    tokens: (await listTokens(running)).map((token) => ({ ...token, lastUsedAt: undefined })),
   });
 
   // An import needs two scopes; import.test.ts has it.

@@ -1,7 +1,13 @@
 // Tokens through the operator API: they are created, rotated and revoked, and never outlive the one that created them.
 import { afterAll, describe, expect, test } from "bun:test";
-import type { MintedTokenJson } from "../../src/operator/responses.ts";
-import { mintToken, operatorApi, operatorFetch } from "../support/operator-requests.ts";
+import type { MintedTokenJson, RevokedTokenJson } from "../../src/operator/responses.ts";
+import {
+  lastAudited,
+  listTokens,
+  mintToken,
+  operatorFetch,
+  operatorPost,
+} from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { startTestService } from "../support/test-service.ts";
 import { bearer } from "../support/tokens.ts";
@@ -9,14 +15,13 @@ import { bearer } from "../support/tokens.ts";
 // The tests share a service, and each creates the tokens that it needs.
 const running = await startTestService();
 afterAll(() => running[Symbol.asyncDispose]());
-const { send, tokens, audited } = operatorApi(running);
 
 describe("tokens", () => {
   /** The status of a create with nothing in it: 400 if the token is good, and 401 if it is not. */
   const use = async (secret: string) => (await post(running.url, "{}", bearer(secret))).status;
 
   async function rotate(id: string): Promise<MintedTokenJson> {
-    return send<MintedTokenJson>(`/api/tokens/${id}/rotate`, { overlap: "0s" });
+    return operatorPost<MintedTokenJson>(running, `/api/tokens/${id}/rotate`, { overlap: "0s" });
   }
 
   test("are used as soon as they are created", async () => {
@@ -33,8 +38,8 @@ describe("tokens", () => {
 
   test("end at once when they are revoked", async () => {
     const { token, secret } = await mintToken(running, { name: "revoked" });
-    const revoked = await send(`/api/tokens/${token.id}/revoke`);
-    expect(revoked["token"]).toMatchObject({ state: "revoked" });
+    const revoked = await operatorPost<RevokedTokenJson>(running, `/api/tokens/${token.id}/revoke`);
+    expect(revoked.token.state).toBe("revoked");
     expect(await use(secret)).toBe(401);
   });
 
@@ -43,13 +48,13 @@ describe("tokens", () => {
     async function endedTokens(name: string) {
       const old = await mintToken(running, { name, expiresIn: "90d" });
       const replacement = await rotate(old.token.id);
-      await send(`/api/tokens/${replacement.token.id}/revoke`);
+      await operatorPost(running, `/api/tokens/${replacement.token.id}/revoke`);
       return { old, replacement };
     }
 
     test("are listed with their state", async () => {
       await endedTokens("listed");
-      const listed = (await tokens()).filter(({ name }) => name === "listed");
+      const listed = (await listTokens(running)).filter(({ name }) => name === "listed");
       expect(listed.map(({ state }) => state)).toEqual(["expired", "revoked"]);
     });
 
@@ -57,7 +62,7 @@ describe("tokens", () => {
       const { id } = (await endedTokens("audited")).replacement.token;
       const by = { actor: "preset-operator", subject: "audited", address: "127.0.0.1" };
       const created = /^\w{8}: plants:create; expires .*Z$/;
-      expect(await audited(3)).toMatchObject([
+      expect(await lastAudited(running, 3)).toMatchObject([
         { ...by, action: "token.created", detail: expect.stringMatching(created) },
         { ...by, action: "token.rotated", detail: expect.stringContaining(`${id}: plants:create`) },
         { ...by, action: "token.revoked", detail: id, at: expect.stringMatching(/^\d{4}-.*Z$/) },
@@ -66,7 +71,7 @@ describe("tokens", () => {
 
     test("are shown without their secret or its digest", async () => {
       const { old, replacement } = await endedTokens("secret");
-      const shown = JSON.stringify([await tokens(), await audited(3)]);
+      const shown = JSON.stringify([await listTokens(running), await lastAudited(running, 3)]);
       expect(shown).toContain(replacement.token.id);
       expect(shown).not.toContain("digest");
       expect(shown).not.toContain(old.secret);
@@ -76,17 +81,23 @@ describe("tokens", () => {
 
   test("that expire before the overlap is over are not prolonged by rotating", async () => {
     const { id, expiresAt } = (await mintToken(running, { name: "short", expiresIn: "10m" })).token;
-    expect(await send(`/api/tokens/${id}/rotate`, { overlap: "1d" })).toMatchObject({ oldUntil: expiresAt });
-    expect((await tokens()).find((token) => token.id === id)).toMatchObject({ expiresAt });
+    const rotated = await operatorPost<MintedTokenJson>(running, `/api/tokens/${id}/rotate`, {
+      overlap: "1d",
+    });
+    expect(rotated.oldUntil).toBe(expiresAt);
+    expect((await listTokens(running)).find((token) => token.id === id)).toMatchObject({ expiresAt });
   });
 
   describe("with an expiry", () => {
     const createBrief = (name: string) => mintToken(running, { name, scopes: ["operator"], expiresIn: "1h" });
+    const rotateAs = (token: string, id: string) =>
+      operatorPost<MintedTokenJson>(running, `/api/tokens/${id}/rotate`, {}, { token });
 
     test("create none that outlives them", async () => {
       const { secret, token } = await createBrief("outlived");
       const latest = `must expire by ${token.expiresAt?.replace(/\.\d+/, "")}`;
-      expect(await send("/api/tokens", { name: "a", expiresIn: "2h" }, secret)).toMatchObject({
+      const lasting = { name: "a", expiresIn: "2h" };
+      expect(await operatorPost(running, "/api/tokens", lasting, { token: secret })).toMatchObject({
         error: 40031,
         message: expect.stringContaining(latest),
       });
@@ -102,14 +113,14 @@ describe("tokens", () => {
       const { secret, token } = await createBrief("rotates another");
       const lasting = await mintToken(running, { name: "lasting" });
       expect(lasting.token.expiresAt).toBeUndefined();
-      const rotated = await send(`/api/tokens/${lasting.token.id}/rotate`, {}, secret);
-      expect(rotated["token"]).toMatchObject({ expiresAt: token.expiresAt, createdBy: "rotates another" });
+      const rotated = await rotateAs(secret, lasting.token.id);
+      expect(rotated.token).toMatchObject({ expiresAt: token.expiresAt, createdBy: "rotates another" });
     });
 
     test("rotate themselves into one that expires when they do", async () => {
       const { secret, token } = await createBrief("rotates itself");
-      const rotated = await send(`/api/tokens/${token.id}/rotate`, {}, secret);
-      expect(rotated["token"]).toMatchObject({ expiresAt: token.expiresAt, createdBy: "rotates itself" });
+      const rotated = await rotateAs(secret, token.id);
+      expect(rotated.token).toMatchObject({ expiresAt: token.expiresAt, createdBy: "rotates itself" });
     });
   });
 
@@ -180,12 +191,12 @@ describe("tokens", () => {
     },
   ])("do not change if a request has $what", async ({ what, path = "tokens", body, error, says }) => {
     const { token } = await mintToken(running, { name: `unchanged by ${what}` });
-    const before = await tokens();
+    const before = await listTokens(running);
     const response = await operatorFetch(running, `/api/${path.replace("ID", token.id)}`, {
       method: "POST",
       body,
     });
     expect(await response.json()).toEqual({ error, message: expect.stringContaining(says) });
-    expect(await tokens()).toEqual(before);
+    expect(await listTokens(running)).toEqual(before);
   });
 });

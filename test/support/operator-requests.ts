@@ -1,5 +1,11 @@
 // Requests to the operator listener.
-import type { MintedTokenJson } from "../../src/operator/responses.ts";
+import type {
+  AuditEntryJson,
+  AuditPageJson,
+  MintedTokenJson,
+  TokenJson,
+  TokensJson,
+} from "../../src/operator/responses.ts";
 import type { TestService } from "./test-service.ts";
 import { bearer, operatorToken } from "./tokens.ts";
 
@@ -54,25 +60,12 @@ export async function mintToken(
   return minted;
 }
 
-type Body = Record<string, unknown>;
+export async function listTokens(running: WithOperatorListener): Promise<readonly TokenJson[]> {
+  return (await operatorGet<TokensJson>(running, "/api/tokens")).tokens;
+}
 
-/** What tests of the operator API ask for, with a token that may do everything there unless another is given. */
-export function operatorApi(running: WithOperatorListener) {
-  function get(path: string, token = operatorToken): Promise<Body> {
-    return operatorGet<Body>(running, path, { token });
-  }
-
-  function send<Answer = Body>(path: string, body?: object, token = operatorToken): Promise<Answer> {
-    return operatorPost<Answer>(running, path, body, { token });
-  }
-
-  async function tokens(): Promise<(Body & { id: string; name: string })[]> {
-    return (await get("/api/tokens"))["tokens"] as (Body & { id: string; name: string })[];
-  }
-
-  /** The newest entries of the audit trail, in the order in which they were written. */
-  async function audited(count: number): Promise<Body[]> {
-    return ((await get(`/api/audit?limit=${count}`))["entries"] as Body[]).toReversed();
-  }
-  return { get, send, tokens, audited };
+/** The newest entries of the audit trail, in the order in which they were written. */
+export async function lastAudited(running: WithOperatorListener, count: number): Promise<AuditEntryJson[]> {
+  const { entries } = await operatorGet<AuditPageJson>(running, `/api/audit?limit=${count}`);
+  return entries.toReversed();
 }
