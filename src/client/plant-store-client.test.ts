@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { caught } from "../../test/support/caught.ts";
 import { instantDelays } from "../../test/support/clock.ts";
 import {
   type NewPlant,
@@ -38,8 +39,6 @@ function clientOf(answers: readonly Answer[], options: object = {}) {
   };
   return { sent, client: new PlantStoreClient({ ...limits, fetch, ...options }) };
 }
-
-const caught = (promise: Promise<unknown>) => promise.catch((error: unknown) => error);
 
 /** How the creation of a plant fails with these answers. */
 const failure = (answers: readonly Answer[], options: object = {}) =>

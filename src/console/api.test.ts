@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { caught } from "../../test/support/caught.ts";
 import { ApiError, isRetryable, OperatorApi } from "./api.ts";
 
 /** Why a request of the console fails if it gets these bytes, and what it reports as its outcome. */
@@ -14,7 +15,7 @@ async function failureOf(answer: string) {
     () => {},
     (responded) => outcomes.push(responded),
   );
-  const error = await api.get(`http://127.0.0.1:${server.port}/`).catch((reason: unknown) => reason);
+  const error = await caught(api.get(`http://127.0.0.1:${server.port}/`));
   return { error, outcomes };
 }
 

@@ -3,6 +3,7 @@ import { expect, spyOn, test } from "bun:test";
 import * as fs from "node:fs";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { caught } from "../../../test/support/caught.ts";
 import { lacksDescriptors, openDescriptors } from "../../../test/support/open-descriptors.ts";
 import { temporaryFolder } from "../../../test/support/temporary-folder.ts";
 import type { AuditEntry } from "../../access/audit.ts";
@@ -115,7 +116,7 @@ test("a store that is closed while a write waits for another process's lock refu
     subject: "console",
     detail: "",
   };
-  const recorded = store.audit.record(entry).catch((error: Error) => error);
+  const recorded = caught(store.audit.record(entry));
   const closed = store[Symbol.asyncDispose]();
   other.run("ROLLBACK");
   await closed;

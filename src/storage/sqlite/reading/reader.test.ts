@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { caught } from "../../../../test/support/caught.ts";
 import { seedStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
@@ -46,7 +47,7 @@ test("a thread that ended by itself is replaced by the next read", async () => {
 
 test("reads that the closing store does not finish are refused", async () => {
   const reader = new Reader(file, durable);
-  const reading = Array.from({ length: 20 }, () => reader.archive.total().catch((error) => error));
+  const reading = Array.from({ length: 20 }, () => caught(reader.archive.total()));
   await reader.close();
   for (const outcome of await Promise.all(reading))
     if (outcome !== plants) expect(outcome).toBeInstanceOf(StoreUnavailable);

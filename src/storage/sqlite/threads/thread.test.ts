@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { fstatSync, openSync } from "node:fs";
 import type { TestCalls } from "../../../../test/fixtures/test-thread.ts";
+import { caught } from "../../../../test/support/caught.ts";
 import { Thread, type ThreadEntry, ThreadLost } from "./thread.ts";
 
 function startThread(held?: number) {
@@ -14,14 +15,12 @@ function startThread(held?: number) {
   return { thread, lost };
 }
 
-const reasonOf = (promise: Promise<unknown>): Promise<unknown> => promise.catch((error: unknown) => error);
-
 describe("a thread that ends in the middle", () => {
   test("rejects every pending call", async () => {
     const { thread } = startThread();
-    const first = reasonOf(thread.ask("never"));
-    const second = reasonOf(thread.ask("never"));
-    const last = reasonOf(thread.ask("exit"));
+    const first = caught(thread.ask("never"));
+    const second = caught(thread.ask("never"));
+    const last = caught(thread.ask("exit"));
     expect(await first).toBeInstanceOf(ThreadLost);
     expect(await second).toBeInstanceOf(ThreadLost);
     expect(await last).toBeInstanceOf(ThreadLost);
@@ -29,14 +28,14 @@ describe("a thread that ends in the middle", () => {
 
   test("rejects every later call", async () => {
     const { thread } = startThread();
-    await reasonOf(thread.ask("exit"));
-    expect(await reasonOf(thread.ask("never"))).toBeInstanceOf(ThreadLost);
+    await caught(thread.ask("exit"));
+    expect(await caught(thread.ask("never"))).toBeInstanceOf(ThreadLost);
   });
 
   test("is reported lost once", async () => {
     const { thread, lost } = startThread();
-    await reasonOf(thread.ask("exit"));
-    await reasonOf(thread.ask("never"));
+    await caught(thread.ask("exit"));
+    await caught(thread.ask("never"));
     await thread.stop();
     expect(lost).toEqual(["the thread ended"]);
   });
@@ -55,7 +54,7 @@ describe("a thread that is stopped", () => {
     ["blocks the thread", "block"],
   ] as const)("rejects a call that %s", async (_, call) => {
     const { thread, lost } = startThread();
-    const asked = reasonOf(thread.ask(call));
+    const asked = caught(thread.ask(call));
     await thread.stop();
     expect(await asked).toBeInstanceOf(ThreadLost);
     expect(lost).toEqual([]);

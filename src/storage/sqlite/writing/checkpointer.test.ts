@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { closeSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { caught } from "../../../../test/support/caught.ts";
 import { eventually } from "../../../../test/support/eventually.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { type Inode, inodeOf } from "../data-file/inode.ts";
@@ -333,7 +334,7 @@ describe("a checkpoint thread", () => {
       startData,
       keepsProcessAlive: false,
     });
-    const reason = await thread.ask("checkpoint", 0).catch((error: unknown) => error);
+    const reason = await caught(thread.ask("checkpoint", 0));
     await thread.stop();
     watch.closeFiles();
     return reason;

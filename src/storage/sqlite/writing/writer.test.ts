@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { caught } from "../../../../test/support/caught.ts";
 import { advancedClock, stoppedClock } from "../../../../test/support/clock.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
@@ -50,7 +51,7 @@ function contendedWriter() {
   const other = stack.use(new Database(path));
   const { advance } = stack.use(advancedClock());
   // A transaction makes its first attempt when it is called: it has found the lock by the next line.
-  const store = (): Promise<unknown> => writer.transaction(() => "stored").catch((error: Error) => error);
+  const store = () => caught(writer.transaction(() => "stored"));
   return {
     other,
     store,
@@ -110,8 +111,7 @@ describe("any other failure of a transaction", () => {
   test("is thrown as the owner reports it", async () => {
     using database = new Database(":memory:");
     const writer = new Writer(database, { afterCommit: () => {}, reportUnknown: () => reported });
-    const failing = writer.transaction(fail);
-    expect(await failing.catch((error: Error) => error)).toBe(reported);
+    await expect(writer.transaction(fail)).rejects.toBe(reported);
   });
 
   test("does not count as rolled back: its outcome is unknown", async () => {
@@ -245,7 +245,7 @@ test("a reader is refused after the store failed", async () => {
 
 test("no transaction is acknowledged where the store failed during its fsync", async () => {
   using store = cuedWriter();
-  const stored = store.writer.transaction(() => "stored").catch((error: Error) => error);
+  const stored = caught(store.writer.transaction(() => "stored"));
   const reason = new OutcomeUnknown("a checkpoint failed");
   store.writer.stop(reason);
   store.syncs[0]?.resolve();
@@ -257,8 +257,7 @@ test("no transaction begins after the store failed", async () => {
   using store = cuedWriter();
   const reason = new OutcomeUnknown("a checkpoint failed");
   store.writer.stop(reason);
-  const later = store.writer.transaction(() => "stored").catch((error: Error) => error);
-  expect(await later).toBe(reason);
+  await expect(store.writer.transaction(() => "stored")).rejects.toBe(reason);
   expect(store.syncs).toHaveLength(0);
 });
 
@@ -302,7 +301,7 @@ test("a transaction that waited begins though the pause failed", async () => {
   const { writer } = store;
   const failure = new Error("the thread is gone");
   const pause = Promise.withResolvers<void>();
-  const paused = writer.whilePaused(() => pause.promise).catch((error: Error) => error);
+  const paused = caught(writer.whilePaused(() => pause.promise));
   const waiting = writer.transaction(() => "ran");
   pause.reject(failure);
   expect(await paused).toBe(failure);
