@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { start, watch } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
+import { statusOf } from "../support/post-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const root = join(import.meta.dir, "../..");
@@ -26,7 +27,7 @@ for (const [what, signal, toGroup] of [
     using _ = { [Symbol.dispose]: () => void killGroup(npm.pid ?? 0) };
     await eventually(() => said.err().includes('"listening"'));
     const url = /"message":"listening","url\.full":"([^"]+)"/.exec(said.err())?.[1] ?? "";
-    expect((await fetch(`${url}/livez`)).status).toBe(200);
+    expect(await statusOf(url, "/livez")).toBe(200);
     const exited = new Promise((resolve) => npm.on("exit", resolve));
     process.kill(toGroup ? -(npm.pid ?? 0) : (npm.pid ?? 0), signal);
     // npm exits only after the service, so that a supervisor that waits for npm can shut the machine down.

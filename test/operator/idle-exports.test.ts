@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import type { AuditPageJson, DownloadLinkJson } from "../../src/operator/responses.ts";
 import { eventually } from "../support/eventually.ts";
 import { mintToken, operatorFetch, operatorGet, operatorPost } from "../support/operator-requests.ts";
-import { post } from "../support/post-plants.ts";
+import { post, statusOf } from "../support/post-plants.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
 
 // As `src/operator/exports.ts` has it.
@@ -78,9 +78,9 @@ test("a link that is refused because of them works later", async () => {
   const { url } = await operatorPost<DownloadLinkJson>(running, "/api/exports", {}, { token: reader.secret });
   {
     await using _idle = await startIdle(running, reader);
-    expect((await fetch(running.operatorUrl + url)).status).toBe(503);
+    expect(await statusOf(running.operatorUrl, url)).toBe(503);
   }
-  await eventually(async () => (await fetch(running.operatorUrl + url)).status === 200);
+  await eventually(async () => (await statusOf(running.operatorUrl, url)) === 200);
 });
 
 test("exports that nobody reads end when their token is revoked", async () => {

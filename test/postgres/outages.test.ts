@@ -8,7 +8,7 @@ import { Server } from "../../src/storage/postgres/server.ts";
 import { expectOneLine } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { operatorGet } from "../support/operator-requests.ts";
-import { post } from "../support/post-plants.ts";
+import { errorIn, post, statusOf } from "../support/post-plants.ts";
 import { type Databases, usePostgres } from "../support/postgres.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -34,7 +34,6 @@ beforeEach(async () => {
 type Running = { readonly url: string };
 const create = ({ url }: Running, id: number, headers = {}) =>
   post(url, `{"id":${id},"name":"plant ${id}"}`, headers);
-const status = async ({ url }: Running, path: string) => (await fetch(`${url}${path}`)).status;
 const throughPort = (port: number) => database.replace(/:\d+\//, `:${port}/`);
 const proxied = () => startTcpProxy(Number(new URL(database).port));
 const createToken = async () =>
@@ -48,7 +47,10 @@ async function expectUnavailable(running: Running, id: number, headers = {}): Pr
 }
 
 async function expectBack(running: Running, id: number): Promise<void> {
-  await eventually(async () => (await status(running, "/readyz")) === 200, "the service to be ready again");
+  await eventually(
+    async () => (await statusOf(running.url, "/readyz")) === 200,
+    "the service to be ready again",
+  );
   expect((await create(running, id)).status).toBe(200);
 }
 
@@ -72,12 +74,10 @@ describe("a database that cannot be reached", () => {
     expect((await create(running, 1)).status).toBe(200);
     proxy.cut();
     const responses = await Promise.all(Array.from({ length: 20 }, (_, id) => create(running, id + 10)));
-    const errors = await Promise.all(
-      responses.map(async (response) => JSON.parse(await response.text()).error),
-    );
+    const errors = await Promise.all(responses.map(async (response) => (await errorIn(response)).error));
     expect(errors.filter((error) => error === 50301)).toHaveLength(16);
     expect(errors.filter((error) => error === 50302)).toHaveLength(4);
-    expect(await status(running, "/readyz")).toBe(503);
+    expect(await statusOf(running.url, "/readyz")).toBe(503);
 
     // It goes on, and is used again.
     proxy.restore();
@@ -156,8 +156,8 @@ describe("a database that is unreachable at the start", () => {
     proxy.refuse();
     await using service = await serveThrough(proxy);
     expect(service.out()).toContain("The database is not available yet");
-    expect(await status(service, "/livez")).toBe(200);
-    expect(await status(service, "/readyz")).toBe(503);
+    expect(await statusOf(service.url, "/livez")).toBe(200);
+    expect(await statusOf(service.url, "/readyz")).toBe(503);
   });
 
   test("makes a token unavailable, since it is not known whether it is stored", async () => {
@@ -166,7 +166,7 @@ describe("a database that is unreachable at the start", () => {
     await using service = await serveThrough(proxy);
     await expectUnavailable(service, 1, bearer(earlierToken));
     proxy.accept();
-    await eventually(async () => (await status(service, "/readyz")) === 200, "the service to be ready");
+    await eventually(async () => (await statusOf(service.url, "/readyz")) === 200, "the service to be ready");
     expect((await post(service.url, "{}", bearer(earlierToken))).status).toBe(401);
   });
 
@@ -224,7 +224,7 @@ describe("a database that is unreachable at the start", () => {
     expect(service.out()).toContain("postgres://postgres:***@127.0.0.1");
     expect(service.err()).toContain("every user of this machine can read the password in --database");
     proxy.accept();
-    await eventually(async () => (await status(service, "/readyz")) === 200, "the service to be ready");
+    await eventually(async () => (await statusOf(service.url, "/readyz")) === 200, "the service to be ready");
     expect(service.out()).not.toContain("hidden-password");
     expect(service.err()).not.toContain("hidden-password");
   });
@@ -291,7 +291,7 @@ describe("a database that accepts no writes", () => {
       );
     await configure("SET default_transaction_read_only = on");
     await expectUnavailable(running, 2);
-    expect(await status(running, "/readyz")).toBe(503);
+    expect(await statusOf(running.url, "/readyz")).toBe(503);
     expect(running.logged.join("")).toContain("default_transaction_read_only is on");
     await configure("RESET default_transaction_read_only");
     await expectBack(running, 2);
@@ -299,11 +299,11 @@ describe("a database that accepts no writes", () => {
 
   test("because someone has locked the table leaves the service unready until it is released", async () => {
     await using running = await startOpenService(database);
-    expect(await status(running, "/readyz")).toBe(200);
+    expect(await statusOf(running.url, "/readyz")).toBe(200);
     const locking = new pg.Client({ connectionString: database });
     await locking.connect();
     await locking.query("BEGIN; LOCK TABLE plants");
-    await eventually(async () => (await status(running, "/readyz")) === 503, "the lock to be noticed");
+    await eventually(async () => (await statusOf(running.url, "/readyz")) === 503, "the lock to be noticed");
     const unavailable = { error: 50302 };
     expect(await operatorGet(running, "/api/overview")).toMatchObject(unavailable);
     expect(await operatorGet(running, "/api/plants")).toMatchObject(unavailable);

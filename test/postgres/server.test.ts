@@ -10,7 +10,7 @@ import { Server } from "../../src/storage/postgres/server.ts";
 import { expectOneLine } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
-import { post } from "../support/post-plants.ts";
+import { post, statusOf } from "../support/post-plants.ts";
 import { type PostgresServer, startPostgres } from "../support/postgres.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess, serveInProcess } from "../support/terminal.ts";
@@ -43,7 +43,6 @@ beforeEach(async () => {
 const options = { databasePassword: undefined, allowUnsafeDatabase: false };
 const create = ({ url }: { readonly url: string }, id: number) =>
   post(url, `{"id":${id},"name":"plant ${id}"}`);
-const status = async ({ url }: { readonly url: string }, path: string) => (await fetch(url + path)).status;
 const address = (host: string, login: string, query: string) =>
   `postgres://${login}@${host}:${server.port}${new URL(database).pathname}?${query}`;
 const login = `gardener:${encodeURIComponent(password)}`;
@@ -199,7 +198,10 @@ describe("connecting", () => {
     });
     expect((await create(service, 1)).status).toBe(503);
     writeFileSync(file, `${password}\n`);
-    await eventually(async () => (await status(service, "/readyz")) === 200, "the password to be read again");
+    await eventually(
+      async () => (await statusOf(service.url, "/readyz")) === 200,
+      "the password to be read again",
+    );
     expect((await create(service, 1)).status).toBe(200);
   });
 });

@@ -6,7 +6,7 @@ import { catalogue, publicKinds } from "../../src/http/error-catalogue.ts";
 import openapi from "../../src/public/openapi.json" with { type: "json" };
 import { onEveryEngine } from "../support/engines.ts";
 import { eventually } from "../support/eventually.ts";
-import { post } from "../support/post-plants.ts";
+import { errorIn, post } from "../support/post-plants.ts";
 import { rawPost, sendRaw } from "../support/raw-http.ts";
 import { storedPlants } from "../support/stored-plants.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
@@ -417,10 +417,6 @@ function expectCommonHeaders({ headers }: Response): void {
   expect(headers.get("x-request-id")).toMatch(/^[\x21-\x7e]{1,64}$/);
   expect(headers.get("date")).toMatch(/GMT$/);
   expect(headers.has("server")).toBe(false);
-}
-
-async function errorIn(response: Response): Promise<{ error: number; message: string }> {
-  return (await response.json()) as { error: number; message: string };
 }
 
 /** What follows the head of a response. */

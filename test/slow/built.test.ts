@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { executable, serve } from "../support/command.ts";
 import { runNested } from "../support/nested-run.ts";
-import { post } from "../support/post-plants.ts";
+import { post, statusOf } from "../support/post-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { accessTokenEnvironment } from "../support/tokens.ts";
 
@@ -41,7 +41,7 @@ testBuilt("in an empty folder it needs no other file", async () => {
     await using service = await serve([], { folder: folder.path, environment: accessTokenEnvironment });
     expect((await post(service.url, '{"id":1,"name":"fern"}')).status).toBe(200);
     for (const path of ["/docs", "/openapi.json", "/readyz"])
-      expect((await fetch(service.url + path)).status).toBe(200);
+      expect(await statusOf(service.url, path)).toBe(200);
     expect(await (await fetch(service.operatorUrl)).text()).toContain("<script");
   }
   expect(readdirSync(folder.path)).toEqual(["data"]);

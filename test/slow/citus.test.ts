@@ -6,9 +6,9 @@ import { type CitusCluster, citusIsInstalled, startCitus } from "../support/citu
 import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
 import { runNested } from "../support/nested-run.ts";
-import { post } from "../support/post-plants.ts";
+import { post, statusOf } from "../support/post-plants.ts";
 import { kindsOf } from "../support/stored-plants.ts";
-import { startTestService, type TestService } from "../support/test-service.ts";
+import { startTestService } from "../support/test-service.ts";
 
 const suites = ["public/contract", "storage/stores", "slow/exactness", "storage/copy"];
 const suitesMsMax = 600_000;
@@ -18,7 +18,6 @@ let cluster: CitusCluster;
 let database: string;
 const clients = 1500;
 const upTo = (count: number) => Array.from({ length: count }, (_, id) => id);
-const ready = async (running: TestService) => (await fetch(`${running.url}/readyz`)).status;
 const open = () => openStore({ database, databasePassword: undefined, allowUnsafeDatabase: false });
 withCitus("on Citus", () => {
   beforeAll(async () => {
@@ -61,10 +60,10 @@ withCitus("on Citus", () => {
     expect(await sendAll()).toEqual(Array(clients).fill(200));
     await load.acknowledgedAgain();
     await worker?.crash();
-    await eventually(async () => (await ready(running)) === 503);
-    expect((await fetch(`${running.url}/livez`)).status).toBe(200);
+    await eventually(async () => (await statusOf(running.url, "/readyz")) === 503);
+    expect(await statusOf(running.url, "/livez")).toBe(200);
     await worker?.start();
-    await eventually(async () => (await ready(running)) === 200);
+    await eventually(async () => (await statusOf(running.url, "/readyz")) === 200);
     expect(await sendAll()).toEqual(Array(clients).fill(200));
     await load.stop();
     expect(await load.lostIn(() => cluster.stored(database))).toBe(0);

@@ -34,7 +34,7 @@ import { crashedStore } from "../support/crashed-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacks, lacksMounts } from "../support/lacks.ts";
 import { mintToken, operatorGet } from "../support/operator-requests.ts";
-import { createUntilRefused, post } from "../support/post-plants.ts";
+import { createUntilRefused, post, statusOf } from "../support/post-plants.ts";
 import { missingIn, storedPlants } from "../support/stored-plants.ts";
 import { canRecordSyncs, recordSyncs } from "../support/syncs.ts";
 import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
@@ -506,12 +506,11 @@ describe.skipIf(lacksShim)("while an fsync of the WAL hangs", () => {
   test("the service is live and not ready, and ready again afterwards", async () => {
     await using hanging = await hangingService(backgroundStallMs);
     const { service } = hanging;
-    const statusOf = async (probe: string) => (await fetch(`${service.url}/${probe}`)).status;
     await eventually(() => logged(service, stalling) > 0);
-    expect(await statusOf("livez")).toBe(200);
-    expect(await statusOf("readyz")).toBe(503);
+    expect(await statusOf(service.url, "/livez")).toBe(200);
+    expect(await statusOf(service.url, "/readyz")).toBe(503);
     await hanging.recover();
-    expect(await statusOf("readyz")).toBe(200);
+    expect(await statusOf(service.url, "/readyz")).toBe(200);
   });
 
   test("the log says so once, and when each stall was over, also if something else waited to be written", async () => {
@@ -553,8 +552,8 @@ describe.skipIf(lacksMounts())("a full disk", () => {
 
   test("leaves the service live and not ready", async () => {
     await using disk = await fullDisk();
-    expect((await fetch(`${disk.url}/readyz`)).status).toBe(503);
-    expect((await fetch(`${disk.url}/livez`)).status).toBe(200);
+    expect(await statusOf(disk.url, "/readyz")).toBe(503);
+    expect(await statusOf(disk.url, "/livez")).toBe(200);
   });
 
   test("is logged", async () => {
@@ -627,7 +626,7 @@ describe.skipIf(lacksMounts())("a full disk", () => {
       /** Makes space, and waits until the service is ready. */
       async freeSpace(): Promise<void> {
         rmSync(filler);
-        await eventually(async () => (await fetch(`${url}/readyz`)).status === 200);
+        await eventually(async () => (await statusOf(url, "/readyz")) === 200);
       },
       [Symbol.asyncDispose]: () => owned.disposeAsync(),
     };

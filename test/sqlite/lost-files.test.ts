@@ -26,7 +26,7 @@ import { plantStore, serve, shellArguments, start, untilListening } from "../sup
 import { crashedStore } from "../support/crashed-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacks, lacksMounts } from "../support/lacks.ts";
-import { createUntilRefused, post } from "../support/post-plants.ts";
+import { createUntilRefused, post, statusOf } from "../support/post-plants.ts";
 import { missingIn, storedPlants, testPlant } from "../support/stored-plants.ts";
 import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
@@ -101,8 +101,8 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     await lose(file, other, refusal);
     expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
     await eventually(() => log().includes(lostInLog));
-    expect((await fetch(`${running.url}/readyz`)).status).toBe(503);
-    expect((await fetch(`${running.url}/livez`)).status).toBe(200);
+    expect(await statusOf(running.url, "/readyz")).toBe(503);
+    expect(await statusOf(running.url, "/livez")).toBe(200);
     const restored = join(folder.path, "restored.db");
     const copy = copyFrom(process.pid, file);
     expect(await runInProcess(["restore", copy, "--database", restored])).toMatchObject({ code: 0 });

@@ -1,4 +1,4 @@
-// Requests to POST /plants.
+// Requests to the public listener, nearly all to POST /plants.
 import { accessToken, bearer } from "./tokens.ts";
 
 /** POST /plants with a valid token and JSON; `headers` override both. */
@@ -14,6 +14,16 @@ export function post(
   });
 }
 
+/** The body of a response that is an error. */
+export async function errorIn(response: Response): Promise<{ error: number; message: string }> {
+  return (await response.json()) as { error: number; message: string };
+}
+
+/** The status of a GET without a token, such as of `/readyz` on either listener. */
+export async function statusOf(url: string, path: string): Promise<number> {
+  return (await fetch(url + path)).status;
+}
+
 /**
  * Four clients that create plants until they are refused. `refusals` are their errors, or 0 if the connection ended; `refusal`
  * is the first.
@@ -24,7 +34,7 @@ export function createUntilRefused(url: string, name: string) {
     for (let id = 1000 * (client + 1); ; id++) {
       try {
         const response = await post(url, JSON.stringify({ id, name }));
-        if (response.status !== 200) return ((await response.json()) as { error: number }).error;
+        if (response.status !== 200) return (await errorIn(response)).error;
         acknowledged.push(id);
       } catch {
         return 0;
