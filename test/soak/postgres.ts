@@ -72,17 +72,17 @@ async function runPair(kind: keyof typeof pairs, { rounds, random, tell }: SoakR
   return judged({ what: pairs[kind], rounds, acknowledged: load.acknowledged, lost, note });
 }
 
-/** Resolves once the standby has replayed all that it has received. */
+/** Resolves once the standby has replayed all that it has received: in a tenth of a second it has replayed nothing more. */
 async function replayed(standby: PostgresServer, database: string): Promise<void> {
   let last = "";
-  await eventually(async () => {
+  const hasEnded = async () => {
     const sql = "SELECT pg_last_wal_replay_lsn()::text AS lsn";
     const [row] = await standby.run<{ lsn: string }>(sql, database);
-    const same = row?.lsn === last;
+    const isSame = row?.lsn === last;
     last = row?.lsn ?? "";
-    if (!same) await Bun.sleep(100);
-    return same;
-  }, "the standby to replay what it received");
+    return isSame;
+  };
+  await eventually(hasEnded, "the standby to replay what it received", 100);
 }
 
 /**

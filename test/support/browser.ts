@@ -9,15 +9,13 @@ import {
   type Page,
 } from "playwright-core";
 import { findChromium } from "../../scripts/browsers.js";
+import { waitMsMax } from "./eventually.ts";
 import { lacks } from "./lacks.ts";
 import { sharedServerAddress } from "./shared-server-address.ts";
 
 /** Without a browser its tests are skipped and counted; under CI they fail. */
 export const browserMissing = lacks("a browser", findChromium() === undefined && !process.env["CI"]);
 export const describe = bun.describe.skipIf(browserMissing);
-
-// Less than the timeout of a test, so that a wait fails with its own error.
-const waitMsMax = 60_000;
 
 export const test = browserMissing ? bun.test.skip : bun.test;
 

@@ -81,11 +81,7 @@ export function useConsole(plants: number, flags: Record<string, string> = {}) {
 
 /** As `eventually`, but asks less often: each question takes milliseconds of the browser's CPU time. */
 export function waitUntil(condition: () => Promise<boolean>): Promise<void> {
-  return eventually(async () => {
-    const isTrue = await condition();
-    if (!isTrue) await Bun.sleep(askEveryMs);
-    return isTrue;
-  }, condition.toString());
+  return eventually(condition, condition.toString(), askEveryMs);
 }
 
 export const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();

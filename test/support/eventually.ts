@@ -1,4 +1,5 @@
-// Far more than any machine needs: it is reached only if what a test waits for does not happen.
+// Far more than any machine needs: it is reached only if what a test waits for does not happen. Less than the timeout of a test,
+// so that a wait fails with its own error.
 export const waitMsMax = 60_000;
 
 /**
@@ -8,6 +9,7 @@ export const waitMsMax = 60_000;
 export async function eventually(
   condition: () => boolean | Promise<boolean>,
   what = condition.toString(),
+  everyMs = 10,
 ): Promise<void> {
   const deadlineMs = performance.now() + waitMsMax;
   for (;;) {
@@ -19,7 +21,7 @@ export async function eventually(
       seen = error;
     }
     if (performance.now() > deadlineMs) throw waitFailure(what, seen);
-    await Bun.sleep(10);
+    await Bun.sleep(everyMs);
   }
 }
 
