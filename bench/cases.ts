@@ -1,7 +1,7 @@
-import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { PostgresServer } from "../test/support/postgres.ts";
+import { buildShim } from "../test/support/shims.ts";
 import { type LoadOptions, loadPair } from "./load.ts";
 import { startBenchPostgres } from "./on-postgres.ts";
 import { MisusedError } from "./options.ts";
@@ -55,7 +55,7 @@ export class CaseServers implements AsyncDisposable {
     const folder = mkdtempSync(join(syncUs === undefined ? this.#folder : this.#memory, "data-"));
     const database = join(folder, "plants.db");
     if (syncUs === undefined) return startOurs({ ...options, database });
-    this.#library ??= compileSlowSync(this.#folder);
+    this.#library ??= buildShim("slow-sync", this.#folder);
     return startOurs({
       ...options,
       database,
@@ -108,15 +108,4 @@ export async function measurePair(
     console.error(`${name}, round ${round} of ${rounds}: rate ${rate.toFixed(3)}, CPU ${cost.toFixed(3)}`);
   }
   return ratios;
-}
-
-/** A library that, preloaded, makes every fsync take SYNC_US microseconds and do nothing else. Needs a C compiler. */
-export function compileSlowSync(folder: string): string {
-  const library = join(folder, "slow-sync.so");
-  const source = join(import.meta.dir, "slow-sync.c");
-  const { status } = spawnSync("cc", ["-O1", "-shared", "-fPIC", "-o", library, source], {
-    stdio: "inherit",
-  });
-  if (status !== 0) throw new Error("An fsync of a chosen duration needs a C compiler (cc).");
-  return library;
 }

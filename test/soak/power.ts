@@ -1,8 +1,6 @@
-import { spawnSync } from "node:child_process";
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { compileSlowSync } from "../../bench/cases.ts";
+import { buildShim } from "../support/shims.ts";
 import { storedPlants } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { startTestService } from "../support/test-service.ts";
@@ -33,7 +31,7 @@ async function simulated(run: SoakRun): Promise<Figures[]> {
   const what = "simulated power loss";
   if (!existsSync("/usr/bin/strace")) return [notRun(what, "it needs strace")];
   using folder = temporaryFolder();
-  const LD_PRELOAD = compilePowerSyncs(folder.path);
+  const LD_PRELOAD = buildShim("power-syncs", folder.path);
   const fast = await recordCalls(join(folder.path, "fast.db"), {
     environment: {},
     hasReader: true,
@@ -121,8 +119,8 @@ async function real(run: SoakRun): Promise<Figures[]> {
   const problem = await whyNoExt4();
   if (problem !== undefined) return [notRun(what, problem)];
   using folder = temporaryFolder();
-  const withoutFsync = { LD_PRELOAD: compileSlowSync(folder.path), SYNC_US: "0" };
-  const LD_PRELOAD = compilePowerSyncs(folder.path);
+  const withoutFsync = { LD_PRELOAD: buildShim("slow-sync", folder.path), SYNC_US: "0" };
+  const LD_PRELOAD = buildShim("power-syncs", folder.path);
   const slow = { LD_PRELOAD, ...slowFsync };
   const half = { ...run, rounds: Math.ceil(run.rounds / 2) };
   // Every second round kills the service, starts it again, and lets the clients retry, before it loses the power.
@@ -170,15 +168,4 @@ function loseNow({ disk, load }: Pick<Loaded, "disk" | "load">): number {
   load.paused = true;
   disk.losePower();
   return 0;
-}
-
-/** Builds the library that delays or skips fsyncs, and returns its path. */
-function compilePowerSyncs(folder: string): string {
-  const source = fileURLToPath(new URL("../shims/power-syncs.c", import.meta.url));
-  const library = join(folder, "power-syncs.so");
-  const { status } = spawnSync("cc", ["-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], {
-    stdio: "inherit",
-  });
-  if (status !== 0) throw new Error("An fsync of a chosen duration needs a C compiler (cc).");
-  return library;
 }

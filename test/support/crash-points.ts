@@ -8,8 +8,8 @@ import { writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.t
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { bareEnvironment, main, watch } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
+import { buildShim } from "./shims.ts";
 import { storedPlants, testPlant } from "./stored-plants.ts";
-import { buildShim } from "./syncs.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 import { runInProcess } from "./terminal.ts";
 

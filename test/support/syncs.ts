@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { buildShim } from "./shims.ts";
 
 /** Whether this machine can preload a shim of ours into a process: it needs Linux and a C compiler. */
 export const canRecordSyncs = process.platform === "linux" && spawnSync("cc", ["--version"]).status === 0;
@@ -28,21 +28,4 @@ export function recordSyncs(folder: string, failSuffix: string, how?: "once" | "
     injectFault: () => writeFileSync(when, ""),
     removeFault: () => rmSync(when, { force: true }),
   };
-}
-
-/**
- * The library of a shim in test/shims/. Built once for a run of the tests, in the folder that scripts/run-tests.js creates,
- * otherwise in the given one; several files may do it at the same time.
- */
-export function buildShim(name: "syncs" | "kill-at", folder: string): string {
-  const source = fileURLToPath(new URL(`../shims/${name}.c`, import.meta.url));
-  const library = join(process.env["PLANT_STORE_TEST_FOLDER"] ?? folder, `${name}.so`);
-  if (existsSync(library)) return library;
-  const made = `${library}.${process.pid}`;
-  const built = spawnSync("cc", ["-O1", "-shared", "-fPIC", "-o", made, source, "-ldl"], {
-    encoding: "utf8",
-  });
-  if (built.status !== 0) throw new Error(built.stderr);
-  renameSync(made, library);
-  return library;
 }
