@@ -126,22 +126,36 @@ describe("restore --replace", () => {
     expect(storeIdOf(file)).not.toBe(storeIdOf(backup));
   });
 
-  test("also moves the record of the last backup, the first token and a journal, and copies the failure marker", async () => {
-    await storeOf(file, ["old"]);
-    recordLastBackup(file, 1000);
-    writeFileSync(`${file}.first-token`, "secret");
-    writeFileSync(`${file}-journal`, emptyingJournal);
-    writeMarker(file, "replaced");
-    expect((await restore(backup)).code).toBe(0);
-    expect(readdirSync(beforeFolder()).sort()).toEqual([
-      "plants.db",
-      "plants.db-journal",
-      "plants.db.failure.json",
-      "plants.db.first-token",
-      "plants.db.last-backup.json",
-    ]);
-    expect(existsSync(markerFile(file))).toBe(false);
-    expect(existsSync(`${file}.first-token`)).toBe(false);
+  describe("of a store with other files beside its data file", () => {
+    /** What is in the folder of the old store afterwards. */
+    async function replaceStore(): Promise<string[]> {
+      await storeOf(file, ["old"]);
+      recordLastBackup(file, 1000);
+      writeFileSync(`${file}.first-token`, "secret");
+      writeFileSync(`${file}-journal`, emptyingJournal);
+      writeMarker(file, "replaced");
+      expect((await restore(backup)).code).toBe(0);
+      return readdirSync(beforeFolder());
+    }
+
+    test.each([
+      ["the record of the last backup", "plants.db.last-backup.json"],
+      ["the first token", "plants.db.first-token"],
+      ["a journal", "plants.db-journal"],
+      ["the failure marker", "plants.db.failure.json"],
+    ])("puts %s into the folder of the old store", async (_, name) => {
+      expect(await replaceStore()).toContain(name);
+    });
+
+    test("leaves the new store without a failure marker", async () => {
+      await replaceStore();
+      expect(existsSync(markerFile(file))).toBe(false);
+    });
+
+    test("leaves the new store without a first token", async () => {
+      await replaceStore();
+      expect(existsSync(`${file}.first-token`)).toBe(false);
+    });
   });
 
   test("warns if only the record of the backup cannot be written", async () => {
