@@ -265,6 +265,16 @@ test("no test is skipped, and no work is left for later", () => {
   expect(all.filter(({ text }) => left.test(text)).map(({ path }) => path)).toEqual([]);
 });
 
+// They run in a random order, and -t prints one of them alone.
+test("no title of a test continues the one before it", () => {
+  const title =
+    /(?:\b(?:test|describe)(?:\.\w+(?:\(.*\))?)?|^ *\]\))\(\s*["`](?:so|then|but|otherwise|and|also)\b.*/gm;
+  const offenders = [...files, ...filesIn("test")].flatMap(({ path, text }) =>
+    Array.from(text.matchAll(title), ([found]) => `${path}: ${found}`),
+  );
+  expect(offenders).toEqual([]);
+});
+
 test("tests wait for a condition with eventually, and not in a loop of their own", () => {
   const ownLoop = /\bwhile \((?:(?!\n\s*\}\n)[\s\S])*\bBun\.sleep\(/;
   const tests = [...files.filter(({ path }) => path.endsWith(".test.ts")), ...filesIn("test")];

@@ -27,8 +27,11 @@ describe("text is made visible", () => {
     expect(seen("one\ntwo\u202e", { lines: true })).toBe("one\ntwo[U+202E]");
   });
 
-  test("and truncated if it is long, but not inside a character", () => {
+  test("truncated, if it is longer than `charactersMax`", () => {
     expect(seen("a".repeat(60_000), { charactersMax: 5 })).toBe("aaaaa[… 60000 characters]");
+  });
+
+  test("truncated before a character that `charactersMax` would split", () => {
     expect(seen("aaaa🌱b", { charactersMax: 5 })).toBe("aaaa[… 7 characters]");
   });
 

@@ -329,7 +329,7 @@ describe("a -shm file that is deleted while the service runs", () => {
     });
   });
 
-  test("and created again by a command stops it before it writes over what the command wrote", async () => {
+  test("stops it before it writes over what a command wrote that created the file again", async () => {
     await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
     expect(await create(service.url, 1)).toBe(200);
     rmSync(`${file}-shm`);
@@ -344,7 +344,7 @@ describe("a -shm file that is deleted while the service runs", () => {
     expect(await tokens()).toContain("second");
   });
 
-  test("and created again by a command under load loses nothing that was acknowledged", async () => {
+  test("loses no acknowledged plant if a command creates the file again under load", async () => {
     await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
     const { acknowledged, refusals } = createUntilRefused(service.url, "under load");
     await eventually(() => acknowledged.length > 50);
@@ -356,7 +356,7 @@ describe("a -shm file that is deleted while the service runs", () => {
     expect(created.code).toBe(0);
   });
 
-  test("and replaced by another is noticed by the watch", async () => {
+  test("is noticed by the watch if another file replaces it", async () => {
     await using store = new SqliteStore(file);
     renameSync(`${file}-shm`, `${file}-away`);
     writeFileSync(`${file}-shm`, "");

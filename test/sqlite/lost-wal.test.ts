@@ -277,14 +277,14 @@ describe("a connection that outlives a killed service leaves the WAL, and the se
     }
     expectStoredInWal();
   });
+});
 
-  test("and a reader of a closed file leaves nothing beside it", () => {
-    mkdirSync(join(folder.path, "alone"));
-    file = join(folder.path, "alone", "plants.db");
-    openForWriting(file)[Symbol.dispose]();
-    const reader = connectReadOnly(file);
-    expect(existsSync(`${file}-wal`)).toBe(true);
-    reader.close();
-    expect(readdirSync(join(folder.path, "alone"))).toEqual(["plants.db", "plants.db.lock"]);
-  });
+test("a reader of a closed file leaves nothing beside it", () => {
+  mkdirSync(join(folder.path, "alone"));
+  file = join(folder.path, "alone", "plants.db");
+  openForWriting(file)[Symbol.dispose]();
+  const reader = connectReadOnly(file);
+  expect(existsSync(`${file}-wal`)).toBe(true);
+  reader.close();
+  expect(readdirSync(join(folder.path, "alone"))).toEqual(["plants.db", "plants.db.lock"]);
 });

@@ -127,7 +127,7 @@ test("a body that has been arriving for over a second yields, though its caller 
 test.each([
   ["half a head", "GET / HTTP/1.1\r\n"],
   ["a body that no one reads", "POST /admit/unread HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n"],
-])("so does %s", async (_, request) => {
+])("%s yields after a second, though its caller is admitted", async (_, request) => {
   await using limited = new Limited();
   await limited.connectAll(6, "idle", get("/admit"));
   await limited.send("idle 2", request);
@@ -146,7 +146,7 @@ test("bodies of one address yield at once if they are more than a quarter of the
   expect(await limited.closed(1)).toEqual(["slow 1"]);
 });
 
-test("otherwise the connection that has been idle longest is closed", async () => {
+test("of idle connections whose callers are admitted, the one that has been idle longest is closed", async () => {
   await using limited = new Limited();
   await limited.connectAll(8, "client", get("/admit"));
   limited.wire.pass(1);

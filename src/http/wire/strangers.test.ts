@@ -33,7 +33,7 @@ test("of networks with a few strangers each, the oldest of all is next", () => {
   expect(next()).toBe("first");
 });
 
-test("then a network that has an admitted connection comes last", () => {
+test("of networks with a few strangers each, one with an admitted connection comes last", () => {
   const { open, admit, next } = start();
   admit(open("admitted", "a"));
   open("first", "a");
@@ -41,7 +41,7 @@ test("then a network that has an admitted connection comes last", () => {
   expect(next()).toBe("second");
 });
 
-test("but not if it has many strangers", () => {
+test("a network with many strangers comes first, though it has an admitted connection", () => {
   const { open, admit, next } = start();
   admit(open("admitted", "a"));
   for (const name of ["first", "second", "third"]) open(name, "a");
