@@ -1,5 +1,5 @@
 // What arrives and what is answered, in bytes. src/http/wire/ has the tests of each rule, of deadlines and of drains.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { eventually } from "../support/eventually.ts";
 import { connectTo, rawPost, sendRaw, type Target, untilContinue } from "../support/raw-http.ts";
@@ -131,14 +131,15 @@ describe("an unknown Expect", () => {
 test("an internal error is answered with 50001, and logged with the caller's trace", async () => {
   await using running = await startTestService();
   const trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
-  const parse = JSON.parse;
-  // Only escapes are read by JSON.parse, so this breaks the reading of this body alone.
-  JSON.parse = () => {
-    throw new TypeError("broken on purpose");
-  };
   const traceparent = `traceparent: 00-${trace_id}-00f067aa0ba902b7-01\r\n`;
-  const { text } = await sendRaw(running.port, [rawPost('{"id":1,"name":"\\n"}', traceparent)]);
-  JSON.parse = parse;
+  let text: string;
+  {
+    // Only escapes are read by JSON.parse, so this breaks the reading of this body alone.
+    using _ = spyOn(JSON, "parse").mockImplementation(() => {
+      throw new TypeError("broken on purpose");
+    });
+    ({ text } = await sendRaw(running.port, [rawPost('{"id":1,"name":"\\n"}', traceparent)]));
+  }
   expect(errors(text)).toEqual([50001]);
   expect(text).toContain("Connection: close\r\n");
   expect(text).not.toContain("broken");
