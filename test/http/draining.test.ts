@@ -2,13 +2,18 @@
 import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { eventually } from "../support/eventually.ts";
-import { rawPost, sendRaw, untilContinue } from "../support/raw-http.ts";
+import { startHeldPost } from "../support/held-post.ts";
+import { rawPost, sendRaw } from "../support/raw-http.ts";
 import { storedPlants } from "../support/stored-plants.ts";
 import { startTestService } from "../support/test-service.ts";
 import { operatorToken } from "../support/tokens.ts";
 
-/** Sends the next request as soon as the last is answered, until a response says close. */
-async function keepSending(port: number, firstId: number, client: { answered: number }): Promise<boolean> {
+/** Sends the next request as soon as the last is answered. Settles with whether a response said close before the end. */
+async function sendUntilToldToClose(
+  port: number,
+  firstId: number,
+  client: { answered: number },
+): Promise<boolean> {
   let id = firstId;
   let received = "";
   let toldToClose = false;
@@ -35,7 +40,7 @@ async function keepSending(port: number, firstId: number, client: { answered: nu
 test("a stop under load leaves no request without a response, and stores what it has acknowledged", async () => {
   await using running = await startTestService({ "drain-timeout": "10m" });
   const clients = Array.from({ length: 16 }, () => ({ answered: 0 }));
-  const ended = clients.map((client, index) => keepSending(running.port, index * 1_000_000, client));
+  const ended = clients.map((client, index) => sendUntilToldToClose(running.port, index * 1_000_000, client));
   await eventually(() => clients.every(({ answered }) => answered > 1));
   await running.service.stop("test");
   // Whoever was not told to close had a request that was cut.
@@ -46,7 +51,7 @@ test("a stop under load leaves no request without a response, and stores what it
 
 test("a stop does not wait longer than the drain timeout", async () => {
   await using running = await startTestService({ "drain-timeout": "1ms" });
-  const { finish, response } = await startPlant(running.port);
+  const { finish, response } = await startHeldPost(running.port);
   await running.service.stop("test");
   finish();
   expect((await response).text).not.toContain("HTTP/1.1 200 ");
@@ -55,8 +60,8 @@ test("a stop does not wait longer than the drain timeout", async () => {
 
 test("a stop that reaches the drain timeout on both listeners logs it once", async () => {
   await using running = await startTestService({ "drain-timeout": "1ms" });
-  const toPublic = await startPlant(running.port);
-  const toOperator = await startPlant(Number(new URL(running.operatorUrl).port));
+  const toPublic = await startHeldPost(running.port);
+  const toOperator = await startHeldPost(Number(new URL(running.operatorUrl).port));
   await running.service.stop("test");
   toPublic.finish();
   toOperator.finish();
@@ -66,21 +71,21 @@ test("a stop that reaches the drain timeout on both listeners logs it once", asy
 
 describe("a stop during a request whose body is incomplete", () => {
   test("refuses new connections", async () => {
-    await using draining = await serveDuringRequest();
+    await using draining = await serveWithHeldPost();
     await draining.stop();
     expect(await isRefused(draining.port)).toBe(true);
     expect(await isRefused(draining.operatorPort)).toBe(true);
   });
 
   test("finishes the request", async () => {
-    await using draining = await serveDuringRequest();
+    await using draining = await serveWithHeldPost();
     await draining.stop();
     draining.finish();
     expect((await draining.response).text).toContain("HTTP/1.1 200 ");
   });
 
   test("starts no export", async () => {
-    await using draining = await serveDuringRequest();
+    await using draining = await serveWithHeldPost();
     const livez = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
     const startExport = `GET /api/export HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${operatorToken}\r\n\r\n`;
     // On a connection that the service knows, and that has no request in progress.
@@ -95,11 +100,11 @@ describe("a stop during a request whose body is incomplete", () => {
 });
 
 /** A service with a request whose body is held back until `finish` is called. It drains for as long as this request lasts. */
-async function serveDuringRequest() {
+async function serveWithHeldPost() {
   await using cleanUp = new AsyncDisposableStack();
   const running = cleanUp.use(await startTestService({ "drain-timeout": "10m", "body-timeout": "10m" }));
   const operatorPort = Number(new URL(running.operatorUrl).port);
-  const { finish, response } = await startPlant(running.port);
+  const { finish, response } = await startHeldPost(running.port);
   cleanUp.defer(() => finish());
   const owned = cleanUp.move();
   return {
@@ -114,19 +119,6 @@ async function serveDuringRequest() {
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
-}
-
-/** A POST /plants whose body is held back until `finish` is called. */
-async function startPlant(port: number) {
-  const accepted = Promise.withResolvers<void>();
-  const finishing = Promise.withResolvers<void>();
-  const [head = "", body = ""] = rawPost('{"id":5,"name":"a"}', "Expect: 100-continue\r\n").split(
-    /(?<=\r\n\r\n)/,
-  );
-  const accept = async () => accepted.resolve();
-  const response = sendRaw(port, [head, untilContinue, accept, () => finishing.promise, body]);
-  await accepted.promise;
-  return { response, finish: finishing.resolve };
 }
 
 /** Whether the port accepts no connection. */

@@ -25,6 +25,7 @@ import { DataFileReplaced, WalIndexLost } from "../../src/storage/store.ts";
 import { plantStore, serve, shellArguments, start, untilListening } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { eventually } from "../support/eventually.ts";
+import { startHeldPost } from "../support/held-post.ts";
 import { lacks, lacksMounts } from "../support/lacks.ts";
 import { createUntilRefused, post, statusOf } from "../support/post-plants.ts";
 import { missingIn, storedPlants, testPlant } from "../support/stored-plants.ts";
@@ -110,17 +111,19 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
   });
 
   test("keeps a process that was told to stop alive until a second signal", async () => {
-    await using service = await serve(["--database", file, "--drain-delay", "1s"], {
+    const limits = ["--drain-timeout", "10m", "--body-timeout", "10m"];
+    await using service = await serve(["--database", file, ...limits], {
       environment: accessTokenEnvironment,
     });
     await create(service.url, 1);
+    // It keeps the stop from ending before the file is lost.
+    const { finish, response } = await startHeldPost(Number(new URL(service.url).port));
     service.child.kill("SIGTERM");
     await eventually(() => service.err().includes("stopping: finishing requests"));
     rmSync(file);
     await eventually(() => service.err().includes(lostInLog));
-    // Its listeners are closed: nothing but the lost files is left.
-    const answered = () => fetch(`${service.url}/livez`).catch(() => undefined);
-    await eventually(async () => (await answered()) === undefined);
+    finish();
+    expect((await response).text).toStartWith("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 503 ");
     const copy = copyFrom(service.child.pid ?? 0, file);
     expect(service.child.exitCode).toBeNull();
     await eventually(() => !service.child.kill("SIGTERM"));
