@@ -1,5 +1,4 @@
-import { afterAll, expect, test } from "bun:test";
-import { spawn } from "node:child_process";
+import { afterAll, expect, spyOn, test } from "bun:test";
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
@@ -57,16 +56,12 @@ test("a lock file is never created through a symlink", () => {
   expect(existsSync(elsewhere)).toBe(false);
 });
 
-test("a lock that is about to be released is waited for", async () => {
+test("a lock that is about to be released is waited for", () => {
   const path = join(folder, "stopping.db");
-  const script = `
-    import { tryLock } from ${JSON.stringify(join(import.meta.dir, "writer-lock.ts"))};
-    globalThis.lock = tryLock(${JSON.stringify(path)});
-    console.log("locked");
-    setTimeout(() => process.exit(), 200);`;
-  const holder = spawn(process.execPath, ["-e", script], { stdio: ["ignore", "pipe", "inherit"] });
-  await new Promise((resolve) => holder.stdout.once("data", resolve));
+  const held = lockForWriting(path);
+  using pause = spyOn(Bun, "sleepSync").mockImplementation(() => held[Symbol.dispose]());
   lockForWriting(path)[Symbol.dispose]();
+  expect(pause).toHaveBeenCalledTimes(1);
 });
 
 /** A data file whose WAL an inspection refuses. */
