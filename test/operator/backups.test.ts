@@ -26,7 +26,7 @@ import type {
 import { verify } from "../../src/storage/sqlite/maintenance/verify.ts";
 import { shellArguments, start, untilListening } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
-import { lacksFuse, mountHanging } from "../support/lacks.ts";
+import { lacks, lacksFuse, mountHanging } from "../support/lacks.ts";
 import { lacksDescriptors, openDescriptors } from "../support/open-descriptors.ts";
 import { operatorFetch, operatorGet, operatorPost } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
@@ -208,7 +208,8 @@ describe("backups through the operator listener", () => {
     );
   });
 
-  test.skipIf(lacksDescriptors())(
+  const lacksFifo = lacks("mkfifo", Bun.which("mkfifo") === null);
+  test.skipIf(lacksDescriptors() || lacksFifo)(
     "a folder that does not respond keeps no plant from being stored",
     async () => {
       await using service = await startWithBackups();
@@ -355,7 +356,10 @@ describe("backups through the operator listener", () => {
   });
 
   describe("one whose verification cannot be recorded", () => {
-    const makeBackup = async (service: Awaited<ReturnType<typeof startWithBackups>>): Promise<string> => {
+    /** The name of a backup beside which no record of a verification can be written. */
+    const makeUnrecordable = async (
+      service: Awaited<ReturnType<typeof startWithBackups>>,
+    ): Promise<string> => {
       const { name } = await service.makeBackup();
       mkdirSync(join(service.backupFolder, `${name}.digest.json.new`, "in the way"), { recursive: true });
       return name;
@@ -363,7 +367,7 @@ describe("backups through the operator listener", () => {
 
     test("passes with a warning if it is sound", async () => {
       await using service = await startWithBackups();
-      const name = await makeBackup(service);
+      const name = await makeUnrecordable(service);
       const { last } = await service.verifyBackup(name);
       expect(last?.problem).toBeUndefined();
       expect(last?.warning).toStartWith(
@@ -374,7 +378,7 @@ describe("backups through the operator listener", () => {
 
     test("fails if it was changed", async () => {
       await using service = await startWithBackups();
-      const name = await makeBackup(service);
+      const name = await makeUnrecordable(service);
       appendFileSync(join(service.backupFolder, name), "x");
       const { last } = await service.verifyBackup(name);
       expect(last?.problem).toMatch(/^its checksum is not the one in .*; this could not be recorded: /);
