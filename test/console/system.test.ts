@@ -1,9 +1,13 @@
 // The console's page of the system, with its settings and backups, in a browser.
-import { afterAll, expect } from "bun:test";
-import { mkdirSync, readFileSync } from "node:fs";
+import { afterAll, beforeEach, expect } from "bun:test";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import type { Page } from "playwright-core";
+import type { BackupsJson } from "../../src/operator/responses.ts";
 import { contentOf, copiedBy, describe, test } from "../support/browser.ts";
 import { see, textOf, useConsole } from "../support/console-session.ts";
+import { eventually } from "../support/eventually.ts";
+import { operatorFetch, operatorGet } from "../support/operator-requests.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const folder = temporaryFolder();
@@ -15,18 +19,19 @@ const session = useConsole(1100, { "backup-folder": backupFolder });
 const { open } = session;
 
 describe("the system page", () => {
-  test("has the state on one line", async () => {
+  test("says whether plants can be stored, and how much space is left", async () => {
     const page = await open("/system");
     await see(page, "Disk space free");
     expect(await textOf(page, ".state-line")).toMatch(
       /^Plants can be storedData file [\d.]+ \w+WAL [\d.]+ \w+Disk space free [\d.]+ \w+$/,
     );
+  });
+
+  test("has the state on one line of 768 pixels", async () => {
+    const page = await open("/system");
+    await see(page, "Disk space free");
     await page.setViewportSize({ width: 768, height: 800 });
-    try {
-      expect((await page.locator(".state-line").boundingBox())?.height).toBeLessThan(50);
-    } finally {
-      await page.setViewportSize({ width: 1280, height: 600 });
-    }
+    expect((await page.locator(".state-line").boundingBox())?.height).toBeLessThan(50);
   });
 
   test("says which version is running", async () => {
@@ -34,19 +39,27 @@ describe("the system page", () => {
     await see(page, /^Version [\d.]+, started /);
   });
 
-  test("lists the settings without a secret", async () => {
+  test("lists the settings that were changed, with their sources", async () => {
     const page = await open("/system");
-    await see(page, "Disk space free");
     const settings = page.getByRole("table", { name: "Current settings" });
+    await settings.getByRole("row", { name: /^backup-folder/ }).waitFor();
     const sources = settings.locator("tbody td > :last-child");
     expect(new Set(await sources.allTextContents())).toEqual(
       new Set(["from its flag", "from the environment"]),
     );
-    expect(await settings.getByRole("row", { name: /^backup-folder/ }).count()).toBe(1);
+  });
+
+  test("lists the settings that have their defaults when it is asked to", async () => {
+    const page = await open("/system");
     await page.getByRole("button", { name: /^Show all \d\d$/ }).click();
-    const row = settings.getByRole("row", { name: /max-body-bytes/ });
+    const row = page.getByRole("row", { name: /max-body-bytes/ });
     expect(await row.textContent()).toBe("max-body-bytes the largest request body accepted65536 default");
-    expect(await settings.getByRole("row", { name: /OPERATOR_TOKEN/ }).textContent()).toContain("not shown");
+  });
+
+  test("lists a setting that is a secret without its value", async () => {
+    const page = await open("/system");
+    const row = page.getByRole("row", { name: /OPERATOR_TOKEN/ });
+    expect(await row.textContent()).toContain("not shown");
     expect(await page.content()).not.toMatch(/test-(?:access|operator)-token/);
   });
 
@@ -54,6 +67,13 @@ describe("the system page", () => {
     const page = await open("/system");
     const docs = page.getByRole("link", { name: "API docs" });
     expect(await docs.getAttribute("href")).toBe(`${session.running.url}/docs`);
+  });
+
+  test("says that there are no backups yet", async () => {
+    const page = await open("/tokens");
+    await page.route("**/api/backups", (route) => route.fulfill({ json: { folder: "/b", backups: [] } }));
+    await page.getByRole("link", { name: "System" }).click();
+    await see(page, "No backups yet.");
   });
 
   test("says how far a verification is", async () => {
@@ -79,25 +99,63 @@ describe("the system page", () => {
     await status.waitFor();
     expect(await status.getAttribute("class")).toBe("note");
   });
+});
 
-  test("makes a backup that can be verified, restored and downloaded", async () => {
+describe("on the system page, a backup", () => {
+  beforeEach(() => {
+    rmSync(backupFolder, { recursive: true });
+    mkdirSync(backupFolder);
+  });
+
+  /** The body of the table of backups. */
+  const rows = (page: Page) => page.getByRole("table", { name: "Backups" }).locator("tbody");
+
+  /** Makes one without the page, and opens the page, which lists it. */
+  async function openWithBackup(): Promise<Page> {
+    const { running } = session;
+    expect((await operatorFetch(running, "/api/backups", { method: "POST" })).status).toBe(202);
+    await eventually(async () => {
+      const { task } = await operatorGet<BackupsJson>(running, "/api/backups");
+      return task === undefined;
+    });
     const page = await open("/system");
-    await see(page, "No backups yet.");
+    await rows(page).getByText("not yet").waitFor();
+    return page;
+  }
+
+  test("is made", async () => {
+    const page = await open("/system");
     await page.getByRole("button", { name: "Back up now" }).click();
+    await rows(page).getByText("not yet").waitFor();
     await see(page, "The backup is complete and checked.");
-    const backup = page.getByRole("table", { name: "Backups" }).locator("tbody");
-    expect(await backup.textContent()).toMatch(/[0-9a-f]{8}… of 1,024 plants.*not yet/);
+    expect(await rows(page).textContent()).toMatch(/[0-9a-f]{8}… of 1,024 plants.*not yet/);
+  });
+
+  test("is verified", async () => {
+    const page = await openWithBackup();
     await page.getByRole("button", { name: "Verify" }).click();
     await see(page, /\.db was verified, and nothing wrong was found\.$/);
-    expect(await backup.textContent()).not.toContain("not yet");
-    await backup.getByText("Restore command and digest").click();
-    const digest = await copiedBy(backup.getByRole("button", { name: "Copy digest" }));
+    expect(await rows(page).textContent()).not.toContain("not yet");
+  });
+
+  test("has a digest to copy", async () => {
+    const page = await openWithBackup();
+    await page.getByText("Restore command and digest").click();
+    const digest = await copiedBy(page.getByRole("button", { name: "Copy digest" }));
     expect(digest).toMatch(/^1024 [0-9a-f]{64}$/);
-    await backup.getByRole("button", { name: "Copied" }).waitFor();
-    await backup.getByRole("button", { name: "Copy command" }).click();
-    await backup.getByRole("button", { name: "Copied" }).nth(0).waitFor();
-    const command = await textOf(page, ".backups pre >> nth=0");
+    await rows(page).getByRole("button", { name: "Copied" }).waitFor();
+  });
+
+  test("has a command to copy that restores it", async () => {
+    const page = await openWithBackup();
+    await page.getByText("Restore command and digest").click();
+    const command = await copiedBy(page.getByRole("button", { name: "Copy command" }));
     expect(command).toMatch(/^plant-store restore \S+\.db --replace --database \S+\.db$/);
+    expect(await textOf(page, ".backups pre >> nth=0")).toBe(command);
+  });
+
+  test("is downloaded", async () => {
+    const page = await openWithBackup();
     const waiting = page.waitForEvent("download");
     await page.getByRole("button", { name: "Download" }).click();
     const downloaded = await waiting;
