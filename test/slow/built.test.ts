@@ -10,7 +10,15 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 import { accessTokenEnvironment } from "../support/tokens.ts";
 
 // Those whose services and commands are separate processes.
-const suites = ["command-line/commands", "sqlite/durability", "command-line/import"];
+const suites = [
+  "command-line/commands",
+  "command-line/config",
+  "command-line/help",
+  "command-line/import",
+  "command-line/misuse",
+  "command-line/ready",
+  "sqlite/durability",
+];
 const buildMsMax = 600_000;
 
 // The first run builds the executable, and starts a second one, in which `executable` names it.
