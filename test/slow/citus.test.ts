@@ -10,7 +10,15 @@ import { post, statusOf } from "../support/post-plants.ts";
 import { kindsOf } from "../support/stored-plants.ts";
 import { startTestService } from "../support/test-service.ts";
 
-const suites = ["public/contract", "storage/stores", "slow/exactness", "storage/copy"];
+const suites = [
+  "public/contract",
+  "slow/exactness",
+  "storage/audit",
+  "storage/copy",
+  "storage/plants",
+  "storage/reading",
+  "storage/tokens",
+];
 const suitesMsMax = 600_000;
 const withCitus = describe.skipIf(lacks("Citus", !citusIsInstalled()));
 

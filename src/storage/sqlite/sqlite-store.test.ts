@@ -74,7 +74,7 @@ test("the event loop turns while the audit trail is read, which may take long wi
   expect(turned).toBe(true);
 });
 
-// On PostgreSQL, where test/storage/stores.test.ts has only the first removal, it would take a thousand round trips.
+// On PostgreSQL, where test/storage/audit.test.ts has only the first removal, it would take a thousand round trips.
 test("the oldest sign-ins are removed again in a process that runs for long", async () => {
   using folder = temporaryFolder();
   const path = join(folder.path, "plants.db");

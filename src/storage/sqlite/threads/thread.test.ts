@@ -1,4 +1,4 @@
-// Results and errors are tested with what the threads do, in writing/checkpointer.test.ts and test/storage/stores.test.ts.
+// Results and errors are tested with what the threads do, in writing/checkpointer.test.ts and test/storage/reading.test.ts.
 import { describe, expect, test } from "bun:test";
 import { fstatSync, openSync } from "node:fs";
 import type { TestCalls } from "../../../../test/fixtures/test-thread.ts";
