@@ -32,8 +32,11 @@ function filesIn(folder: string) {
           isType: type !== undefined,
           target: relative(source, join(source, dirname(path), to)),
         }));
-        const imports = found.map(({ target }) => target);
         const values = found.filter(({ isType }) => !isType).map(({ target }) => target);
+        const later = Array.from(text.matchAll(/\bimport\("(\.[^"]+)"\)/g), ([, to = ""]) =>
+          relative(source, join(source, dirname(path), to)),
+        );
+        const imports = [...found.map(({ target }) => target), ...later];
         return { path, module: moduleOf(path), text, imports, values };
       })
   );
@@ -123,6 +126,17 @@ test.each(["src", "bench", "scripts", "test"])(
     expect(offenders).toEqual([]);
   },
 );
+
+test("a start loads neither PostgreSQL's driver nor jose, which cost time and memory, until it needs them", () => {
+  const loaded = new Set(["main.ts"]);
+  for (const path of loaded)
+    for (const next of code.find((file) => file.path === path)?.values ?? []) loaded.add(next);
+  const offenders = code.filter(
+    ({ path, text }) => loaded.has(path) && /^import (?!type).* from "(?:pg|jose)"/m.test(text),
+  );
+  expect(loaded.size).toBeGreaterThan(100);
+  expect(offenders.map(({ path }) => path)).toEqual([]);
+});
 
 test.each(["src", "bench", "scripts", "test"])("no files of %s/ import each other in a cycle", (folder) => {
   const importsOf = new Map(filesIn(folder).map(({ path, imports }) => [path, imports]));

@@ -17,7 +17,6 @@ import { type SettingName, settings } from "../config/settings.ts";
 import { bindError, formatAddress, listenProblem } from "../http/listen-address.ts";
 import { certificateState, readTlsFiles, renewalDays, type TlsPaths } from "../http/tls-files.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
-import { diagnoseDatabase } from "../storage/postgres/diagnose-database.ts";
 import { realDataFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { isServed } from "../storage/sqlite/data-file/writer-lock.ts";
 import { diagnoseDataFile } from "../storage/sqlite/reading/diagnose-data-file.ts";
@@ -229,6 +228,8 @@ function checkDataFile(dataFile: string): Facts {
 }
 
 async function checkPostgres(url: string, options: Config): Promise<Facts> {
+  // Only here: no other command on a data file needs pg.
+  const { diagnoseDatabase } = await import("../storage/postgres/diagnose-database.ts");
   const { facts, rewriting } = await diagnoseDatabase(url, options);
   if (rewriting.length === 0) return { facts };
   const doubt = `The table plants has the ${rewriting.join(" and the ")}, which may change or drop a plant before it is stored. See "On PostgreSQL" in docs/operating.md.`;

@@ -3,7 +3,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FirstTokenFile } from "../access/first-token.ts";
 import type { ConfiguredBackups } from "../plants/plant-backups.ts";
 import { isDatabaseUrl } from "./postgres/database-url.ts";
-import { PostgresStore } from "./postgres/postgres-store.ts";
 import type { PostgresOptions } from "./postgres/server.ts";
 import { realDataFile } from "./sqlite/data-file/data-file-path.ts";
 import type { LostWal } from "./sqlite/data-file/data-file-problem.ts";
@@ -20,6 +19,9 @@ import type { OpeningEvents, ReadableStore, Store, StoreEvents } from "./store.t
 // Long enough for any reachable server; a migration may take longer, and the service listens meanwhile.
 const openMsMax = 3000;
 
+// Only for PostgreSQL: a service on a data file needs neither the time nor the memory that pg costs.
+const loadPostgres = () => import("./postgres/postgres-store.ts");
+
 export interface StoreSetting extends PostgresOptions {
   /** The path of a data file, or postgres://… */
   readonly database: string;
@@ -28,9 +30,9 @@ export interface StoreSetting extends PostgresOptions {
 /** Opens the store that the setting names, and creates or migrates its tables. */
 export async function openStore(setting: StoreSetting, events: StoreEvents = {}): Promise<Store> {
   const { database } = setting;
-  return isDatabaseUrl(database)
-    ? PostgresStore.open(database, setting, "upgrade")
-    : new SqliteStore(database, events);
+  if (!isDatabaseUrl(database)) return new SqliteStore(database, events);
+  const { PostgresStore } = await loadPostgres();
+  return PostgresStore.open(database, setting, "upgrade");
 }
 
 /** Opens the store of a service, which does not wait for an unreachable server: then the store opens in the background. */
@@ -40,6 +42,7 @@ export async function openServiceStore(
 ): Promise<Store> {
   const { database } = setting;
   if (!isDatabaseUrl(database)) return new SqliteStore(database, events);
+  const { PostgresStore } = await loadPostgres();
   const waiting = Promise.withResolvers<void>();
   const databaseUnavailable = (reason: string): void => {
     events.databaseUnavailable(reason);
@@ -64,7 +67,10 @@ export async function openArchive(
   warnOfLostWal?: (problem: LostWal) => void,
 ): Promise<ReadableStore> {
   const { database } = setting;
-  if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, "none");
+  if (isDatabaseUrl(database)) {
+    const { PostgresStore } = await loadPostgres();
+    return PostgresStore.open(database, setting, "none");
+  }
   const path = realDataFile(database);
   const connection = openReadOnly(database, { warnOfLostWal });
   // The service fsyncs a transaction after its commit, so one that can be read may not be durable yet.
@@ -98,7 +104,10 @@ export async function openTokens(
   { create }: { readonly create: boolean },
 ): Promise<Pick<Store, "tokens"> & AsyncDisposable> {
   const { database } = setting;
-  if (isDatabaseUrl(database)) return PostgresStore.open(database, setting, create ? "create" : "none");
+  if (isDatabaseUrl(database)) {
+    const { PostgresStore } = await loadPostgres();
+    return PostgresStore.open(database, setting, create ? "create" : "none");
+  }
   return openTokenFile(database, { create });
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { StoreUnavailable } from "../plants/plant-store.ts";
-import { retryWaitMs } from "./postgres/connection-pool.ts";
+import { retryWaitMs } from "./postgres/retry-wait.ts";
 import type { OpeningEvents, Store } from "./store.ts";
 
 /** What was started, or the promise of it while the server is unreachable. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { backoffMs } from "../../retry/backoff.ts";
 import { isRetryable, kindOf, readFailure, ServerUnavailable, StatementTimeout } from "./faults.ts";
+import { retryWaitMs } from "./retry-wait.ts";
 import type { Server } from "./server.ts";
 import { type Row, Session, type Statement } from "./session.ts";
 
@@ -23,8 +23,6 @@ export interface ConnectionPoolOptions {
 
 type PooledSession = Session & pg.PoolClient;
 
-const retryWaitMsMin = 20;
-const retryWaitMsMax = 500;
 const closeMsMax = 500;
 // A timer may fire a little before its time.
 const timerSlackMs = 5;
@@ -145,11 +143,6 @@ export class ConnectionPool {
     // Not every engine has this function.
     if (pids.length > 0) await session.run(cancel, [pids], this.#options.statementMsMax).catch(() => {});
   }
-}
-
-/** How long to wait for the server after a failed attempt. */
-export function retryWaitMs(attempt: number): number {
-  return backoffMs(attempt, retryWaitMsMin, retryWaitMsMax);
 }
 
 /** The result, or ServerUnavailable once the time is up. */

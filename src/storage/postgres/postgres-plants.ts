@@ -5,9 +5,10 @@ import {
   type PlantToStore,
   StoreUnavailable,
 } from "../../plants/plant-store.ts";
-import { type ConnectionPool, retryWaitMs } from "./connection-pool.ts";
+import type { ConnectionPool } from "./connection-pool.ts";
 import { isRetryable, maySplit, reasonOf } from "./faults.ts";
 import { insertPlants } from "./insert-plants.ts";
+import { retryWaitMs } from "./retry-wait.ts";
 
 // The time for one statement and its retries is below common client timeouts. A database that restarts or fails over within it
 // goes unnoticed.

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { codeOf } from "../../system/errors.ts";
-import { retryWaitMs } from "./connection-pool.ts";
 import { findRewriting, refuseMissingPrivileges, refuseSharedSession } from "./database-checks.ts";
 import { DatabaseMisuse, DatabaseProblem } from "./database-url.ts";
 import { kindOf, reasonOf, tlsAdvice } from "./faults.ts";
 import { migrate, type TableChanges } from "./migrations/migrate.ts";
+import { retryWaitMs } from "./retry-wait.ts";
 import type { Server } from "./server.ts";
 import type { Session } from "./session.ts";
 
