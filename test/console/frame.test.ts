@@ -93,7 +93,52 @@ describe("a phone of 360 px", () => {
   });
 });
 
+describe("the controls on a phone of 360 px", () => {
+  const fingertipPx = 44;
+
+  /** The height of each element, by its text. */
+  const heights = (page: Page, selector: string) =>
+    page.locator(selector).evaluateAll((elements) =>
+      elements.map((element) => ({
+        text: element.textContent,
+        heightPx: element.getBoundingClientRect().height,
+      })),
+    );
+
+  test("are as high as a fingertip needs", async () => {
+    const page = await open("/tokens");
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.getByRole("button", { name: "Rotate ops" }).waitFor();
+    const controls = await heights(page, "nav a, main button, .account button");
+    expect(controls.length).toBeGreaterThanOrEqual(10);
+    expect(controls.filter(({ heightPx }) => heightPx < fingertipPx)).toEqual([]);
+  });
+
+  test("include all pages of the navigation, on two rows", async () => {
+    const page = await open("/tokens");
+    await page.setViewportSize({ width: 360, height: 740 });
+    await heading(page, "Tokens");
+    const tops = await page
+      .getByRole("navigation")
+      .getByRole("link")
+      .evaluateAll((links) => links.map((link) => link.getBoundingClientRect().top));
+    expect(tops.length).toBe(7);
+    expect(new Set(tops).size).toBe(2);
+  });
+});
+
 describe("a dialog", () => {
+  test("higher than the window keeps its buttons in view", async () => {
+    const page = await open("/tokens");
+    await page.setViewportSize({ width: 360, height: 560 });
+    await page.getByRole("button", { name: "Create a token" }).click();
+    const submit = page.getByRole("button", { name: "Create token" });
+    await submit.waitFor();
+    const box = await submit.boundingBox();
+    expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThanOrEqual(560);
+    await page.getByRole("button", { name: "Cancel" }).click();
+  });
+
   test("darkens the page up to its edge where scrollbars take space", async () => {
     await using browser = await chromium.launch({
       ...chromiumOptions(),
