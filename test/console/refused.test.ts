@@ -54,13 +54,13 @@ describe("the page of refused requests", () => {
   });
 
   test("offers the copy again after one that failed", async () => {
-    await refuseToken("not copied");
+    await refuseToken("clipboard failed");
     const page = await openRefused();
     await page.evaluate(`navigator.clipboard.writeText = () => {
       delete navigator.clipboard.writeText;
       return Promise.reject(new Error());
     }`);
-    const row = rowOf(page, "not copied");
+    const row = rowOf(page, "clipboard failed");
     await row.getByRole("button", { name: "Copy request id" }).click();
     await row.getByRole("button", { name: "Could not copy" }).waitFor();
     await row.getByRole("button", { name: "Copy request id" }).waitFor();
