@@ -1,11 +1,13 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { resolve } from "node:path";
 import type { PostgresServer } from "../test/support/postgres.ts";
 import { buildShim } from "../test/support/shims.ts";
+import { temporaryFolder } from "../test/support/temporary-folder.ts";
 import { type LoadOptions, loadPair } from "./load.ts";
 import { startBenchPostgres } from "./on-postgres.ts";
 import { MisusedError } from "./options.ts";
-import { memoryFolder, ownCheckout, type Server, startOurs, temporaryFolder } from "./servers.ts";
+import { ownCheckout, type Server, startOurs } from "./servers.ts";
 import { RepeatedWhereStolen } from "./statistics.ts";
 
 /** A kind of load, and the disk or database below it. */
@@ -41,8 +43,8 @@ export function casesNamed(names: readonly string[]): readonly Case[] {
 /** Starts services for the cases, each on a store of its own. Dispose of it after them. */
 export class CaseServers implements AsyncDisposable {
   readonly #folder = temporaryFolder();
-  // The data is in memory, so that an fsync takes as long as the library makes it.
-  readonly #memory = memoryFolder();
+  // In memory, so that an fsync takes as long as the library makes it; on disk if the system has no such folder.
+  readonly #memory = temporaryFolder(existsSync("/dev/shm") ? "/dev/shm" : tmpdir());
   #library: string | undefined;
   #postgres: PostgresServer | undefined;
 
@@ -52,20 +54,19 @@ export class CaseServers implements AsyncDisposable {
       this.#postgres ??= await startBenchPostgres();
       return startOurs({ ...options, database: await this.#postgres.newDatabase() });
     }
-    const folder = mkdtempSync(join(syncUs === undefined ? this.#folder : this.#memory, "data-"));
-    const database = join(folder, "plants.db");
-    if (syncUs === undefined) return startOurs({ ...options, database });
-    this.#library ??= buildShim("slow-sync", this.#folder);
+    if (syncUs === undefined) return startOurs({ ...options, database: this.#folder.newPath() });
+    this.#library ??= buildShim("slow-sync", this.#folder.path);
     return startOurs({
       ...options,
-      database,
+      database: this.#memory.newPath(),
       environment: { LD_PRELOAD: this.#library, SYNC_US: String(syncUs) },
     });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#postgres?.[Symbol.asyncDispose]();
-    for (const folder of [this.#folder, this.#memory]) rmSync(folder, { recursive: true, force: true });
+    this.#folder[Symbol.dispose]();
+    this.#memory[Symbol.dispose]();
   }
 }
 

@@ -1,15 +1,16 @@
-import { closeSync, fsyncSync, openSync, rmSync, statSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { BlockSummaries, lastSummarised } from "../src/storage/sqlite/blocks/block-summaries.ts";
 import { blockPlants } from "../src/storage/sqlite/blocks/blocks.ts";
 import { checkpoint } from "../src/storage/sqlite/data-file/connect.ts";
 import { openDatabase } from "../src/storage/sqlite/writing/open-for-writing.ts";
+import { temporaryFolder } from "../test/support/temporary-folder.ts";
 import { lineChart } from "./charts.ts";
 import { type Load, load } from "./load.ts";
 import { operatorQueries } from "./operator-queries.ts";
 import type { Bench } from "./options.ts";
 import { table, writeChart, writeSection } from "./page.ts";
-import { memoryMb, type Server, startOurs, temporaryFolder } from "./servers.ts";
+import { memoryMb, type Server, startOurs } from "./servers.ts";
 import { median } from "./statistics.ts";
 
 type Order = "sequential" | "random";
@@ -89,10 +90,9 @@ class Stores implements AsyncDisposable {
 
   static async fill(sizes: readonly number[], order: Order): Promise<Stores> {
     const stores = new Stores(order);
-    const folder = temporaryFolder();
-    stores.#stack.defer(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = stores.#stack.use(temporaryFolder());
     for (const millions of sizes) {
-      const database = join(folder, `${millions}.db`);
+      const database = join(folder.path, `${millions}.db`);
       const plants = millions * 1_000_000;
       console.error(`${order} ids: filling a store with ${millions} million plants`);
       fill(database, plants, order);

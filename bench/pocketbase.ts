@@ -15,17 +15,20 @@ export function hasPocketBase(): boolean {
  * plant's id is a separate field with a unique index.
  */
 export async function startPocketBase(): Promise<Server> {
-  const server = await start("PocketBase", {
-    command: (port, folder) => [
-      binary,
-      "serve",
-      "--http",
-      `127.0.0.1:${port}`,
-      "--dir",
-      join(folder, "pb_data"),
-    ],
-    isReady: async (port) => (await fetch(`http://127.0.0.1:${port}/api/health`)).ok,
-  });
+  await using cleanUp = new AsyncDisposableStack();
+  const server = cleanUp.use(
+    await start("PocketBase", {
+      command: (port, folder) => [
+        binary,
+        "serve",
+        "--http",
+        `127.0.0.1:${port}`,
+        "--dir",
+        join(folder, "pb_data"),
+      ],
+      isReady: async (port) => (await fetch(`http://127.0.0.1:${port}/api/health`)).ok,
+    }),
+  );
   const signIn = { identity: "bench@example.org", password };
   // The first administrator needs no credentials.
   await post(server, "/api/admins", { email: signIn.identity, password, passwordConfirm: password });
@@ -53,6 +56,8 @@ export async function startPocketBase(): Promise<Server> {
     identity: "bench",
     password,
   });
+  // From here on the caller owns it.
+  cleanUp.move();
   return { ...server, requests: { path: records, idField: "number", token: String(user["token"]) } };
 }
 

@@ -1,11 +1,12 @@
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { temporaryFolder } from "../test/support/temporary-folder.ts";
 import { load } from "./load.ts";
 import { databaseOfPlants, startBenchPostgres } from "./on-postgres.ts";
 import type { Bench } from "./options.ts";
 import { table, writeSection } from "./page.ts";
 import { installPeers, peersOn } from "./peers.ts";
-import { type Server, startOurs, temporaryFolder } from "./servers.ts";
+import { type Server, startOurs } from "./servers.ts";
 import { median } from "./statistics.ts";
 
 const fewConnections = 64;
@@ -99,8 +100,8 @@ async function rateOf(
 const pgbenchSecondsMin = 8;
 
 function runPgbench(database: string, clients: number, seconds: number): number {
-  const folder = temporaryFolder();
-  const script = join(folder, "insert.sql");
+  using folder = temporaryFolder();
+  const script = join(folder.path, "insert.sql");
   writeFileSync(
     script,
     `\\set id random(1, 4611686018427387903)
@@ -111,7 +112,6 @@ function runPgbench(database: string, clients: number, seconds: number): number 
   const time = Math.max(seconds, pgbenchSecondsMin);
   const options = ["-n", "-M", "prepared", "-c", clients, "-j", 2, "-T", time, "-f", script].map(String);
   const ran = Bun.spawnSync([pgbench, ...options, database], { stderr: "pipe" });
-  rmSync(folder, { recursive: true });
   const rate = Number(/tps = ([\d.]+)/.exec(ran.stdout.toString())?.[1]);
   if (!(rate > 0)) throw new Error(`pgbench with ${clients} connections failed: ${ran.stderr}${ran.stdout}`);
   return rate;

@@ -289,9 +289,13 @@ test("no title of a test continues the one before it", () => {
   expect(offenders).toEqual([]);
 });
 
-test("tests wait for a condition with eventually, and not in a loop of their own", () => {
+test("tests and benchmarks wait for a condition with eventually, and not in a loop of their own", () => {
   const ownLoop = /\bwhile \((?:(?!\n\s*\}\n)[\s\S])*\bBun\.sleep\(/;
-  const tests = [...files.filter(({ path }) => path.endsWith(".test.ts")), ...filesIn("test")];
+  const tests = [
+    ...files.filter(({ path }) => path.endsWith(".test.ts")),
+    ...filesIn("test"),
+    ...filesIn("bench"),
+  ];
   const offenders = tests.filter(({ path, text }) => !path.startsWith("soak/") && ownLoop.test(text));
   expect(offenders.map(({ path }) => path)).toEqual([]);
 });

@@ -1,5 +1,6 @@
 import { eventually } from "../support/eventually.ts";
-import { freePort, type PostgresServer, startPostgres } from "../support/postgres.ts";
+import { freePort } from "../support/free-port.ts";
+import { type PostgresServer, startPostgres } from "../support/postgres.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { startTestService } from "../support/test-service.ts";
 import { Clients, type Figures, judged, type Soak, type SoakRun, serveOn } from "./rounds.ts";

@@ -16,6 +16,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import pg from "pg";
 import { eventually } from "./eventually.ts";
+import { freePort } from "./free-port.ts";
 import { sharedServerAddress } from "./shared-server-address.ts";
 import type { PlantRow } from "./stored-plants.ts";
 
@@ -218,9 +219,4 @@ function certificate(folder: string): Record<string, string> {
     return path;
   };
   return { ssl_cert_file: place("localhost.pem"), ssl_key_file: place("localhost.key") };
-}
-
-export function freePort(): number {
-  using listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  return listener.port;
 }

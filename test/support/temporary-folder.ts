@@ -8,8 +8,8 @@ export interface TemporaryFolder extends Disposable {
   newPath(name?: string): string;
 }
 
-export function temporaryFolder(): TemporaryFolder {
-  const path = mkdtempSync(join(tmpdir(), "plant-store-"));
+export function temporaryFolder(parent = tmpdir()): TemporaryFolder {
+  const path = mkdtempSync(join(parent, "plant-store-"));
   let newPaths = 0;
   return {
     path,
