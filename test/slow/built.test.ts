@@ -17,7 +17,11 @@ const suites = [
   "command-line/import",
   "command-line/misuse",
   "command-line/ready",
-  "sqlite/durability",
+  "sqlite/failing-fsyncs",
+  "sqlite/full-disk",
+  "sqlite/killed",
+  "sqlite/stalled-disk",
+  "sqlite/what-is-synced",
 ];
 const buildMsMax = 600_000;
 

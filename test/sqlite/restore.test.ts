@@ -1,8 +1,23 @@
 // What a restore and verify check of a backup: its checksum, its digests and its size. restore-in-place.test.ts has --replace.
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { copyFileSync, existsSync, mkdirSync, rmSync, statSync, truncateSync } from "node:fs";
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
+import { plantStore } from "../support/command.ts";
+import { eventually } from "../support/eventually.ts";
 import { changePlant, seedStore } from "../support/seeded-store.ts";
+import { lacksSyncShim, recordSyncs } from "../support/syncs.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 
@@ -111,3 +126,45 @@ test("restore refuses a folder instead of a backup", async () => {
   const { err } = await restore(folder.path, folder.newPath());
   expect(err).toContain(`The backup ${folder.path} is not a file.`);
 });
+
+test.skipIf(lacksSyncShim())(
+  "a copy that is damaged while it becomes a new store is not restored",
+  async () => {
+    using own = temporaryFolder();
+    const small = join(own.path, "plants.db");
+    const backup = join(own.path, "backup.db");
+    const restored = join(own.path, "restored.db");
+    await seedStore(small, { plants: 60, fromMs: 1_700_000_000_000, untilMs: 1_700_100_000_000 });
+    expect((await runInProcess(["backup", backup, "--database", small])).code).toBe(0);
+    // The copy has been checked once, when its new store id is written.
+    const syncs = recordSyncs(own.path, ".partial-wal", "hang");
+    syncs.injectFault();
+    const restoring = plantStore(["restore", backup, "--database", restored], syncs);
+    await eventually(() => syncs.paths().includes(`${restored}.partial-wal`));
+    damageIdIndex(`${restored}.partial`);
+    syncs.removeFault();
+    const { code, err } = await restoring;
+    expect(code).toBe(1);
+    expect(err).toContain("The copy is damaged");
+    expect(existsSync(restored)).toBe(false);
+  },
+);
+
+/** Changes the first entry of the index of ids, which is on one page, as a disk might. */
+function damageIdIndex(path: string): void {
+  const bytes = readFileSync(path);
+  const pageBytes = bytes.readUInt16BE(16);
+  const root = rootPage(path, "sqlite_autoindex_plants_1");
+  const end = root * pageBytes;
+  const file = openSync(path, "r+");
+  writeSync(file, Buffer.from([(bytes[end - 1] ?? 0) ^ 0x40]), 0, 1, end - 1);
+  closeSync(file);
+}
+
+function rootPage(path: string, index: string): number {
+  using database = new Database(path, { readonly: true });
+  const select = database.query<{ rootpage: number }, [string]>(
+    "SELECT rootpage FROM sqlite_schema WHERE name = ?",
+  );
+  return select.get(index)?.rootpage ?? 0;
+}

@@ -1,10 +1,18 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { type Serving, serve } from "./command.ts";
+import { lacks } from "./lacks.ts";
 import { buildShim } from "./shims.ts";
+import { bothTokensEnvironment } from "./tokens.ts";
 
 /** Whether this machine can preload a shim of ours into a process: it needs Linux and a C compiler. */
 export const canRecordSyncs = process.platform === "linux" && spawnSync("cc", ["--version"]).status === 0;
+
+/** For `skipIf`: whether `recordSyncs` cannot work here. */
+export function lacksSyncShim(): boolean {
+  return lacks("Linux with a C compiler, to record fsyncs", !canRecordSyncs);
+}
 
 /** Records the syncs of a process that is started with this environment, and makes some of them fail, or hang, on demand. */
 export function recordSyncs(folder: string, failSuffix: string, how?: "once" | "hang") {
@@ -28,4 +36,14 @@ export function recordSyncs(folder: string, failSuffix: string, how?: "once" | "
     injectFault: () => writeFileSync(when, ""),
     removeFault: () => rmSync(when, { force: true }),
   };
+}
+
+/** Starts `serve` on the data file, with its syncs recorded. */
+export function serveRecorded(
+  file: string,
+  syncs: ReturnType<typeof recordSyncs>,
+  ...flags: string[]
+): Promise<Serving> {
+  const environment = { ...bothTokensEnvironment, ...syncs.environment };
+  return serve(["--database", file, ...flags], { environment });
 }

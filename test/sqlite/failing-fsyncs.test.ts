@@ -1,0 +1,239 @@
+// An fsync fails: in a service under load, in its stop, in a start or in a command. Nothing that was acknowledged is lost. What a
+// start does with the files is tested in process, in src/storage/sqlite/writing/open-for-writing.test.ts and lost-files.test.ts.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, statSync, writeFileSync } from "node:fs";
+import { constants } from "node:os";
+import { join } from "node:path";
+import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
+import { expectOneLine, type Finished, plantStore, type Serving } from "../support/command.ts";
+import { crashedStore } from "../support/crashed-store.ts";
+import { openAsNextStart } from "../support/next-start.ts";
+import { createUntilRefused, post } from "../support/post-plants.ts";
+import { missingIn, storedPlants } from "../support/stored-plants.ts";
+import { lacksSyncShim, recordSyncs, serveRecorded } from "../support/syncs.ts";
+import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
+import { runInProcess } from "../support/terminal.ts";
+
+// Large, so that a few hundred plants fill the WAL until it is checkpointed.
+const largeName = "x".repeat(60_000);
+
+let folder: TemporaryFolder;
+let file: string;
+beforeEach(() => {
+  folder = temporaryFolder();
+  file = join(folder.path, "plants.db");
+});
+afterEach(() => folder[Symbol.dispose]());
+
+describe.skipIf(lacksSyncShim())("an fsync that fails", () => {
+  /** A service with one plant, of the id 0. A failure ends it without the drain delay, which is longer than a test may take. */
+  async function serveWithPlant(syncs: ReturnType<typeof recordSyncs>, drainDelay = "60s"): Promise<Serving> {
+    await using cleanUp = new AsyncDisposableStack();
+    const service = cleanUp.use(await serveRecorded(file, syncs, "--drain-delay", drainDelay));
+    expect((await post(service.url, '{"id":0,"name":"before"}')).status).toBe(200);
+    cleanUp.move();
+    return service;
+  }
+
+  /** Creates plants until the service has failed, and returns the ids of those that were acknowledged. */
+  async function createUntilFailed(service: Serving, name: string): Promise<number[]> {
+    const { acknowledged, refusals } = createUntilRefused(service.url, name);
+    // Its connections may also end with the process.
+    for (const error of await refusals) expect(error).toBeOneOf([0, 50302]);
+    return acknowledged;
+  }
+
+  async function expectFailed(service: Serving): Promise<void> {
+    const { code, err } = await service.ended;
+    expect(code).toBe(1);
+    expect(err).not.toContain("every acknowledged plant is on disk");
+  }
+
+  /** What a failed service leaves: the WAL, and the marker that makes the next start rebuild the data file from it. */
+  function expectRebuiltWith(acknowledged: readonly number[]): void {
+    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+    expect(statSync(`${file}.failure.json`).mode & 0o077).toBe(0);
+    expect(openAsNextStart(file)).toEqual({ rebuilt: true });
+    expect(missingIn(file, acknowledged)).toEqual([]);
+  }
+
+  test("of the data file, by the checkpoint thread, ends the service and loses nothing", async () => {
+    // Linux reports a failed write-back once; the next sync succeeds.
+    const syncs = recordSyncs(folder.path, ".db", "once");
+    await using service = await serveWithPlant(syncs);
+    syncs.injectFault();
+    const acknowledged = await createUntilFailed(service, largeName);
+    await expectFailed(service);
+    expectRebuiltWith([0, ...acknowledged]);
+  });
+
+  test("of the data file, by the last checkpoint of a stop, ends the service and loses nothing", async () => {
+    const syncs = recordSyncs(folder.path, ".db");
+    await using service = await serveWithPlant(syncs, "0s");
+    syncs.injectFault();
+    service.child.kill("SIGTERM");
+    await expectFailed(service);
+    expectRebuiltWith([0]);
+  });
+
+  test("of the WAL, at a commit, ends the service and loses nothing", async () => {
+    const syncs = recordSyncs(folder.path, "-wal");
+    await using service = await serveWithPlant(syncs);
+    syncs.injectFault();
+    const acknowledged = await createUntilFailed(service, "fern");
+    await expectFailed(service);
+    expectRebuiltWith([0, ...acknowledged]);
+  });
+
+  test("of the WAL, at a commit, fails what was queued and everything after", async () => {
+    const syncs = recordSyncs(folder.path, "-wal");
+    await using service = await serveWithPlant(syncs);
+    syncs.injectFault();
+    expect(await createUntilFailed(service, "fern")).toEqual([]);
+  });
+
+  test("of the WAL, at a commit and again in the next start, leaves everything for the start after", async () => {
+    const syncs = recordSyncs(folder.path, "-wal");
+    await using service = await serveWithPlant(syncs);
+    syncs.injectFault();
+    expect(await createUntilFailed(service, "fern")).toEqual([]);
+    await expectFailed(service);
+
+    // Every sync fails now: this start must not trust the page cache either.
+    const failing = recordSyncs(folder.path, "");
+    failing.injectFault();
+    const again = await plantStore(["serve", "--database", file], { environment: failing.environment });
+    expect(again.code).toBe(1);
+    expect(again.err).not.toContain("    at ");
+    expectRebuiltWith([0]);
+  });
+
+  type Errno = "EIO" | "ENOSPC" | "EDQUOT";
+  const reasons: [Errno, reason: string][] = [
+    ["EIO", "EIO"],
+    ["ENOSPC", "the disk is full"],
+    ["EDQUOT", "the disk quota is exceeded"],
+  ];
+  const noSpace: Errno[] = ["ENOSPC", "EDQUOT"];
+
+  /** Starts a service whose fsync fails with this error, and waits until it has ended. */
+  async function startFailing(syncs: ReturnType<typeof recordSyncs>, errno: Errno): Promise<Finished> {
+    syncs.injectFault();
+    const environment = { ...syncs.environment, FAIL_ERRNO: String(constants.errno[errno]) };
+    const finished = await plantStore(["serve", "--database", file], { environment });
+    expect(finished.code).toBe(1);
+    return finished;
+  }
+
+  function expectNextStart({ rebuilds }: { readonly rebuilds: boolean }): void {
+    expect(existsSync(`${file}.failure.json`)).toBe(rebuilds);
+    expect(openAsNextStart(file)).toEqual({ rebuilt: rebuilds });
+  }
+
+  describe("of the WAL, in a start after a crash,", () => {
+    /** Starts after a crash, with an fsync of the WAL that fails, and waits until that process has ended. */
+    async function failWalInStart(errno: Errno): Promise<Finished> {
+      await crashedStore(file, 3);
+      return startFailing(recordSyncs(folder.path, "-wal", "once"), errno);
+    }
+
+    test.each(reasons)("with %s is explained: %s", async (errno, reason) => {
+      const { err } = await failWalInStart(errno);
+      expect(err).toContain(reason);
+    });
+
+    test.each(reasons)("with %s loses no plant", async (errno) => {
+      await failWalInStart(errno);
+      expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+      openAsNextStart(file);
+      expect(storedPlants(file)).toHaveLength(3);
+    });
+
+    test("with EIO makes the next start rebuild the data file", async () => {
+      await failWalInStart("EIO");
+      expectNextStart({ rebuilds: true });
+    });
+
+    test.each(noSpace)("with %s does not make the next start rebuild the data file", async (errno) => {
+      await failWalInStart(errno);
+      expectNextStart({ rebuilds: false });
+    });
+  });
+
+  describe("of the folder, in a start,", () => {
+    /** Starts on a sound store, with fsyncs of its folder that fail, and waits until that process has ended. */
+    function failFolderInStart(errno: Errno): Promise<Finished> {
+      openForWriting(file)[Symbol.dispose]();
+      // Not once: SQLite ignores what becomes of its own fsync of the folder.
+      return startFailing(recordSyncs(folder.path, folder.path), errno);
+    }
+
+    test.each(reasons)("with %s is explained in one line: %s", async (errno, reason) => {
+      const { err } = await failFolderInStart(errno);
+      expect(err).toContain(reason);
+      expectOneLine(err);
+    });
+
+    test("with EIO makes the next start rebuild the data file", async () => {
+      await failFolderInStart("EIO");
+      expectNextStart({ rebuilds: true });
+    });
+
+    test.each(noSpace)("with %s does not make the next start rebuild the data file", async (errno) => {
+      await failFolderInStart(errno);
+      expectNextStart({ rebuilds: false });
+    });
+  });
+
+  test("in a start that creates the tables keeps the WAL for a rebuild", async () => {
+    const syncs = recordSyncs(folder.path, "-wal", "once");
+    syncs.injectFault();
+    const { code, err } = await plantStore(["serve", "--database", file], syncs);
+    expect(code).toBe(1);
+    expect(err).toContain("SQLITE_IOERR");
+    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+    expect(existsSync(`${file}.failure.json`)).toBe(true);
+  });
+
+  const createToken = (name: string) => ["token", "create", "--database", file, "--name", name];
+
+  test("in a command keeps the WAL", async () => {
+    expect((await runInProcess(createToken("first"))).code).toBe(0);
+    const syncs = recordSyncs(folder.path, "-wal", "once");
+    syncs.injectFault();
+    expect((await plantStore(createToken("second"), syncs)).code).toBe(1);
+    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+  });
+
+  test("of what a running service has committed keeps a command from writing", async () => {
+    expect((await runInProcess(createToken("first"))).code).toBe(0);
+    using service = openForWriting(file);
+    service.database.run(
+      "INSERT INTO plants (id, name, created_at_ms, created_by) VALUES (1, 'fern', 1, 'test')",
+    );
+    const walBytes = statSync(`${file}-wal`).size;
+    const syncs = recordSyncs(folder.path, "-wal", "once");
+    syncs.injectFault();
+    expect((await plantStore(createToken("second"), syncs)).code).toBe(1);
+    expect(statSync(`${file}-wal`).size).toBe(walBytes);
+  });
+
+  test("of the folder with the rebuilt file keeps the old WAL until a later start finishes the rebuild", async () => {
+    await crashedStore(file, 3);
+    writeFileSync(`${file}.failure.json`, '{"reason":"sync-failed"}\n');
+    const syncs = recordSyncs(folder.path, folder.path);
+    const command = ["token", "create", "--name", "a", "--database", file];
+    const run = async () => (await plantStore(command, { environment: syncs.environment })).code;
+    syncs.injectFault();
+    expect(await run()).toBe(1);
+    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+    // The copy once by SQLite, and once with its mode and owner.
+    const copy = `${file}.rebuilt`;
+    expect(syncs.paths().slice(-4)).toEqual([copy, copy, `${file}.failure.json.new`, folder.path]);
+    const failed = syncs.paths().length;
+    syncs.removeFault();
+    expect(await run()).toBe(0);
+    expect(syncs.paths().slice(failed, failed + 2)).toEqual([folder.path, folder.path]);
+    expect(storedPlants(file)).toHaveLength(3);
+  });
+});

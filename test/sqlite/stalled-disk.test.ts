@@ -1,0 +1,149 @@
+// The disk stalls: an fsync of the WAL hangs, and nothing is acknowledged or read that it may not have stored.
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { plantStore, type Serving } from "../support/command.ts";
+import { eventually } from "../support/eventually.ts";
+import { mintToken, operatorGet } from "../support/operator-requests.ts";
+import { post, statusOf } from "../support/post-plants.ts";
+import { lacksSyncShim, recordSyncs, serveRecorded } from "../support/syncs.ts";
+import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
+
+let folder: TemporaryFolder;
+let file: string;
+beforeEach(() => {
+  folder = temporaryFolder();
+  file = join(folder.path, "plants.db");
+});
+afterEach(() => folder[Symbol.dispose]());
+
+describe.skipIf(lacksSyncShim())("while an fsync of the WAL hangs", () => {
+  // Faults, not waits for something: how long the disk stalls. After the first one, fsyncs are in the background for ten seconds.
+  const backgroundStallMs = 300;
+  // The service reports one of a second or more.
+  const reportedStallMs = 1010;
+
+  /** A service with two plants, and with a disk that stalled for this long; its next fsync hangs, of a plant with the id 1. */
+  async function serveHanging(firstStallMs: number) {
+    const syncs = recordSyncs(folder.path, "-wal", "hang");
+    await using cleanUp = new AsyncDisposableStack();
+    const service = cleanUp.use(await serveRecorded(file, syncs));
+    const createWhileHanging = async (plant: string) => {
+      const before = syncs.paths().length;
+      syncs.injectFault();
+      const response = post(service.url, plant);
+      await eventually(() => syncs.paths().length > before);
+      return { response };
+    };
+    // The first transaction restarts the WAL, whose header SQLite fsyncs itself.
+    expect((await post(service.url, '{"id":7,"name":"ivy"}')).status).toBe(200);
+    const stalled = await createWhileHanging('{"id":0,"name":"moss"}');
+    await Bun.sleep(firstStallMs);
+    syncs.removeFault();
+    expect((await stalled.response).status).toBe(200);
+    const { response: created } = await createWhileHanging('{"id":1,"name":"fern"}');
+    // Whoever has not waited for the response must not leave it to another test.
+    cleanUp.defer(async () => {
+      syncs.removeFault();
+      await Promise.allSettled([created]);
+    });
+    const owned = cleanUp.move();
+    return {
+      service,
+      syncs,
+      created,
+      /** The disk goes on, and the plant is stored. */
+      async recover() {
+        syncs.removeFault();
+        expect((await created).status).toBe(200);
+      },
+      [Symbol.asyncDispose]: () => owned.disposeAsync(),
+    };
+  }
+
+  /** How often the service has logged that line. */
+  const timesLogged = (service: Serving, line: string): number => service.err().split(line).length - 1;
+  const stalling = "the disk is stalling; creates wait until it recovers";
+
+  test("nothing is acknowledged, or read, that a power loss could undo", async () => {
+    await using hanging = await serveHanging(backgroundStallMs);
+    const { service, syncs, created } = hanging;
+    const ended: string[] = [];
+    const ends = (what: string, work: Promise<unknown>) => work.then(() => ended.push(what));
+    const all = [
+      ends("create", created),
+      ends("replay", post(service.url, '{"id":1,"name":"fern"}')),
+      ends("conflict", post(service.url, '{"id":1,"name":"oak"}')),
+      ends("list", operatorGet(service, "/api/plants")),
+      ends("tokens", operatorGet(service, "/api/tokens")),
+      ends("audit trail", operatorGet(service, "/api/audit")),
+      ends("command", plantStore(["list", "--database", file], syncs)),
+    ];
+    await eventually(() => timesLogged(service, stalling) > 0);
+    expect(ended).toEqual([]);
+    await hanging.recover();
+    await Promise.all(all);
+    expect(await operatorGet<object>(service, "/api/plants")).toMatchObject({
+      plants: [{ id: "1" }, { id: "0" }, { id: "7" }],
+    });
+  });
+
+  test("the service is live and not ready", async () => {
+    await using hanging = await serveHanging(backgroundStallMs);
+    const { service } = hanging;
+    await eventually(() => timesLogged(service, stalling) > 0);
+    expect(await statusOf(service.url, "/livez")).toBe(200);
+    expect(await statusOf(service.url, "/readyz")).toBe(503);
+  });
+
+  test("the service becomes ready as soon as the disk goes on", async () => {
+    await using hanging = await serveHanging(backgroundStallMs);
+    const { service } = hanging;
+    await eventually(() => timesLogged(service, stalling) > 0);
+    await hanging.recover();
+    expect(await statusOf(service.url, "/readyz")).toBe(200);
+  });
+
+  /** The service after the disk has stalled twice; the second time a token waited for the disk, besides a plant. */
+  async function stallTwice() {
+    const hanging = await serveHanging(reportedStallMs);
+    await using cleanUp = new AsyncDisposableStack();
+    cleanUp.use(hanging);
+    const { service } = hanging;
+    const token = mintToken(service, { name: "greenhouse", scopes: ["plants:create"] });
+    await eventually(() => timesLogged(service, stalling) > 0);
+    await hanging.recover();
+    await token;
+    cleanUp.move();
+    return hanging;
+  }
+
+  // The first one blocks the service, which can say so only afterwards.
+  test("the log says so once", async () => {
+    await using stalled = await stallTwice();
+    expect(timesLogged(stalled.service, stalling)).toBe(1);
+  });
+
+  test("the log says when each stall is over", async () => {
+    await using stalled = await stallTwice();
+    expect(timesLogged(stalled.service, "the disk stalled; creates waited")).toBe(2);
+  });
+});
+
+test.skipIf(lacksSyncShim())(
+  "a plant is not acknowledged if the -shm file was deleted before its fsync was done",
+  async () => {
+    const syncs = recordSyncs(folder.path, "-wal", "hang");
+    await using service = await serveRecorded(file, syncs);
+    const before = syncs.paths().length;
+    syncs.injectFault();
+    const response = post(service.url, '{"id":1,"name":"fern"}');
+    await eventually(() => syncs.paths().length > before);
+    // Another process could open a new one now, and write over what is not synced yet. The service looks at it every 5 ms at
+    // most, and an fsync that hangs takes at least 10 ms (test/shims/syncs.c).
+    rmSync(`${file}-shm`);
+    syncs.removeFault();
+    expect((await response).status).toBe(503);
+    expect((await service.ended).code).toBe(1);
+  },
+);

@@ -1,0 +1,133 @@
+// What has been synced, and in which order, when a plant is acknowledged, a checkpoint ends, or a backup or a restore is done.
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { constants } from "node:os";
+import { dirname, join } from "node:path";
+import { inspectWal } from "../../src/storage/sqlite/data-file/wal-file.ts";
+import { plantStore, type Serving, serve } from "../support/command.ts";
+import { crashedStore } from "../support/crashed-store.ts";
+import { eventually } from "../support/eventually.ts";
+import { post } from "../support/post-plants.ts";
+import { lacksSyncShim, recordSyncs, serveRecorded } from "../support/syncs.ts";
+import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
+import { runInProcess } from "../support/terminal.ts";
+import { accessTokenEnvironment } from "../support/tokens.ts";
+
+// Large, so that a few hundred plants fill the WAL until it is checkpointed.
+const largeName = "x".repeat(60_000);
+
+let folder: TemporaryFolder;
+let file: string;
+beforeEach(() => {
+  folder = temporaryFolder();
+  file = join(folder.path, "plants.db");
+});
+afterEach(() => folder[Symbol.dispose]());
+
+describe.skipIf(lacksSyncShim())("what is synced", () => {
+  /** Creates a plant, and checks that the WAL was synced before the response. */
+  async function createSynced(
+    { url }: Serving,
+    syncs: ReturnType<typeof recordSyncs>,
+    id: number,
+    name: string,
+  ): Promise<void> {
+    const walSyncs = () => syncs.paths().filter((path) => path.endsWith("-wal")).length;
+    const before = walSyncs();
+    expect((await post(url, JSON.stringify({ id, name }))).status).toBe(200);
+    expect(walSyncs()).toBeGreaterThan(before);
+  }
+
+  test("at a start is each new folder", async () => {
+    file = join(folder.path, "new", "nested", "plants.db");
+    // A file system that cannot sync folders says so, which is no failure.
+    const syncs = recordSyncs(folder.path, "/nested");
+    syncs.injectFault();
+    const environment = {
+      ...accessTokenEnvironment,
+      ...syncs.environment,
+      FAIL_ERRNO: String(constants.errno.EINVAL),
+    };
+    await using service = await serve(["--database", file], { environment });
+    const folders = [dirname(file), dirname(dirname(file)), folder.path];
+    expect(syncs.paths()).toEqual(expect.arrayContaining(folders));
+    expect((await post(service.url, '{"id":1,"name":"fern"}')).status).toBe(200);
+  });
+
+  test("before every response is the WAL", async () => {
+    const syncs = recordSyncs(folder.path, "none");
+    await using service = await serveRecorded(file, syncs);
+    for (let id = 0; id < 5; id++) await createSynced(service, syncs, id, "fern");
+  });
+
+  test("at a checkpoint is the WAL before the data file, on a thread of its own", async () => {
+    const syncs = recordSyncs(folder.path, "none");
+    await using service = await serveRecorded(file, syncs);
+    expect((await post(service.url, '{"id":0,"name":"fern"}')).status).toBe(200);
+    // Frames after this transaction's snapshot cannot be checkpointed, so SQLite leaves the data file unsynced.
+    using reader = new Database(file, { readonly: true });
+    reader.run("BEGIN");
+    reader.query("SELECT count(*) FROM plants").get();
+    const started = syncs.seen().length;
+    const ofDataFile = () => syncs.seen(started).filter(({ path }) => path === file);
+    for (let id = 1; ofDataFile().length === 0; id++) await createSynced(service, syncs, id, largeName);
+    const threads = new Set(ofDataFile().map(({ thread }) => thread));
+    expect(threads.has(String(service.child.pid))).toBe(false);
+    expect(syncs.seen().find(({ thread }) => threads.has(thread))?.path).toBe(`${file}-wal`);
+  });
+
+  test("when the data file is lost is the marker that says so", async () => {
+    const syncs = recordSyncs(folder.path, "none");
+    await using _service = await serveRecorded(file, syncs);
+    rmSync(file);
+    await eventually(() => syncs.paths().includes(`${file}.failure.json.new`), "the marker's sync");
+  });
+
+  test("by a start with a long-running reader is the WAL, truncated after its last transaction", async () => {
+    await crashedStore(file, 3);
+    const wal = inspectWal(`${file}-wal`);
+    const wholeBytes = wal.kind === "sound" ? wal.committedBytes : 0;
+    writeFileSync(`${file}-wal`, Buffer.alloc(5000, 1), { flag: "a" });
+    using reader = new Database(file);
+    reader.run("BEGIN");
+    reader.query("SELECT count(*) FROM plants").get();
+    const syncs = recordSyncs(folder.path, "none");
+    await using service = await serveRecorded(file, syncs);
+    expect(service.err()).toContain("another process has the data file open");
+    expect(syncs.paths()).toContain(`${file}-wal`);
+    expect(statSync(`${file}-wal`).size).toBe(wholeBytes);
+    const replay = await post(service.url, '{"id":1,"name":"fern"}');
+    expect(replay.headers.get("idempotent-replayed")).toBe("true");
+  });
+
+  test("by a backup is each file before its folder", async () => {
+    const backup = join(folder.path, "backups", "b.db");
+    mkdirSync(dirname(backup));
+    await crashedStore(file, 3);
+    const syncs = recordSyncs(folder.path, "none");
+    expect((await plantStore(["backup", backup, "--database", file], syncs)).code).toBe(0);
+    // The copy once by SQLite and once by us.
+    expect(syncs.paths().slice(-6)).toEqual([
+      `${backup}.partial`,
+      `${backup}.partial`,
+      `${backup}.sha256`,
+      dirname(backup),
+      `${file}.last-backup.json.new`,
+      folder.path,
+    ]);
+  });
+
+  test("by a restore is the file before its folder and every new one", async () => {
+    const backup = join(folder.path, "backup.db");
+    const restored = join(folder.path, "new", "nested", "plants.db");
+    await crashedStore(file, 3);
+    expect((await runInProcess(["backup", backup, "--database", file])).code).toBe(0);
+    const syncs = recordSyncs(folder.path, "none");
+    expect((await plantStore(["restore", backup, "--database", restored], syncs)).code).toBe(0);
+    const copied = syncs.paths().lastIndexOf(`${restored}.partial`);
+    expect(copied).toBeGreaterThanOrEqual(0);
+    const folders = [dirname(restored), dirname(dirname(restored)), folder.path];
+    expect(syncs.paths().slice(copied)).toEqual(expect.arrayContaining(folders));
+  });
+});
