@@ -307,6 +307,16 @@ describe("an id in the search", () => {
     await found(page, "880004").waitFor();
   });
 
+  test("finds no plant while the other filters cannot be read", async () => {
+    await add(880_008, "Found without the time");
+    const page = await open("/plants?name=880008&since=never");
+    await page.getByRole("button", { name: "Remove the filter Created: from never" }).click();
+    await found(page, "880008").waitFor();
+    await page.goBack();
+    await see(page, "This filter cannot be read");
+    expect(await found(page, "880008").count()).toBe(0);
+  });
+
   test("finds the plant of a filter by the same id with zeros in front", async () => {
     await add(880_007, "Found by both");
     const page = await openTable("/plants?id=00880007");

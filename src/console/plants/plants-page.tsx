@@ -68,7 +68,7 @@ export function PlantsPage() {
         <Filters filter={filter} onChange={change} onClear={clear} onEnter={idSearch.onEnter}>
           {idSearch.id !== undefined && (
             <IdMatch
-              key={idSearch.id}
+              key={search}
               id={idSearch.id}
               linkRef={idSearch.link}
               filter={filter}
