@@ -73,28 +73,44 @@ describe("importing a file", () => {
     const good = '{"id": 9007199254740995, "name": "From a file"}';
     const lines = [good, '{"name": "Rosa \u202eevil"}', good, "{not json", '{"id": 61, "name": "Last"}'];
 
-    test("groups the refused rows by their reason, and lists those of one when it is opened", async () => {
+    test("stores the rows that are valid", async () => {
       const page = await open("/import");
-      await importFile(page, "listed.ndjson", [...lines, '{"name": "Nor here"}'].join("\n"));
+      await importFile(page, "stored.ndjson", lines.join("\n"));
+      expect(find(9007199254740995n)).toMatchObject({ name: "From a file" });
+    });
+
+    test("groups the refused rows by their reason", async () => {
+      const page = await open("/import");
+      await importFile(page, "grouped.ndjson", [...lines, '{"name": "Nor here"}'].join("\n"));
       const groups = page.locator(".refusal-group");
       expect(await groups.locator("summary").allTextContents()).toEqual([
         '2 rows Field "id" is missing; expected an integer. error 40010',
         "1 row The row is not valid JSON: expected a name or }. error 40002",
       ]);
       expect(await groups.locator("tbody tr").count()).toBe(0);
-      await groups.first().locator("summary").click();
-      await groups.first().locator("tbody tr").nth(1).waitFor();
-      expect(await groups.locator("tbody tr").allTextContents()).toEqual([
+    });
+
+    test("lists the refused rows of one reason when it is opened", async () => {
+      const page = await open("/import");
+      await importFile(page, "listed.ndjson", [...lines, '{"name": "Nor here"}'].join("\n"));
+      const missing = page.locator(".refusal-group").first();
+      await missing.locator("summary").click();
+      await missing.locator("tbody tr").nth(1).waitFor();
+      expect(await missing.locator("tbody tr").allTextContents()).toEqual([
         '2{"name": "Rosa U+202Eevil"}',
         '6{"name": "Nor here"}',
       ]);
-      await groups.nth(1).locator("summary").click();
-      await groups.nth(1).locator("tbody tr").waitFor();
-      // It has a message of its own, since it names the place in the row.
-      expect(await groups.nth(1).locator("tbody tr").textContent()).toBe(
+    });
+
+    test("lists a refused row with its own message, which names the position", async () => {
+      const page = await open("/import");
+      await importFile(page, "position.ndjson", lines.join("\n"));
+      const invalid = page.locator(".refusal-group").nth(1);
+      await invalid.locator("summary").click();
+      await invalid.locator("tbody tr").waitFor();
+      expect(await invalid.locator("tbody tr").textContent()).toBe(
         "4The row is not valid JSON: at column 2 of the row, expected a name or } but found n.{not json",
       );
-      expect(find(9007199254740995n)).toMatchObject({ name: "From a file" });
     });
 
     test("offers the refused rows as they were", async () => {
@@ -140,15 +156,37 @@ describe("importing a file", () => {
     await see(page, "3 created, 0 already stored, 1 refused");
   });
 
-  test("that can never be imported says why and where", async () => {
-    const page = await open("/import");
-    const broken = 'id,name\n1291,Oak\nx,Elm\n1292,5" pot\n1293,Fern\n';
-    expect(await importFile(page, "broken.csv", broken, "Failed")).toEqual(["1", "0", "1"]);
-    await see(page, "The row that starts on line 4 has a quote inside a field");
-    expect(await page.getByRole("button", { name: "Resume" }).count()).toBe(0);
-    expect(find(1291n)?.name).toBe("Oak");
-    expect(find(1293n)).toBeUndefined();
-    expect(await download(page, "Download refused rows")).toBe("id,name\nx,Elm\n");
+  describe("of CSV that is broken in its third row", () => {
+    /** Imports the file, with ids from this one on. Returns how many rows were created, already stored, and refused. */
+    function importBroken(page: Page, firstId: number): Promise<string[]> {
+      const broken = `id,name\n${firstId},Oak\nx,Elm\n${firstId + 1},5" pot\n${firstId + 2},Fern\n`;
+      return importFile(page, "broken.csv", broken, "Failed");
+    }
+
+    test("says why and where it failed", async () => {
+      const page = await open("/import");
+      await importBroken(page, 1291);
+      await see(page, "The row that starts on line 4 has a quote inside a field");
+    });
+
+    test("stores the rows before it, and none after", async () => {
+      const page = await open("/import");
+      expect(await importBroken(page, 1301)).toEqual(["1", "0", "1"]);
+      expect(find(1301n)?.name).toBe("Oak");
+      expect(find(1303n)).toBeUndefined();
+    });
+
+    test("offers the refused rows before it", async () => {
+      const page = await open("/import");
+      await importBroken(page, 1311);
+      expect(await download(page, "Download refused rows")).toBe("id,name\nx,Elm\n");
+    });
+
+    test("cannot be resumed", async () => {
+      const page = await open("/import");
+      await importBroken(page, 1321);
+      expect(await page.getByRole("button", { name: "Resume" }).count()).toBe(0);
+    });
   });
 
   test.each<[how: string, end: (page: Page, tokenId: string) => Promise<unknown>]>([
@@ -171,12 +209,18 @@ describe("importing a file", () => {
     await aborted;
   });
 
-  test("is shown on every page while it runs, and can be stopped and resumed", async () => {
-    const page = await open("/import", { token: await makeSlowToken(session.running, "stopped") });
-    await start(page, "stopped.ndjson", rowsFrom(10_000));
+  test("is shown on every page while it runs", async () => {
+    const page = await open("/import", { token: await makeSlowToken(session.running, "shown") });
+    await start(page, "shown.ndjson", rowsFrom(10_000));
     await page.getByRole("link", { name: "Tokens" }).click();
     await page.getByRole("heading", { name: "Tokens", level: 1 }).waitFor();
     await page.getByRole("link", { name: /^Importing \d+%$/ }).click();
+    await page.getByRole("heading", { name: "Importing: shown.ndjson" }).waitFor();
+  });
+
+  test("is resumed after it was stopped", async () => {
+    const page = await open("/import", { token: await makeSlowToken(session.running, "stopped") });
+    await start(page, "stopped.ndjson", rowsFrom(11_000));
     await page.getByRole("button", { name: "Stop" }).click();
     await page.getByRole("heading", { name: "Stopped: stopped.ndjson" }).waitFor();
     await page.getByRole("button", { name: "Resume" }).click();
@@ -269,44 +313,85 @@ describe("a chosen file", () => {
     return { page, sent };
   }
 
-  test("shows its format, its size, its number of rows and the first three before anything is sent", async () => {
-    const { page, sent } = await openAndWatch();
-    const sheet = "id;name;tag\r\n2001;Fern;indoor\r\nx;Elm;\r\n2003;Oak \u202e;\r\n2004;Ash;\r\n";
+  const sheet = "id;name;tag\r\n2001;Fern;indoor\r\nx;Elm;\r\n2003;Oak \u202e;\r\n2004;Ash;\r\n";
+
+  test("is shown with its format, its size and its number of rows", async () => {
+    const { page } = await openAndWatch();
     await choose(page, "sheet.csv", sheet);
     await see(page, "CSV separated by semicolons, 65 bytes, 4 rows");
+  });
+
+  test("is shown with its first three rows", async () => {
+    const { page } = await openAndWatch();
+    await choose(page, "sheet.csv", sheet);
+    await page.locator(".preview tbody tr").nth(2).waitFor();
     expect(await page.locator(".preview tbody tr").allTextContents()).toEqual([
       "Line 22001Fernindoor",
       'Line 3Field "id" must be an integer, but is the string "x".',
       "Line 42003Oak U+202E",
     ]);
-    expect(sent).toEqual([]);
   });
 
-  test("of which nothing can be read says why, and cannot be imported", async () => {
-    const { page } = await openAndWatch();
-    await choose(page, "no-ids.csv", "name,tag\nFern,indoor\n");
-    await see(page, '"id" is missing');
-    expect(await page.getByRole("button", { name: "Start import" }).count()).toBe(0);
-    const other = page.getByRole("button", { name: "Choose another file" });
-    await waitUntil(() => other.evaluate((button) => button.matches(":focus")));
-    await other.click();
-    await page.locator("input[type=file]").waitFor();
-  });
-
-  test("that is only checked has every row validated and none sent", async () => {
+  test("is not sent before the import is started", async () => {
     const { page, sent } = await openAndWatch();
-    const rows = ['{"id": 2101, "name": "Fern"}', '{"name": "No id"}', "{", '{"name": "Nor here"}'];
-    await choose(page, "checked.ndjson", rows.join("\n"));
-    await page.getByRole("button", { name: "Check only" }).click();
-    await page.getByRole("heading", { name: "Checked: checked.ndjson" }).waitFor();
-    expect(await page.locator(".tally dd").allTextContents()).toEqual(["1", "3"]);
-    expect(await page.locator(".refusal-group summary").allTextContents()).toEqual([
-      '2 rows Field "id" is missing; expected an integer. error 40010',
-      "1 row The row is not valid JSON: expected a name or } but the row ends. error 40002",
-    ]);
-    expect(await download(page, "Download refused rows")).toBe(`${rows.slice(1).join("\n")}\n`);
+    await choose(page, "sheet.csv", sheet);
+    await page.getByRole("button", { name: "Start import" }).waitFor();
     expect(sent).toEqual([]);
-    expect(find(2101n)).toBeUndefined();
+  });
+
+  describe("of which nothing can be read", () => {
+    async function openAndChoose(): Promise<Page> {
+      const page = await open("/import");
+      await choose(page, "no-ids.csv", "name,tag\nFern,indoor\n");
+      return page;
+    }
+
+    test("says why, and cannot be imported", async () => {
+      const page = await openAndChoose();
+      await see(page, '"id" is missing');
+      expect(await page.getByRole("button", { name: "Start import" }).count()).toBe(0);
+    });
+
+    test("leads to the choice of another one", async () => {
+      const page = await openAndChoose();
+      const other = page.getByRole("button", { name: "Choose another file" });
+      await waitUntil(() => other.evaluate((button) => button.matches(":focus")));
+      await other.click();
+      await page.locator("input[type=file]").waitFor();
+    });
+  });
+
+  describe("that is only checked", () => {
+    const rows = ['{"id": 2101, "name": "Fern"}', '{"name": "No id"}', "{", '{"name": "Nor here"}'];
+
+    async function openAndCheck() {
+      const watched = await openAndWatch();
+      const { page } = watched;
+      await choose(page, "checked.ndjson", rows.join("\n"));
+      await page.getByRole("button", { name: "Check only" }).click();
+      await page.getByRole("heading", { name: "Checked: checked.ndjson" }).waitFor();
+      return watched;
+    }
+
+    test("has every row validated", async () => {
+      const { page } = await openAndCheck();
+      expect(await page.locator(".tally dd").allTextContents()).toEqual(["1", "3"]);
+      expect(await page.locator(".refusal-group summary").allTextContents()).toEqual([
+        '2 rows Field "id" is missing; expected an integer. error 40010',
+        "1 row The row is not valid JSON: expected a name or } but the row ends. error 40002",
+      ]);
+    });
+
+    test("offers the rows that would be refused", async () => {
+      const { page } = await openAndCheck();
+      expect(await download(page, "Download refused rows")).toBe(`${rows.slice(1).join("\n")}\n`);
+    });
+
+    test("is not sent", async () => {
+      const { sent } = await openAndCheck();
+      expect(sent).toEqual([]);
+      expect(find(2101n)).toBeUndefined();
+    });
   });
 
   test("can be imported once it is checked, also after a look at another page", async () => {
