@@ -12,7 +12,8 @@ import { post } from "../support/post-plants.ts";
 const pageRows = 200;
 const { signal } = new AbortController();
 
-async function openList(engine: Engine) {
+/** A service on this engine: `add` creates plants there, `load` and `loadCounted` load a list of them as the console does. */
+async function startService(engine: Engine) {
   const running = await engine.start();
   const get = <Answer>(path: string) => operatorGet<Answer>(running, path);
   let stored = 0;
@@ -57,7 +58,7 @@ async function nextMs(): Promise<void> {
 const idsOf = (plants: readonly StoredPlantJson[]) => plants.map(({ id }) => Number(id));
 
 /** Adds more than a page to a list that has three. */
-async function addTooMany(store: Awaited<ReturnType<typeof openList>>): Promise<PlantList> {
+async function addTooMany(store: Awaited<ReturnType<typeof startService>>): Promise<PlantList> {
   await store.add(3);
   const list = await store.load();
   await store.add(pageRows + 50);
@@ -67,7 +68,7 @@ async function addTooMany(store: Awaited<ReturnType<typeof openList>>): Promise<
 
 onEveryEngine((engine) => {
   test("no plant is new to a list that was just loaded", async () => {
-    await using store = await openList(engine);
+    await using store = await startService(engine);
     await store.add(2);
     const list = await store.load();
     await list.readNew(signal);
@@ -79,7 +80,7 @@ onEveryEngine((engine) => {
     ["a new plant waits", [3], [3, 2, 1]],
     ["two new plants wait", [3, 4], [4, 3, 2, 1]],
   ])("%s to be shown", async (_, added, shown) => {
-    await using store = await openList(engine);
+    await using store = await startService(engine);
     await store.add(2);
     const list = await store.load();
     for (const _ of added) await store.add(1);
@@ -92,7 +93,7 @@ onEveryEngine((engine) => {
 
   // On PostgreSQL the service sends the plants of the last seconds again.
   test("a new plant comes once, also where the service sends it again", async () => {
-    await using store = await openList(engine);
+    await using store = await startService(engine);
     await store.add(2);
     const list = await store.load();
     await store.add(1);
@@ -108,7 +109,7 @@ onEveryEngine((engine) => {
 
   describe("new plants that are more than a page", () => {
     test("are not added to the list", async () => {
-      await using store = await openList(engine);
+      await using store = await startService(engine);
       const list = await addTooMany(store);
       expect(list.waiting).toEqual([]);
       expect(list.isOutdated).toBe(true);
@@ -116,7 +117,7 @@ onEveryEngine((engine) => {
     });
 
     test("are in the next list", async () => {
-      await using store = await openList(engine);
+      await using store = await startService(engine);
       await addTooMany(store);
       const next = await store.load();
       await next.readNew(signal);
@@ -128,7 +129,7 @@ onEveryEngine((engine) => {
 
   describe("the count", () => {
     test("has a plant once that was stored after the list was read and before it was counted", async () => {
-      await using store = await openList(engine);
+      await using store = await startService(engine);
       const list = await store.loadCounted({ before: 3 });
       expect(list.count).toBe(pageRows + 53);
       await list.readNew(signal);
@@ -137,14 +138,14 @@ onEveryEngine((engine) => {
     });
 
     test("has a plant that was stored after it was counted and before it was received", async () => {
-      await using store = await openList(engine);
+      await using store = await startService(engine);
       const list = await store.loadCounted({ before: 3, after: 2 });
       expect(list.waiting).toHaveLength(5);
       expect(list.count).toBe(pageRows + 55);
     });
 
     test("has every plant that was stored later", async () => {
-      await using store = await openList(engine);
+      await using store = await startService(engine);
       const list = await store.loadCounted({ before: 3 });
       for (const stored of [1, 2]) {
         await nextMs();
@@ -159,7 +160,7 @@ onEveryEngine((engine) => {
 describe("with the one after them, new plants that are more than a page", () => {
   onSqlite((engine) => {
     test("do not come again", async () => {
-      await using store = await openList(engine);
+      await using store = await startService(engine);
       await addTooMany(store);
       const next = await store.load();
       await store.add(1);
@@ -171,7 +172,7 @@ describe("with the one after them, new plants that are more than a page", () => 
   onServer((engine) => {
     // The plants of the last seconds are sent again, and are still more than a page.
     test("come again", async () => {
-      await using store = await openList(engine);
+      await using store = await startService(engine);
       await addTooMany(store);
       const next = await store.load();
       await store.add(1);

@@ -19,6 +19,7 @@ interface Reader {
   readonly secret: string;
 }
 
+/** Starts a service whose plants make an export that is never sent unless it is read. */
 async function startWithPlants(): Promise<TestService> {
   const running = await startTestService();
   const ids = Array.from({ length: plants }, (_, index) => index);
@@ -26,7 +27,8 @@ async function startWithPlants(): Promise<TestService> {
   return running;
 }
 
-async function createReader(running: TestService, name: string): Promise<Reader> {
+/** Creates a token that may only read. */
+async function mintReader(running: TestService, name: string): Promise<Reader> {
   const { token, secret } = await mintToken(running, { name, scopes: ["operator:read"] });
   return { name, tokenId: token.id, secret };
 }
@@ -34,7 +36,7 @@ async function createReader(running: TestService, name: string): Promise<Reader>
 /**
  * Asks for as many exports as the service runs, and reads none of them until it is disposed of. Resolves once half are running.
  */
-async function startIdle(running: TestService, { name, secret }: Reader): Promise<AsyncDisposable> {
+async function startIdleExports(running: TestService, { name, secret }: Reader): Promise<AsyncDisposable> {
   const clients = Array.from({ length: exportsMax }, () => {
     const socket = connect({ port: Number(new URL(running.operatorUrl).port), host: "127.0.0.1" });
     const closed = new Promise((resolve) => socket.on("error", () => {}).on("close", resolve));
@@ -54,6 +56,7 @@ async function startIdle(running: TestService, { name, secret }: Reader): Promis
   };
 }
 
+/** Exports every plant, and returns the status of the response. */
 async function exportStatus(running: TestService): Promise<number> {
   const response = await operatorFetch(running, "/api/export");
   await response.arrayBuffer();
@@ -62,8 +65,8 @@ async function exportStatus(running: TestService): Promise<number> {
 
 test("exports that nobody reads leave half of them to other tokens", async () => {
   await using running = await startWithPlants();
-  const reader = await createReader(running, "reader");
-  await using _idle = await startIdle(running, reader);
+  const reader = await mintReader(running, "reader");
+  await using _idle = await startIdleExports(running, reader);
   expect(await operatorGet(running, "/api/export", { token: reader.secret })).toEqual({
     error: 50301,
     message:
@@ -72,12 +75,12 @@ test("exports that nobody reads leave half of them to other tokens", async () =>
   expect(await exportStatus(running)).toBe(200);
 });
 
-test("a link that is refused because of them works later", async () => {
+test("a link that is refused because too many exports run works later", async () => {
   await using running = await startWithPlants();
-  const reader = await createReader(running, "reader");
+  const reader = await mintReader(running, "reader");
   const { url } = await operatorPost<DownloadLinkJson>(running, "/api/exports", {}, { token: reader.secret });
   {
-    await using _idle = await startIdle(running, reader);
+    await using _idle = await startIdleExports(running, reader);
     expect(await statusOf(running.operatorUrl, url)).toBe(503);
   }
   await eventually(async () => (await statusOf(running.operatorUrl, url)) === 200);
@@ -85,9 +88,9 @@ test("a link that is refused because of them works later", async () => {
 
 test("exports that nobody reads end when their token is revoked", async () => {
   await using running = await startWithPlants();
-  const readers = [await createReader(running, "one"), await createReader(running, "other")];
+  const readers = [await mintReader(running, "one"), await mintReader(running, "other")];
   await using idle = new AsyncDisposableStack();
-  for (const reader of readers) idle.use(await startIdle(running, reader));
+  for (const reader of readers) idle.use(await startIdleExports(running, reader));
   expect(await operatorGet(running, "/api/export")).toMatchObject({
     error: 50301,
     message: "8 exports are already running. Try again when one has finished.",
