@@ -1,5 +1,6 @@
 // npm run bench [-- NAME [ARGUMENT…] [--rounds N] [--quick] [--write]]
 // Machines differ and are noisy, so only ratios within one run mean anything: every bench compares in interleaved rounds.
+import { fail } from "../scripts/processes.js";
 import { compare } from "./compare.ts";
 import { creates } from "./creates.ts";
 import { growth } from "./growth.ts";
@@ -18,8 +19,7 @@ try {
   process.exit();
 } catch (error) {
   if (!(error instanceof MisusedError)) throw error;
-  console.error(`${error.message}\nusage: npm run bench -- ${name} ${bench.usage}`);
-  process.exit(2);
+  fail(`${error.message}\nusage: npm run bench -- ${name} ${bench.usage}`, 2);
 }
 
 function listOfBenches(): string {

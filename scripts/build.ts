@@ -9,6 +9,7 @@ import { bundleConsole } from "../src/operator/console-bundle.ts";
 import { threadEntries } from "../src/storage/sqlite/threads/thread.ts";
 import { writeChecksums } from "./checksums.ts";
 import { type BunPackage, fetchBun, ownBun } from "./fetch-bun.ts";
+import { fail } from "./processes.js";
 import { billOfMaterials, licenceTexts, packagesInExecutable } from "./supply-chain.js";
 
 // By our name, with the npm package of its Bun.
@@ -23,12 +24,8 @@ const dist = join(root, "dist");
 const wanted = process.argv.slice(2);
 const names = wanted.includes("all") ? Object.keys(targets) : wanted;
 const unknown = names.filter((name) => targets[name] === undefined);
-if (unknown.length > 0) {
-  console.error(
-    `There is no target ${unknown.join(", ")}; there are ${Object.keys(targets).join(", ")} and all.`,
-  );
-  process.exit(2);
-}
+if (unknown.length > 0)
+  fail(`There is no target ${unknown.join(", ")}; there are ${Object.keys(targets).join(", ")} and all.`, 2);
 
 mkdirSync(dist, { recursive: true });
 const plugin = await builtConsole();

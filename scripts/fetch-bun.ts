@@ -1,7 +1,7 @@
-import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import lock from "../package-lock.json" with { type: "json" };
+import { outputOf } from "./processes.js";
 import { shippedPackages } from "./supply-chain.js";
 
 export interface BunPackage {
@@ -28,11 +28,11 @@ export function fetchBun(name: string): BunPackage {
   if (!existsSync(completeFile)) {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
-    const packed = JSON.parse(run("npm", ["pack", `${name}@${version}`, "--json"], folder));
+    const packed = JSON.parse(outputOf("npm", ["pack", `${name}@${version}`, "--json"], folder));
     const [archive] = Array.isArray(packed) ? packed : Object.values(packed);
     if (archive.integrity !== integrity)
       throw new Error(`${name} ${version} is not what package-lock.json pins.`);
-    run("tar", ["-xzf", archive.filename], folder);
+    outputOf("tar", ["-xzf", archive.filename], folder);
     rmSync(join(folder, archive.filename));
     writeFileSync(completeFile, "");
   }
@@ -41,10 +41,4 @@ export function fetchBun(name: string): BunPackage {
 
 function pinned(name: string) {
   return shippedPackages(lock).find((entry) => entry.name === name);
-}
-
-function run(command: string, args: readonly string[], folder: string): string {
-  const { status, stdout, stderr } = spawnSync(command, args, { cwd: folder, encoding: "utf8" });
-  if (status !== 0) throw new Error(`${command} ${args.join(" ")} failed: ${stderr}`);
-  return stdout;
 }

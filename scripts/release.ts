@@ -14,15 +14,16 @@ import {
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { sha256, writeChecksums } from "./checksums.ts";
+import { fail, outputOf } from "./processes.js";
 import { changelogSection, releaseProblems } from "./release-notes.ts";
 
 const known = ["--skip-checks", "--untagged"];
 const flags = process.argv.slice(2);
 const unknown = flags.filter((flag) => !known.includes(flag));
-if (unknown.length > 0) end(2, `Unknown: ${unknown.join(" ")}. The flags are ${known.join(" and ")}.`);
+if (unknown.length > 0) fail(`Unknown: ${unknown.join(" ")}. The flags are ${known.join(" and ")}.`, 2);
 const untagged = flags.includes("--untagged");
 
-const [commit = "", committedAt] = output("git", "log", "-1", "--format=%H %ct").trim().split(" ");
+const [commit = "", committedAt] = outputOf("git", ["log", "-1", "--format=%H %ct"]).trim().split(" ");
 const { version } = readJson("package.json");
 const changelog = readFileSync("CHANGELOG.md", "utf8");
 const problems = releaseProblems(
@@ -30,12 +31,12 @@ const problems = releaseProblems(
     version,
     clientVersion: readJson("packages/client/package.json").version,
     changelog,
-    status: output("git", "status", "--porcelain"),
-    tagsOfHead: output("git", "tag", "--points-at", "HEAD").split("\n"),
+    status: outputOf("git", ["status", "--porcelain"]),
+    tagsOfHead: outputOf("git", ["tag", "--points-at", "HEAD"]).split("\n"),
   },
   untagged,
 );
-if (problems.length > 0) end(1, problems.join("\n"));
+if (problems.length > 0) fail(problems.join("\n"));
 
 // A clone has only what is committed: no ignored file can become part of a release.
 const clone = mkdtempSync(join(tmpdir(), "plant-store-release-"));
@@ -103,20 +104,9 @@ function archive(name: string): void {
 
 function run(folder: string, command: string, ...args: readonly string[]): void {
   const { status } = spawnSync(command, args, { cwd: folder, stdio: "inherit" });
-  if (status !== 0) end(1, `${command} ${args.join(" ")} failed; dist/ is unchanged.`);
-}
-
-function output(command: string, ...args: readonly string[]): string {
-  const { status, stdout, stderr } = spawnSync(command, args, { encoding: "utf8" });
-  if (status !== 0) end(1, `${command} ${args.join(" ")} failed: ${stderr}`);
-  return stdout;
+  if (status !== 0) fail(`${command} ${args.join(" ")} failed; dist/ is unchanged.`);
 }
 
 function readJson(path: string): { readonly version: string } {
   return JSON.parse(readFileSync(path, "utf8"));
-}
-
-function end(code: number, message: string): never {
-  console.error(message);
-  process.exit(code);
 }

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { bunFlags, findBun } from "../bin/find-bun.js";
+import { finished } from "./processes.js";
 
 // Twice what a wait inside a test may take (test/support/eventually.ts), so that the wait fails with its own error.
 const testMsMax = 120_000;
@@ -36,7 +37,7 @@ export async function runTests(paths, { together = false, flags = [], environmen
       Object.assign(counts, counted);
       if (Object.keys(counted).length === 0) printTests(line);
     });
-  const code = await exitCode(tests);
+  const { code } = await finished(tests);
   const failed = testsIn(report).filter(({ outcome }) => outcome === "failed");
   const lacking = lackingIn(run);
   await run.end();
@@ -87,10 +88,6 @@ export function startTests({ variables }, report, flagsAndPaths) {
     `--reporter-outfile=${report}`,
   ];
   return startBun(["test", ...flags, ...flagsAndPaths], variables, ["ignore", "pipe", "pipe"]);
-}
-
-export function exitCode(child) {
-  return new Promise((resolve) => child.on("close", (code) => resolve(code ?? 1)));
 }
 
 /** How many tests passed, were skipped and failed, as Bun prints it at the end: ` 57 pass`. */

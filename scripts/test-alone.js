@@ -4,16 +4,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { bunMissing, findBun } from "../bin/find-bun.js";
-import {
-  countsIn,
-  exitCode,
-  lackingIn,
-  patternOf,
-  printSummary,
-  startRun,
-  startTests,
-  testsIn,
-} from "./run-tests.js";
+import { fail, finished } from "./processes.js";
+import { countsIn, lackingIn, patternOf, printSummary, startRun, startTests, testsIn } from "./run-tests.js";
 
 const testsAtOnce = 4;
 
@@ -73,15 +65,5 @@ async function runNext() {
 async function runBun(name, flagsAndPaths) {
   const report = join(run.folder, `report-${name}.xml`);
   const child = startTests(run, report, flagsAndPaths);
-  let output = "";
-  for (const stream of [child.stdout, child.stderr])
-    stream.on("data", (text) => {
-      output += text;
-    });
-  return { report, code: await exitCode(child), output };
-}
-
-function fail(message) {
-  console.error(message);
-  process.exit(1);
+  return { report, ...(await finished(child)) };
 }

@@ -9,6 +9,7 @@ import { randomInt } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { bunMissing, findBun } from "../bin/find-bun.js";
 import { installChromium, installFirefox } from "./browsers.js";
+import { fail, finished } from "./processes.js";
 import { printSummary, runTests } from "./run-tests.js";
 import { licenceProblems } from "./supply-chain.js";
 
@@ -81,16 +82,9 @@ function requireBrowser() {
   console.log(`There is no browser for the tests (${problem}). ${advice}`);
 }
 
-function runTool(name, [program, ...options]) {
-  return new Promise((resolve) => {
-    const child = spawn(process.execPath, [`node_modules/${program}`, ...options]);
-    let output = "";
-    for (const stream of [child.stdout, child.stderr])
-      stream.on("data", (text) => {
-        output += text;
-      });
-    child.on("close", (code) => resolve(code === 0 ? undefined : `${name} failed.\n${output}`));
-  });
+async function runTool(name, [program, ...options]) {
+  const { code, output } = await finished(spawn(process.execPath, [`node_modules/${program}`, ...options]));
+  return code === 0 ? undefined : `${name} failed.\n${output}`;
 }
 
 /** On one thread and with what it knows from last time, it takes half the CPU time. */
@@ -119,9 +113,4 @@ function takeSeed() {
 function end(result, problems = []) {
   printSummary(result, problems);
   process.exit(problems.length > 0 ? 1 : result.code);
-}
-
-function fail(message) {
-  console.error(message);
-  process.exit(1);
 }

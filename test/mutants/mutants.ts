@@ -1,10 +1,11 @@
 // npm run mutants [-- TEXT]
 // Breaks one line of the source at a time, in a copy of the tree, and runs the tests that should notice. Prints the mutants that
 // survive, and exits with 1 if there are any. With a text, only those whose file contains it.
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
+import { finished, outputOf } from "../../scripts/processes.js";
 import list from "./mutants.json" with { type: "json" };
 
 interface Mutant {
@@ -63,39 +64,28 @@ export async function survivors(mutants: readonly Mutant[], workers: number): Pr
 
 /** All files that git knows or would add, with the dependencies linked. */
 function copyTree(to: string): string {
-  const { stdout } = spawnSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
-    cwd: root,
-    encoding: "utf8",
-  });
+  const listed = outputOf("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], root);
   // One that was deleted and not yet committed is listed too.
-  for (const file of stdout.split("\0").filter((name) => name !== "" && existsSync(join(root, name))))
+  for (const file of listed.split("\0").filter((name) => name !== "" && existsSync(join(root, name))))
     cpSync(join(root, file), join(to, file));
   symlinkSync(join(root, "node_modules"), join(to, "node_modules"));
   return to;
 }
 
 /** What was printed, unless these test files pass in that copy. */
-function failureOf(copy: string, tests: readonly string[]): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const child = spawn("node", ["scripts/test.js", ...tests, "--bail"], {
-      cwd: copy,
-      // Not what an outer run of tests has set.
-      env: { PATH: process.env["PATH"], HOME: process.env["HOME"] },
-      stdio: ["ignore", "pipe", "pipe"],
-      // A test that hangs has noticed. In a group of its own, so that the processes of the tests end too.
-      detached: true,
-    });
-    let output = "";
-    for (const stream of [child.stdout, child.stderr])
-      stream.on("data", (text) => {
-        output += text;
-      });
-    const late = setTimeout(() => process.kill(-(child.pid ?? 0), "SIGKILL"), fileMsMax * tests.length);
-    child.on("close", (code) => {
-      clearTimeout(late);
-      resolve(code === 0 ? undefined : output.replaceAll(/^\(pass\).*\n/gm, ""));
-    });
+async function failureOf(copy: string, tests: readonly string[]): Promise<string | undefined> {
+  const child = spawn("node", ["scripts/test.js", ...tests, "--bail"], {
+    cwd: copy,
+    // Not what an outer run of tests has set.
+    env: { PATH: process.env["PATH"], HOME: process.env["HOME"] },
+    stdio: ["ignore", "pipe", "pipe"],
+    // A test that hangs has noticed. In a group of its own, so that the processes of the tests end too.
+    detached: true,
   });
+  const late = setTimeout(() => process.kill(-(child.pid ?? 0), "SIGKILL"), fileMsMax * tests.length);
+  const { code, output } = await finished(child);
+  clearTimeout(late);
+  return code === 0 ? undefined : output.replaceAll(/^\(pass\).*\n/gm, "");
 }
 
 if (import.meta.main) {

@@ -1,8 +1,8 @@
 // The single executable passes the tests of the commands and the service, and needs no other file.
 import { expect, test } from "bun:test";
-import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { outputOf } from "../../scripts/processes.js";
 import { executable, serve } from "../support/command.ts";
 import { runNested } from "../support/nested-run.ts";
 import { post, statusOf } from "../support/post-plants.ts";
@@ -31,11 +31,7 @@ if (executable === undefined)
     "a service and its commands pass the same tests as a single executable",
     () => {
       const root = join(import.meta.dir, "../..");
-      const { status, stderr } = spawnSync("node", ["scripts/with-bun.js", "scripts/build.ts"], {
-        cwd: root,
-      });
-      expect(status).toBe(0);
-      expect(String(stderr)).toEqual(expect.anything());
+      outputOf("node", ["scripts/with-bun.js", "scripts/build.ts"], root);
       const files = suites.map((name) => `./test/${name}.test.ts`);
       const environment = {
         PLANT_STORE_TEST_EXECUTABLE: join(root, "dist/plant-store"),

@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
+import { outputOf } from "../../scripts/processes.js";
 import { serve, start, untilListening } from "../support/command.ts";
 import { lacks } from "../support/lacks.ts";
 import { storedPlants } from "../support/stored-plants.ts";
@@ -28,8 +29,8 @@ test("the service's package has what its pages link to, the pinned versions and 
     mkdirSync(join(copy, dirname(path)), { recursive: true });
     writeFileSync(join(copy, path), "x");
   }
-  run("node", ["scripts/supply-chain.js", "pack"], copy);
-  const packed = JSON.parse(run("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], copy));
+  outputOf("node", ["scripts/supply-chain.js", "pack"], copy);
+  const packed = JSON.parse(outputOf("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], copy));
   const [entry] = Object.values(packed) as { files: { path: string }[] }[];
   const files = (entry?.files ?? []).map(({ path }) => path);
   const some = ["bin/plant-store.js", "src/main.ts", "npm-shrinkwrap.json", "dist/sbom.cdx.json"];
@@ -47,7 +48,7 @@ test("the service's package has what its pages link to, the pinned versions and 
     )
     .filter((target) => !known.has(target));
   expect(broken).toEqual([]);
-  run("node", ["scripts/supply-chain.js", "unpack"], copy);
+  outputOf("node", ["scripts/supply-chain.js", "unpack"], copy);
   expect(readdirSync(copy)).not.toContain("npm-shrinkwrap.json");
 });
 
@@ -55,7 +56,7 @@ test("the client's package runs on Node and Bun, needs no other one, and has the
   const at = project("client");
   const installed = join(at, "node_modules/plant-store-client");
   mkdirSync(installed, { recursive: true });
-  run("tar", ["-xzf", pack("./packages/client"), "--strip-components=1", "-C", installed], at);
+  outputOf("tar", ["-xzf", pack("./packages/client"), "--strip-components=1", "-C", installed], at);
   const database = join(at, "plants.db");
   await using service = await serve(["--database", database], { environment: accessTokenEnvironment });
   const sent = ["node", process.execPath].map((program) =>
@@ -83,14 +84,14 @@ test.skipIf(lacks("a registry of npm", offline))(
     const service = pack(".");
     const client = pack("./packages/client");
     const toolFolder = project("tools");
-    run("npm", ["install", "--no-save", "--ignore-scripts", ...tools], toolFolder);
+    outputOf("npm", ["install", "--no-save", "--ignore-scripts", ...tools], toolFolder);
     const tool = (name: string) => join(toolFolder, "node_modules/.bin", name);
     for (const archive of [service, client]) {
-      run(tool("publint"), [archive, "--strict"], toolFolder);
-      run(tool("attw"), [archive, "--profile", "esm-only"], toolFolder);
+      outputOf(tool("publint"), [archive, "--strict"], toolFolder);
+      outputOf(tool("attw"), [archive, "--profile", "esm-only"], toolFolder);
     }
     const withNpm = project("npm");
-    run("npm", ["install", "--ignore-scripts", service, client], withNpm);
+    outputOf("npm", ["install", "--ignore-scripts", service, client], withNpm);
     for (const version of nodeVersions) await tryOut(fetchNode(version), withNpm);
   },
   packagesMsMax,
@@ -98,7 +99,7 @@ test.skipIf(lacks("a registry of npm", offline))(
 
 function pack(path: string): string {
   const args = ["pack", "--silent", "--pack-destination", folder.path, path];
-  return join(folder.path, run("npm", args, root).trim().split("\n").at(-1) ?? "");
+  return join(folder.path, outputOf("npm", args, root).trim().split("\n").at(-1) ?? "");
 }
 
 function project(name: string): string {
@@ -112,14 +113,14 @@ function project(name: string): string {
 function fetchNode(version: number): string {
   const platform = `${process.platform === "win32" ? "win" : process.platform}-${process.arch}`;
   const at = project(`node-${version}`);
-  run("npm", ["install", "--no-save", "--ignore-scripts", `node-${platform}@${version}`], at);
+  outputOf("npm", ["install", "--no-save", "--ignore-scripts", `node-${platform}@${version}`], at);
   return join(at, `node_modules/node-${platform}/bin/node`);
 }
 
 /** The command, the service, its console, and a plant from either import of the client. */
 async function tryOut(node: string, at: string): Promise<void> {
   const command = join(at, "node_modules/plant-store/bin/plant-store.js");
-  expect(run(node, [command, "--help"], at)).toContain("plant-store serve");
+  expect(outputOf(node, [command, "--help"], at)).toContain("plant-store serve");
   const database = join(folder.path, "data", `${crypto.randomUUID()}.db`);
   const child = start(node, [command, "serve", "--database", database], {
     folder: at,
@@ -139,11 +140,5 @@ function send(node: string, at: string, module: string, url: string): unknown {
     const client = new PlantStoreClient({ baseUrl: process.argv[2], token: process.argv[3] });
     console.log(JSON.stringify(await client.createPlant({ id: 9223372036854775807n, name: "fern" })));`;
   writeFileSync(join(at, "send.js"), script);
-  return JSON.parse(run(node, ["send.js", url, accessToken], at));
-}
-
-function run(command: string, args: readonly string[], cwd: string): string {
-  const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: "utf8" });
-  if (status !== 0) throw new Error(`${command} ${args.join(" ")} failed:\n${stdout}${stderr}`);
-  return stdout;
+  return JSON.parse(outputOf(node, ["send.js", url, accessToken], at));
 }

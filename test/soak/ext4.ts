@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { closeSync, cpSync, mkdirSync, mkdtempSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { outputOf } from "../../scripts/processes.js";
 import type { Serving } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { storedPlants } from "../support/stored-plants.ts";
@@ -126,7 +127,7 @@ export class Ext4 implements AsyncDisposable {
     mkdirSync(this.path);
     try {
       this.#set("disksize", diskBytes);
-      run("mkfs.ext4", "-q", this.#device);
+      outputOf("mkfs.ext4", ["-q", this.#device]);
       this.#mount();
     } catch (error) {
       writeFileSync(`${zram}/hot_remove`, this.#number);
@@ -212,15 +213,10 @@ export class Ext4 implements AsyncDisposable {
   }
 
   #mount(): void {
-    run("mount", this.#device, this.path);
+    outputOf("mount", [this.#device, this.path]);
   }
 
   #set(name: string, value: number): void {
     writeFileSync(`/sys/block/zram${this.#number}/${name}`, String(value));
   }
-}
-
-function run(command: string, ...args: string[]): void {
-  const { status, stderr, error } = spawnSync(command, args, { encoding: "utf8" });
-  if (status !== 0) throw new Error(`${command} failed: ${error?.message ?? stderr.trim()}`);
 }

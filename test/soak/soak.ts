@@ -1,7 +1,7 @@
 // npm run soak [-- NAME|all [ROUNDS] [--seed N] [--write]]
-import { execFileSync } from "node:child_process";
 import { parseArgs } from "node:util";
 import { editSection, machine, table, today } from "../../bench/page.ts";
+import { outputOf } from "../../scripts/processes.js";
 import { crashPoints } from "./crash-points.ts";
 import { digests } from "./digests.ts";
 import { errors } from "./errors.ts";
@@ -36,10 +36,8 @@ if (chosen.length === 0 || (count !== undefined && !(Number(count) > 0))) {
   process.exit(name === "" ? 0 : 2);
 }
 // What ran is src/ without its tests: later commits that leave it as it is change nothing.
-const commit = execFileSync("git", ["log", "-1", "--format=%h", "--", "src", ":!src/**/*.test.ts"], {
-  cwd: `${import.meta.dir}/../..`,
-  encoding: "utf8",
-}).trim();
+const lastChange = ["log", "-1", "--format=%h", "--", "src", ":!src/**/*.test.ts"];
+const commit = outputOf("git", lastChange, `${import.meta.dir}/../..`).trim();
 const rows: string[][] = [];
 let failed = false;
 for (const [one, soak] of chosen) {
