@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { commands } from "../src/cli/run.ts";
 import { readConfig } from "../src/config/read-config.ts";
 import { secrets, settings } from "../src/config/settings.ts";
+import { start } from "./support/command.ts";
 import { lacks } from "./support/lacks.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
 
@@ -117,7 +118,7 @@ test.each([
   expect(unit).toContain("\nOnFailure=plant-store-failed@%n.service\n");
 });
 
-test("the mail about a unit that failed has the end of its journal", () => {
+test("the mail about a unit that failed has the end of its journal", async () => {
   using bin = temporaryFolder();
   const write = (name: string, script: string) =>
     writeFileSync(join(bin.path, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
@@ -129,8 +130,8 @@ test("the mail about a unit that failed has the end of its journal", () => {
     .replaceAll("\\\\", "\\")
     .replaceAll("%i", "backup.service")
     .replaceAll("%H", "host");
-  const env = { PATH: `${bin.path}:${process.env["PATH"]}` };
-  const { stdout, stderr } = Bun.spawnSync(["sh", "-c", script], { env });
+  const environment = { PATH: `${bin.path}:${process.env["PATH"]}` };
+  const { out, err } = await start("sh", ["-c", script], { environment }).ended;
   const mail = `-t -i
 To: root
 Subject: backup.service failed on host
@@ -138,8 +139,8 @@ Content-Type: text/plain; charset=utf-8
 
 journal of --unit=backup.service --lines=30 --no-pager: ü %s
 `;
-  expect(stderr.toString()).toBe("");
-  expect(stdout.toString()).toBe(mail);
+  expect(err).toBe("");
+  expect(out).toBe(mail);
 });
 
 test("the Caddyfile forwards to the service, and closes idle connections before it does", () => {
@@ -148,8 +149,9 @@ test("the Caddyfile forwards to the service, and closes idle connections before 
   expect(Number(/keepalive (\d+)s/.exec(read("Caddyfile"))?.[1])).toBeLessThan(75);
 });
 
-test.skipIf(lacks("Caddy", Bun.which("caddy") === null))("the Caddyfile is accepted by Caddy", () => {
-  expect(Bun.spawnSync(["caddy", "validate", "--config", join(folder, "Caddyfile")]).exitCode).toBe(0);
+test.skipIf(lacks("Caddy", Bun.which("caddy") === null))("the Caddyfile is accepted by Caddy", async () => {
+  const { code } = await start("caddy", ["validate", "--config", join(folder, "Caddyfile")]).ended;
+  expect(code).toBe(0);
 });
 
 // An image that was built from a context without a folder that it copies fails late, and elsewhere.

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { start } from "../../test/support/command.ts";
 import { fake } from "../../test/support/fake.ts";
 import { temporaryFolder } from "../../test/support/temporary-folder.ts";
 import { issueFirstToken, mintFirstToken } from "./first-token.ts";
@@ -76,13 +77,13 @@ test("the file of a token that is stored already is left", async () => {
   expect(readFileSync(path, "utf8")).toBe(`${stored.secret}\n`);
 });
 
-test("a file that cannot be written is removed, so that the next start can create it", () => {
+test("a file that cannot be written is removed, so that the next start can create it", async () => {
   using folder = temporaryFolder();
   const file = join(folder.path, "first-token");
   const durableFiles = join(import.meta.dir, "../storage/sqlite/data-file/durable-files.ts");
   const script = `(await import(${JSON.stringify(durableFiles)})).writeNew(${JSON.stringify(file)}, "secret")`;
   const command = `trap '' XFSZ; ulimit -f 0; exec "$0" -e "$1"`;
-  const { stderr } = Bun.spawnSync(["sh", "-c", command, process.execPath, script]);
-  expect(stderr.toString()).toContain("EFBIG");
+  const { err } = await start("sh", ["-c", command, process.execPath, script]).ended;
+  expect(err).toContain("EFBIG");
   expect(existsSync(file)).toBe(false);
 });

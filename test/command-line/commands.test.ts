@@ -225,7 +225,7 @@ describe("the process", () => {
     };
     using silent = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch });
     const args = ["ready", "--url", silent.url.origin];
-    const running = startPlantStore(args, { ownGroup: true, through: "launcher" });
+    await using running = startPlantStore(args, { ownGroup: true, through: "launcher" });
     await connected.promise;
     process.kill(-(running.child.pid ?? 0), "SIGINT");
     const { code, err } = await running.ended;

@@ -231,7 +231,7 @@ describe("the process of an import", () => {
     const file = write("many.ndjson", ndjson(count));
     await using first = await serve(["--database", database], { environment: accessTokenEnvironment });
     const args = ["import", file, "--url", first.url, "--attempts", "1000", "--json"];
-    const running = startPlantStore(args, { environment: accessTokenEnvironment });
+    await using running = startPlantStore(args, { environment: accessTokenEnvironment });
     await eventually(() => storedPlants(database).length > 500);
     first.child.kill("SIGKILL");
     await first.ended;
@@ -254,7 +254,7 @@ describe("the process of an import", () => {
     const args = ["import", write("many.ndjson", ndjson(300)), "--url"];
     {
       await using limited = await startTestService({ "rate-limit": "100/m", database });
-      const running = startPlantStore([...args, limited.url], {
+      await using running = startPlantStore([...args, limited.url], {
         environment: accessTokenEnvironment,
         through: "launcher",
       });
@@ -275,7 +275,7 @@ describe("the process of an import", () => {
 
   test("ends on SIGTERM while it waits for standard input", async () => {
     const args = ["import", "-", "--url", service.url];
-    const running = startPlantStore(args, { environment: accessTokenEnvironment, writesInput: true });
+    await using running = startPlantStore(args, { environment: accessTokenEnvironment, writesInput: true });
     running.child.stdin?.write('{"id":191,"name":"a"}\n{"id":192,"na');
     await eventually(() => stored([191n]).length === 1);
     running.child.kill("SIGTERM");
@@ -293,9 +293,9 @@ describe("an import of standard input", () => {
   ])("that fails for %s ends before its writer does", async (_, input, token, message) => {
     const args = ["import", "-", "--url", service.url];
     const options = { environment: { PLANT_STORE_ACCESS_TOKEN: token }, writesInput: true };
-    const { child, ended } = startPlantStore(args, options);
-    child.stdin?.write(input);
-    const { code, err } = await ended;
+    await using running = startPlantStore(args, options);
+    running.child.stdin?.write(input);
+    const { code, err } = await running.ended;
     expect(code).toBe(1);
     expect(err).toContain(message);
   });

@@ -13,7 +13,6 @@ import {
   start,
   startOnTerminal,
   startPlantStore,
-  watch,
 } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
@@ -35,16 +34,15 @@ function startAndStop(args: readonly string[], environment: Record<string, strin
 describe("the first run", () => {
   /** `serve` in a folder of its own, whose standard output is no terminal. */
   async function firstRun() {
-    const data = temporaryFolder();
-    const service = await serve(["--database", "data/plants.db"], { folder: data.path });
+    await using cleanUp = new AsyncDisposableStack();
+    const data = cleanUp.use(temporaryFolder());
+    const service = cleanUp.use(await serve(["--database", "data/plants.db"], { folder: data.path }));
+    const owned = cleanUp.move();
     return {
       service,
       database: join(data.path, "data/plants.db"),
       tokenFile: join(data.path, "data/plants.db.first-token"),
-      async [Symbol.asyncDispose]() {
-        await service[Symbol.asyncDispose]();
-        data[Symbol.dispose]();
-      },
+      [Symbol.asyncDispose]: () => owned.disposeAsync(),
     };
   }
 
@@ -84,8 +82,8 @@ describe("the first run", () => {
     await using first = await firstRun();
     const printed = first.service.out();
     const command = printed.slice(printed.indexOf("curl "));
-    const ran = Bun.spawnSync(["sh", "-c", command.replace("curl ", "curl -s ")]);
-    expect(ran.stdout.toString()).toBe('{"name":"Fern","tag":"indoor"}');
+    const { out } = await start("sh", ["-c", command.replace("curl ", "curl -s ")]).ended;
+    expect(out).toBe('{"name":"Fern","tag":"indoor"}');
     expect(storedPlants(first.database)).toMatchObject([{ id: 1n, created_by: "first" }]);
   });
 
@@ -177,24 +175,21 @@ test("the second run creates no token", async () => {
 describe("a graceful shutdown", () => {
   test.skipIf(executable !== undefined)("follows the death of the launcher", async () => {
     const args = ["serve", "--database", folder.newPath()];
-    const { child, err } = startPlantStore(args, { ownGroup: true, through: "launcher" });
-    await eventually(() => err().includes("listening"));
-    child.kill("SIGKILL");
-    try {
-      await eventually(() => err().includes("every acknowledged plant is on disk"));
-      expect(err()).toContain('"plant_store.stop_reason":"the launcher has ended"');
-    } catch (error) {
-      process.kill(-(child.pid ?? 0), "SIGKILL");
-      throw error;
-    }
+    await using service = startPlantStore(args, { ownGroup: true, through: "launcher" });
+    await eventually(() => service.err().includes("listening"));
+    service.child.kill("SIGKILL");
+    await eventually(() => service.err().includes("every acknowledged plant is on disk"));
+    expect(service.err()).toContain('"plant_store.stop_reason":"the launcher has ended"');
   });
 
   /** A service that has received a signal, and waits for its drain delay. */
   async function startDelaying() {
     const args = ["--database", folder.newPath(), "--drain-delay", "10m"];
-    const service = await serve(args, { environment: accessTokenEnvironment });
+    await using cleanUp = new AsyncDisposableStack();
+    const service = cleanUp.use(await serve(args, { environment: accessTokenEnvironment }));
     service.child.kill("SIGTERM");
     await eventually(() => service.err().includes("stopping"));
+    cleanUp.move();
     return service;
   }
 
@@ -223,18 +218,23 @@ test.skipIf(lacks("Linux, whose /dev/full is always full", process.platform !== 
   "a log on a full disk does not change the exit code of a graceful shutdown",
   async () => {
     const args = ["serve", "--operator-listen", "off", "--database", folder.newPath()];
-    const shell = start("sh", shellArguments('exec "$@" 2>/dev/full', args), {
+    await using service = start("sh", shellArguments('exec "$@" 2>/dev/full', args), {
       environment: accessTokenEnvironment,
     });
-    const { out, ended } = watch(shell);
     const greeting = /(http:\/\/\S+)\/plants/;
-    await eventually(() => greeting.test(out()), "the greeting");
-    const [, url = ""] = greeting.exec(out()) ?? [];
+    await eventually(() => greeting.test(service.out()), "the greeting");
+    const [, url = ""] = greeting.exec(service.out()) ?? [];
     expect((await post(url, '{"id":1,"name":"a"}')).status).toBe(200);
-    shell.kill("SIGTERM");
-    expect((await ended).code).toBe(0);
+    service.child.kill("SIGTERM");
+    expect((await service.ended).code).toBe(0);
   },
 );
+
+/** A database of another program. */
+function createForeign(path: string): void {
+  using database = new Database(path);
+  database.run("CREATE TABLE x (y)");
+}
 
 function expectOneSentence(err: string): void {
   expectOneLine(err);
@@ -243,7 +243,7 @@ function expectOneSentence(err: string): void {
 
 describe("a start that cannot succeed says why in one sentence", () => {
   test.each<[message: string, path: string, make: (path: string) => unknown]>([
-    ["not one of plant-store's", folder.newPath(), (path) => new Database(path).run("CREATE TABLE x (y)")],
+    ["not one of plant-store's", folder.newPath(), createForeign],
     ["cannot be created", join(folder.newPath(), "p.db"), (path) => writeFileSync(dirname(path), "")],
     // Even by root.
     ["/proc/plants.db cannot be opened", "/proc/plants.db", () => {}],

@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
-import { commandLine, untilListening } from "../support/command.ts";
+import { commandLine, ownProcess, untilListening } from "../support/command.ts";
 import { lacks } from "../support/lacks.ts";
 import { isRoot } from "../support/postgres.ts";
 import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
@@ -89,7 +89,7 @@ describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and witho
       err: "",
     });
     await using service = await untilListening(
-      spawn(...commandLine(["serve", ...args, ...listeners]), asUser),
+      ownProcess(spawn(...commandLine(["serve", ...args, ...listeners]), asUser)),
     );
     service.child.kill("SIGTERM");
     expect(await service.ended).toMatchObject({ code: 0 });

@@ -12,7 +12,14 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { bareEnvironment, commandLine, launcher, shellArguments, start, watch } from "../support/command.ts";
+import {
+  bareEnvironment,
+  commandLine,
+  launcher,
+  ownProcess,
+  shellArguments,
+  start,
+} from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
 import { seedStore } from "../support/seeded-store.ts";
@@ -28,12 +35,11 @@ test.skipIf(lacks("Linux", process.platform !== "linux"))(
       "--database",
       "plants.db",
     ]);
-    const child = start("sh", shell, { folder: folder.path });
-    const said = watch(child);
-    await eventually(() => said.err().includes('"listening"'));
-    const limits = readFileSync(`/proc/${child.pid}/limits`, "utf8");
-    child.kill("SIGABRT");
-    await said.ended;
+    await using service = start("sh", shell, { folder: folder.path });
+    await eventually(() => service.err().includes('"listening"'));
+    const limits = readFileSync(`/proc/${service.child.pid}/limits`, "utf8");
+    service.child.kill("SIGABRT");
+    await service.ended;
     expect(/^Max core file size +(\S+)/m.exec(limits)?.[1]).toBe("0");
     expect(readdirSync(folder.path).filter((name) => name.startsWith("core"))).toEqual([]);
   },
@@ -54,7 +60,7 @@ describe.skipIf(lacks("/dev/full", process.platform !== "linux"))(
         stdio: ["ignore", full, "pipe"],
       });
       closeSync(full);
-      return { child, ...watch(child) };
+      return ownProcess(child);
     }
 
     // Of each kind: a secret, a table, a stream, bytes with backpressure, and text without a store.
@@ -74,7 +80,7 @@ describe.skipIf(lacks("/dev/full", process.platform !== "linux"))(
 
     test("or over the limit of a file's size, says that too", async () => {
       const shell = shellArguments('ulimit -f 0; exec "$@" > limited', ["help", "serve"]);
-      const { code, err } = await watch(start("sh", shell, { folder: folder.path })).ended;
+      const { code, err } = await start("sh", shell, { folder: folder.path }).ended;
       expect(code).toBe(1);
       expect(err).toEndWith(
         "plant-store: Standard output cannot be written: the file would be larger than the system allows (ulimit -f).\n",
@@ -82,11 +88,14 @@ describe.skipIf(lacks("/dev/full", process.platform !== "linux"))(
     });
 
     test("serve logs it, goes on, and stops as usual", async () => {
-      const { child, err, ended } = startFull(["serve", "--database", join(folder.path, "other.db")]);
+      await using service = startFull(["serve", "--database", join(folder.path, "other.db")]);
       const warning = '"level":"warn","message":"Standard output cannot be written: the disk is full."';
-      await eventually(() => err().includes('"listening"') && err().includes(warning), "the warning");
-      child.kill("SIGTERM");
-      expect((await ended).code).toBe(0);
+      await eventually(
+        () => service.err().includes('"listening"') && service.err().includes(warning),
+        "the warning",
+      );
+      service.child.kill("SIGTERM");
+      expect((await service.ended).code).toBe(0);
     });
   },
 );
@@ -100,8 +109,7 @@ test("the launcher says what is wrong if the processor lacks instructions that B
   writeFileSync(join(bun, "package.json"), "{}");
   // What the kernel does to a program at the first instruction that it does not know.
   writeFileSync(join(bun, "bin/bun"), "#!/bin/sh\nkill -ILL $$\n", { mode: 0o755 });
-  const launched = start("node", [join(folder.path, "bin/plant-store.js"), "version"], {});
-  const { code, err } = await watch(launched).ended;
+  const { code, err } = await start("node", [join(folder.path, "bin/plant-store.js"), "version"]).ended;
   expect(err).toContain("AVX2");
   expect(code).toBe(132);
 });
@@ -118,13 +126,15 @@ describe("a command whose standard error may be journald's", () => {
       JOURNAL_STREAM: journalStream(dev, ino),
       PLANT_STORE_TYPO: "1",
     };
-    const child = spawn(...commandLine(args), {
-      cwd: folder.path,
-      env: environment,
-      stdio: ["ignore", "ignore", file],
-    });
+    await using command = ownProcess(
+      spawn(...commandLine(args), {
+        cwd: folder.path,
+        env: environment,
+        stdio: ["ignore", "ignore", file],
+      }),
+    );
     closeSync(file);
-    const { ended } = watch(child);
+    const { child, ended } = command;
     await eventually(() => child.exitCode !== null || readFileSync(path, "utf8").includes('"listening"'));
     child.kill("SIGTERM");
     await ended;

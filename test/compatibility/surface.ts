@@ -2,7 +2,7 @@
 // the record of each released version, test/fixtures/VERSION/surface.json.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Finished, start, untilListening, watch } from "../support/command.ts";
+import { type Finished, start, untilListening } from "../support/command.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import {
   accessToken,
@@ -124,7 +124,7 @@ class Version {
   async recordService(): Promise<Pick<Surface, "responses" | "metrics" | "logFields">> {
     const backups = join(this.#folder, "backups");
     mkdirSync(backups);
-    const child = start(...this.#commandLine(["serve"]), {
+    const running = start(...this.#commandLine(["serve"]), {
       folder: this.#folder,
       environment: {
         ...bothTokensEnvironment,
@@ -134,11 +134,11 @@ class Version {
         PLANT_STORE_CORS_ORIGINS: "https://example.org",
       },
     });
-    const serving = await untilListening(child, watch(child), "SIGTERM");
+    await using serving = await untilListening(running);
     const responses = await recordResponses(serving.url, serving.operatorUrl);
     await this.#runBesideService(serving.url);
     const metrics = await readMetrics(serving.operatorUrl);
-    child.kill("SIGTERM");
+    serving.child.kill("SIGTERM");
     const { err } = await serving.ended;
     await this.#runAlone(serving.url);
     const logged = err.split("\n").filter((line) => line.startsWith("{"));
@@ -209,9 +209,10 @@ class Version {
   }
 
   #run(args: readonly string[]): Promise<Finished> {
-    return watch(
-      start(...this.#commandLine(args), { folder: this.#folder, environment: accessTokenEnvironment }),
-    ).ended;
+    return start(...this.#commandLine(args), {
+      folder: this.#folder,
+      environment: accessTokenEnvironment,
+    }).ended;
   }
 
   #commandLine(args: readonly string[]): [command: string, args: readonly string[]] {

@@ -3,6 +3,7 @@ import { expect } from "bun:test";
 import packageFile from "../../package.json" with { type: "json" };
 import { recordLastBackup } from "../../src/storage/sqlite/maintenance/backup-records.ts";
 import { describe, test } from "../support/browser.ts";
+import { start } from "../support/command.ts";
 import { heading, see, textOf, useConsole, waitUntil } from "../support/console-session.ts";
 import { post } from "../support/post-plants.ts";
 import { startTestService } from "../support/test-service.ts";
@@ -106,9 +107,7 @@ describe("the overview", () => {
     expect(await page.locator(".kpi, .plot").count()).toBe(0);
     const command = await textOf(page, ".empty .code");
     const run = command.replace("YOUR_TOKEN", accessToken).replace("curl", "curl -s");
-    expect(await new Response(Bun.spawn(["sh", "-c", run]).stdout).text()).toBe(
-      '{"name":"Fern","tag":"indoor"}',
-    );
+    expect((await start("sh", ["-c", run]).ended).out).toBe('{"name":"Fern","tag":"indoor"}');
     await page.locator(".latest").getByText("Fern").waitFor();
     await see(page, "All plants are on disk");
     await see(page, "No backup yet");

@@ -16,11 +16,11 @@ test.skipIf(lacks("/proc", process.platform !== "linux"))(
   async () => {
     using folder = temporaryFolder();
     const shell = shellArguments(`ulimit -n ${descriptors}; exec "$@"`, ["serve", "--database", "p.db"]);
-    const child = start("sh", shell, {
+    const running = start("sh", shell, {
       folder: folder.path,
       environment: accessTokenEnvironment,
     });
-    await using service = await untilListening(child);
+    await using service = await untilListening(running);
     let closed = 0;
     for (let count = 0; count < clients; count++) {
       const socket = connect({ port: Number(new URL(service.url).port), host: "127.0.0.1" });

@@ -59,9 +59,11 @@ function newStore(): string {
 describe("backups through the operator listener", () => {
   /** A service with an empty folder for backups, and its calls. It has three plants, or those of a given store. */
   async function startWithBackups(store?: string, backupFolder = newFolder()) {
-    const service = await startTestService({ "backup-folder": backupFolder, database: store });
+    await using cleanUp = new AsyncDisposableStack();
+    const service = cleanUp.use(await startTestService({ "backup-folder": backupFolder, database: store }));
     if (store === undefined)
       for (const id of [1, 2, 3]) await post(service.url, `{"id":${id},"name":"Fern"}`);
+    cleanUp.move();
     return { ...service, ...callsOf(service), backupFolder };
   }
 

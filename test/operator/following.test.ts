@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { PlantPageJson } from "../../src/operator/responses.ts";
+import { start } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
 import { operatorGet } from "../support/operator-requests.ts";
@@ -91,12 +92,13 @@ test.skipIf(lacks("jq", Bun.which("jq") === null))(
     using folder = temporaryFolder();
     const text = (file: string) => Bun.file(join(folder.path, file)).text();
     for (const id of [3, 4]) {
-      const following = Bun.spawn(
-        ["sh", "-c", script.replace("http://127.0.0.1:3001", running.operatorUrl)],
+      await using _following = start(
+        "sh",
+        ["-c", script.replace("http://127.0.0.1:3001", running.operatorUrl)],
         {
-          cwd: folder.path,
-          env: { PATH: process.env["PATH"] ?? "", TOKEN: operatorToken },
-          stderr: "ignore",
+          folder: folder.path,
+          environment: { TOKEN: operatorToken },
+          ownGroup: true,
         },
       );
       await eventually(async () => (await text("plants.ndjson")).includes(`"id":"${id - 1}"`));
@@ -105,8 +107,6 @@ test.skipIf(lacks("jq", Bun.which("jq") === null))(
       // A client that is killed before it saves the cursor gets these plants again.
       const { newest } = await list(running, "");
       await eventually(async () => (await text("cursor")) === `${newest}\n`);
-      following.kill();
-      await following.exited;
     }
     const lines = (await text("plants.ndjson")).trim().split("\n");
     const plants = lines.map((line) => JSON.parse(line));

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
-import { start, watch } from "../support/command.ts";
+import { start } from "../support/command.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { startTestService } from "../support/test-service.ts";
 import { accessTokenEnvironment } from "../support/tokens.ts";
@@ -49,9 +49,10 @@ test.each(Object.entries(said))("%s runs with the command in its first line", as
   const command = /PLANT_STORE_ACCESS_TOKEN=pst_… (.*)$/.exec(opening)?.[1] ?? "none";
   expect(command).toContain(`examples/${name} http://127.0.0.1:3000`);
   const [program = "", ...args] = command.replace("http://127.0.0.1:3000", running.url).split(" ");
-  const { code, out, err } = await watch(
-    start(program, args, { environment: accessTokenEnvironment, folder: project.path }),
-  ).ended;
+  const { code, out, err } = await start(program, args, {
+    environment: accessTokenEnvironment,
+    folder: project.path,
+  }).ended;
   expect(code).toBe(0);
   expect(err).toBe("");
   expect(out).toMatch(answer);

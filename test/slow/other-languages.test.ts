@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { start, watch } from "../support/command.ts";
+import { start } from "../support/command.ts";
 import { lacks } from "../support/lacks.ts";
 import { storedPlants } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -53,7 +53,7 @@ for (const [file, program] of Object.entries(programs))
           GOPROXY: "off",
           PLANT_STORE_ACCESS_TOKEN: token,
         };
-        return watch(start(command, args, { folder: join(examples, ".."), environment })).ended;
+        return start(command, args, { folder: join(examples, ".."), environment }).ended;
       };
       const stored = "Fern is stored as 9007199254740993.\n";
       expect(await run(accessToken)).toEqual({ code: 0, out: stored, err: "" });

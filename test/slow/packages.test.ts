@@ -122,11 +122,14 @@ async function tryOut(node: string, at: string): Promise<void> {
   const command = join(at, "node_modules/plant-store/bin/plant-store.js");
   expect(outputOf(node, [command, "--help"], at)).toContain("plant-store serve");
   const database = join(folder.path, "data", `${crypto.randomUUID()}.db`);
-  const child = start(node, [command, "serve", "--database", database], {
-    folder: at,
-    environment: accessTokenEnvironment,
-  });
-  const { url, operatorUrl, ended } = await untilListening(child);
+  await using service = await untilListening(
+    start(node, [command, "serve", "--database", database], {
+      folder: at,
+      environment: accessTokenEnvironment,
+      through: "launcher",
+    }),
+  );
+  const { url, operatorUrl, child, ended } = service;
   const sent = ["plant-store-client", "plant-store/client"].map((module) => send(node, at, module, url));
   expect(sent).toEqual([false, true].map((replayed) => ({ name: "fern", replayed })));
   expect(await (await fetch(operatorUrl)).text()).toContain("<script");

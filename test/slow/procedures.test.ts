@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Finished, main, start, watch } from "../support/command.ts";
+import { type Finished, main, start } from "../support/command.ts";
 import { post } from "../support/post-plants.ts";
 import { seedStore } from "../support/seeded-store.ts";
 import { storedPlants } from "../support/stored-plants.ts";
@@ -43,7 +43,7 @@ function newMachine() {
       for (const [name, path] of Object.entries({ "/usr/local/bin": programs, ...folders }))
         script = script.replaceAll(name, path);
       const clean = ["-i", `PATH=${programs}:/usr/bin:/bin`, "sh", "-c", script];
-      return watch(start("env", clean, { folder: machine.folder("home") })).ended;
+      return start("env", clean, { folder: machine.folder("home") }).ended;
     },
     [Symbol.dispose]: () => folder[Symbol.dispose](),
   };

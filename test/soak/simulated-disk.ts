@@ -172,19 +172,21 @@ export async function recordCalls(
     const log = `${database}.calls-${until}`;
     const strace = ["-f", "-y", "-xx", "-s", "1000000", "-e", traced, "-o", log];
     const [command, args] = commandLine(["serve", "--database", database]);
-    const { child, ...service } = await untilListening(
+    await using service = await untilListening(
       start("strace", [...strace, command, ...args], {
         environment: {
           ...environment,
           ...accessTokenEnvironment,
           PLANT_STORE_OPERATOR_LISTEN: "off",
         },
+        ownGroup: true,
       }),
     );
     url = service.url;
     while (load.acknowledged < until) await load.acknowledgedAgain();
     // The one child of strace.
-    const servicePid = Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8"));
+    const { pid } = service.child;
+    const servicePid = Number(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8"));
     process.kill(servicePid, "SIGKILL");
     await service.ended;
     url = undefined;

@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, linkSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { serve, shellArguments, start, watch } from "../support/command.ts";
+import { serve, shellArguments, start } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { lacksMounts } from "../support/lacks.ts";
 import { post } from "../support/post-plants.ts";
@@ -115,7 +115,7 @@ describe.skipIf(lacksMounts())("a data file that is mounted by itself", () => {
     const mount = `touch '${mounted}' && mount --bind '${file}' '${mounted}'`;
     const onMounted = args.map((arg) => arg.replace("MOUNTED", mounted));
     const shell = ["-rm", "sh", ...shellArguments(`${mount} && exec "$@"`, onMounted)];
-    return watch(start("unshare", shell, { environment: accessTokenEnvironment })).ended;
+    return start("unshare", shell, { environment: accessTokenEnvironment }).ended;
   }
 
   beforeEach(async () => {

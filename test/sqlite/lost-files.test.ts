@@ -94,7 +94,10 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
   ])("is restored from the files that the process has open if %s", async (_, lose) => {
     file = join(folder.path, "it's data", "plants.db");
     const other = join(folder.path, "other.db");
-    new Database(other).run("CREATE TABLE t (x)");
+    {
+      using foreign = new Database(other);
+      foreign.run("CREATE TABLE t (x)");
+    }
     await using running = await startTestService({ database: file });
     const log = () => running.logged.join("");
     const { acknowledged, refusal, refusals } = createUntilRefused(running.url, "under load");
@@ -195,7 +198,6 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
           ownGroup: true,
         }),
       );
-      using _group = { [Symbol.dispose]: () => process.kill(-(service.child.pid ?? 0), "SIGKILL") };
       expect(await create(service.url, 1)).toBe(200);
       writeFileSync(join(folder.path, "mount-now"), "");
       await eventually(() => service.err().includes(lostInLog));

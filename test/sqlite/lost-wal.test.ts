@@ -204,7 +204,7 @@ describe("a stop", () => {
   test("that cannot write the mark ends the process without closing, and the next start does it", async () => {
     await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
     expect((await post(service.url, '{"id":1,"name":"fern"}')).status).toBe(200);
-    const other = new Database(file);
+    using other = new Database(file);
     other.run("BEGIN IMMEDIATE");
     service.child.kill("SIGTERM");
     const { code, err } = await service.ended;
@@ -217,7 +217,6 @@ describe("a stop", () => {
     await using again = await serve(["--database", file], { environment: accessTokenEnvironment });
     const replay = await post(again.url, '{"id":1,"name":"fern"}');
     expect(replay.headers.get("idempotent-replayed")).toBe("true");
-    other.close();
   }, 30_000);
 });
 
@@ -228,15 +227,17 @@ test.skipIf(lacksMounts())(
     mkdirSync(disk);
     // The files outlive the service in the shell's mount namespace, which copies them out at the end.
     const script = `mount -t tmpfs -o size=2m none ${disk} && "$@"; rm ${disk}/filler; cp ${disk}/* ${folder.path}`;
-    const shellArgs = shellArguments(script, ["serve", "--database", `${disk}/plants.db`]);
-    const shell = start("unshare", ["-rm", "sh", ...shellArgs], { environment: accessTokenEnvironment });
-    await using service = await untilListening(shell);
-    const seen = `/proc/${shell.pid}/root${disk}`;
+    const shell = shellArguments(script, ["serve", "--database", `${disk}/plants.db`]);
+    await using service = await untilListening(
+      start("unshare", ["-rm", "sh", ...shell], { environment: accessTokenEnvironment, ownGroup: true }),
+    );
+    const { pid } = service.child;
+    const seen = `/proc/${pid}/root${disk}`;
     for (let id = 1; id <= 5; id++)
       expect((await post(service.url, JSON.stringify({ id, name: "fern".repeat(5000) }))).status).toBe(200);
     const { bavail, bsize } = statfsSync(seen);
     writeFileSync(join(seen, "filler"), Buffer.alloc(bavail * bsize));
-    process.kill(Number(readFileSync(`/proc/${shell.pid}/task/${shell.pid}/children`, "utf8")), "SIGTERM");
+    process.kill(Number(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")), "SIGTERM");
     await service.ended;
     expect(service.err()).toContain("Every acknowledged plant is on disk");
     openForWriting(file)[Symbol.dispose]();

@@ -18,12 +18,22 @@ export interface Finished {
   readonly err: string;
 }
 
+/** A process of a test, which owns it by `await using`: whatever of it still runs then is killed. */
+export interface Running extends AsyncDisposable {
+  readonly child: ChildProcess;
+  /** What it has written to standard output so far. */
+  out(): string;
+  /** What it has written to standard error so far. */
+  err(): string;
+  readonly ended: Promise<Finished>;
+}
+
 export interface RunOptions {
   readonly environment?: Record<string, string>;
   readonly folder?: string;
   /** Whether the test writes to its standard input, which is empty otherwise. */
   readonly writesInput?: boolean;
-  /** Whether it leads its own process group, like a command typed into a shell. */
+  /** Whether it leads its own process group, like a command typed into a shell. The group is killed with it. */
   readonly ownGroup?: boolean;
   /** By default Bun runs main.ts, as the launcher would: starting Node as well would double the time. */
   readonly through?: "launcher";
@@ -45,9 +55,8 @@ export async function plantStore(args: readonly string[], options: RunOptions = 
 }
 
 /** Starts a plant-store command, for a test that observes or signals it while it runs. */
-export function startPlantStore(args: readonly string[], options: RunOptions = {}) {
-  const child = start(...commandLine(args, options), options);
-  return { child, ...watch(child) };
+export function startPlantStore(args: readonly string[], options: RunOptions = {}): Running {
+  return start(...commandLine(args, options), options);
 }
 
 /** The process that runs a plant-store command. */
@@ -93,42 +102,28 @@ export type Serving = Awaited<ReturnType<typeof untilListening>>;
 
 /** Starts `serve` as a process and waits until it listens. */
 export function serve(args: readonly string[], options: RunOptions = {}): Promise<Serving> {
-  const { child, ...said } = startPlantStore(["serve", "--listen", "127.0.0.1:0", ...args], options);
-  // The launcher cannot forward SIGKILL.
-  return untilListening(child, said, options.through === "launcher" ? "SIGTERM" : "SIGKILL");
+  return untilListening(startPlantStore(["serve", "--listen", "127.0.0.1:0", ...args], options));
 }
 
 /** The service that this process runs, once it listens. */
-export async function untilListening(
-  child: ChildProcess,
-  said = watch(child),
-  endWith: "SIGTERM" | "SIGKILL" = "SIGKILL",
-) {
-  said.ended.finally(printIfTestFails(said.err));
-  const listening = () => listeningLine.exec(said.err());
+export async function untilListening(running: Running) {
+  const { child, err, ended } = running;
+  ended.finally(printIfTestFails(err));
+  const listening = () => listeningLine.exec(err());
   // A process that a signal has killed has no exit code.
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
   try {
     await eventually(() => listening() !== null || hasEnded(), "serve to listen");
   } catch (error) {
-    child.kill(endWith);
+    await running[Symbol.asyncDispose]();
     throw error;
   }
   const [line, url = "", operatorUrl = ""] = listening() ?? [];
   if (line === undefined) {
-    const { err } = await said.ended;
-    throw new Error(`serve ended with ${child.exitCode ?? child.signalCode}: ${err}`);
+    await ended;
+    throw new Error(`serve ended with ${child.exitCode ?? child.signalCode}: ${err()}`);
   }
-  return {
-    child,
-    url,
-    operatorUrl,
-    ...said,
-    async [Symbol.asyncDispose]() {
-      child.kill(endWith);
-      await said.ended;
-    },
-  };
+  return { ...running, url, operatorUrl };
 }
 
 /** What `serve` logs once it listens, with the URLs of its two listeners. */
@@ -140,21 +135,34 @@ export function expectOneLine(err: string): void {
   expect(err.trimEnd().split("\n")).toEqual([expect.stringMatching(/^plant-store: /)]);
 }
 
+/** Starts a program. */
 export function start(
   command: string,
   args: readonly string[],
-  { environment = {}, folder, writesInput = false, ownGroup = false }: RunOptions,
-): ChildProcess {
-  return spawn(command, args, {
+  { environment = {}, folder, writesInput = false, ownGroup = false, through }: RunOptions = {},
+): Running {
+  const child = spawn(command, args, {
     env: { ...bareEnvironment, ...environment },
     stdio: [writesInput ? "pipe" : "ignore", "pipe", "pipe"],
     detached: ownGroup,
     ...(folder === undefined ? {} : { cwd: folder }),
   });
+  if (ownGroup) return ownProcess(child, () => killGroup(child));
+  // The launcher cannot forward SIGKILL.
+  return ownProcess(child, () => child.kill(through === "launcher" ? "SIGTERM" : "SIGKILL"));
 }
 
-/** What the process has written so far, and how it ends. */
-export function watch(child: ChildProcess) {
+function killGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // All of them have ended.
+  }
+}
+
+/** A process that a test has spawned itself, since `start` lacks an option that it needs. */
+export function ownProcess(child: ChildProcess, kill: () => unknown = () => child.kill("SIGKILL")): Running {
   let out = "";
   let err = "";
   child.stdout?.on("data", (text) => {
@@ -170,5 +178,14 @@ export function watch(child: ChildProcess) {
       else resolve({ code, out, err });
     }),
   );
-  return { out: () => out, err: () => err, ended };
+  return {
+    child,
+    out: () => out,
+    err: () => err,
+    ended,
+    async [Symbol.asyncDispose]() {
+      kill();
+      await ended;
+    },
+  };
 }

@@ -1,12 +1,11 @@
 import { Database } from "bun:sqlite";
-import { spawn } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { DataFileProblem } from "../../src/storage/sqlite/data-file/data-file-problem.ts";
 import { writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
-import { bareEnvironment, main, watch } from "./command.ts";
+import { main, start } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
 import { buildShim } from "./shims.ts";
 import { storedPlants, testPlant } from "./stored-plants.ts";
@@ -307,11 +306,8 @@ interface Ended {
 
 /** Runs Bun, and returns how it ended and which ids it had printed by then. */
 async function runKilled(args: readonly string[], environment: Record<string, string>): Promise<Ended> {
-  const child = spawn(process.execPath, args, {
-    env: { ...bareEnvironment, ...environment },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const { code, out, err } = await watch(child).ended;
+  const { child, ended } = start(process.execPath, args, { environment });
+  const { code, out, err } = await ended;
   const acknowledged = out.trim().split("\n").filter(Boolean).map(BigInt);
   return { code, killed: child.signalCode === "SIGKILL", acknowledged, err };
 }

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { start, watch } from "./command.ts";
+import { start } from "./command.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 import { accessToken } from "./tokens.ts";
 
@@ -71,9 +71,10 @@ async function run(language: Language, source: string): Promise<string> {
   };
   // Nothing next to the sources, and no traffic except to loopback.
   const environment = { GOTMPDIR: folder.path, GOPROXY: "off" };
-  const { code, out, err } = await watch(
-    start(programs[language], args[language], { folder: folder.path, environment }),
-  ).ended;
+  const { code, out, err } = await start(programs[language], args[language], {
+    folder: folder.path,
+    environment,
+  }).ended;
   if (code !== 0) throw new Error(`The sample in ${language} failed: ${err}`);
   return out.trim();
 }

@@ -14,6 +14,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { start } from "../../../../test/support/command.ts";
 import { crashedStore, emptyingJournal } from "../../../../test/support/crashed-store.ts";
 import { eventually } from "../../../../test/support/eventually.ts";
 import { storedPlants } from "../../../../test/support/stored-plants.ts";
@@ -159,7 +160,7 @@ describe("the start after a failed fsync", () => {
 });
 
 /** Another process in the middle of a checkpoint: it holds SQLite's lock against other checkpoints until it is disposed of. */
-async function checkpointElsewhere(file: string): Promise<Disposable> {
+async function checkpointElsewhere(file: string): Promise<AsyncDisposable> {
   // The checkpoint gets that lock, waits for the write lock, and is stopped before it gets that too.
   using writer = new Database(file);
   writer.run("BEGIN IMMEDIATE");
@@ -168,18 +169,19 @@ async function checkpointElsewhere(file: string): Promise<Disposable> {
     const database = new (require("bun:sqlite").Database)(${JSON.stringify(file)});
     database.run("PRAGMA busy_timeout = 60000");
     database.run("PRAGMA wal_checkpoint(RESTART)");`;
-  const child = Bun.spawn([process.execPath, "-e", script]);
+  await using cleanUp = new AsyncDisposableStack();
+  const { child } = cleanUp.use(start(process.execPath, ["-e", script]));
   const isBusy = () => readPragma(observer, "wal_checkpoint(PASSIVE)") === 1n;
   await eventually(isBusy, "the other process to checkpoint");
   child.kill("SIGSTOP");
   writer.run("ROLLBACK");
-  return { [Symbol.dispose]: () => child.kill("SIGKILL") };
+  return cleanUp.move();
 }
 
 test("a start while another process checkpoints marks the data file as in use in its WAL", async () => {
   const file = join(folder.path, "checkpointed.db");
   open(file);
-  using _checkpoint = await checkpointElsewhere(file);
+  await using _checkpoint = await checkpointElsewhere(file);
   using opened = openForWriting(file);
   expect(readUse(opened.database)).toBe("in use");
   expect(readUseWithoutWal(file)).toBe("closed");
