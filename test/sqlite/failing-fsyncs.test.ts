@@ -5,8 +5,9 @@ import { existsSync, statSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
-import { expectOneLine, type Finished, plantStore, type Serving } from "../support/command.ts";
+import { expectOneLine, plantStore, type Serving } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
+import { memoize } from "../support/memoize.ts";
 import { openAsNextStart } from "../support/next-start.ts";
 import { createUntilRefused, post } from "../support/post-plants.ts";
 import { missingIn, storedPlants } from "../support/stored-plants.ts";
@@ -116,26 +117,25 @@ describe.skipIf(lacksSyncShim())("an fsync that fails", () => {
   ];
   const noSpace: Errno[] = ["ENOSPC", "EDQUOT"];
 
-  /** Starts a service whose fsync fails with this error, and waits until it has ended. */
-  async function startFailing(syncs: ReturnType<typeof recordSyncs>, errno: Errno): Promise<Finished> {
+  /** Starts a service whose fsync fails with this error. Returns what it said and left, and what the next start made of that. */
+  async function startFailing(path: string, syncs: ReturnType<typeof recordSyncs>, errno: Errno) {
     syncs.injectFault();
     const environment = { ...syncs.environment, FAIL_ERRNO: String(constants.errno[errno]) };
-    const finished = await plantStore(["serve", "--database", file], { environment });
-    expect(finished.code).toBe(1);
-    return finished;
-  }
-
-  function expectNextStart({ rebuilds }: { readonly rebuilds: boolean }): void {
-    expect(existsSync(`${file}.failure.json`)).toBe(rebuilds);
-    expect(openAsNextStart(file)).toEqual({ rebuilt: rebuilds });
+    const { code, err } = await plantStore(["serve", "--database", path], { environment });
+    expect(code).toBe(1);
+    const wal = statSync(`${path}-wal`, { throwIfNoEntry: false });
+    const isMarked = existsSync(`${path}.failure.json`);
+    const { rebuilt } = openAsNextStart(path);
+    return { err, walBytes: wal?.size ?? 0, isMarked, rebuilt, plants: storedPlants(path) };
   }
 
   describe("of the WAL, in a start after a crash,", () => {
-    /** Starts after a crash, with an fsync of the WAL that fails, and waits until that process has ended. */
-    async function failWalInStart(errno: Errno): Promise<Finished> {
-      await crashedStore(file, 3);
-      return startFailing(recordSyncs(folder.path, "-wal", "once"), errno);
-    }
+    const failWalInStart = memoize(async (errno: Errno) => {
+      using own = temporaryFolder();
+      const path = join(own.path, "plants.db");
+      await crashedStore(path, 3);
+      return await startFailing(path, recordSyncs(own.path, "-wal", "once"), errno);
+    });
 
     test.each(reasons)("with %s is explained: %s", async (errno, reason) => {
       const { err } = await failWalInStart(errno);
@@ -143,30 +143,28 @@ describe.skipIf(lacksSyncShim())("an fsync that fails", () => {
     });
 
     test.each(reasons)("with %s loses no plant", async (errno) => {
-      await failWalInStart(errno);
-      expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
-      openAsNextStart(file);
-      expect(storedPlants(file)).toHaveLength(3);
+      const { walBytes, plants } = await failWalInStart(errno);
+      expect(walBytes).toBeGreaterThan(0);
+      expect(plants).toHaveLength(3);
     });
 
     test("with EIO makes the next start rebuild the data file", async () => {
-      await failWalInStart("EIO");
-      expectNextStart({ rebuilds: true });
+      expect(await failWalInStart("EIO")).toMatchObject({ isMarked: true, rebuilt: true });
     });
 
     test.each(noSpace)("with %s does not make the next start rebuild the data file", async (errno) => {
-      await failWalInStart(errno);
-      expectNextStart({ rebuilds: false });
+      expect(await failWalInStart(errno)).toMatchObject({ isMarked: false, rebuilt: false });
     });
   });
 
   describe("of the folder, in a start,", () => {
-    /** Starts on a sound store, with fsyncs of its folder that fail, and waits until that process has ended. */
-    function failFolderInStart(errno: Errno): Promise<Finished> {
-      openForWriting(file)[Symbol.dispose]();
+    const failFolderInStart = memoize(async (errno: Errno) => {
+      using own = temporaryFolder();
+      const path = join(own.path, "plants.db");
+      openForWriting(path)[Symbol.dispose]();
       // Not once: SQLite ignores what becomes of its own fsync of the folder.
-      return startFailing(recordSyncs(folder.path, folder.path), errno);
-    }
+      return await startFailing(path, recordSyncs(own.path, own.path), errno);
+    });
 
     test.each(reasons)("with %s is explained in one line: %s", async (errno, reason) => {
       const { err } = await failFolderInStart(errno);
@@ -175,13 +173,11 @@ describe.skipIf(lacksSyncShim())("an fsync that fails", () => {
     });
 
     test("with EIO makes the next start rebuild the data file", async () => {
-      await failFolderInStart("EIO");
-      expectNextStart({ rebuilds: true });
+      expect(await failFolderInStart("EIO")).toMatchObject({ isMarked: true, rebuilt: true });
     });
 
     test.each(noSpace)("with %s does not make the next start rebuild the data file", async (errno) => {
-      await failFolderInStart(errno);
-      expectNextStart({ rebuilds: false });
+      expect(await failFolderInStart(errno)).toMatchObject({ isMarked: false, rebuilt: false });
     });
   });
 

@@ -1,6 +1,6 @@
 // A data file, its WAL or its -shm file is lost or replaced while the service runs.
 import { Database } from "bun:sqlite";
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   closeSync,
   copyFileSync,
@@ -27,6 +27,7 @@ import { crashedStore } from "../support/crashed-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { startHeldPost } from "../support/held-post.ts";
 import { lacks, lacksMounts } from "../support/lacks.ts";
+import { memoize } from "../support/memoize.ts";
 import { createUntilRefused, post, statusOf } from "../support/post-plants.ts";
 import { missingIn, storedPlants, testPlant } from "../support/stored-plants.ts";
 import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
@@ -217,70 +218,74 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
 });
 
 describe.skipIf(noProc)("a data file that another replaces while the service runs", () => {
+  const services = new AsyncDisposableStack();
+  afterAll(() => services.disposeAsync());
+
   /** A service, as a process, that has noticed it under load; `bytes` are those of the new file. */
   async function serveReplaced() {
-    const other = join(folder.path, "other.db");
+    const own = services.use(temporaryFolder());
+    const path = join(own.path, "plants.db");
+    const other = join(own.path, "other.db");
     await crashedStore(other, 3, { checkpointed: 3 });
     const bytes = readFileSync(other);
-    await using cleanUp = new AsyncDisposableStack();
-    const service = cleanUp.use(await serve(["--database", file], { environment: accessTokenEnvironment }));
+    const service = services.use(await serve(["--database", path], { environment: accessTokenEnvironment }));
     const { acknowledged, refusals } = createUntilRefused(service.url, "under load");
     await eventually(() => acknowledged.length > 20);
-    renameSync(other, file);
+    renameSync(other, path);
     expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
     await eventually(() => service.err().includes(lostInLog));
     const stop = () => {
       service.child.kill("SIGTERM");
       return service.ended;
     };
-    const owned = cleanUp.move();
-    return {
-      service,
-      stop,
-      acknowledged,
-      bytes,
-      [Symbol.asyncDispose]: () => owned.disposeAsync(),
-    };
+    return { path, service, stop, acknowledged, bytes };
+  }
+
+  const stillServed = memoize(serveReplaced);
+  const servedNoMore = memoize(async () => {
+    const replacement = await serveReplaced();
+    const isAliveUntilStopped = replacement.service.child.exitCode === null;
+    return { ...replacement, isAliveUntilStopped, ended: await replacement.stop() };
+  });
+
+  async function expectRefused(
+    command: string,
+    { path, bytes }: Awaited<ReturnType<typeof serveReplaced>>,
+  ): Promise<void> {
+    const { code, err } = await runInProcess([...command.split(" "), "--database", path], {
+      environment: accessTokenEnvironment,
+    });
+    expect(code).toBe(1);
+    expect(err).toContain(replaced);
+    expect(readFileSync(path).equals(bytes)).toBe(true);
   }
 
   // None of them may apply the old WAL to the new file, or write to that.
   const commands = ["list", "verify", "token create --name x"];
 
   test.each(commands)("is neither read nor changed by %s until the service stops", async (command) => {
-    await using replacement = await serveReplaced();
-    const { code, err } = await runInProcess([...command.split(" "), "--database", file]);
-    expect(code).toBe(1);
-    expect(err).toContain(replaced);
-    expect(readFileSync(file).equals(replacement.bytes)).toBe(true);
+    await expectRefused(command, await stillServed());
   });
 
   test.each([...commands, "serve"])("is neither read nor changed by %s later", async (command) => {
-    await using replacement = await serveReplaced();
-    await replacement.stop();
-    const { code, err } = await runInProcess([...command.split(" "), "--database", file], {
-      environment: accessTokenEnvironment,
-    });
-    expect(code).toBe(1);
-    expect(err).toContain(replaced);
-    expect(readFileSync(file).equals(replacement.bytes)).toBe(true);
+    await expectRefused(command, await servedNoMore());
   });
 
   test("lets the service end only when it is told to, and with an error", async () => {
-    await using replacement = await serveReplaced();
-    expect(replacement.service.child.exitCode).toBeNull();
-    const { code, err } = await replacement.stop();
-    expect(code).toBe(1);
-    expect(err).not.toContain("every acknowledged plant is on disk");
+    const { isAliveUntilStopped, ended } = await servedNoMore();
+    expect(isAliveUntilStopped).toBe(true);
+    expect(ended.code).toBe(1);
+    expect(ended.err).not.toContain("every acknowledged plant is on disk");
   });
 
   test("is replaced in turn by a restore of the files that the process has open", async () => {
-    await using replacement = await serveReplaced();
-    const copy = copyFrom(replacement.service.child.pid ?? 0, file);
-    await replacement.stop();
-    for (const end of ["", "-wal"]) renameSync(file + end, `${file}.away${end}`);
-    expect(await runInProcess(["restore", copy, "--database", file])).toMatchObject({ code: 0 });
-    await using again = await startTestService({ database: file });
-    expect(missingIn(file, replacement.acknowledged)).toEqual([]);
+    const { path, service, stop, acknowledged } = await serveReplaced();
+    const copy = copyFrom(service.child.pid ?? 0, path);
+    await stop();
+    for (const end of ["", "-wal"]) renameSync(path + end, `${path}.away${end}`);
+    expect(await runInProcess(["restore", copy, "--database", path])).toMatchObject({ code: 0 });
+    await using again = await startTestService({ database: path });
+    expect(missingIn(path, acknowledged)).toEqual([]);
     expect(await create(again.url, 1)).toBe(200);
   });
 });
@@ -290,12 +295,12 @@ describe("a -shm file that is deleted while the service runs", () => {
   const tokenCreate = (name: string) => plantStore(["token", "create", "--name", name, "--database", file]);
   const tokens = async () => (await runInProcess(["token", "list", "--database", file])).out;
 
-  async function expectStored(acknowledged: readonly number[]): Promise<void> {
-    expect(existsSync(`${file}.failure.json`)).toBe(false);
-    await using again = await startTestService({ database: file });
-    expect(missingIn(file, acknowledged)).toEqual([]);
+  async function expectStored(acknowledged: readonly number[], path = file): Promise<void> {
+    expect(existsSync(`${path}.failure.json`)).toBe(false);
+    await using again = await startTestService({ database: path });
+    expect(missingIn(path, acknowledged)).toEqual([]);
     expect(await create(again.url, 99_999)).toBe(200);
-    expect(await runInProcess(["verify", "--database", file])).toMatchObject({ code: 0 });
+    expect(await runInProcess(["verify", "--database", path])).toMatchObject({ code: 0 });
   }
 
   describe.each([
@@ -309,28 +314,31 @@ describe("a -shm file that is deleted while the service runs", () => {
       },
     ],
   ])("%s", (_, startLoad) => {
+    const own = temporaryFolder();
+    afterAll(() => own[Symbol.dispose]());
+    const path = join(own.path, "plants.db");
     /** How a service ends that loses the file so. */
-    async function serveWithoutIndex() {
-      await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
+    const serveWithoutIndex = memoize(async () => {
+      await using service = await serve(["--database", path], { environment: accessTokenEnvironment });
       expect(await create(service.url, 1)).toBe(200);
       const { acknowledged, refusals } = await startLoad(service.url);
-      rmSync(`${file}-shm`);
+      rmSync(`${path}-shm`);
       await refusals;
       const { code, err } = await service.ended;
-      return { code, err, acknowledged: [1, ...acknowledged] };
-    }
+      return { code, err, walBytes: statSync(`${path}-wal`).size, acknowledged: [1, ...acknowledged] };
+    });
 
     test("ends it without a checkpoint", async () => {
-      const { code, err } = await serveWithoutIndex();
+      const { code, err, walBytes } = await serveWithoutIndex();
       expect(code).toBe(1);
       expect(err).toContain("The -shm file was deleted or replaced while it was open.");
       expect(err).not.toContain("every acknowledged plant is on disk");
-      expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+      expect(walBytes).toBeGreaterThan(0);
     });
 
     test("loses no plant at the next start", async () => {
       const { acknowledged } = await serveWithoutIndex();
-      await expectStored(acknowledged);
+      await expectStored(acknowledged, path);
     });
   });
 

@@ -1,6 +1,6 @@
 // A data file without the WAL that it was left with: it is refused, and one that needs none is not.
 import { Database } from "bun:sqlite";
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import {
   copyFileSync,
   existsSync,
@@ -45,8 +45,14 @@ function filesIn(folder: string): Record<string, string> {
 }
 
 describe("a data file in use", () => {
+  const made = temporaryFolder();
+  const madeFile = join(made.path, "plants.db");
   // Five plants are in the WAL alone.
-  beforeEach(() => crashedStore(file, 8, { checkpointed: 3 }));
+  beforeAll(() => crashedStore(madeFile, 8, { checkpointed: 3 }));
+  afterAll(() => made[Symbol.dispose]());
+  beforeEach(() => {
+    for (const end of ["", "-wal"]) copyFileSync(madeFile + end, file + end);
+  });
 
   describe.each([
     ["missing", () => rmSync(`${file}-wal`)],
