@@ -276,18 +276,39 @@ test.skipIf(lacksMounts())("restore --replace refuses a data file that is mounte
 });
 
 describe("restore --replace with the data file itself", () => {
-  test("accepts one that has lost its WAL, with a warning, a new store id and the mark of a closed file", async () => {
-    await crashedStore(file, 8, { checkpointed: 3 });
-    rmSync(`${file}-wal`);
-    const before = storeIdOf(file);
-    const { code, err } = await restore(file);
-    expect(err).toContain("it lacks the plants that were only there");
-    expect(code).toBe(0);
-    expect(storeIdOf(file)).not.toBe(before);
-    expect(readUseWithoutWal(file)).toBe("closed");
-    expect(readdirSync(dirname(file)).sort()).toEqual(["plants.db", "plants.db.lock"]);
-    openForWriting(file)[Symbol.dispose]();
-    expect(storedPlants(file)).toHaveLength(3);
+  describe("that has lost its WAL", () => {
+    beforeEach(async () => {
+      await crashedStore(file, 8, { checkpointed: 3 });
+      rmSync(`${file}-wal`);
+    });
+
+    test("accepts it with a warning", async () => {
+      const { code, err } = await restore(file);
+      expect(err).toContain("it lacks the plants that were only there");
+      expect(code).toBe(0);
+    });
+
+    test("leaves a data file that is opened, with what it had", async () => {
+      await restore(file);
+      openForWriting(file)[Symbol.dispose]();
+      expect(storedPlants(file)).toHaveLength(3);
+    });
+
+    test("gives it a new store id", async () => {
+      const before = storeIdOf(file);
+      await restore(file);
+      expect(storeIdOf(file)).not.toBe(before);
+    });
+
+    test("marks it as closed", async () => {
+      await restore(file);
+      expect(readUseWithoutWal(file)).toBe("closed");
+    });
+
+    test("leaves no folder with an old store", async () => {
+      await restore(file);
+      expect(readdirSync(dirname(file)).filter((name) => name.includes(".before-"))).toEqual([]);
+    });
   });
 
   test("accepts a copy that SQLite made of a running service's file", async () => {
