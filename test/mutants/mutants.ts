@@ -2,10 +2,11 @@
 // Breaks one line of the source at a time, in a copy of the tree, and runs the tests that should notice. Prints the mutants that
 // survive, and exits with 1 if there are any. With a text, only those whose file contains it.
 import { spawn } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { availableParallelism, tmpdir } from "node:os";
+import { cpSync, existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { finished, outputOf } from "../../scripts/processes.js";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import list from "./mutants.json" with { type: "json" };
 
 interface Mutant {
@@ -37,29 +38,25 @@ export function mutate({ file, text, replacement }: Mutant): string {
 /** The mutants that no test noticed. Fails if a test fails without any mutant: it would notice everything. */
 export async function survivors(mutants: readonly Mutant[], workers: number): Promise<Mutant[]> {
   const left = mutants.map((mutant) => ({ mutant, broken: mutate(mutant) }));
-  const folder = mkdtempSync(join(tmpdir(), "mutants-"));
-  try {
-    const copies = Array.from({ length: workers }, (_, index) => copyTree(join(folder, String(index))));
-    const tests = [...new Set(mutants.flatMap((mutant) => mutant.tests))];
-    const failure = await failureOf(copies[0] ?? "", tests);
-    if (failure !== undefined) throw new Error(`The tests fail without any mutant:\n${failure}`);
-    const survived: Mutant[] = [];
-    const work = async (copy: string): Promise<void> => {
-      for (let next = left.shift(); next !== undefined; next = left.shift()) {
-        const { mutant, broken } = next;
-        const { file, text, replacement } = mutant;
-        writeFileSync(join(copy, file), broken);
-        const isNoticed = (await failureOf(copy, mutant.tests)) !== undefined;
-        cpSync(join(root, file), join(copy, file));
-        if (!isNoticed) survived.push(mutant);
-        console.error(`${isNoticed ? "noticed" : "SURVIVED"}: ${file}\n  - ${text}\n  + ${replacement}`);
-      }
-    };
-    await Promise.all(copies.map(work));
-    return survived;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  using folder = temporaryFolder();
+  const copies = Array.from({ length: workers }, (_, index) => copyTree(join(folder.path, String(index))));
+  const tests = [...new Set(mutants.flatMap((mutant) => mutant.tests))];
+  const failure = await failureOf(copies[0] ?? "", tests);
+  if (failure !== undefined) throw new Error(`The tests fail without any mutant:\n${failure}`);
+  const survived: Mutant[] = [];
+  const work = async (copy: string): Promise<void> => {
+    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+      const { mutant, broken } = next;
+      const { file, text, replacement } = mutant;
+      writeFileSync(join(copy, file), broken);
+      const isNoticed = (await failureOf(copy, mutant.tests)) !== undefined;
+      cpSync(join(root, file), join(copy, file));
+      if (!isNoticed) survived.push(mutant);
+      console.error(`${isNoticed ? "noticed" : "SURVIVED"}: ${file}\n  - ${text}\n  + ${replacement}`);
+    }
+  };
+  await Promise.all(copies.map(work));
+  return survived;
 }
 
 /** All files that git knows or would add, with the dependencies linked. */

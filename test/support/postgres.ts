@@ -5,20 +5,19 @@ import {
   copyFileSync,
   cpSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import pg from "pg";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 import { sharedServerAddress } from "./shared-server-address.ts";
 import type { PlantRow } from "./stored-plants.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
 
 // PostgreSQL refuses to run as root; then it runs as this user, which every system has.
 const nobody = 65_534;
@@ -78,7 +77,8 @@ export async function startPostgres({
   standbyOf,
   installation,
 }: PostgresSetup = {}): Promise<PostgresServer> {
-  const folder = mkdtempSync(join(tmpdir(), "plant-store-postgres-"));
+  await using cleanUp = new AsyncDisposableStack();
+  const { path: folder } = cleanUp.use(temporaryFolder());
   if (isRoot) chownSync(folder, nobody, nobody);
   const binaries = join(installation ?? copyInstallation(folder), "bin");
   const data = join(folder, "data");
@@ -124,7 +124,9 @@ export async function startPostgres({
     server.kill(how === "fast" ? "SIGINT" : "SIGQUIT");
     await ended;
   };
+  cleanUp.defer(() => stop("immediate"));
   await start();
+  const owned = cleanUp.move();
   return {
     port,
     folder,
@@ -141,10 +143,7 @@ export async function startPostgres({
       for (const one of [pid, ...children]) process.kill(one, "SIGKILL");
       await ended;
     },
-    async [Symbol.asyncDispose]() {
-      await stop("immediate");
-      rmSync(folder, { recursive: true, force: true });
-    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
 
