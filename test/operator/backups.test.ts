@@ -37,28 +37,15 @@ import { startTestService, type TestService } from "../support/test-service.ts";
 import { bothTokensEnvironment } from "../support/tokens.ts";
 
 const folder = temporaryFolder();
-// A store of 3,000 plants, which no test changes: those that do use a copy.
+// A store of 3,000 plants, which no test changes, nor its record of the last backup: one that does uses a copy.
 const database = join(folder.path, "plants.db");
 
 beforeAll(() => seedStore(database, { plants: 3000, fromMs: 1_700_000_000_000, untilMs: 1_700_100_000_000 }));
 afterAll(() => folder[Symbol.dispose]());
 
-function newFolder(): string {
-  const path = folder.newPath("folder");
-  mkdirSync(path);
-  return path;
-}
-
-/** A copy of the store, for a test that changes it, or its record of the last backup. */
-function newStore(): string {
-  const path = folder.newPath();
-  copyFileSync(database, path);
-  return path;
-}
-
 describe("backups through the operator listener", () => {
   /** A service with an empty folder for backups, and its calls. It has three plants, or those of a given store. */
-  async function startWithBackups(store?: string, backupFolder = newFolder()) {
+  async function startWithBackups(store?: string, backupFolder = folder.newFolder()) {
     await using cleanUp = new AsyncDisposableStack();
     const service = cleanUp.use(await startTestService({ "backup-folder": backupFolder, database: store }));
     if (store === undefined)
@@ -129,7 +116,7 @@ describe("backups through the operator listener", () => {
   });
 
   test("one of changed plants counts, with a warning", async () => {
-    const store = newStore();
+    const store = folder.newCopy(database);
     changePlant(store);
     await using service = await startWithBackups(store);
     const { name } = await service.makeBackup();
@@ -198,7 +185,7 @@ describe("backups through the operator listener", () => {
   });
 
   test("one of a data file with a strange name is downloaded, too", async () => {
-    const store = join(newFolder(), `plants "100%" #1.db`);
+    const store = join(folder.newFolder(), `plants "100%" #1.db`);
     copyFileSync(database, store);
     await using service = await startWithBackups(store);
     const { name } = await service.makeBackup();
@@ -230,7 +217,7 @@ describe("backups through the operator listener", () => {
   );
 
   test.skipIf(lacksFuse())("a backup into a folder that hangs keeps no plant from being stored", async () => {
-    const hanging = newFolder();
+    const hanging = folder.newFolder();
     const args = ["serve", "--database", folder.newPath(), "--backup-folder", hanging];
     const shell = shellArguments(`${mountHanging(hanging)} && exec "$@"`, args);
     await using service = await untilListening(
@@ -278,8 +265,8 @@ describe("backups through the operator listener", () => {
   });
 
   test("one is still listed as verified after a restart", async () => {
-    const store = newStore();
-    const backupFolder = newFolder();
+    const store = folder.newCopy(database);
+    const backupFolder = folder.newFolder();
     const verifiedAt = await (async () => {
       await using service = await startWithBackups(store, backupFolder);
       const { name } = await service.makeBackup();
@@ -300,7 +287,7 @@ describe("backups through the operator listener", () => {
   });
 
   test("one that fails to verify is no longer listed as verified, with its digest", async () => {
-    const store = newStore();
+    const store = folder.newCopy(database);
     await using service = await startWithBackups(store);
     const { name, digest } = await service.makeBackup();
     await service.verifyBackup(name);
@@ -323,7 +310,7 @@ describe("backups through the operator listener", () => {
   });
 
   test("one is listed with its digest, which is computed again if it is missing", async () => {
-    const store = newStore();
+    const store = folder.newCopy(database);
     await using service = await startWithBackups(store);
     const { digest } = await verify(store);
     const made = await service.makeBackup();

@@ -22,25 +22,12 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 
 const folder = temporaryFolder();
-// A store of 3,000 plants, which no test changes: those that do use a copy.
+// A store of 3,000 plants, which no test changes, nor its record of the last backup: one that does uses a copy.
 const database = join(folder.path, "plants.db");
 const dated = /^plants-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z\.db$/;
 
 beforeAll(() => seedStore(database, { plants: 3000, fromMs: 1_700_000_000_000, untilMs: 1_700_100_000_000 }));
 afterAll(() => folder[Symbol.dispose]());
-
-function newFolder(): string {
-  const path = folder.newPath("folder");
-  mkdirSync(path);
-  return path;
-}
-
-/** A copy of the store, for a test that changes it, or its record of the last backup. */
-function newStore(): string {
-  const path = folder.newPath();
-  copyFileSync(database, path);
-  return path;
-}
 
 const backUp = (...args: string[]) => runInProcess(["backup", ...args, "--database", database]);
 const restore = (from: string, to: string, ...flags: string[]) =>
@@ -71,7 +58,7 @@ describe("backup -", () => {
   });
 
   test("writes a backup to standard output that can be restored", async () => {
-    const to = newFolder();
+    const to = folder.newFolder();
     const file = join(to, "piped.db");
     backUpToOutput(`> ${file}`);
     const restored = join(to, "restored.db");
@@ -80,14 +67,14 @@ describe("backup -", () => {
   });
 
   test("leaves no file of its own", () => {
-    const to = newFolder();
+    const to = folder.newFolder();
     backUpToOutput(`> ${join(to, "piped.db")}`);
     expect(readdirSync(to)).toEqual(["piped.db"]);
     expect(readdirSync(folder.path).filter((name) => name.includes("partial"))).toEqual([]);
   });
 
   test("fails if its reader ends early", () => {
-    const store = newStore();
+    const store = folder.newCopy(database);
     // Larger than the buffer of a pipe, so that it cannot be written before the reader is gone.
     const { code, err } = backUpToOutput("| true", store);
     expect(err).toContain("Standard output was closed before");
@@ -106,19 +93,19 @@ describe("backup DIR", () => {
   const lacksSha256sum = lacks("sha256sum", Bun.which("sha256sum") === null);
 
   test("writes a file that is named by its date", async () => {
-    const { code, out } = await backUp(newFolder(), "--json");
+    const { code, out } = await backUp(folder.newFolder(), "--json");
     expect(code).toBe(0);
     expect(basename(JSON.parse(out).path)).toMatch(dated);
   });
 
   test.skipIf(lacksSha256sum)("writes a checksum for sha256sum beside it", async () => {
-    const to = newFolder();
+    const to = folder.newFolder();
     const { path } = JSON.parse((await backUp(to, "--json")).out);
     expect(spawnSync("sha256sum", ["-c", `${path}.sha256`], { cwd: to }).status).toBe(0);
   });
 
   test("keeps all backups without --keep", async () => {
-    const to = newFolder();
+    const to = folder.newFolder();
     const old = oldBackup(to, "2026-11-01");
     const { removed } = JSON.parse((await backUp(to, "--json")).out);
     expect(removed).toEqual([]);
@@ -171,14 +158,14 @@ describe("backup DIR", () => {
   });
 
   test("--keep also removes the digest beside a backup", async () => {
-    const to = newFolder();
+    const to = folder.newFolder();
     expect((await backUp(to, "--keep", "1")).code).toBe(0);
     expect((await backUp(to, "--keep", "1")).code).toBe(0);
     expect(readdirSync(to).filter((name) => name.endsWith(".digest.json"))).toHaveLength(1);
   });
 
   test("--keep does not remove the new backup if the clock was set back", async () => {
-    const to = newFolder();
+    const to = folder.newFolder();
     oldBackup(to, "2997-01-01");
     oldBackup(to, "2998-01-01");
     const { path } = JSON.parse((await backUp(to, "--keep", "1", "--json")).out);
@@ -186,7 +173,7 @@ describe("backup DIR", () => {
   });
 
   test("removes what interrupted backups left", async () => {
-    const to = newFolder();
+    const to = folder.newFolder();
     const name = "plants-2026-11-01T00-00-00-000Z.db";
     writeFileSync(join(to, `${name}.partial`), "SQLite format 3\0 and so on");
     writeFileSync(join(to, `${name}.partial-journal`), "");
@@ -197,7 +184,7 @@ describe("backup DIR", () => {
   });
 
   test("is refused while another one runs in the same folder", async () => {
-    const to = newFolder();
+    const to = folder.newFolder();
     using _running = await new BackupFolder(database, to).lock();
     const { code, err } = await backUp(to);
     expect(err).toContain("Another backup of");
@@ -230,10 +217,10 @@ describe("the record of the last backup", () => {
 
   test.each([
     ["a file", (store: string) => backUpStore(store, folder.newPath())],
-    ["a folder", (store: string) => backUpStore(store, newFolder())],
+    ["a folder", (store: string) => backUpStore(store, folder.newFolder())],
     ["standard output", async (store: string) => backUpToOutput("> /dev/null", store)],
   ])("is written, only for its owner, by a backup to %s", async (_, make) => {
-    const store = newStore();
+    const store = folder.newCopy(database);
     expect(await readLastBackup(store)).toBeUndefined();
     const fromMs = Date.now();
     expect((await make(store)).code).toBe(0);
@@ -242,7 +229,7 @@ describe("the record of the last backup", () => {
   });
 
   test("is removed by a restore", async () => {
-    const store = newStore();
+    const store = folder.newCopy(database);
     const backup = folder.newPath("backup.db");
     const restored = folder.newPath();
     expect((await backUpStore(store, backup)).code).toBe(0);
@@ -253,21 +240,21 @@ describe("the record of the last backup", () => {
   });
 
   test("that cannot be written does not fail the backup", async () => {
-    const store = newStore();
+    const store = folder.newCopy(database);
     mkdirSync(join(lastBackupFile(store), "in the way"), { recursive: true });
-    const { code, err } = await backUpStore(store, newFolder());
+    const { code, err } = await backUpStore(store, folder.newFolder());
     expect(err).toContain("could not be recorded");
     expect(code).toBe(0);
   });
 
   test("that is malformed counts as none", async () => {
-    const store = newStore();
+    const store = folder.newCopy(database);
     writeFileSync(lastBackupFile(store), "half of it");
     expect(await readLastBackup(store)).toBeUndefined();
   });
 
   test("that cannot be read is named by verify", async () => {
-    const store = newStore();
+    const store = folder.newCopy(database);
     mkdirSync(lastBackupFile(store));
     const { code, err } = await runInProcess(["verify", "--database", store]);
     expect(code).toBe(1);

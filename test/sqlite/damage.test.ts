@@ -43,8 +43,7 @@ function nameOf(id: number): string {
 
 /** A copy of the valid file, changed directly by SQL. */
 function changed(sql: string): string {
-  const file = join(folder.path, "changed.db");
-  copyFileSync(sound, file);
+  const file = folder.newCopy(sound);
   using database = new Database(file);
   database.run(sql);
   return file;

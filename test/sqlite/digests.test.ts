@@ -26,9 +26,7 @@ afterAll(() => folder[Symbol.dispose]());
 
 /** A copy of the store in a folder of its own, changed by SQL. */
 function copyOfStore(sql = ""): string {
-  const own = folder.newPath("copy");
-  mkdirSync(own);
-  const file = join(own, "plant-store.db");
+  const file = join(folder.newFolder(), "plant-store.db");
   copyFileSync(sound, file);
   if (sql !== "") change(file, sql);
   return file;

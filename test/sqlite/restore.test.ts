@@ -5,7 +5,6 @@ import {
   closeSync,
   copyFileSync,
   existsSync,
-  mkdirSync,
   openSync,
   readFileSync,
   rmSync,
@@ -40,9 +39,7 @@ const verifyFile = (path: string) => runInProcess(["verify", "--database", path]
 
 /** A copy of one backup, with its checksum beside it, in a folder of its own. */
 function newBackup(): string {
-  const own = folder.newPath("folder");
-  mkdirSync(own);
-  const path = join(own, "backup.db");
+  const path = join(folder.newFolder(), "backup.db");
   copyFileSync(backedUp, path);
   copyFileSync(`${backedUp}.sha256`, `${path}.sha256`);
   return path;

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { closeSync, copyFileSync, openSync, readFileSync, truncateSync, writeSync } from "node:fs";
+import { closeSync, openSync, readFileSync, truncateSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { runInProcess } from "../../../../test/support/terminal.ts";
@@ -33,8 +33,7 @@ function nameOf(seq: number): string {
 
 /** A copy of the sound file, changed. */
 function changed(change: (file: string) => void): string {
-  const file = folder.newPath();
-  copyFileSync(sound, file);
+  const file = folder.newCopy(sound);
   change(file);
   return file;
 }

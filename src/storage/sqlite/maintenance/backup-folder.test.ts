@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { closeSync, constants, mkdirSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, constants, openSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { eventually } from "../../../../test/support/eventually.ts";
 import { lacks } from "../../../../test/support/lacks.ts";
@@ -15,9 +15,7 @@ beforeAll(() => seedStore(database, { plants: 3, fromMs: 1, untilMs: 2 }));
 afterAll(() => folder[Symbol.dispose]());
 
 function newFolder(): BackupFolder {
-  const path = folder.newPath("folder");
-  mkdirSync(path);
-  return new BackupFolder(database, path);
+  return new BackupFolder(database, folder.newFolder());
 }
 
 /**

@@ -32,9 +32,7 @@ afterAll(() => folder[Symbol.dispose]());
 
 /** A data file of this version with some plants, closed. */
 function newFile(): string {
-  const file = folder.newPath();
-  copyFileSync(sound, file);
-  return file;
+  return folder.newCopy(sound);
 }
 
 function problemOf(work: () => unknown): Error {
