@@ -80,20 +80,25 @@ describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and witho
     },
   );
 
-  test("runs doctor and the service, and the audit trail names it by its uid", async () => {
+  test("runs doctor", () => {
     using folder = userFolder();
-    const args = ["--database", join(folder.path, "plants.db")];
-    expect(runAsUser(["doctor", ...args, ...listeners])).toEqual({
+    const database = ["--database", join(folder.path, "plants.db")];
+    expect(runAsUser(["doctor", ...database, ...listeners])).toEqual({
       code: 0,
       out: expect.stringContaining(`${folder.path}, `),
       err: "",
     });
+  });
+
+  test("runs the service, and is named by its uid in the audit trail", async () => {
+    using folder = userFolder();
+    const database = ["--database", join(folder.path, "plants.db")];
     await using service = await untilListening(
-      ownProcess(spawn(...commandLine(["serve", ...args, ...listeners]), asUser)),
+      ownProcess(spawn(...commandLine(["serve", ...database, ...listeners]), asUser)),
     );
     service.child.kill("SIGTERM");
     expect(await service.ended).toMatchObject({ code: 0 });
-    const { out } = runAsUser(["audit", "--json", ...args]);
+    const { out } = runAsUser(["audit", "--json", ...database]);
     expect(JSON.parse(out)).toMatchObject([{ action: "token.created", actor: `os:uid-${user}` }]);
   });
 
@@ -114,16 +119,27 @@ describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and witho
     expect(runAsUser(["serve", ...listeners, "--database", file])).toEqual(denied(path, "It"));
   });
 
-  test("is told by serve of a folder that it cannot list, and the next start rebuilds nothing", async () => {
-    using folder = userFolder();
-    const file = await createToken(folder.path);
-    chmodSync(folder.path, 0o300);
-    const { code, err } = runAsUser(["serve", ...listeners, "--database", file]);
-    expect(code).toBe(1);
-    expect(err).toBe(
-      `plant-store: ${folder.path} cannot be opened: permission denied. It belongs to this user: change its mode with chmod.\n`,
-    );
-    expect(existsSync(`${file}.failure.json`)).toBe(false);
+  describe("that may not list the folder of its data file", () => {
+    async function serveUnlisted() {
+      using folder = userFolder();
+      const file = await createToken(folder.path);
+      chmodSync(folder.path, 0o300);
+      const { code, err } = runAsUser(["serve", ...listeners, "--database", file]);
+      return { code, err, folder: folder.path, hasMarker: existsSync(`${file}.failure.json`) };
+    }
+
+    test("is told so by serve", async () => {
+      const { code, err, folder } = await serveUnlisted();
+      expect(code).toBe(1);
+      expect(err).toBe(
+        `plant-store: ${folder} cannot be opened: permission denied. It belongs to this user: change its mode with chmod.\n`,
+      );
+    });
+
+    test("causes no rebuild at the next start", async () => {
+      const { hasMarker } = await serveUnlisted();
+      expect(hasMarker).toBe(false);
+    });
   });
 
   test("is told by list whose data file it cannot open", async () => {

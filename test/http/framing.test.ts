@@ -43,13 +43,21 @@ describe.each([
     expect(statuses(text)).toEqual([200, 400]);
   });
 
-  test("requests arrive with Expect: 100-continue, which is sent only to those who may continue", async () => {
-    const body = `{"id":${nextId++},"name":"wait"}`;
-    const lines = `Expect: 100-continue\r\nContent-Length: ${body.length}\r\n\r\n`;
-    const { text } = await sendRaw(target, [head + lines, untilContinue, body]);
-    expect(statuses(text)).toEqual([100, 200]);
-    const denied = await sendRaw(target, [`POST /plants HTTP/1.1\r\nHost: localhost\r\n${lines}`]);
-    expect(statuses(denied.text)).toEqual([401]);
+  describe("a request with Expect: 100-continue", () => {
+    const body = () => `{"id":${nextId++},"name":"wait"}`;
+    const expecting = (text: string) => `Expect: 100-continue\r\nContent-Length: ${text.length}\r\n\r\n`;
+
+    test("gets a 100 if it may continue", async () => {
+      const text = body();
+      const answer = await sendRaw(target, [head + expecting(text), untilContinue, text]);
+      expect(statuses(answer.text)).toEqual([100, 200]);
+    });
+
+    test("gets no 100 if it is refused", async () => {
+      const withoutToken = `POST /plants HTTP/1.1\r\nHost: localhost\r\n${expecting(body())}`;
+      const answer = await sendRaw(target, [withoutToken]);
+      expect(statuses(answer.text)).toEqual([401]);
+    });
   });
 
   test("a connection persists after a refusal based on the head, whose body is skipped", async () => {
@@ -128,27 +136,39 @@ describe("an unknown Expect", () => {
   });
 });
 
-test("an internal error is answered with 50001, and logged with the caller's trace", async () => {
-  await using running = await startTestService();
+describe("an internal error", () => {
   const trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
-  const traceparent = `traceparent: 00-${trace_id}-00f067aa0ba902b7-01\r\n`;
-  let text: string;
-  {
-    // Only escapes are read by JSON.parse, so this breaks the reading of this body alone.
-    using _ = spyOn(JSON, "parse").mockImplementation(() => {
-      throw new TypeError("broken on purpose");
-    });
-    ({ text } = await sendRaw(running.port, [rawPost('{"id":1,"name":"\\n"}', traceparent)]));
+
+  /** Causes one, and returns the response and what the service logged of it. */
+  async function causeInternalError() {
+    await using running = await startTestService();
+    const traceparent = `traceparent: 00-${trace_id}-00f067aa0ba902b7-01\r\n`;
+    let text: string;
+    {
+      // Only escapes are read by JSON.parse, so this breaks the reading of this body alone.
+      using _ = spyOn(JSON, "parse").mockImplementation(() => {
+        throw new TypeError("broken on purpose");
+      });
+      ({ text } = await sendRaw(running.port, [rawPost('{"id":1,"name":"\\n"}', traceparent)]));
+    }
+    return { text, lines: running.logged.map((line) => JSON.parse(line)) };
   }
-  expect(errors(text)).toEqual([50001]);
-  expect(text).toContain("Connection: close\r\n");
-  expect(text).not.toContain("broken");
-  const lines = running.logged.map((line) => JSON.parse(line)).filter((line) => line.trace_id === trace_id);
-  expect(lines).toMatchObject([
-    { message: "internal error", "exception.message": "broken on purpose" },
-    { message: "failed", "error.type": "50001" },
-  ]);
-  expect(lines[0]["plant_store.request_id"]).toBe(lines[1]["plant_store.request_id"]);
+
+  test("is answered with 50001, without a word about it", async () => {
+    const { text } = await causeInternalError();
+    expect(errors(text)).toEqual([50001]);
+    expect(text).toContain("Connection: close\r\n");
+    expect(text).not.toContain("broken");
+  });
+
+  test("is logged with the caller's trace and the id of the request", async () => {
+    const lines = (await causeInternalError()).lines.filter((line) => line.trace_id === trace_id);
+    expect(lines).toMatchObject([
+      { message: "internal error", "exception.message": "broken on purpose" },
+      { message: "failed", "error.type": "50001" },
+    ]);
+    expect(lines[0]["plant_store.request_id"]).toBe(lines[1]["plant_store.request_id"]);
+  });
 });
 
 test("a body that does not arrive in time is refused, and the connection is closed", async () => {

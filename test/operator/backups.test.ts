@@ -332,16 +332,29 @@ describe("backups through the operator listener", () => {
     expect((await service.onlyBackup()).verifiedAt).toBeUndefined();
   });
 
-  test("one whose digest record cannot be read is listed, and not verified", async () => {
-    await using service = await startWithBackups();
-    const { name } = await service.makeBackup();
-    const record = join(service.backupFolder, `${name}.digest.json`);
-    rmSync(record);
-    mkdirSync(record);
-    expect(await service.onlyBackup()).toMatchObject({ name, digest: null });
-    const { last } = await service.verifyBackup(name);
-    expect(last?.problem).toStartWith(`${record} cannot be opened: EISDIR`);
-    expect(service.logged.join("")).not.toContain("internal error");
+  describe("one whose digest record cannot be read", () => {
+    /** Makes a backup, and puts a folder in the place of its record. */
+    const makeUnreadable = async (service: Awaited<ReturnType<typeof startWithBackups>>) => {
+      const { name } = await service.makeBackup();
+      const record = join(service.backupFolder, `${name}.digest.json`);
+      rmSync(record);
+      mkdirSync(record);
+      return { name, record };
+    };
+
+    test("is listed without a digest", async () => {
+      await using service = await startWithBackups();
+      const { name } = await makeUnreadable(service);
+      expect(await service.onlyBackup()).toMatchObject({ name, digest: null });
+    });
+
+    test("is not verified", async () => {
+      await using service = await startWithBackups();
+      const { name, record } = await makeUnreadable(service);
+      const { last } = await service.verifyBackup(name);
+      expect(last?.problem).toStartWith(`${record} cannot be opened: EISDIR`);
+      expect(service.logged.join("")).not.toContain("internal error");
+    });
   });
 
   describe("one whose verification cannot be recorded", () => {
@@ -413,21 +426,44 @@ describe("backups through the operator listener", () => {
     expect(await send("")).toMatchObject({ error: 40031, message: unavailable });
   });
 
-  test("with a missing folder a sentence says so, and a backup fails with a warning", async () => {
-    const missing = folder.newPath("missing");
-    await using service = await startWithBackups(undefined, missing);
-    const sentence = `The folder ${missing} does not exist; create it first.`;
-    expect((await service.list()).unavailable).toBe(sentence);
-    await service.send("");
-    expect((await service.finished()).last).toEqual({ kind: "create", name: undefined, problem: sentence });
-    const warning = service.logged.map((line) => JSON.parse(line)).find(({ level }) => level === "warn");
-    expect(warning).toMatchObject({
-      message: "a backup could not be made",
-      "plant_store.request_id": expect.any(String),
-      "exception.message": sentence,
+  describe("with a missing folder", () => {
+    async function startWithMissing() {
+      const missing = folder.newPath("missing");
+      const service = await startWithBackups(undefined, missing);
+      return { ...service, missing, sentence: `The folder ${missing} does not exist; create it first.` };
+    }
+
+    test("a sentence says so", async () => {
+      await using service = await startWithMissing();
+      expect((await service.list()).unavailable).toBe(service.sentence);
     });
-    expect(service.logged.join("")).not.toContain("internal error");
-    expect(existsSync(missing)).toBe(false);
+
+    test("a backup fails with that sentence", async () => {
+      await using service = await startWithMissing();
+      await service.send("");
+      const { last } = await service.finished();
+      expect(last).toEqual({ kind: "create", name: undefined, problem: service.sentence });
+    });
+
+    test("a backup is logged with a warning, and not as an internal error", async () => {
+      await using service = await startWithMissing();
+      await service.send("");
+      await service.finished();
+      const warning = service.logged.map((line) => JSON.parse(line)).find(({ level }) => level === "warn");
+      expect(warning).toMatchObject({
+        message: "a backup could not be made",
+        "plant_store.request_id": expect.any(String),
+        "exception.message": service.sentence,
+      });
+      expect(service.logged.join("")).not.toContain("internal error");
+    });
+
+    test("a backup does not create it", async () => {
+      await using service = await startWithMissing();
+      await service.send("");
+      await service.finished();
+      expect(existsSync(service.missing)).toBe(false);
+    });
   });
 
   test("with a folder that cannot be read a sentence says so", async () => {
