@@ -55,17 +55,29 @@ describe("the audit trail", () => {
     await see(page, 'Parameter "since" must be a time such as 2026-11-15T09:30:00Z, but is "yesterday".');
   });
 
-  test("has local times, and opens an entry as JSON", async () => {
-    const { token } = await mintToken(session.running, { name: "opened" });
-    const page = await open("/audit?action=token.created");
-    const row = page.locator("tr", { hasText: "created token opened" });
-    await row.locator("summary").focus();
-    await page.keyboard.press("Enter");
-    const entry = JSON.parse((await row.locator("pre").textContent()) ?? "") as AuditEntryJson;
-    expect(entry).toMatchObject({ action: "token.created", subject: "opened", actor: "preset-operator" });
-    expect(entry.detail).toStartWith(token.id);
-    const local = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium", timeZone: "Europe/Berlin" });
-    expect(await row.locator("time").textContent()).toBe(local.format(new Date(entry.at)));
+  describe("opens an entry", () => {
+    /** The row of that entry and its JSON, opened by the keyboard. */
+    async function openEntry(name: string) {
+      const { token } = await mintToken(session.running, { name });
+      const page = await open("/audit?action=token.created");
+      const row = page.locator("tr", { hasText: `created token ${name}` });
+      await row.locator("summary").focus();
+      await page.keyboard.press("Enter");
+      const entry = JSON.parse((await row.locator("pre").textContent()) ?? "") as AuditEntryJson;
+      return { row, entry, token };
+    }
+
+    test("as JSON", async () => {
+      const { entry, token } = await openEntry("opened");
+      expect(entry).toMatchObject({ action: "token.created", subject: "opened", actor: "preset-operator" });
+      expect(entry.detail).toStartWith(token.id);
+    });
+
+    test("whose time is local in the table", async () => {
+      const { row, entry } = await openEntry("timed in Berlin");
+      const local = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium", timeZone: "Europe/Berlin" });
+      expect(await row.locator("time").textContent()).toBe(local.format(new Date(entry.at)));
+    });
   });
 
   test("shows older entries once, even if their button is clicked twice", async () => {

@@ -146,16 +146,28 @@ describe("tokens", () => {
     expect(await statusWith(await secretOf(page))).toBe(200);
   });
 
-  test("that are revoked are refused, and listed as revoked", async () => {
-    const { secret } = await mintToken(session.running, { name: "revoked robot", scopes: ["plants:create"] });
-    const page = await open("/tokens");
-    await page.getByRole("button", { name: "Revoke revoked robot" }).click();
-    const dialog = page.getByRole("dialog");
-    await dialog.getByRole("heading", { name: "Revoke “revoked robot”?" }).waitFor();
-    await dialog.getByRole("button", { name: "Revoke" }).click();
-    await dialog.waitFor({ state: "detached" });
-    await page.locator(".tokens tr.revoked").getByText("revoked robot").waitFor();
-    expect(await statusWith(secret)).toBe(401);
+  describe("that are revoked", () => {
+    /** Creates a token of this name, and revokes it on the page. */
+    async function revokeInDialog(name: string) {
+      const { secret } = await mintToken(session.running, { name, scopes: ["plants:create"] });
+      const page = await open("/tokens");
+      await page.getByRole("button", { name: `Revoke ${name}` }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByRole("heading", { name: `Revoke “${name}”?` }).waitFor();
+      await dialog.getByRole("button", { name: "Revoke" }).click();
+      await dialog.waitFor({ state: "detached" });
+      return { page, secret };
+    }
+
+    test("are refused", async () => {
+      const { secret } = await revokeInDialog("refused robot");
+      expect(await statusWith(secret)).toBe(401);
+    });
+
+    test("are listed as revoked", async () => {
+      const { page } = await revokeInDialog("revoked robot");
+      await page.locator(".tokens tr.revoked").getByText("revoked robot").waitFor();
+    });
   });
 
   test.each([

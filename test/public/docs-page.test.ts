@@ -118,19 +118,32 @@ browser.describe("in a browser, the docs page", () => {
     return shared;
   }
 
-  test("sends a plant whose id no double can represent, and hides the token", async () => {
+  test("has a field for the token that hides it", async () => {
     const page = await open();
     expect(await browser.secretField(page, "Access token")).toEqual({
       type: "text",
       autocomplete: "off",
       shown: "disc",
     });
+  });
+
+  test("sends a plant whose id no double can represent", async () => {
+    const page = await open();
     const plant = { name: 'O\'Fern "quoted" 🌱', tag: "indoor" };
-    const send = () => sendPlant(page, "9007199254740993", plant.name, plant.tag);
-    expect(await send()).toContain(JSON.stringify(plant));
-    expect(await send()).toContain("idempotent-replayed: true");
+    expect(await sendPlant(page, "9007199254740993", plant.name, plant.tag)).toContain(JSON.stringify(plant));
     const stored = storedPlants(running.database);
     expect(stored.find(({ id }) => id === 9007199254740993n)).toMatchObject(plant);
+  });
+
+  test("shows that a plant was already stored", async () => {
+    const page = await open();
+    await sendPlant(page, "9007199254740995");
+    expect(await sendPlant(page, "9007199254740995")).toContain("idempotent-replayed: true");
+  });
+
+  test("stores no token in the browser", async () => {
+    const page = await open();
+    await sendPlant(page, "9007199254740997");
     expect(await page.evaluate("sessionStorage.length + localStorage.length")).toBe(0);
   });
 
@@ -246,22 +259,34 @@ browser.describe("in a browser, the docs page", () => {
     await marks("503 Service Unavailable");
   });
 
-  test("filters the errors by any words, and the contents with them", async () => {
+  test("filters the errors by any words", async () => {
     const page = await open();
-    const filter = page.getByLabel("Filter the errors");
-    await filter.fill("TOKEN 401");
+    await page.getByLabel("Filter the errors").fill("TOKEN 401");
     expect(await page.locator("article:visible").evaluateAll((all) => all.map(({ id }) => id))).toEqual([
       "40101",
       "40102",
     ]);
-    const statuses = page.locator("nav li li:visible");
-    expect(await statuses.allTextContents()).toEqual(["401 Unauthorized"]);
     expect(await page.locator("#filter-result").textContent()).toBe(
       `2 of ${publicKinds.length} errors match.`,
     );
-    // A word of the page that is in no error.
-    await filter.fill("copy");
+  });
+
+  test("filters the contents with the errors", async () => {
+    const page = await open();
+    await page.getByLabel("Filter the errors").fill("TOKEN 401");
+    expect(await page.locator("nav li li:visible").allTextContents()).toEqual(["401 Unauthorized"]);
+  });
+
+  test("says that no errors match a word of the page that is in none of them", async () => {
+    const page = await open();
+    await page.getByLabel("Filter the errors").fill("copy");
     expect(await page.locator("#filter-result").textContent()).toBe("No errors match.");
+  });
+
+  test("shows every error again when the filter is cleared", async () => {
+    const page = await open();
+    const filter = page.getByLabel("Filter the errors");
+    await filter.fill("TOKEN 401");
     await filter.fill("");
     expect(await page.locator("article:visible").count()).toBe(publicKinds.length);
   });
@@ -274,16 +299,27 @@ browser.describe("in a browser, the docs page", () => {
     expect(await page.getByLabel("Filter the errors").inputValue()).toBe("");
   });
 
-  test("can be read without JavaScript, and offers nothing then that needs it", async () => {
-    const page = await newPage({ javaScriptEnabled: false });
-    await page.goto(`${running.url}/docs`);
-    expect(await page.getByRole("heading", { name: "Errors" }).isVisible()).toBe(true);
-    expect(await page.getByText(`curl ${running.url}/plants`).isVisible()).toBe(true);
-    expect(await page.locator("noscript p").isVisible()).toBe(true);
-    for (const language of ["curl", "javascript", "python", "go"])
-      expect(await page.locator(`#create-samples .${language}`).isVisible()).toBe(true);
-    expect(await page.getByRole("button").count()).toBe(0);
-    expect(await page.getByLabel("Filter the errors").isVisible()).toBe(false);
+  describe("without JavaScript", () => {
+    async function openWithoutScript(): Promise<Page> {
+      const page = await newPage({ javaScriptEnabled: false });
+      await page.goto(`${running.url}/docs`);
+      return page;
+    }
+
+    test("can be read, with the samples of every language", async () => {
+      const page = await openWithoutScript();
+      expect(await page.getByRole("heading", { name: "Errors" }).isVisible()).toBe(true);
+      expect(await page.getByText(`curl ${running.url}/plants`).isVisible()).toBe(true);
+      expect(await page.locator("noscript p").isVisible()).toBe(true);
+      for (const language of ["curl", "javascript", "python", "go"])
+        expect(await page.locator(`#create-samples .${language}`).isVisible()).toBe(true);
+    });
+
+    test("offers nothing that needs it", async () => {
+      const page = await openWithoutScript();
+      expect(await page.getByRole("button").count()).toBe(0);
+      expect(await page.getByLabel("Filter the errors").isVisible()).toBe(false);
+    });
   });
 
   test("works under a base URL with a path", async () => {
