@@ -21,17 +21,17 @@ test.each([
   [80, "Importing plants.cs…  [###.....]  41 %  82,000 created  12 refused  0:23 left"],
   [60, "[###.....]  41 %  82,000 created  12 refused  0:23 left"],
   [50, "41 %  82,000 created  12 refused  0:23 left"],
-])("is narrower than a terminal of %i columns", (columns, text) => {
+])("progress is narrower than a terminal of %i columns", (columns, text) => {
   expect(progressText(importing, 16_000, columns)).toBe(text);
 });
 
-test.each([20, 40, 60, 80, 120])("never wraps at %i columns", (columns) => {
+test.each([20, 40, 60, 80, 120])("progress never wraps at %i columns", (columns) => {
   const what = `Importing ${"木".repeat(50)}`;
   const text = progressText({ ...importing, what }, 16_000, columns);
   expect(Bun.stringWidth(text)).toBeLessThan(columns);
 });
 
-test("says how long it has taken if nobody knows how much there is to do", () => {
+test("progress says how long it has taken if nobody knows how much there is to do", () => {
   const piped: Progress = {
     what: "Importing standard input (NDJSON)",
     done: 7,
@@ -41,20 +41,20 @@ test("says how long it has taken if nobody knows how much there is to do", () =>
   expect(progressText(piped, 3_700_000, 120)).toBe("Importing standard input (NDJSON)  7 plants  1:01:40");
 });
 
-test("says nothing of the rate and the time left in the first second", () => {
+test("progress says nothing of the rate and the time left in the first second", () => {
   const text = progressText(importing, 900, 120);
   expect(text).not.toContain("/s");
   expect(text).not.toContain("left");
 });
 
-test("counts bytes", () => {
+test("progress counts bytes", () => {
   const copying: Progress = { what: "Backing up a.db: copying", done: 31e6, unit: "bytes", share: 0.5 };
   expect(progressText(copying, 2000, 120)).toBe(
     "Backing up a.db: copying  [########........]  50 %  31 MB  16 MB/s  0:02 left",
   );
 });
 
-test("escapes what could control the terminal", () => {
+test("progress escapes what could control the terminal", () => {
   expect(progressText({ ...importing, what: "Importing \u001b[2J" }, 16_000, 120)).not.toContain("\u001b");
 });
 
@@ -66,7 +66,7 @@ test.each([
   expect(shareOf(done, total)).toBe(share as number);
 });
 
-test("computes the time left from the moment when the share is known", () => {
+test("progress computes the time left from the moment when the share is known", () => {
   using timers = fakeTimers();
   using clock = stoppedClock();
   let text = "";

@@ -11,15 +11,15 @@ test.each([
   ["a wrong letter", "exporr", "export"],
   ["an abbreviation", "data", "database"],
   ["two typos in a long word", "databsee", "database"],
-])("%s", (_, typed, meant) => {
+])("the word that was meant is found despite %s", (_, typed, meant) => {
   expect(nearestWord(typed, words)).toBe(meant);
 });
 
-test.each(["photosynthesis", "x", "", "lost-and-found", "constructor"])("nothing is near %j", (typed) => {
+test.each(["photosynthesis", "x", "", "lost-and-found", "constructor"])("no word is near %j", (typed) => {
   expect(nearestWord(typed, words)).toBeUndefined();
 });
 
-test("the nearest of two is chosen, whatever their order", () => {
+test("the nearest of two words is chosen, whatever their order", () => {
   expect(nearestWord("lits", ["lit", "list"])).toBe("lit");
   expect(nearestWord("backups", ["back", "backup"])).toBe("backup");
 });

@@ -58,7 +58,7 @@ test("HTTP/1.0 has no chunks: the end of the connection is the end of the stream
   expect(client.received).toBe(`HTTP/1.1 200 OK\r\n\r\n${"x".repeat(8 * pieceCharacters)}`);
 });
 
-test("a client that reads slowly gets all of it", async () => {
+test("a client that reads slowly gets the whole stream", async () => {
   const { wire, client, seen } = await connected(30);
   await using _wire = wire;
   client.send(request);

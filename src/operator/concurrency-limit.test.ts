@@ -5,20 +5,20 @@ import { ConcurrencyLimit } from "./concurrency-limit.ts";
 const callerNamed = (name: string): Caller => ({ name, scopes: [], expiresAtMs: undefined });
 const one = callerNamed("one");
 
-test("a caller gets half of the limit", () => {
+test("one caller gets no more than half of the limit", () => {
   const limit = new ConcurrencyLimit("exports", 4);
   limit.start(one);
   limit.start(one);
   expect(() => limit.start(one)).toThrow("This token already has 2 exports running");
 });
 
-test("others get the rest of the limit, and no more", () => {
+test("other callers get no more than the rest of the limit", () => {
   const limit = new ConcurrencyLimit("exports", 4);
   for (const name of ["one", "one", "two", "three"]) limit.start(callerNamed(name));
   expect(() => limit.start(callerNamed("four"))).toThrow("4 exports are already running");
 });
 
-test("what has ended counts no longer", () => {
+test("an action that has ended counts no longer towards the limit", () => {
   const limit = new ConcurrencyLimit("exports", 4);
   for (let turn = 0; turn < 10; turn++) {
     using _first = limit.start(one);

@@ -82,7 +82,7 @@ test.each([
   ["a parameter that is given twice", "plants?tag=a&tag=b", "more than once"],
   ["an id that is none", "plants/x", "id"],
   ["a cursor that no page returned", "plants/count?name=x&cursor=z", "cursor"],
-])("nothing is listed with %s", async (_, path, message) => {
+])("a request for plants is refused with %s", async (_, path, message) => {
   expect(await operatorGet(running, `/api/${path}`)).toEqual({
     error: 40031,
     message: expect.stringContaining(message),

@@ -152,7 +152,7 @@ describe("the catalogue's message stands for one that quotes", () => {
   });
 });
 
-test("nothing that is listed has a path, a body or a token", async () => {
+test("no refused request is listed with its path, its body or its token", async () => {
   const headers = { "X-Forwarded-For": "203.0.113.5" };
   await fetch(`${running.url}/somewhere/else?token=${accessToken}`, { headers });
   await post(running.url, '{"id":2,"name":"A name nobody should see","tag":7}');
@@ -161,7 +161,7 @@ test("nothing that is listed has a path, a body or a token", async () => {
   expect(text).not.toMatch(/somewhere|nobody should see|test-access-token/);
 });
 
-test("only the scope operator may read it", async () => {
+test("only the scope operator may read the refused requests", async () => {
   const { secret } = await mintToken(running, {
     name: "reader",
     scopes: ["operator:read"],

@@ -67,7 +67,7 @@ describe("with --cors-origins", () => {
   });
 });
 
-test("without it, no response mentions origins", async () => {
+test("without --cors-origins, no response mentions origins", async () => {
   await using closed = await startTestService();
   const { status, headers } = await options(closed.url, { Origin: origin, ...preflight });
   expect(status).toBe(405);

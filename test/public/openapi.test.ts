@@ -14,7 +14,7 @@ const documented: Readonly<Record<string, { readonly content: { readonly "applic
   responses;
 const examplesOf = (status: number) => documented[status]?.content["application/json"].examples ?? {};
 
-test("everything of the contract is in it, and nothing else", () => {
+test("the OpenAPI document has everything of the contract, and nothing else", () => {
   expect(contract).toMatchObject({
     openapi: "3.1.0",
     info: { version: "1.0.0", license: { name: "MIT" } },
@@ -39,7 +39,7 @@ test("everything of the contract is in it, and nothing else", () => {
   expect(requestBody.required).toBe(true);
 });
 
-test("every reference leads to something", () => {
+test("every reference of the OpenAPI document leads to something", () => {
   const references = [...JSON.stringify(contract).matchAll(/"\$ref":"#\/([^"]+)"/g)];
   expect(references.length).toBeGreaterThan(20);
   for (const [, path = ""] of references) {
@@ -48,7 +48,7 @@ test("every reference leads to something", () => {
   }
 });
 
-test("it has every error that the public listener responds with, under its status, and no other", () => {
+test("the OpenAPI document has every error that the public listener responds with, under its status, and no other", () => {
   const written = Object.keys(documented).flatMap((status) =>
     status === "200" ? [] : Object.entries(examplesOf(Number(status))).map((entry) => [status, ...entry]),
   );
@@ -59,7 +59,7 @@ test("it has every error that the public listener responds with, under its statu
   expect(written).toEqual(known.sort(([a], [b]) => Number(a) - Number(b)));
 });
 
-test("it is served, with the address at which clients reach it", async () => {
+test("the OpenAPI document is served with the address at which clients reach it", async () => {
   await using running = await startTestService();
   const response = await fetch(`${running.url}/openapi.json`);
   expect(response.headers.get("content-type")).toBe("application/json");
@@ -67,7 +67,7 @@ test("it is served, with the address at which clients reach it", async () => {
 });
 
 test.each(Object.entries(requestBody.content["application/json"].examples))(
-  "the plant of its example %s gets the response that it shows",
+  "the plant of the OpenAPI example %s gets the response that it shows",
   async (name, { value }) => {
     await using running = await startTestService();
     const plant = JSON.stringify(value);

@@ -43,7 +43,7 @@ if (executable === undefined)
   );
 const testBuilt = executable === undefined ? () => {} : test;
 
-testBuilt("in an empty folder it needs no other file", async () => {
+testBuilt("the executable needs no other file in an empty folder", async () => {
   using folder = temporaryFolder();
   {
     await using service = await serve([], { folder: folder.path, environment: accessTokenEnvironment });
@@ -55,7 +55,7 @@ testBuilt("in an empty folder it needs no other file", async () => {
   expect(readdirSync(folder.path)).toEqual(["data"]);
 });
 
-testBuilt("its bill of materials and the checksums are beside it", () => {
+testBuilt("the bill of materials and the checksums are beside the executable", () => {
   const folder = dirname(executable ?? "");
   const bill = JSON.parse(readFileSync(`${executable}.cdx.json`, "utf8"));
   const names = bill.components.map(({ name }: { name: string }) => name);

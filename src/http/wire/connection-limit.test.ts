@@ -184,7 +184,7 @@ test("a connection that was in use a moment ago yields if there is no stranger",
   expect(await limited.closed(1)).toEqual(["client 1"]);
 });
 
-test("if all have a complete request of an admitted caller, the new one is closed", async () => {
+test("a new connection is closed if all others have a complete request of an admitted caller", async () => {
   await using limited = new Limited();
   await limited.connectAll(8, "client", get("/admit/wait"));
   limited.wire.pass(10);

@@ -31,6 +31,6 @@ test.each([
   ["a checksum file", `${backup}.sha256`],
   ["a time that does not exist", "plants-2026-13-15T02-00-00-007Z.db"],
   ["a name of the operator's own", "plants-before-the-update.db"],
-])("is not a backup: %s", (_, name) => {
+])("%s does not count as a backup", (_, name) => {
   expect(names.backupsAmong([name])).toEqual([]);
 });

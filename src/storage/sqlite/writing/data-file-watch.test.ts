@@ -97,7 +97,7 @@ test.each(["PASSIVE", "RESTART", "TRUNCATE"])(
   },
 );
 
-test("is not an overwritten file: one in which another connection writes", () => {
+test("a data file in which another connection writes does not count as overwritten", () => {
   store.write(20);
   store.checkpoint("TRUNCATE");
   expectIntact();
@@ -107,7 +107,7 @@ test("is not an overwritten file: one in which another connection writes", () =>
   expectIntact();
 });
 
-test("is not an overwritten file: one that a VACUUM makes shorter", () => {
+test("a data file that a VACUUM makes shorter does not count as overwritten", () => {
   store.write(20);
   store.checkpoint("TRUNCATE");
   store.other.run("DELETE FROM plants WHERE id > 3");
@@ -140,14 +140,14 @@ test.each([
     },
   ],
   ["a data file that was truncated within its header", "data file", () => truncateSync(store.path, 50)],
-  ["a data file that was truncated after it", "data file", () => truncateSync(store.path, 20_000)],
+  ["a data file that was truncated after its header", "data file", () => truncateSync(store.path, 20_000)],
   ["a WAL that was truncated between frames", "WAL", () => truncateSync(`${store.path}-wal`, 9000)],
   [
     "a WAL that an earlier one was copied over",
     "WAL",
     () => copyFileSync(store.walCopy, `${store.path}-wal`),
   ],
-] as const)("is an overwritten file: %s", (_, file, overwrite) => {
+] as const)("%s counts as overwritten", (_, file, overwrite) => {
   store.write(20);
   store.checkpoint("PASSIVE");
   store.write(1);

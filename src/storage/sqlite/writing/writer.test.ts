@@ -95,7 +95,7 @@ test("a write lock of five seconds refuses all that wait for it, also those that
   for (const outcome of outcomes) expect(outcome).toBeInstanceOf(StoreUnavailable);
 });
 
-test("after such a refusal, the next write lock is waited for again", async () => {
+test("after a write lock of five seconds, the next one is waited for again", async () => {
   using writer = contendedWriter();
   await writer.storeDespiteLock();
   writer.advance(60_000);
