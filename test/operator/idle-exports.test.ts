@@ -21,9 +21,11 @@ interface Reader {
 
 /** Starts a service whose plants make an export that is never sent unless it is read. */
 async function startWithPlants(): Promise<TestService> {
-  const running = await startTestService();
+  await using cleanUp = new AsyncDisposableStack();
+  const running = cleanUp.use(await startTestService());
   const ids = Array.from({ length: plants }, (_, index) => index);
   await Promise.all(ids.map((id) => post(running.url, JSON.stringify({ id, name }))));
+  cleanUp.move();
   return running;
 }
 

@@ -39,8 +39,10 @@ async function auditedOf(actor: string) {
 
 /** Sends to a service with another setting, as a token of its own. */
 async function startLimited(flags: Record<string, string>) {
-  const service = await startTestService(flags);
+  await using cleanUp = new AsyncDisposableStack();
+  const service = cleanUp.use(await startTestService(flags));
   const token = await createToken("limited", bothScopes, service);
+  cleanUp.move();
   return { ...service, send: (body: string) => send(body, token, "", service) };
 }
 

@@ -46,9 +46,13 @@ async function openTransaction(sql: string): Promise<pg.Client> {
 // How the row is found, and what happens if there is no time for it, is in src/storage/postgres/postgres-plants.test.ts.
 describe("a plant that the database rejects", () => {
   async function startWithoutWeeds() {
+    await using cleanUp = new AsyncDisposableStack();
     // An import needs the scopes of both preset tokens.
-    const running = await startOpenService(database, { PLANT_STORE_OPERATOR_TOKEN: accessToken });
+    const running = cleanUp.use(
+      await startOpenService(database, { PLANT_STORE_OPERATOR_TOKEN: accessToken }),
+    );
     await server.run("ALTER TABLE plants ADD CONSTRAINT no_weeds CHECK (name <> 'weed')", database);
+    cleanUp.move();
     return running;
   }
 
