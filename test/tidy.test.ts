@@ -310,6 +310,17 @@ test("tests take clocks and timers from test/support/clock.ts, and undo a spy by
   expect(offenders.map(({ path }) => path)).toEqual([]);
 });
 
+// `main` is what built.test.ts replaces by the executable.
+test.each([
+  ["create folders by temporaryFolder", /\bmkdtempSync\(/, "support/temporary-folder.ts"],
+  ["start processes by test/support/command.ts, which owns them", /\bBun\.spawn/, "support/command.ts"],
+  ["get the command under test from commandLine", /\bprocess\.execPath\W+main\b/, "support/command.ts"],
+])("tests %s", (_, pattern, allowed) => {
+  const tests = [...files.filter(({ path }) => path.endsWith(".test.ts")), ...filesIn("test")];
+  const offenders = tests.filter(({ path, text }) => path !== allowed && pattern.test(text));
+  expect(offenders.map(({ path }) => path)).toEqual([]);
+});
+
 test("every file of tests in test/ begins with what it holds", () => {
   const tests = filesIn("test").filter(({ path }) => path.endsWith(".test.ts"));
   expect(tests.filter(({ text }) => !text.startsWith("// ")).map(({ path }) => path)).toEqual([]);

@@ -13,7 +13,7 @@ import { stoppedWallClock } from "../support/clock.ts";
 import { collectErrors } from "../support/console-session.ts";
 import { eventually } from "../support/eventually.ts";
 import { audience, inSeconds, keyId, startProvider } from "../support/identity-provider.ts";
-import { operatorFetch } from "../support/operator-requests.ts";
+import { operatorFetch, operatorGet } from "../support/operator-requests.ts";
 import { errorIn, post } from "../support/post-plants.ts";
 import { storedPlants } from "../support/stored-plants.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
@@ -356,6 +356,6 @@ describe("the console's Content-Security-Policy", () => {
   test("allows no other connections if nobody signs in there", async () => {
     await using service = await startTestService(provider.flags);
     expect(await policyOf(service.operatorUrl)).toContain("connect-src 'self';");
-    expect(await (await fetch(`${service.operatorUrl}/api/identity-provider`)).json()).toEqual({});
+    expect(await operatorGet(service, "/api/identity-provider", { token: null })).toEqual({});
   });
 });

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { firefox } from "../../scripts/browsers.js";
+import { start } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
 import { mintToken } from "../support/operator-requests.ts";
@@ -128,20 +129,16 @@ async function startFirefox(folder: string) {
   );
   writeFileSync(join(folder, "user.js"), lines.join(""));
   const args = ["--headless", "--no-remote", "--profile", folder, "--remote-debugging-port=0"];
-  const program = Bun.spawn([firefox, ...args], {
-    env: { ...process.env, HOME: folder },
-    stdout: "ignore",
-    stderr: Bun.file(join(folder, "stderr")),
-  });
-  let address: string | undefined;
-  await eventually(async () => {
-    const output = await Bun.file(join(folder, "stderr")).text();
-    address = /WebDriver BiDi listening on (ws:\S+)/.exec(output)?.[1];
-    return address !== undefined;
-  }, "Firefox to listen");
+  await using cleanUp = new AsyncDisposableStack();
+  // In a group of its own, with the processes that it starts.
+  const program = cleanUp.use(start(firefox, args, { environment: { HOME: folder }, ownGroup: true }));
+  const listening = /WebDriver BiDi listening on (ws:\S+)/;
+  await eventually(() => listening.test(program.err()), "Firefox to listen");
+  const [, address] = listening.exec(program.err()) ?? [];
   const errors: string[] = [];
   const pending: PromiseWithResolvers<Result>[] = [];
   const socket = new WebSocket(`${address}/session`);
+  cleanUp.defer(() => socket.close());
   socket.onmessage = ({ data }) => {
     const { type, id, params, result, error, message } = JSON.parse(String(data));
     if (type === "error") pending[id]?.reject(new Error(`${error}: ${message}`));
@@ -183,6 +180,7 @@ async function startFirefox(folder: string) {
     }, `${selector} ${text}`);
     return found;
   };
+  const owned = cleanUp.move();
   return {
     errors,
     call,
@@ -198,10 +196,6 @@ async function startFirefox(folder: string) {
       ]);
       return call("input.performActions", { actions: [{ type: "key", id: "keyboard", actions }] });
     },
-    async [Symbol.asyncDispose]() {
-      socket.close();
-      program.kill("SIGKILL");
-      await program.exited;
-    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

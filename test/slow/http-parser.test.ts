@@ -8,6 +8,7 @@ import type { Connection } from "../../src/http/wire/connection.ts";
 import { Head, HeadReader, parseHead } from "../../src/http/wire/head.ts";
 import { WireFault } from "../../src/http/wire/wire-fault.ts";
 import { WireServer } from "../../src/http/wire/wire-server.ts";
+import { start } from "../support/command.ts";
 
 // Requests of real clients, and what two parsers have read in two ways.
 const line = fc.oneof(
@@ -244,13 +245,9 @@ function ours(text: string): Found[] | undefined {
 }
 
 async function nodes(texts: readonly string[]): Promise<Found[][]> {
-  const node = Bun.spawn(["node", join(import.meta.dir, "node-parser.js")], {
-    stdin: "pipe",
-    stdout: "pipe",
-  });
-  node.stdin.write(texts.map((text) => `${JSON.stringify(text)}\n`).join(""));
-  node.stdin.end();
-  const lines = (await new Response(node.stdout).text()).trim().split("\n");
+  await using node = start("node", [join(import.meta.dir, "node-parser.js")], { writesInput: true });
+  node.child.stdin?.end(texts.map((text) => `${JSON.stringify(text)}\n`).join(""));
+  const lines = (await node.ended).out.trim().split("\n");
   return lines.map((line) => {
     const found: Record<string, string>[] = JSON.parse(line);
     return found.map(({ method = "", url = "", coding, body = "" }) => ({

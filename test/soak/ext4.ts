@@ -1,7 +1,6 @@
 import { dlopen, FFIType } from "bun:ffi";
 import { spawnSync } from "node:child_process";
-import { closeSync, cpSync, mkdirSync, mkdtempSync, openSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, cpSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { outputOf } from "../../scripts/processes.js";
 import type { Serving } from "../support/command.ts";
@@ -138,7 +137,7 @@ export class Ext4 implements AsyncDisposable {
 
   /** Copies everything that is on it to a folder that stays. */
   copyFiles(): string {
-    const copy = mkdtempSync(join(tmpdir(), "plant-store-lost-"));
+    const { path: copy } = temporaryFolder();
     cpSync(this.path, copy, { recursive: true });
     return copy;
   }
