@@ -44,6 +44,8 @@ export function chromiumOptions() {
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    // Optimised code takes longer to compile than it saves: few pages are open for a second.
+    "--js-flags=--no-opt --no-maglev",
   ];
   return { executablePath, args };
 }
