@@ -3,6 +3,7 @@ import { expect } from "bun:test";
 import type { Locator, Page } from "playwright-core";
 import { copiedBy, describe, test } from "../support/browser.ts";
 import { heading, see, signIn, textOf, useConsole, waitUntil } from "../support/console-session.ts";
+import { memoize } from "../support/memoize.ts";
 import { mintToken, operatorPost } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { bearer } from "../support/tokens.ts";
@@ -85,50 +86,48 @@ describe("tokens", () => {
     await dialog.locator(".field-error").waitFor({ state: "detached" });
   });
 
-  /** Creates one in the dialog, up to its secret. */
-  async function createInDialog(name: string) {
+  /** Creates one in the dialog, and collects what each step shows. */
+  const createInDialog = memoize(async () => {
     const { page, dialog, create } = await openCreation();
-    await dialog.getByLabel("Name").fill(name);
+    await dialog.getByLabel("Name").fill("created robot");
     await dialog.getByLabel("Expires").selectOption("90d");
     await create.click();
     await page.locator("pre.secret").waitFor();
-    const confirm = async () => {
-      await dialog.getByRole("button", { name: "I have saved it" }).click();
-      await dialog.waitFor({ state: "detached" });
-    };
-    return { page, confirm, secret: await secretOf(page) };
-  }
+    const secret = await secretOf(page);
+    const status = await statusWith(secret);
+    for (const key of ["Enter", "Escape", "Escape", "Escape"]) await page.keyboard.press(key);
+    const afterKeys = { secret: await secretOf(page), focused: await focusedText(page) };
+    const copied = await copiedBy(page.getByRole("button", { name: "Copy secret" }));
+    await see(page, "Copied");
+    await dialog.getByRole("button", { name: "I have saved it" }).click();
+    await dialog.waitFor({ state: "detached" });
+    const focusedAtLast = await focusedText(page);
+    const row = await page.getByRole("row", { name: "created robot" }).textContent();
+    return { secret, status, afterKeys, copied, focusedAtLast, row };
+  });
 
   test("are valid as soon as they are created", async () => {
-    const { secret } = await createInDialog("robot");
+    const { secret, status } = await createInDialog();
     expect(secret).toMatch(/^pst_\w{49}$/);
-    expect(await statusWith(secret)).toBe(200);
+    expect(status).toBe(200);
   });
 
   test("are listed with their expiry", async () => {
-    const { page, confirm } = await createInDialog("listed robot");
-    await confirm();
-    const row = await page.getByRole("row", { name: "listed robot" }).textContent();
-    expect(row).toMatch(/expires \d+ \w+ \d{4}/);
+    expect((await createInDialog()).row).toMatch(/expires \d+ \w+ \d{4}/);
   });
 
   test("keep their secret in sight until it is confirmed, whatever key is pressed", async () => {
-    const { page, secret } = await createInDialog("hasty robot");
-    for (const key of ["Enter", "Escape", "Escape", "Escape"]) await page.keyboard.press(key);
-    expect(await secretOf(page)).toBe(secret);
-    expect(await focusedText(page)).toBe(secret);
+    const { secret, afterKeys } = await createInDialog();
+    expect(afterKeys).toEqual({ secret, focused: secret });
   });
 
   test("have a secret that a button copies", async () => {
-    const { page, secret } = await createInDialog("copied robot");
-    expect(await copiedBy(page.getByRole("button", { name: "Copy secret" }))).toBe(secret);
-    await see(page, "Copied");
+    const { secret, copied } = await createInDialog();
+    expect(copied).toBe(secret);
   });
 
   test("return the focus to where it was once their secret is confirmed", async () => {
-    const { page, confirm } = await createInDialog("confirmed robot");
-    await confirm();
-    expect(await focusedText(page)).toBe("Create a token");
+    expect((await createInDialog()).focusedAtLast).toBe("Create a token");
   });
 
   test("that are rotated without an overlap have only their new secret", async () => {
