@@ -131,15 +131,38 @@ describe("the intake", () => {
     expect(events).toEqual(["stores", "stores", "answers"]);
   });
 
-  test("rejects a batch that the store could not write, and recovers with the next", async () => {
-    const { store, heard, intake, create } = setUp();
-    store.next = () => Promise.reject(new StoreUnavailable("full"));
-    expect(await create(1)).toEqual({ kind: "store-unavailable" });
-    expect(await intake.ready()).toBe(false);
-    store.next = async () => {};
-    expect(await create(1)).toEqual(created);
-    expect(await intake.ready()).toBe(true);
-    expect(heard).toEqual(["unavailable", "available"]);
+  describe("after a batch that the store could not write", () => {
+    /** An intake whose first plant was not stored; the store can write again. */
+    async function recovering() {
+      const parts = setUp();
+      parts.store.next = () => Promise.reject(new StoreUnavailable("full"));
+      const outcome = await parts.create(1);
+      const wasReady = await parts.intake.ready();
+      parts.store.next = async () => {};
+      return { ...parts, outcome, wasReady };
+    }
+
+    test("rejects its plants", async () => {
+      const { outcome } = await recovering();
+      expect(outcome).toEqual({ kind: "store-unavailable" });
+    });
+
+    test("is not ready", async () => {
+      const { wasReady } = await recovering();
+      expect(wasReady).toBe(false);
+    });
+
+    test("is ready again after the next batch", async () => {
+      const { intake, create } = await recovering();
+      expect(await create(1)).toEqual(created);
+      expect(await intake.ready()).toBe(true);
+    });
+
+    test("reports that the store is unavailable, and when it is available again", async () => {
+      const { heard, create } = await recovering();
+      await create(1);
+      expect(heard).toEqual(["unavailable", "available"]);
+    });
   });
 
   test("probes a store that it could not write to, so that recovery needs no traffic", async () => {
@@ -243,17 +266,34 @@ describe("the intake", () => {
     expect(await intake.ready()).toBe(false);
   });
 
-  test("reports a callback that throws, and settles the others of its batch", async () => {
-    const { heard, intake, create } = setUp();
-    const before = create(1);
-    const throwing = () => {
-      throw new Error("callback");
-    };
-    intake.create(pending(2, throwing));
-    expect(await Promise.all([before, create(3)])).toEqual([created, created]);
-    expect(intake.pending).toBe(0);
-    expect(heard).toEqual(["Error: callback"]);
-    expect(await create(4)).toEqual(created);
+  describe("with a callback that throws", () => {
+    /** A batch of three plants, the callback of the second of which throws. */
+    async function createWithThrowing() {
+      const parts = setUp();
+      const before = parts.create(1);
+      const throwing = () => {
+        throw new Error("callback");
+      };
+      parts.intake.create(pending(2, throwing));
+      const others = await Promise.all([before, parts.create(3)]);
+      return { ...parts, others };
+    }
+
+    test("reports it", async () => {
+      const { heard } = await createWithThrowing();
+      expect(heard).toEqual(["Error: callback"]);
+    });
+
+    test("settles the others of its batch", async () => {
+      const { others, intake } = await createWithThrowing();
+      expect(others).toEqual([created, created]);
+      expect(intake.pending).toBe(0);
+    });
+
+    test("stores the next plant", async () => {
+      const { create } = await createWithThrowing();
+      expect(await create(4)).toEqual(created);
+    });
   });
 
   test("probes a store that can become unreachable, at most twice per second", async () => {

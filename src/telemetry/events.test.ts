@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { Counters } from "./counters.ts";
 import { createEvents } from "./events.ts";
 import { createLog } from "./log.ts";
@@ -13,29 +13,54 @@ function start() {
   return { lines, clock, counters, events: createEvents(log, counters, () => clock.nowMs) };
 }
 
-test.each([
+describe.each([
   ["refused", "more requests were refused than are logged"],
   ["failed", "more requests failed than are logged"],
   ["internalError", "more requests failed than are logged"],
-] as const)("a flood of %s is logged in 20 lines per second, and the rest is counted", (event, message) => {
-  const { lines, clock, events } = start();
+] as const)("a flood of %s", (event, message) => {
   const fields = () => ({ "error.type": "40002" });
-  for (; clock.nowMs < 1000; clock.nowMs += 10) events[event](fields, new Error("refused"));
-  expect(lines).toHaveLength(20);
-  for (let count = 0; count < 100; count++) events[event](fields, new Error("refused"));
-  expect(lines).toHaveLength(41);
-  expect(lines[20]).toMatchObject({ message, "plant_store.unlogged": 80 });
-  expect(lines[21]).toMatchObject(fields());
+
+  /** A hundred events in the first second. */
+  function flood() {
+    const started = start();
+    for (; started.clock.nowMs < 1000; started.clock.nowMs += 10)
+      started.events[event](fields, new Error("refused"));
+    return started;
+  }
+
+  test("is logged in 20 lines per second", () => {
+    const { lines } = flood();
+    expect(lines).toHaveLength(20);
+  });
+
+  test("is logged again in the next second, after the number of those that were not", () => {
+    const { lines, events } = flood();
+    for (let count = 0; count < 100; count++) events[event](fields, new Error("refused"));
+    expect(lines).toHaveLength(41);
+    expect(lines[20]).toMatchObject({ message, "plant_store.unlogged": 80 });
+    expect(lines[21]).toMatchObject(fields());
+  });
 });
 
-test("a connection closed at the limit is counted, and logged once per second", () => {
-  const { lines, events, counters } = start();
-  events.connectionLimitReached("idle");
-  events.connectionLimitReached("idle");
-  events.connectionLimitReached("stranger");
-  expect(lines).toHaveLength(1);
-  expect(counters.value("closed-at-limit:idle")).toBe(2);
-  expect(counters.value("closed-at-limit:stranger")).toBe(1);
+describe("connections closed at the limit", () => {
+  function closeThree() {
+    const started = start();
+    started.events.connectionLimitReached("idle");
+    started.events.connectionLimitReached("idle");
+    started.events.connectionLimitReached("stranger");
+    return started;
+  }
+
+  test("are logged once per second", () => {
+    const { lines } = closeThree();
+    expect(lines).toHaveLength(1);
+  });
+
+  test("are counted by their reason", () => {
+    const { counters } = closeThree();
+    expect(counters.value("closed-at-limit:idle")).toBe(2);
+    expect(counters.value("closed-at-limit:stranger")).toBe(1);
+  });
 });
 
 test("a disk that has recovered is logged, with the seconds for which it stalled", () => {

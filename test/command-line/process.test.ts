@@ -78,27 +78,39 @@ describe.skipIf(lacks("/dev/full", process.platform !== "linux"))(
       expect(err.includes(" at ")).toBe(false);
     });
 
-    test("or over the limit of a file's size, says that too", async () => {
-      const shell = shellArguments('ulimit -f 0; exec "$@" > limited', ["help", "serve"]);
-      const { code, err } = await start("sh", shell, { folder: folder.path }).ended;
-      expect(code).toBe(1);
-      expect(err).toEndWith(
-        "plant-store: Standard output cannot be written: the file would be larger than the system allows (ulimit -f).\n",
-      );
-    });
-
-    test("serve logs it, goes on, and stops as usual", async () => {
-      await using service = startFull(["serve", "--database", join(folder.path, "other.db")]);
+    /** Starts serve, and waits until it listens and has warned of its output. */
+    async function serveFull() {
+      const service = startFull(["serve", "--database", folder.newPath()]);
       const warning = '"level":"warn","message":"Standard output cannot be written: the disk is full."';
       await eventually(
         () => service.err().includes('"listening"') && service.err().includes(warning),
         "the warning",
       );
+      return service;
+    }
+
+    test("goes on with a warning in its log if it is serve", async () => {
+      await using service = await serveFull();
+      expect(service.child.exitCode).toBeNull();
+    });
+
+    test("stops as usual if it is serve", async () => {
+      await using service = await serveFull();
       service.child.kill("SIGTERM");
       expect((await service.ended).code).toBe(0);
     });
   },
 );
+
+test("a command whose output is over the limit of a file's size says so", async () => {
+  using folder = temporaryFolder();
+  const shell = shellArguments('ulimit -f 0; exec "$@" > limited', ["help", "serve"]);
+  const { code, err } = await start("sh", shell, { folder: folder.path }).ended;
+  expect(code).toBe(1);
+  expect(err).toEndWith(
+    "plant-store: Standard output cannot be written: the file would be larger than the system allows (ulimit -f).\n",
+  );
+});
 
 test("the launcher says what is wrong if the processor lacks instructions that Bun needs", async () => {
   using folder = temporaryFolder();

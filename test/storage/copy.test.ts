@@ -147,17 +147,28 @@ describe("a copied token", () => {
   });
 });
 
-test("a plant that the database rejects is named, and the rest copied", async () => {
-  const file = join(folder.path, "rejected.db");
-  const url = await server.newDatabase();
-  await create(file, [1n, 2n, 5n, 6n], (id) => (id === 5n ? "weed" : "fern"));
-  await create(url, []);
-  await server.run("ALTER TABLE plants ADD CONSTRAINT no_weeds CHECK (name <> 'weed')", url);
-  const { code, err, out } = await copy(file, url, "--json");
-  expect(code).toBe(1);
-  expect(err).toMatch(/^Plant 5 cannot be stored: .*no_weeds/);
-  expect(JSON.parse(out)).toMatchObject({ created: 3, failed: 1, compared: 3 });
-  expect(await server.stored(url)).toMatchObject([{ id: 1n }, { id: 2n }, { id: 6n }]);
+describe("a plant that the database rejects", () => {
+  /** Copies four plants to a database that rejects the one with the id 5. */
+  async function copyRejected() {
+    const file = folder.newPath();
+    const url = await server.newDatabase();
+    await create(file, [1n, 2n, 5n, 6n], (id) => (id === 5n ? "weed" : "fern"));
+    await create(url, []);
+    await server.run("ALTER TABLE plants ADD CONSTRAINT no_weeds CHECK (name <> 'weed')", url);
+    return { url, ...(await copy(file, url, "--json")) };
+  }
+
+  test("is named, and fails the copy", async () => {
+    const { code, err } = await copyRejected();
+    expect(code).toBe(1);
+    expect(err).toMatch(/^Plant 5 cannot be stored: .*no_weeds/);
+  });
+
+  test("does not keep the others from being copied", async () => {
+    const { url, out } = await copyRejected();
+    expect(JSON.parse(out)).toMatchObject({ created: 3, failed: 1, compared: 3 });
+    expect(await server.stored(url)).toMatchObject([{ id: 1n }, { id: 2n }, { id: 6n }]);
+  });
 });
 
 test.each([
