@@ -62,10 +62,13 @@ export const commands = [
   "version",
 ];
 
-/** Runs the version in a checkout of this project. */
-export async function recordSurface(checkout: string): Promise<Surface> {
+/** Runs a command line in a folder. */
+type RunCommand = (args: readonly string[], folder: string) => Promise<Finished>;
+
+/** Runs the version in a checkout of this project: its service as a process, and its commands too, unless `run` does. */
+export async function recordSurface(checkout: string, run?: RunCommand): Promise<Surface> {
   using folder = temporaryFolder();
-  const version = new Version(checkout, folder.path);
+  const version = new Version(checkout, folder.path, run);
   const flags = await version.recordFlags();
   const { responses, metrics, logFields } = await version.recordService();
   const { exitCodes, jsonFields } = version;
@@ -89,19 +92,20 @@ class Version {
   readonly variables = new Set<string>();
   readonly #checkout: string;
   readonly #folder: string;
+  readonly #runCommand: RunCommand;
 
-  constructor(checkout: string, folder: string) {
+  constructor(checkout: string, folder: string, run?: RunCommand) {
     this.#checkout = checkout;
     this.#folder = folder;
+    this.#runCommand = run ?? ((args) => this.#runProcess(args));
   }
 
   async recordFlags(): Promise<Record<string, string[]>> {
-    const helps = await Promise.all(
-      commands.map(async (command) => ({
-        command,
-        help: (await this.#run([...command.split(" "), "--help"])).out,
-      })),
-    );
+    const helps: { command: string; help: string }[] = [];
+    for (const command of commands) {
+      const { out: help } = await this.#run([...command.split(" "), "--help"]);
+      helps.push({ command, help });
+    }
     for (const { help } of helps) {
       for (const [variable] of help.matchAll(/\bPLANT_STORE_[A-Z_]+/g)) this.variables.add(variable);
     }
@@ -209,6 +213,10 @@ class Version {
   }
 
   #run(args: readonly string[]): Promise<Finished> {
+    return this.#runCommand(args, this.#folder);
+  }
+
+  #runProcess(args: readonly string[]): Promise<Finished> {
     return start(...this.#commandLine(args), {
       folder: this.#folder,
       environment: accessTokenEnvironment,
