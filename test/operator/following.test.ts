@@ -1,11 +1,12 @@
 // Following new plants with a cursor, through GET /api/plants?after=.
-import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { afterAll, describe, expect, test } from "bun:test";
+import { cpSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { PlantPageJson } from "../../src/operator/responses.ts";
 import { start } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
+import { memoize } from "../support/memoize.ts";
 import { operatorGet } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -115,9 +116,12 @@ test.skipIf(lacks("jq", Bun.which("jq") === null))(
 );
 
 describe("41001: a cursor", () => {
-  /** Cursors of a store, a backup from before its last plant, and what was restored from that. */
-  async function makeStores(folder: string) {
-    const path = (name: string) => join(folder, name);
+  const made = temporaryFolder();
+  afterAll(() => made[Symbol.dispose]());
+
+  /** Cursors of a store, a backup from before its last plant, and what was restored from that. Each test copies what it opens. */
+  const makeStores = memoize(async () => {
+    const path = (name: string) => join(made.path, name);
     await using running = await startTestService({ database: path("plants.db") });
     await addPlants(running, [1, 2]);
     const backUp = ["backup", path("put-back.db"), "--database", path("plants.db")];
@@ -128,7 +132,7 @@ describe("41001: a cursor", () => {
     const { cursor } = await follow(running, "0");
     const { newest } = await list(running, "");
     return { cursor, newest };
-  }
+  });
 
   const refusal = { error: 41001, message: expect.stringContaining("Start again with after=0") };
 
@@ -142,7 +146,8 @@ describe("41001: a cursor", () => {
       ["with as many plants as the cursor's store had", [11, 12, 13]],
     ])("in a store %s", async (_, ids) => {
       using folder = temporaryFolder();
-      const { cursor, newest } = await makeStores(folder.path);
+      const { cursor, newest } = await makeStores();
+      cpSync(made.path, folder.path, { recursive: true });
       await using running = await startTestService({ database: join(folder.path, name) });
       await addPlants(running, ids);
       expect(await operatorGet(running, `/api/plants?after=${cursor}`)).toEqual(refusal);
