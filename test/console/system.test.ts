@@ -3,11 +3,9 @@ import { afterAll, beforeEach, expect } from "bun:test";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import type { BackupsJson } from "../../src/operator/responses.ts";
+import { backupCalls } from "../support/backups.ts";
 import { contentOf, copiedBy, describe, test } from "../support/browser.ts";
 import { see, textOf, useConsole } from "../support/console-session.ts";
-import { eventually } from "../support/eventually.ts";
-import { operatorFetch, operatorGet } from "../support/operator-requests.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const folder = temporaryFolder();
@@ -112,12 +110,7 @@ describe("on the system page, a backup", () => {
 
   /** Makes one without the page, and opens the page, which lists it. */
   async function openWithBackup(): Promise<Page> {
-    const { running } = session;
-    expect((await operatorFetch(running, "/api/backups", { method: "POST" })).status).toBe(202);
-    await eventually(async () => {
-      const { task } = await operatorGet<BackupsJson>(running, "/api/backups");
-      return task === undefined;
-    });
+    await backupCalls(session.running).makeBackup();
     const page = await open("/system");
     await rows(page).getByText("not yet").waitFor();
     return page;

@@ -1,0 +1,137 @@
+// What becomes of backups through the operator listener, and of plants, if their folder is missing or does not respond.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { closeSync, constants, existsSync, openSync, rmSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { backupCalls, makeLink, type ServiceWithBackups, startWithBackups } from "../support/backups.ts";
+import { shellArguments, start, untilListening } from "../support/command.ts";
+import { eventually } from "../support/eventually.ts";
+import { lacks, lacksFuse, mountHanging } from "../support/lacks.ts";
+import { lacksDescriptors, openDescriptors } from "../support/open-descriptors.ts";
+import { operatorFetch } from "../support/operator-requests.ts";
+import { post } from "../support/post-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { startTestService } from "../support/test-service.ts";
+import { bothTokensEnvironment } from "../support/tokens.ts";
+
+const folder = temporaryFolder();
+afterAll(() => folder[Symbol.dispose]());
+
+const lacksFifo = lacks("mkfifo", Bun.which("mkfifo") === null);
+test.skipIf(lacksDescriptors() || lacksFifo)(
+  "a folder for backups that does not respond keeps no plant from being stored",
+  async () => {
+    await using service = await startWithBackups();
+    const { name } = await service.makeBackup();
+    // Reading a FIFO waits for whoever writes to it, as a file on another machine waits for that machine.
+    const record = join(service.backupFolder, `${name}.digest.json`);
+    rmSync(record);
+    expect(spawnSync("mkfifo", [record]).status).toBe(0);
+    const writer = openSync(record, constants.O_RDWR);
+    const list = service.list();
+    await eventually(() => openDescriptors(record) === 2, "the service to read the FIFO");
+    expect((await post(service.url, '{"id":4,"name":"Fern"}')).status).toBe(200);
+    closeSync(writer);
+    expect((await list).backups).toHaveLength(1);
+  },
+);
+
+test.skipIf(lacksFuse())("a backup into a folder that hangs keeps no plant from being stored", async () => {
+  const hanging = folder.newFolder();
+  const args = ["serve", "--database", folder.newPath(), "--backup-folder", hanging];
+  const shell = shellArguments(`${mountHanging(hanging)} && exec "$@"`, args);
+  await using service = await untilListening(
+    start("unshare", ["-rm", "sh", ...shell], { environment: bothTokensEnvironment }),
+  );
+  backupCalls(service)
+    .send("")
+    .catch(() => "its response never arrives");
+  await eventually(async () => {
+    // Without a limit, a service that hangs would keep the test from failing.
+    const signal = AbortSignal.timeout(2000);
+    const response = await operatorFetch(service, "/api/audit", { signal });
+    return JSON.parse(await response.text()).entries.length === 1;
+  }, "the backup to begin");
+  for (const id of [1, 2, 3])
+    expect((await post(service.url, `{"id":${id},"name":"Fern"}`)).status).toBe(200);
+});
+
+test("without a folder for backups a sentence says how to set one", async () => {
+  await using service = await startTestService();
+  const { list, send } = backupCalls(service);
+  const unavailable = "Set --backup-folder to an existing folder to make backups here.";
+  expect((await list()).unavailable).toBe(unavailable);
+  expect(await send("")).toMatchObject({ error: 40031, message: unavailable });
+});
+
+describe("with a missing folder for backups", () => {
+  async function startWithMissing() {
+    const missing = folder.newPath("missing");
+    const service = await startWithBackups({ backupFolder: missing });
+    return { ...service, missing, sentence: `The folder ${missing} does not exist; create it first.` };
+  }
+
+  test("a sentence says so", async () => {
+    await using service = await startWithMissing();
+    expect((await service.list()).unavailable).toBe(service.sentence);
+  });
+
+  test("a backup fails with that sentence", async () => {
+    await using service = await startWithMissing();
+    await service.send("");
+    const { last } = await service.finished();
+    expect(last).toEqual({ kind: "create", name: undefined, problem: service.sentence });
+  });
+
+  test("a backup is logged with a warning, and not as an internal error", async () => {
+    await using service = await startWithMissing();
+    await service.send("");
+    await service.finished();
+    const warning = service.logged.map((line) => JSON.parse(line)).find(({ level }) => level === "warn");
+    expect(warning).toMatchObject({
+      message: "a backup could not be made",
+      "plant_store.request_id": expect.any(String),
+      "exception.message": service.sentence,
+    });
+    expect(service.logged.join("")).not.toContain("internal error");
+  });
+
+  test("a backup does not create it", async () => {
+    await using service = await startWithMissing();
+    await service.send("");
+    await service.finished();
+    expect(existsSync(service.missing)).toBe(false);
+  });
+});
+
+test("with a folder for backups that cannot be read a sentence says so", async () => {
+  const unreadable = folder.newPath("unreadable");
+  symlinkSync(unreadable, unreadable);
+  await using service = await startWithBackups({ backupFolder: unreadable });
+  expect((await service.list()).unavailable).toStartWith(`${unreadable} cannot be opened: ELOOP`);
+});
+
+describe("after the folder for backups was removed", () => {
+  let service: ServiceWithBackups;
+  let name: string;
+  let link: string;
+  beforeAll(async () => {
+    service = await startWithBackups();
+    ({ name, link } = await makeLink(service));
+    rmSync(service.backupFolder, { recursive: true });
+  });
+  afterAll(() => service[Symbol.asyncDispose]());
+
+  test.each([
+    ["verify", () => operatorFetch(service, `/api/backups/${name}/verify`, { method: "POST" })],
+    ["link", () => operatorFetch(service, `/api/backups/${name}/link`, { method: "POST" })],
+    ["download", () => fetch(link)],
+  ])("a sentence says so: %s", async (_, request) => {
+    const response = await request();
+    expect(await response.json()).toMatchObject({
+      error: 40031,
+      message: `The folder ${service.backupFolder} does not exist; create it first.`,
+    });
+    expect(service.logged.join("")).not.toContain("internal error");
+  });
+});
