@@ -27,3 +27,9 @@ test("a process that leads a group is killed with its descendants", async () => 
   // It has ended only once nobody has its output open, and `sleep` had it too.
   expect(leader.child.signalCode).toBe("SIGKILL");
 });
+
+test("a character whose bytes arrive one after the other is read as one", async () => {
+  const script = String.raw`printf '\303'; sleep 0.1; printf '\274'`;
+  const { out } = await start("sh", ["-c", script]).ended;
+  expect(out).toBe("ü");
+});

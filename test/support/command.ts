@@ -77,6 +77,7 @@ export function shellArguments(script: string, args: readonly string[]): readonl
 /** Starts a plant-store command on a terminal of its own. */
 export function startOnTerminal(args: readonly string[]) {
   const [command, rest] = commandLine(args);
+  const decoder = new TextDecoder();
   let out = "";
   const child = Bun.spawn([command, ...rest], {
     env: bareEnvironment,
@@ -84,7 +85,7 @@ export function startOnTerminal(args: readonly string[]) {
       cols: 200,
       rows: 24,
       data(_, bytes) {
-        out += new TextDecoder().decode(bytes);
+        out += decoder.decode(bytes, { stream: true });
       },
     },
   });
@@ -152,19 +153,13 @@ export function start(
   return ownProcess(child, () => child.kill(through === "launcher" ? "SIGTERM" : "SIGKILL"));
 }
 
-function killGroup({ pid }: ChildProcess): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, "SIGKILL");
-  } catch {
-    // All of them have ended.
-  }
-}
-
 /** A process that a test has spawned itself, since `start` lacks an option that it needs. */
 export function ownProcess(child: ChildProcess, kill: () => unknown = () => child.kill("SIGKILL")): Running {
   let out = "";
   let err = "";
+  // Decodes a character whose bytes arrive in two chunks.
+  child.stdout?.setEncoding("utf8");
+  child.stderr?.setEncoding("utf8");
   child.stdout?.on("data", (text) => {
     out += text;
   });
@@ -188,4 +183,13 @@ export function ownProcess(child: ChildProcess, kill: () => unknown = () => chil
       await ended;
     },
   };
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // All of them have ended.
+  }
 }
