@@ -1,0 +1,218 @@
+// The details of a plant in the console, and the keys, the focus and Back, in a browser.
+import { expect } from "bun:test";
+import type { Page } from "playwright-core";
+import { copiedBy, describe, test } from "../support/browser.ts";
+import { see, waitUntil } from "../support/console-session.ts";
+import { memoize } from "../support/memoize.ts";
+import { focused, focusedRow, names, rows, scrollPx, usePlantsTable } from "../support/plants-table.ts";
+import { idOf } from "../support/seeded-store.ts";
+
+const unsafeId = "9007199254740993";
+const { add, open, openTable } = usePlantsTable(2500);
+
+describe("one plant", () => {
+  /** Opens the details of a plant whose id no double can hold. */
+  async function openPlant(): Promise<Page> {
+    await add(unsafeId, "Beyond doubles", "exact");
+    const page = await openTable("/plants?tag=exact");
+    await rows(page).first().click();
+    await page.waitForURL(new RegExp(`/plants/${unsafeId}\\?`));
+    await page.getByRole("heading", { name: "Beyond doubles" }).waitFor();
+    return page;
+  }
+
+  /** What its details show and copy. */
+  const readPlant = memoize(async () => {
+    const page = await openPlant();
+    const id = await page.locator(".facts .exact").textContent();
+    const copiedId = await copiedBy(page.getByRole("button", { name: "Copy id" }));
+    await see(page, "Copied");
+    const copiedJson = await copiedBy(page.getByRole("button", { name: "Copy JSON" }));
+    return { id, copiedId, copiedJson };
+  });
+
+  test("has its exact id", async () => {
+    expect((await readPlant()).id).toBe(unsafeId);
+  });
+
+  test("has its id copied", async () => {
+    expect((await readPlant()).copiedId).toBe(unsafeId);
+  });
+
+  test("is copied as JSON", async () => {
+    const json = `{"id": ${unsafeId}, "name": "Beyond doubles", "tag": "exact"}`;
+    expect((await readPlant()).copiedJson).toBe(json);
+  });
+
+  test("has a long name whole only in its facts", async () => {
+    await add(85, "x".repeat(60_000));
+    const page = await open("/plants/85");
+    await page.locator(".facts").waitFor();
+    expect((await page.locator(".facts dd").nth(1).textContent())?.length).toBe(60_000);
+    expect((await page.locator("#detail-title").boundingBox())?.height).toBeLessThan(30);
+    expect(await page.title()).toMatch(/^x{20,80}.* · Plant Store$/);
+  });
+
+  test("has a plain way back where it covers the table", async () => {
+    const page = await openPlant();
+    const back = page.getByRole("button", { name: "Back to plants", exact: true });
+    expect(await back.isVisible()).toBe(false);
+    await page.setViewportSize({ width: 768, height: 800 });
+    try {
+      await back.click();
+      await page.waitForURL(/\/plants\?tag=exact$/);
+    } finally {
+      await page.setViewportSize({ width: 1280, height: 600 });
+    }
+  });
+
+  test("is closed by Escape", async () => {
+    const page = await openPlant();
+    await page.keyboard.press("Escape");
+    await page.waitForURL(/\/plants\?tag=exact$/);
+  });
+});
+
+test("a plant that does not exist says so", async () => {
+  const page = await open("/plants/424242");
+  await page.getByRole("heading", { name: "Plant not found" }).waitFor();
+  expect(await page.title()).toBe("Plant not found · Plant Store");
+});
+
+test("the title of the tab names the plant while its details are open", async () => {
+  await add(880_010, "In the\ntab", "titled");
+  const page = await openTable("/plants?tag=titled");
+  expect(await page.title()).toBe("Plants · Plant Store");
+  await rows(page).first().click();
+  await page.locator(".facts").waitFor();
+  await waitUntil(async () => (await page.title()) === "In the↵tab · Plant Store");
+  await page.keyboard.press("Escape");
+  await waitUntil(async () => (await page.title()) === "Plants · Plant Store");
+});
+
+describe("a key", () => {
+  test("of PageDown, PageUp, End and Home moves the focus by a page, or to an end", async () => {
+    const page = await openTable("/plants?order=oldest");
+    await rows(page).first().locator(".cell-name a").focus();
+    await page.keyboard.press("PageDown");
+    await waitUntil(async () => Number(await focusedRow(page)) > 5);
+    expect(Number(await focusedRow(page))).toBeLessThan(20);
+    await page.keyboard.press("PageUp");
+    await waitUntil(async () => (await focusedRow(page)) === "2");
+    await page.keyboard.press("End");
+    await waitUntil(async () => Number(await focusedRow(page)) >= 200);
+    await page.keyboard.press("Home");
+    await waitUntil(async () => (await focusedRow(page)) === "2");
+    expect(await scrollPx(page)).toBe(0);
+  });
+
+  test("/ moves the focus to the search", async () => {
+    const page = await openTable();
+    await page.keyboard.press("/");
+    expect(await focused(page)).toBe("Search by name or id");
+    expect(await page.getByLabel("Search by name or id").inputValue()).toBe("");
+  });
+
+  test("/ is typed in the search", async () => {
+    const page = await openTable();
+    await page.getByLabel("Search by name or id").focus();
+    await page.keyboard.press("/");
+    expect(await page.getByLabel("Search by name or id").inputValue()).toBe("/");
+  });
+
+  test("of an arrow opens the next plant while the details are open", async () => {
+    const page = await openTable("/plants?order=oldest");
+    await rows(page).nth(3).click();
+    await page.locator(".facts").waitFor();
+    for (const [key, seq] of [
+      ["ArrowDown", 5],
+      ["ArrowDown", 6],
+      ["ArrowUp", 5],
+    ] as const) {
+      await page.keyboard.press(key);
+      await page.waitForURL(new RegExp(`/plants/${idOf(seq)}\\?`));
+      await page.locator(".facts .exact", { hasText: String(idOf(seq)) }).waitFor();
+    }
+    await waitUntil(() => page.evaluate<boolean>('document.activeElement.id === "detail-title"'));
+  });
+});
+
+test("Back returns to the row of the plant whose details were open", async () => {
+  const page = await openTable("/plants?order=oldest");
+  await rows(page).nth(3).click();
+  await page.locator(".facts").waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.locator(".facts .exact", { hasText: String(idOf(5)) }).waitFor();
+  await page.goBack();
+  await page.waitForURL(/\/plants\?order=oldest$/);
+  await waitUntil(async () => (await focusedRow(page)) === "6");
+});
+
+test("Back returns to the position in the list", async () => {
+  const page = await openTable("/plants?order=oldest");
+  await page.evaluate('document.querySelector(".table-body").scrollTo(0, 6000)');
+  const savedRow = () => page.evaluate<number>("history.state?.position?.row ?? 0");
+  await waitUntil(async () => (await savedRow()) > 100);
+  await page.evaluate('document.querySelector(".table-body").scrollTo(0, 12000)');
+  await waitUntil(async () => (await savedRow()) > 300);
+  const row = await savedRow();
+  await page.getByRole("link", { name: "Overview" }).click();
+  await page.locator(".latest a").first().waitFor();
+  await page.goBack();
+  const rowPx = 36;
+  await waitUntil(async () => Math.floor((await scrollPx(page)) / rowPx) === row);
+  await page.reload();
+  await rows(page).first().waitFor();
+  expect(await scrollPx(page)).toBe(0);
+});
+
+async function tabTo(page: Page, name: string | RegExp): Promise<void> {
+  for (let steps = 0; steps < 40; steps++) {
+    await page.keyboard.press("Tab");
+    const label = await focused(page);
+    if (typeof name === "string" ? label === name : name.test(label)) return;
+  }
+  throw new Error(`the Tab key never reached ${name}`);
+}
+
+test("with the keyboard only, a user never loses the focus", async () => {
+  const page = await openTable();
+  await page.keyboard.press("Tab");
+  expect(await focused(page)).toBe("Skip to content");
+  await page.keyboard.press("Enter");
+  expect(await page.evaluate("document.activeElement.id")).toBe("main");
+  await tabTo(page, "Export");
+  await page.keyboard.press("Enter");
+  await waitUntil(async () => (await focused(page)).includes("NDJSON"));
+  await page.keyboard.press("Escape");
+  expect(await focused(page)).toBe("Export");
+  await tabTo(page, "Filter");
+  await page.keyboard.press("Enter");
+  await waitUntil(() => page.evaluate<boolean>("document.activeElement.matches('input')"));
+  await page.keyboard.type("fern");
+  await page.keyboard.press("Enter");
+  await waitUntil(async () => (await focused(page)) === "Filter");
+  await tabTo(page, "Remove the filter Tag: fern");
+  await page.keyboard.press("Enter");
+  await waitUntil(async () => (await focused(page)) === "Search by name or id");
+  await page.keyboard.type("rosa");
+  await page.waitForURL(/name=rosa/);
+  await waitUntil(async () => (await names(page)).every((name) => name.startsWith("Rosa")));
+  await tabTo(page, /^Rosa /);
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  await waitUntil(async () => (await focusedRow(page)) === "4");
+  await page.keyboard.press("Tab");
+  expect(await page.evaluate("document.activeElement.closest('span').className")).toBe("cell-tag");
+  await page.keyboard.press("ArrowUp");
+  await waitUntil(async () => (await focusedRow(page)) === "3");
+  await page.keyboard.press("ArrowDown");
+  await waitUntil(async () => (await focusedRow(page)) === "4");
+  await page.keyboard.press("Enter");
+  await page.locator(".facts").waitFor();
+  await waitUntil(async () => (await focused(page)).startsWith("Rosa "));
+  await tabTo(page, "Copy id");
+  await page.keyboard.press("Escape");
+  await page.locator(".facts").waitFor({ state: "detached" });
+  await waitUntil(async () => (await focusedRow(page)) === "4");
+});
