@@ -1,5 +1,5 @@
 // Both npm packages, packed and installed.
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
@@ -19,61 +19,93 @@ const root = join(import.meta.dir, "../..");
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
 
-test("the service's package has what its pages link to, the pinned versions and the bill, and nothing private", () => {
+describe("the service's package", () => {
   const copy = project("sources");
-  const left = /^(?:\.git|node_modules|dist|packages|data|test|bench|tmp)$/;
-  for (const name of readdirSync(root).filter((one) => !left.test(one)))
-    cpSync(join(root, name), join(copy, name), { recursive: true });
-  cpSync(join(root, "packages/client/README.md"), join(copy, "packages/client/README.md"));
-  for (const path of ["deploy/examples/secrets/access-token", "dist/plant-store", "data/plant-store.db"]) {
-    mkdirSync(join(copy, dirname(path)), { recursive: true });
-    writeFileSync(join(copy, path), "x");
-  }
-  outputOf("node", ["scripts/supply-chain.js", "pack"], copy);
-  const packed = JSON.parse(outputOf("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], copy));
-  const [entry] = Object.values(packed) as { files: { path: string }[] }[];
-  const files = (entry?.files ?? []).map(({ path }) => path);
-  const some = ["bin/plant-store.js", "src/main.ts", "npm-shrinkwrap.json", "dist/sbom.cdx.json"];
-  expect(files).toEqual(expect.arrayContaining(some));
-  const isPrivate = /\.test\.ts$|^test\/|^data\/|\/secrets\/|^dist\/plant|package-lock/;
-  expect(files.filter((path) => isPrivate.test(path))).toEqual([]);
-  const known = new Set(files.flatMap((path) => [path, `${dirname(path)}/`, dirname(path)]));
-  const links = /\]\((?!https?:|#|mailto:)([^)#]+)|(?:src|srcset|href)="(?!https?:|#)([^"#]+)"/g;
-  const broken = files
-    .filter((path) => path.endsWith(".md"))
-    .flatMap((page) =>
-      Array.from(readFileSync(join(root, page), "utf8").matchAll(links), ([, inMarkdown, inHtml]) =>
-        normalize(join(dirname(page), inMarkdown ?? inHtml ?? "")),
-      ),
-    )
-    .filter((target) => !known.has(target));
-  expect(broken).toEqual([]);
-  outputOf("node", ["scripts/supply-chain.js", "unpack"], copy);
-  expect(readdirSync(copy)).not.toContain("npm-shrinkwrap.json");
+  let files: string[];
+  beforeAll(() => {
+    const left = /^(?:\.git|node_modules|dist|packages|data|test|bench|tmp)$/;
+    for (const name of readdirSync(root).filter((one) => !left.test(one)))
+      cpSync(join(root, name), join(copy, name), { recursive: true });
+    cpSync(join(root, "packages/client/README.md"), join(copy, "packages/client/README.md"));
+    for (const path of ["deploy/examples/secrets/access-token", "dist/plant-store", "data/plant-store.db"]) {
+      mkdirSync(join(copy, dirname(path)), { recursive: true });
+      writeFileSync(join(copy, path), "x");
+    }
+    outputOf("node", ["scripts/supply-chain.js", "pack"], copy);
+    const packed = JSON.parse(outputOf("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], copy));
+    const [entry] = Object.values(packed) as { files: { path: string }[] }[];
+    files = (entry?.files ?? []).map(({ path }) => path);
+    outputOf("node", ["scripts/supply-chain.js", "unpack"], copy);
+  }, packagesMsMax);
+
+  test("has the program, its sources, the pinned versions and the bill of materials", () => {
+    const some = ["bin/plant-store.js", "src/main.ts", "npm-shrinkwrap.json", "dist/sbom.cdx.json"];
+    expect(files).toEqual(expect.arrayContaining(some));
+  });
+
+  test("has nothing private", () => {
+    const isPrivate = /\.test\.ts$|^test\/|^data\/|\/secrets\/|^dist\/plant|package-lock/;
+    expect(files.filter((path) => isPrivate.test(path))).toEqual([]);
+  });
+
+  test("has what its pages link to", () => {
+    const known = new Set(files.flatMap((path) => [path, `${dirname(path)}/`, dirname(path)]));
+    const links = /\]\((?!https?:|#|mailto:)([^)#]+)|(?:src|srcset|href)="(?!https?:|#)([^"#]+)"/g;
+    const broken = files
+      .filter((path) => path.endsWith(".md"))
+      .flatMap((page) =>
+        Array.from(readFileSync(join(root, page), "utf8").matchAll(links), ([, inMarkdown, inHtml]) =>
+          normalize(join(dirname(page), inMarkdown ?? inHtml ?? "")),
+        ),
+      )
+      .filter((target) => !known.has(target));
+    expect(broken).toEqual([]);
+  });
+
+  test("leaves no pinned versions in the sources", () => {
+    expect(readdirSync(copy)).not.toContain("npm-shrinkwrap.json");
+  });
 });
 
-test("the client's package runs on Node and Bun, needs no other one, and has the service's version and licence", async () => {
+describe("the client's package", () => {
   const at = project("client");
   const installed = join(at, "node_modules/plant-store-client");
-  mkdirSync(installed, { recursive: true });
-  outputOf("tar", ["-xzf", pack("./packages/client"), "--strip-components=1", "-C", installed], at);
-  const database = join(at, "plants.db");
-  await using service = await serve(["--database", database], { environment: accessTokenEnvironment });
-  const sent = ["node", process.execPath].map((program) =>
-    send(program, at, "plant-store-client", service.url),
-  );
-  expect(sent).toEqual([false, true].map((replayed) => ({ name: "fern", replayed })));
-  expect(storedPlants(database)).toMatchObject([{ id: 2n ** 63n - 1n }]);
+  beforeAll(() => {
+    mkdirSync(installed, { recursive: true });
+    outputOf("tar", ["-xzf", pack("./packages/client"), "--strip-components=1", "-C", installed], at);
+  }, packagesMsMax);
 
-  const { dependencies, version } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
-  expect(dependencies).toBeUndefined();
-  expect(version).toEqual(packageFile.version);
-  expect(readdirSync(installed).sort()).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
-  // Only the files it uses: no tests, and none of an earlier build.
-  const files = readdirSync(join(installed, "dist")).sort();
-  expect(files).toEqual(
-    ["errors", "in-order", "plant-store-client"].flatMap((name) => [`${name}.d.ts`, `${name}.js`]),
-  );
+  const manifest = () => JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
+
+  test("runs on Node and Bun", async () => {
+    const database = join(at, "plants.db");
+    await using service = await serve(["--database", database], { environment: accessTokenEnvironment });
+    const sent = ["node", process.execPath].map((program) =>
+      send(program, at, "plant-store-client", service.url),
+    );
+    expect(sent).toEqual([false, true].map((replayed) => ({ name: "fern", replayed })));
+    expect(storedPlants(database)).toMatchObject([{ id: 2n ** 63n - 1n }]);
+  });
+
+  test("needs no other package", () => {
+    expect(manifest().dependencies).toBeUndefined();
+  });
+
+  test("has the service's version", () => {
+    expect(manifest().version).toBe(packageFile.version);
+  });
+
+  test("has its licence and its page", () => {
+    expect(readdirSync(installed).sort()).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
+  });
+
+  // No tests, and none of an earlier build.
+  test("has only the files that it uses", () => {
+    const files = readdirSync(join(installed, "dist")).sort();
+    expect(files).toEqual(
+      ["errors", "in-order", "plant-store-client"].flatMap((name) => [`${name}.d.ts`, `${name}.js`]),
+    );
+  });
 });
 
 // It fetches all that it needs from npm.
