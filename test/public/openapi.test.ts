@@ -1,5 +1,5 @@
 // The OpenAPI document: the contract, every error of the public listener, and no more.
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { catalogue, publicKinds } from "../../src/http/error-catalogue.ts";
 import contract from "../../src/public/openapi.json" with { type: "json" };
 import { post } from "../support/post-plants.ts";
@@ -14,29 +14,43 @@ const documented: Readonly<Record<string, { readonly content: { readonly "applic
   responses;
 const examplesOf = (status: number) => documented[status]?.content["application/json"].examples ?? {};
 
-test("the OpenAPI document has everything of the contract, and nothing else", () => {
-  expect(contract).toMatchObject({
-    openapi: "3.1.0",
-    info: { version: "1.0.0", license: { name: "MIT" } },
-    security: [{ bearer: [] }],
+describe("the OpenAPI document", () => {
+  test("is of OpenAPI 3.1, with the version and the licence of the contract", () => {
+    expect(contract.openapi).toBe("3.1.0");
+    expect(contract.info).toMatchObject({ version: "1.0.0", license: { name: "MIT" } });
   });
-  expect(Object.keys(contract.paths)).toEqual(["/plants"]);
-  expect(Object.keys(contract.paths["/plants"])).toEqual(["post"]);
-  const { Plant, NewPlant, Error: errorSchema } = contract.components.schemas;
-  expect(Plant).toMatchObject({
-    required: ["name"],
-    properties: { name: { type: "string" }, tag: { type: "string" } },
+
+  test("has one path with one method, which needs a body", () => {
+    expect(Object.keys(contract.paths)).toEqual(["/plants"]);
+    expect(Object.keys(contract.paths["/plants"])).toEqual(["post"]);
+    expect(requestBody.required).toBe(true);
   });
-  expect(NewPlant.allOf[1]).toMatchObject({
-    required: ["id"],
-    properties: { id: { type: "integer", format: "int64" } },
+
+  test("needs a bearer token everywhere", () => {
+    expect(contract.security).toEqual([{ bearer: [] }]);
+    expect(contract.components.securitySchemes.bearer).toMatchObject({ type: "http", scheme: "bearer" });
   });
-  expect(errorSchema).toMatchObject({
-    required: ["error", "message"],
-    properties: { error: { type: "integer", format: "int32" } },
+
+  test("has the schema of a plant", () => {
+    expect(contract.components.schemas.Plant).toMatchObject({
+      required: ["name"],
+      properties: { name: { type: "string" }, tag: { type: "string" } },
+    });
   });
-  expect(contract.components.securitySchemes.bearer).toMatchObject({ type: "http", scheme: "bearer" });
-  expect(requestBody.required).toBe(true);
+
+  test("has the schema of a new plant, whose id is an int64", () => {
+    expect(contract.components.schemas.NewPlant.allOf[1]).toMatchObject({
+      required: ["id"],
+      properties: { id: { type: "integer", format: "int64" } },
+    });
+  });
+
+  test("has the schema of an error, whose number is an int32", () => {
+    expect(contract.components.schemas.Error).toMatchObject({
+      required: ["error", "message"],
+      properties: { error: { type: "integer", format: "int32" } },
+    });
+  });
 });
 
 test("every reference of the OpenAPI document leads to something", () => {

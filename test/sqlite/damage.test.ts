@@ -267,22 +267,41 @@ describe.skipIf(lacksMounts())("on read-only media", () => {
     return { code: status, out: stdout, err: stderr };
   };
 
-  test("a data file is verified, listed, exported, copied and backed up", async () => {
+  describe("a data file with a name that is special in a URI", () => {
     const media = join(folder.path, "media, read only");
-    mkdirSync(media);
-    // A name with characters that are special in a URI.
     const file = join(media, "plants 100%?#.db");
-    copyFileSync(sound, file);
-    const onMedia = (...args: string[]) => onReadOnly(media, ...args, "--database", file);
-    expect(onMedia("verify").err).toContain("3,000 plants checked: 2,048 against the digests");
-    expect(onMedia("list", "--tag", "green", "--name", "plant 7,").out).toContain("The Plant 7,");
-    expect(onMedia("export").out.trimEnd().split("\n")).toHaveLength(plants);
-    const backup = join(folder.path, "from-media.db");
-    expect(onMedia("backup", backup).code).toBe(0);
-    expect(storedPlants(backup)).toEqual(storedPlants(sound));
-    const copy = join(folder.path, "copied.db");
-    expect(onReadOnly(media, "copy", "--from", file, "--to", copy).code).toBe(0);
-  }, 30_000);
+    beforeAll(() => {
+      mkdirSync(media);
+      copyFileSync(sound, file);
+    });
+
+    test("is verified", () => {
+      const { err } = onReadOnly(media, "verify", "--database", file);
+      expect(err).toContain("3,000 plants checked: 2,048 against the digests");
+    });
+
+    test("is listed", () => {
+      const filter = ["--tag", "green", "--name", "plant 7,"];
+      expect(onReadOnly(media, "list", ...filter, "--database", file).out).toContain("The Plant 7,");
+    });
+
+    test("is exported", () => {
+      const { out } = onReadOnly(media, "export", "--database", file);
+      expect(out.trimEnd().split("\n")).toHaveLength(plants);
+    });
+
+    test("is backed up", () => {
+      const backup = folder.newPath();
+      expect(onReadOnly(media, "backup", backup, "--database", file).code).toBe(0);
+      expect(storedPlants(backup)).toEqual(storedPlants(sound));
+    });
+
+    test("is copied", () => {
+      const copy = folder.newPath();
+      expect(onReadOnly(media, "copy", "--from", file, "--to", copy).code).toBe(0);
+      expect(storedPlants(copy)).toHaveLength(plants);
+    });
+  });
 
   test("a WAL that SQLite cannot read there is not ignored", async () => {
     const media = join(folder.path, "media-with-wal");
@@ -319,25 +338,40 @@ describe("commands that only read", () => {
 });
 
 describe("backup and restore", () => {
-  test("a copy that fails SQLite's integrity check is neither kept as a backup nor restored", async () => {
-    const file = join(folder.path, "unsound.db");
-    writeFileSync(file, notText(readFileSync(sound)));
-    const unsound = "The copy is damaged: non-TEXT value in plants.name";
-    const backups = join(folder.path, "unsound-backups");
-    mkdirSync(backups);
-    for (const to of [join(backups, "backup.db"), backups, "-"])
+  describe("a copy that fails SQLite's integrity check", () => {
+    /** The path of a data file of which every copy does. */
+    function newUnsound(): string {
+      const file = folder.newPath();
+      writeFileSync(file, notText(readFileSync(sound)));
+      return file;
+    }
+
+    test.each(["a file", "a folder", "standard output"])("is no backup to %s", async (target) => {
+      const file = newUnsound();
+      const backups = folder.newFolder();
+      const targets: Record<string, string> = { "a file": join(backups, "backup.db"), "a folder": backups };
+      const to = targets[target] ?? "-";
       expect(await runInProcess(["backup", to, "--database", file])).toEqual({
         code: 1,
         out: "",
-        err: `plant-store: ${unsound}.\n`,
+        err: "plant-store: The copy is damaged: non-TEXT value in plants.name.\n",
       });
-    expect(readdirSync(backups).filter((name) => !name.endsWith(".lock"))).toEqual([]);
-    expect(existsSync(lastBackupFile(file))).toBe(false);
-    const restored = join(folder.path, "unsound-restored.db");
-    expect((await runInProcess(["restore", file, "--database", restored])).err).toContain(
-      "The copy is damaged",
-    );
-    for (const path of [restored, `${restored}.partial`]) expect(existsSync(path)).toBe(false);
+      expect(readdirSync(backups).filter((name) => !name.endsWith(".lock"))).toEqual([]);
+    });
+
+    test("is not recorded as the last backup", async () => {
+      const file = newUnsound();
+      await runInProcess(["backup", folder.newFolder(), "--database", file]);
+      expect(existsSync(lastBackupFile(file))).toBe(false);
+    });
+
+    test("is not restored", async () => {
+      const restored = folder.newPath();
+      const { err } = await runInProcess(["restore", newUnsound(), "--database", restored]);
+      expect(err).toContain("The copy is damaged");
+      expect(existsSync(restored)).toBe(false);
+      expect(existsSync(`${restored}.partial`)).toBe(false);
+    });
   });
 
   test.each(["-wal", "-journal"])(

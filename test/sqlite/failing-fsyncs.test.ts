@@ -214,22 +214,33 @@ describe.skipIf(lacksSyncShim())("an fsync that fails", () => {
     expect(statSync(`${file}-wal`).size).toBe(walBytes);
   });
 
-  test("of the folder with the rebuilt file keeps the old WAL until a later start finishes the rebuild", async () => {
-    await crashedStore(file, 3);
-    writeFileSync(`${file}.failure.json`, '{"reason":"sync-failed"}\n');
-    const syncs = recordSyncs(folder.path, folder.path);
-    const command = ["token", "create", "--name", "a", "--database", file];
-    const run = async () => (await plantStore(command, { environment: syncs.environment })).code;
-    syncs.injectFault();
-    expect(await run()).toBe(1);
-    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
-    // The copy once by SQLite, and once with its mode and owner.
-    const copy = `${file}.rebuilt`;
-    expect(syncs.paths().slice(-4)).toEqual([copy, copy, `${file}.failure.json.new`, folder.path]);
-    const failed = syncs.paths().length;
-    syncs.removeFault();
-    expect(await run()).toBe(0);
-    expect(syncs.paths().slice(failed, failed + 2)).toEqual([folder.path, folder.path]);
-    expect(storedPlants(file)).toHaveLength(3);
+  describe("of the folder with the rebuilt file", () => {
+    /** Rebuilds a data file after a failed fsync by a command, in which the fsync of the folder fails. */
+    async function failRebuild() {
+      await crashedStore(file, 3);
+      writeFileSync(`${file}.failure.json`, '{"reason":"sync-failed"}\n');
+      const syncs = recordSyncs(folder.path, folder.path);
+      const run = async () => (await plantStore(createToken("a"), { environment: syncs.environment })).code;
+      syncs.injectFault();
+      expect(await run()).toBe(1);
+      return { syncs, run };
+    }
+
+    test("keeps the old WAL", async () => {
+      const { syncs } = await failRebuild();
+      expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+      // The copy once by SQLite, and once with its mode and owner.
+      const copy = `${file}.rebuilt`;
+      expect(syncs.paths().slice(-4)).toEqual([copy, copy, `${file}.failure.json.new`, folder.path]);
+    });
+
+    test("leaves the rest of the rebuild to a later command", async () => {
+      const { syncs, run } = await failRebuild();
+      const failed = syncs.paths().length;
+      syncs.removeFault();
+      expect(await run()).toBe(0);
+      expect(syncs.paths().slice(failed, failed + 2)).toEqual([folder.path, folder.path]);
+      expect(storedPlants(file)).toHaveLength(3);
+    });
   });
 });

@@ -207,7 +207,7 @@ describe("a stop", () => {
     expect(storedPlants(file)).toHaveLength(1);
   });
 
-  test("that cannot write the mark ends the process without closing, and the next start does it", async () => {
+  test("that cannot write the mark leaves the WAL to the next start", async () => {
     await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
     expect((await post(service.url, '{"id":1,"name":"fern"}')).status).toBe(200);
     using other = new Database(file);
