@@ -49,7 +49,7 @@ describe("keys of an issuer", () => {
       expect(await admit(ended)).toBe("bad-credentials");
     });
 
-    test("end the streams that such tokens opened", async () => {
+    test("end the streams that their tokens opened", async () => {
       using provider = await startWithStreams();
       const { state, mayEnded, pass } = provider;
       expect(mayEnded()).toBe(true);

@@ -75,7 +75,7 @@ describe("an access token of the provider", () => {
   });
 });
 
-describe("a token that such a caller creates", () => {
+describe("a token that a caller with a JWT creates", () => {
   async function create(body: object): Promise<Response> {
     return operatorFetch(running, "/api/tokens", {
       method: "POST",

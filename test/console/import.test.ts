@@ -394,7 +394,7 @@ describe("a chosen file", () => {
     });
   });
 
-  test("can be imported once it is checked, also after a look at another page", async () => {
+  test("can be imported once it is checked, even after a look at another page", async () => {
     const { page } = await openAndWatch();
     await choose(page, "then.ndjson", '{"id": 2201, "name": "Fern"}');
     await page.getByRole("button", { name: "Check only" }).click();

@@ -26,7 +26,7 @@ describe("with --cors-origins", () => {
     ["a create", '{"id":1,"name":"a"}', {}, 200],
     ["missing credentials", "{}", { Authorization: "" }, 401],
     ["a body over the limit", "x".repeat(70_000), {}, 413],
-  ])("the response to %s has the headers too", async (_, body, headers, status) => {
+  ])("the response to %s has the headers of CORS", async (_, body, headers, status) => {
     const response = await post(running.url, body, { Origin: origin, ...headers });
     expect(response.status).toEqual(status);
     expect(response.headers.get("access-control-allow-origin")).toEqual(origin);

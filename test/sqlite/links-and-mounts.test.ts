@@ -140,7 +140,7 @@ describe.skipIf(lacksMounts())("a data file that is mounted by itself", () => {
     expect(storedPlants(restored)).toHaveLength(3);
   });
 
-  test("is refused while a service has it open by its own name, too", async () => {
+  test("is refused while a service has it open by its own name", async () => {
     await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
     expect(await create(service.url, 4)).toBe(200);
     const { code, err } = await runMounted(["serve", "--database", "MOUNTED"]);

@@ -125,7 +125,7 @@ describe("a data file in use", () => {
     expect(lines[1]).toStartWith("  If this is a copy of a data file that a service has open");
   });
 
-  test("is refused after a failed fsync too, before it would be rebuilt", () => {
+  test("is refused after a failed fsync, before it would be rebuilt", () => {
     writeMarker(file, "sync-failed");
     rmSync(`${file}-wal`);
     expect(() => openForWriting(file)).toThrow(lost);

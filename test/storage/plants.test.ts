@@ -106,7 +106,7 @@ onEveryEngine((engine) => {
       expect(kindsOf(await store.plants.create([named, tagged], 2))).toEqual(["replayed", "replayed"]);
     });
 
-    test("keep all such texts of one batch apart", async () => {
+    test("keep all texts of one batch apart, however special", async () => {
       const batch = texts.map((text) => testPlant(newId(), text, `x${text}`));
       await store.plants.create(batch, 1);
       const found = await store.archive.findAll(batch.map(({ plant }) => plant.id));
