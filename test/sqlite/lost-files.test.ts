@@ -19,6 +19,7 @@ import {
 } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
+import { StoreUnavailable } from "../../src/plants/plant-store.ts";
 import { readMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { DataFileReplaced, WalIndexLost } from "../../src/storage/store.ts";
@@ -355,6 +356,17 @@ describe("a -shm file that is deleted while the service runs", () => {
     await expectStored([1]);
     expect(await tokens()).toContain("first");
     expect(await tokens()).toContain("second");
+  });
+
+  test("keeps the next transaction from writing to the WAL", async () => {
+    await using store = new SqliteStore(file);
+    await store.plants.create([testPlant(1)], 1);
+    const wal = readFileSync(`${file}-wal`);
+    rmSync(`${file}-shm`);
+    // It looks for the file every 5 ms at most. The timer of the watch, which would find out too, does not run meanwhile.
+    Bun.sleepSync(10);
+    await expect(store.plants.create([testPlant(2)], 1)).rejects.toThrow(StoreUnavailable);
+    expect(readFileSync(`${file}-wal`).equals(wal)).toBe(true);
   });
 
   test("loses no acknowledged plant if a command creates the file again under load", async () => {
