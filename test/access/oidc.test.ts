@@ -7,6 +7,7 @@ import {
   browserMissing,
   describe as describeInBrowser,
   newPage,
+  noStorage,
   openBrowser,
 } from "../support/browser.ts";
 import { stoppedWallClock } from "../support/clock.ts";
@@ -311,9 +312,7 @@ describeInBrowser("signing in to the console with an identity provider", () => {
 
   test("is not started in a browser that would not remember it", async () => {
     const { page } = await open("/");
-    await page.addInitScript(`Object.defineProperty(window, "sessionStorage", {
-      get() { throw new DOMException("Access is denied for this document.", "SecurityError"); },
-    })`);
+    await page.addInitScript(noStorage("sessionStorage"));
     await page.reload();
     await page.getByRole("button", { name: /^Sign in with/ }).click();
     await page.getByText("The browser stores nothing for this page").waitFor();

@@ -208,8 +208,9 @@ describe("a graceful shutdown", () => {
     await using service = await startDelaying();
     // For a second it counts as the same one.
     const signals = setInterval(() => service.child.kill("SIGINT"), 100);
-    expect((await service.ended).code).toBe(130);
+    const { code } = await service.ended;
     clearInterval(signals);
+    expect(code).toBe(130);
   });
 });
 

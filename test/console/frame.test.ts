@@ -83,13 +83,9 @@ describe("a phone of 360 px", () => {
   ])("shows all of %s without scrolling sideways", async (path, title) => {
     const page = await open(path);
     await page.setViewportSize({ width: 360, height: 740 });
-    try {
-      await heading(page, title);
-      await waitUntil(async () => (await page.locator('[aria-busy="true"]').count()) === 0);
-      expect(await page.evaluate(scrolledSideways)).toEqual([]);
-    } finally {
-      await page.setViewportSize({ width: 1280, height: 600 });
-    }
+    await heading(page, title);
+    await waitUntil(async () => (await page.locator('[aria-busy="true"]').count()) === 0);
+    expect(await page.evaluate(scrolledSideways)).toEqual([]);
   });
 });
 

@@ -4,7 +4,15 @@ import type { Page } from "playwright-core";
 import { copiedBy, describe, test } from "../support/browser.ts";
 import { see, waitUntil } from "../support/console-session.ts";
 import { memoize } from "../support/memoize.ts";
-import { focused, focusedRow, names, rows, scrollPx, usePlantsTable } from "../support/plants-table.ts";
+import {
+  focused,
+  focusedRow,
+  names,
+  rows,
+  scrollPx,
+  scrollTo,
+  usePlantsTable,
+} from "../support/plants-table.ts";
 import { idOf } from "../support/seeded-store.ts";
 
 const unsafeId = "9007199254740993";
@@ -58,12 +66,8 @@ describe("one plant", () => {
     const back = page.getByRole("button", { name: "Back to plants", exact: true });
     expect(await back.isVisible()).toBe(false);
     await page.setViewportSize({ width: 768, height: 800 });
-    try {
-      await back.click();
-      await page.waitForURL(/\/plants\?tag=exact$/);
-    } finally {
-      await page.setViewportSize({ width: 1280, height: 600 });
-    }
+    await back.click();
+    await page.waitForURL(/\/plants\?tag=exact$/);
   });
 
   test("is closed by Escape", async () => {
@@ -150,16 +154,16 @@ test("Back returns to the row of the plant whose details were open", async () =>
 
 test("Back returns to the position in the list", async () => {
   const page = await openTable("/plants?order=oldest");
-  await page.evaluate('document.querySelector(".table-body").scrollTo(0, 6000)');
+  await scrollTo(page, 6000);
   const savedRow = () => page.evaluate<number>("history.state?.position?.row ?? 0");
   await waitUntil(async () => (await savedRow()) > 100);
-  await page.evaluate('document.querySelector(".table-body").scrollTo(0, 12000)');
+  await scrollTo(page, 12_000);
   await waitUntil(async () => (await savedRow()) > 300);
   const row = await savedRow();
   await page.getByRole("link", { name: "Overview" }).click();
   await page.locator(".latest a").first().waitFor();
   await page.goBack();
-  const rowPx = 36;
+  const rowPx = (await rows(page).first().boundingBox())?.height ?? 0;
   await waitUntil(async () => Math.floor((await scrollPx(page)) / rowPx) === row);
   await page.reload();
   await rows(page).first().waitFor();

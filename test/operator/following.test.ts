@@ -88,7 +88,7 @@ test.skipIf(lacks("jq", Bun.which("jq") === null))(
     const name = '"back\\\\nslash" and ü';
     await addPlants(running, [1]);
     await post(running.url, JSON.stringify({ id: 2, name }));
-    const documents = readFileSync("docs/import-export.md", "utf8");
+    const documents = readFileSync(join(import.meta.dir, "../../docs/import-export.md"), "utf8");
     const [, script = ""] = /## Following the store[\s\S]*?```sh\n([\s\S]*?)```/.exec(documents) ?? [];
     using folder = temporaryFolder();
     const text = (file: string) => Bun.file(join(folder.path, file)).text();

@@ -1,4 +1,4 @@
-// POST /api/import: lines of plants, each stored or refused by itself.
+// POST /api/imports, and the record of its end: lines of plants, each stored or refused by itself.
 import { afterAll, describe, expect, test } from "bun:test";
 import type { LineOutcome } from "../../src/operator/responses.ts";
 import { eventually } from "../support/eventually.ts";

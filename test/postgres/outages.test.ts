@@ -2,14 +2,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import pg from "pg";
 import { ConnectionPool } from "../../src/storage/postgres/connection-pool.ts";
 import { Server } from "../../src/storage/postgres/server.ts";
 import { expectOneLine } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { operatorGet } from "../support/operator-requests.ts";
 import { errorIn, post, statusOf } from "../support/post-plants.ts";
-import { type Databases, usePostgres } from "../support/postgres.ts";
+import { type Databases, openTransaction, usePostgres } from "../support/postgres.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess, serveInProcess } from "../support/terminal.ts";
@@ -18,7 +17,7 @@ import { bearer } from "../support/tokens.ts";
 
 let server: Databases & AsyncDisposable;
 let database: string;
-// Started first and awaited last, since it retries for ten seconds.
+// Started here, beside the other tests, since it retries for ten seconds.
 let toNowhere: ReturnType<typeof runInProcess>;
 beforeAll(async () => {
   toNowhere = runInProcess(["token", "list"], {
@@ -300,15 +299,13 @@ describe("a database that accepts no writes", () => {
   test("because someone has locked the table leaves the service unready until it is released", async () => {
     await using running = await startOpenService(database);
     expect(await statusOf(running.url, "/readyz")).toBe(200);
-    const locking = new pg.Client({ connectionString: database });
-    await locking.connect();
-    await locking.query("BEGIN; LOCK TABLE plants");
+    await using locking = await openTransaction(database, "LOCK TABLE plants");
     await eventually(async () => (await statusOf(running.url, "/readyz")) === 503, "the lock to be noticed");
     const unavailable = { error: 50302 };
     expect(await operatorGet(running, "/api/overview")).toMatchObject(unavailable);
     expect(await operatorGet(running, "/api/plants")).toMatchObject(unavailable);
     expect(await operatorGet(running, "/api/plants/1")).toMatchObject(unavailable);
-    await locking.end();
+    await locking.rollBack();
     await expectBack(running, 1);
   });
 });

@@ -1,6 +1,5 @@
 // Plants on PostgreSQL: rows that the database rejects, and several nodes on one database.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import pg from "pg";
 import { beginningCursor, type PlantFilter } from "../../src/plants/plant-archive.ts";
 import { StoreUnavailable } from "../../src/plants/plant-store.ts";
 import { openStore } from "../../src/storage/open-store.ts";
@@ -9,7 +8,7 @@ import { Server } from "../../src/storage/postgres/server.ts";
 import type { Store } from "../../src/storage/store.ts";
 import { operatorFetch } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
-import { type Databases, usePostgres } from "../support/postgres.ts";
+import { type Databases, openTransaction, usePostgres } from "../support/postgres.ts";
 import { kindsOf } from "../support/stored-plants.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { startOpenService } from "../support/test-service.ts";
@@ -34,14 +33,6 @@ const upTo = (count: number) => Array.from({ length: count }, (_, id) => id);
 const plantsToStore = (ids: readonly number[], name = "fern") =>
   ids.map((id) => ({ plant: { id: BigInt(id), name, tag: undefined }, createdBy: "t" }));
 const createTables = async () => close([await open()]);
-
-/** Another session with an open transaction, in which it has run that. */
-async function openTransaction(sql: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: database });
-  await client.connect();
-  await client.query(`BEGIN; ${sql}`);
-  return client;
-}
 
 // How the row is found, and what happens if there is no time for it, is in src/storage/postgres/postgres-plants.test.ts.
 describe("a plant that the database rejects", () => {
@@ -163,10 +154,9 @@ describe("several nodes on one database", () => {
   test("are ready though another's probe hangs", async () => {
     await using one = await open();
     await one.plants.probe();
-    const locking = await openTransaction("UPDATE plant_store_nodes SET seen_at_ms = 1");
+    await using _locking = await openTransaction(database, "UPDATE plant_store_nodes SET seen_at_ms = 1");
     await using other = await open();
     await other.plants.probe();
-    await locking.end();
   });
 });
 
@@ -286,12 +276,11 @@ describe("a client that follows the store", () => {
   ])("does not miss what another node commits late, %s", async (_, filter) => {
     await using store = await open();
     const start = await after(store, beginningCursor);
-    const other = await openTransaction(insert(1, "late", Date.now()));
+    await using other = await openTransaction(database, insert(1, "late", Date.now()));
     await store.plants.create(plantsToStore([2, 3, 4], "later"), Date.now());
     const before = await after(store, start.next, filter);
     expect(before.ids).not.toContain(1);
-    await other.query("COMMIT");
-    await other.end();
+    await other.commit();
     expect((await after(store, before.next, filter)).ids).toContain(1);
   });
 

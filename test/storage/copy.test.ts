@@ -105,7 +105,7 @@ test("a plant that differs in the other store fails the copy", async () => {
 
 describe("a copied token", () => {
   const stateAfterCopies = async (change: (from: string, to: string) => Promise<unknown>) => {
-    const from = join(folder.path, `tokens-${crypto.randomUUID()}.db`);
+    const from = folder.newPath();
     const to = await server.newDatabase();
     await token(from, "create", "--name", "robot");
     await copy(from, to);

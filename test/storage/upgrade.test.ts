@@ -1,17 +1,17 @@
 // This version opens what released ones wrote, on both engines.
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { copyFileSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { migrate as migratePostgres, migrations } from "../../src/storage/postgres/migrations/migrate.ts";
 import { Server } from "../../src/storage/postgres/server.ts";
 import { allMigrations, migrate as migrateFile } from "../../src/storage/sqlite/migrations/migrate.ts";
-import { plantStore } from "../support/command.ts";
 import { operatorGet } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { type Databases, usePostgres } from "../support/postgres.ts";
 import { storedPlants } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { runInProcess } from "../support/terminal.ts";
 import { startOpenService, type TestService } from "../support/test-service.ts";
 import { bearer } from "../support/tokens.ts";
 
@@ -39,9 +39,7 @@ afterAll(async () => {
 const dataFile = {
   engine: "data file",
   async open(version: string) {
-    const file = join(folder.path, `${crypto.randomUUID()}.db`);
-    copyFileSync(join(fixtures, version, "plant-store.db"), file);
-    return file;
+    return folder.newCopy(join(fixtures, version, "plant-store.db"));
   },
   stored: async (file: string) => storedPlants(file),
   /** Applies one migration more than this version has. */
@@ -143,7 +141,7 @@ describe.each(written)(
 );
 
 test("the digest that 1.1.0 stored is that of its plants", async () => {
-  const { out } = await plantStore(["verify", "--database", await dataFile.open("1.1.0"), "--json"]);
+  const { out } = await runInProcess(["verify", "--database", await dataFile.open("1.1.0"), "--json"]);
   expect(JSON.parse(out)).toMatchObject({
     matchedPlants: 1024,
     coveredPlants: 1024,

@@ -28,8 +28,6 @@ export function useConsole(plants: number, flags: Record<string, string> = {}) {
     running: {} as TestService,
     /** A token with the scopes operator and plants:create. */
     secret: "",
-    /** Errors that a test provokes on purpose; any other of a page fails the file. */
-    expectedErrors: [] as RegExp[],
   };
   beforeAll(async () => {
     if (browserMissing) return;
@@ -46,8 +44,7 @@ export function useConsole(plants: number, flags: Record<string, string> = {}) {
   }, 60_000);
   afterAll(async () => {
     await owned.disposeAsync();
-    const { expectedErrors } = session;
-    expect(pageErrors.filter((error) => !expectedErrors.some((one) => one.test(error)))).toEqual([]);
+    expect(pageErrors).toEqual([]);
   });
   /** Opens the console, signed in by default, in the one page of the file: another takes three times the CPU time. */
   async function open(
@@ -57,15 +54,17 @@ export function useConsole(plants: number, flags: Record<string, string> = {}) {
       token = session.secret,
       /** In a page and a context of its own, such as for another clock. */
       alone = false,
+      /** Whether the test makes the page crash. The errors of any other page fail the file. */
+      crashes = false,
       /** The address of the console, if it is not that of the file's own service. */
       origin = session.running.operatorUrl,
     } = {},
   ): Promise<Page> {
-    let page = alone ? undefined : shared;
+    let page = alone || crashes ? undefined : shared;
     if (page === undefined) {
       page = await newPage(browser, usual);
-      collectErrors(page, pageErrors);
-      if (!alone) shared = page;
+      if (!crashes) collectErrors(page, pageErrors);
+      if (!alone && !crashes) shared = page;
     }
     await page.unrouteAll();
     if (page.viewportSize()?.width !== viewport.width) await page.setViewportSize(viewport);

@@ -69,6 +69,23 @@ export async function usePostgres(): Promise<Databases & AsyncDisposable> {
   return { ...databases, async [Symbol.asyncDispose]() {} };
 }
 
+export interface OpenTransaction extends AsyncDisposable {
+  commit(): Promise<unknown>;
+  rollBack(): Promise<unknown>;
+}
+
+/** Another session with an open transaction, in which it has run that. Its disposal ends the session, and rolls back. */
+export async function openTransaction(database: string, sql: string): Promise<OpenTransaction> {
+  const client = new pg.Client({ connectionString: database });
+  await client.connect();
+  await client.query(`BEGIN; ${sql}`);
+  return {
+    commit: () => client.query("COMMIT"),
+    rollBack: () => client.query("ROLLBACK"),
+    [Symbol.asyncDispose]: () => client.end(),
+  };
+}
+
 /** Starts a server, in a second or two, for a test that changes, stops or fills it. */
 export async function startPostgres({
   settings = {},
