@@ -127,6 +127,17 @@ test("every source file that ARCHITECTURE.md names by the end of its path exists
   expect(rejected(["ARCHITECTURE.md"], /`([\w./-]+\.(?:ts|tsx|js|json))`/g, isEnd)).toEqual([]);
 });
 
+test("every method that ARCHITECTURE.md names exists", () => {
+  const texts = sources.filter((path) => /^src.*\.tsx?$/.test(path)).map(read);
+  const exists = ([type, member]: readonly string[]) =>
+    texts.some((text) => {
+      const isDeclared = new RegExp(`^(?:export )?(?:class|interface) ${type}\\b`, "m").test(text);
+      return isDeclared && new RegExp(`^  (?:async |readonly |get )?${member}\\b`, "m").test(text);
+    });
+  const named = /`((?!Bun\b|JSON\b)[A-Z]\w+)\.([a-z]\w+)`/g;
+  expect(rejected(["ARCHITECTURE.md"], named, exists)).toEqual([]);
+});
+
 test("no text uses npx, which outside the clone downloads a name that is not ours, and passes no signal on", () => {
   const texts = ["src", "bin", "scripts", "examples", "deploy"]
     .flatMap(filesIn)
