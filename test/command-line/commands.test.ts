@@ -124,21 +124,21 @@ onEveryEngine((engine) => {
 
 // test/access/secrets.test.ts holds that no secret is in them.
 describe("a list of tokens", () => {
-  async function storeWithToken() {
+  async function databaseWithToken() {
     const database = newDatabase();
     await run("token create --name ops --scope operator --expires 90d", database);
     return database;
   }
 
   test("is a table", async () => {
-    const { out } = await run("token list", await storeWithToken());
+    const { out } = await run("token list", await databaseWithToken());
     expect(out).toMatch(
       /^id +name +scopes +createdAt +createdBy +lastUsedAt +state\n[0-9a-f]{8} +ops +operator +\S+ +os:\S+ +- +live until/,
     );
   });
 
   test("has no digest in its JSON", async () => {
-    const { out } = await run("token list --json", await storeWithToken());
+    const { out } = await run("token list --json", await databaseWithToken());
     const fields = "createdAt createdBy expiresAt id lastUsedAt name revokedAt scopes state";
     expect(Object.keys(JSON.parse(out)[0]).sort()).toEqual(fields.split(" "));
   });

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { judgeFsync } from "../../src/cli/doctor.ts";
 import { stoppedWallClock } from "../support/clock.ts";
-import { shellArguments } from "../support/command.ts";
+import { unshareArguments } from "../support/command.ts";
 import { lacksMounts } from "../support/lacks.ts";
 import { usePostgres } from "../support/postgres.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -125,7 +125,7 @@ describe("the disk", () => {
       const examineThere = '{ "$@"; code=$?; ls -A >&2; exit $code; }';
       const script = `mount -t tmpfs -o size=1m none ${mounted.path} && cd ${mounted.path} && ${fill} && ${examineThere}`;
       const doctor = ["doctor", "--json", "--database", join(mounted.path, "plants.db"), ...freePorts];
-      const shell = ["-rm", "sh", ...shellArguments(script, doctor)];
+      const shell = unshareArguments(script, doctor);
       const { status, stdout, stderr } = spawnSync("unshare", shell, { encoding: "utf8" });
       const findings: readonly Finding[] = JSON.parse(stdout).findings;
       return { code: status, findings, left: stderr };

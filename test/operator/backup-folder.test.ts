@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { closeSync, constants, existsSync, openSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { backupCalls, makeLink, type ServiceWithBackups, startWithBackups } from "../support/backups.ts";
-import { shellArguments, start, untilListening } from "../support/command.ts";
+import { start, unshareArguments, untilListening } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacks, lacksFuse, mountHanging } from "../support/lacks.ts";
 import { lacksDescriptors, openDescriptors } from "../support/open-descriptors.ts";
@@ -27,11 +27,12 @@ test.skipIf(lacksDescriptors() || lacksFifo)(
     const record = join(service.backupFolder, `${name}.digest.json`);
     rmSync(record);
     expect(spawnSync("mkfifo", [record]).status).toBe(0);
-    const writer = openSync(record, constants.O_RDWR);
+    using writer = new DisposableStack();
+    writer.adopt(openSync(record, constants.O_RDWR), closeSync);
     const list = service.list();
     await eventually(() => openDescriptors(record) === 2, "the service to read the FIFO");
     expect((await post(service.url, '{"id":4,"name":"Fern"}')).status).toBe(200);
-    closeSync(writer);
+    writer.dispose();
     expect((await list).backups).toHaveLength(1);
   },
 );
@@ -39,10 +40,8 @@ test.skipIf(lacksDescriptors() || lacksFifo)(
 test.skipIf(lacksFuse())("a backup into a folder that hangs keeps no plant from being stored", async () => {
   const hanging = folder.newFolder();
   const args = ["serve", "--database", folder.newPath(), "--backup-folder", hanging];
-  const shell = shellArguments(`${mountHanging(hanging)} && exec "$@"`, args);
-  await using service = await untilListening(
-    start("unshare", ["-rm", "sh", ...shell], { environment: bothTokensEnvironment }),
-  );
+  const shell = unshareArguments(`${mountHanging(hanging)} && exec "$@"`, args);
+  await using service = await untilListening(start("unshare", shell, { environment: bothTokensEnvironment }));
   backupCalls(service)
     .send("")
     .catch(() => "its response never arrives");

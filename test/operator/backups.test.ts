@@ -8,13 +8,6 @@ import { operatorFetch, operatorGet } from "../support/operator-requests.ts";
 import { changePlant, seedStore } from "../support/seeded-store.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-const folder = temporaryFolder();
-// A store of 3,000 plants, which no test changes, nor its record of the last backup: one that does uses a copy.
-const database = join(folder.path, "plants.db");
-
-beforeAll(() => seedStore(database, { plants: 3000, fromMs: 1_700_000_000_000, untilMs: 1_700_100_000_000 }));
-afterAll(() => folder[Symbol.dispose]());
-
 test("a backup is made and listed", async () => {
   await using service = await startWithBackups();
   const { name } = await service.makeBackup();
@@ -24,9 +17,12 @@ test("a backup is made and listed", async () => {
 });
 
 test("a backup of changed plants counts, with a warning", async () => {
-  const store = folder.newCopy(database);
-  changePlant(store);
-  await using service = await startWithBackups({ database: store });
+  using folder = temporaryFolder();
+  const database = folder.newPath();
+  // With a full block, which has a digest.
+  await seedStore(database, { plants: 1100, fromMs: 1, untilMs: 2 });
+  changePlant(database);
+  await using service = await startWithBackups({ database });
   const { name } = await service.makeBackup();
   const { last } = await service.list();
   expect(last).toEqual({

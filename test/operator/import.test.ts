@@ -1,6 +1,6 @@
 // POST /api/imports, and the record of its end: lines of plants, each stored or refused by itself.
 import { afterAll, describe, expect, test } from "bun:test";
-import type { LineOutcome } from "../../src/operator/responses.ts";
+import type { AuditPageJson, LineOutcome } from "../../src/operator/responses.ts";
 import { eventually } from "../support/eventually.ts";
 import { mintToken, operatorFetch, operatorGet, operatorPost } from "../support/operator-requests.ts";
 import { type RawPiece, sendRaw, untilContinue } from "../support/raw-http.ts";
@@ -18,7 +18,10 @@ async function createToken(name: string, scopes = bothScopes, service = running)
   return (await mintToken(service, { name, scopes })).secret;
 }
 
-async function send(body: string | Buffer<ArrayBuffer>, token = importer, query = "", service = running) {
+async function send(
+  body: string | Buffer<ArrayBuffer>,
+  { token = importer, query = "", service = running } = {},
+) {
   const response = await operatorFetch(service, `/api/imports${query}`, { method: "POST", token, body });
   return { status: response.status, ...((await response.json()) as { outcomes: LineOutcome[] }) };
 }
@@ -33,17 +36,17 @@ function finish(body: object, token = importer): Promise<Response> {
 
 /** What the audit trail has of this caller, newest first. */
 async function auditedOf(actor: string) {
-  const { entries } = await operatorGet<{ entries: { actor: string }[] }>(running, "/api/audit");
+  const { entries } = await operatorGet<AuditPageJson>(running, "/api/audit");
   return entries.filter((entry) => entry.actor === actor);
 }
 
-/** Sends to a service with another setting, as a token of its own. */
+/** Starts a service with other settings, whose `send` uses a token of its own. */
 async function startLimited(flags: Record<string, string>) {
   await using cleanUp = new AsyncDisposableStack();
   const service = cleanUp.use(await startTestService(flags));
   const token = await createToken("limited", bothScopes, service);
   cleanUp.move();
-  return { ...service, send: (body: string) => send(body, token, "", service) };
+  return { ...service, send: (body: string) => send(body, { token, service }) };
 }
 
 const line = (id: number, name = "Fern") => `{"id":${id},"name":"${name}"}\n`;
@@ -63,7 +66,7 @@ test("each line of an import is stored or refused as POST /plants would", async 
     line(5).trim(),
   ];
   const body = Buffer.concat(lines.map((text) => Buffer.from(text)));
-  const { outcomes } = await send(body, await createToken("line by line"));
+  const { outcomes } = await send(body, { token: await createToken("line by line") });
   const refused = (error: number, message: string) => ({
     error,
     message: expect.stringContaining(message),
@@ -96,7 +99,7 @@ test("an import over 1 MiB is refused", async () => {
 
 test("the start of an import of a named file is in the audit trail", async () => {
   const token = await createToken("names its file");
-  await send(line(51), token, "?file=audited.ndjson");
+  await send(line(51), { token, query: "?file=audited.ndjson" });
   expect(await auditedOf("names its file")).toMatchObject([
     { action: "import.started", subject: "audited.ndjson" },
   ]);
@@ -104,7 +107,7 @@ test("the start of an import of a named file is in the audit trail", async () =>
 
 test("an import without a file name, such as its later parts, is not in the audit trail", async () => {
   const token = await createToken("names no file");
-  await send(line(52), token);
+  await send(line(52), { token });
   expect(await auditedOf("names no file")).toEqual([]);
 });
 
@@ -139,7 +142,7 @@ describe.each([
 
   test("cannot import", async () => {
     const token = await createToken(`imports with ${has}`, [has]);
-    expect(await send(line(53), token, "?file=x.ndjson")).toMatchObject(refusal);
+    expect(await send(line(53), { token, query: "?file=x.ndjson" })).toMatchObject(refusal);
     expect(await auditedOf(`imports with ${has}`)).toEqual([]);
   });
 
@@ -201,7 +204,7 @@ describe("uploads", () => {
     );
     const secret = await createToken("next", bothScopes, service);
     // The service may learn only later that a client has gone away.
-    await eventually(async () => (await send("", secret, "", service)).status === 200);
+    await eventually(async () => (await send("", { token: secret, service })).status === 200);
   });
 
   test("whose token is revoked meanwhile leave room for an import", async () => {
@@ -217,7 +220,7 @@ describe("uploads", () => {
       }),
     );
     const secret = await createToken("next", bothScopes, service);
-    await eventually(async () => (await send("", secret, "", service)).status === 200);
+    await eventually(async () => (await send("", { token: secret, service })).status === 200);
   });
 
   test("of one token leave half of the imports to others", async () => {
@@ -229,8 +232,8 @@ describe("uploads", () => {
     const answers: unknown[] = [];
     await whileUploading(() =>
       whileUploading(async () => {
-        answers.push(await send(line(1), slow, "", service));
-        answers.push(await send(line(1), other, "", service));
+        answers.push(await send(line(1), { token: slow, service }));
+        answers.push(await send(line(1), { token: other, service }));
       }),
     );
     const message =

@@ -8,7 +8,7 @@ import { seedStore } from "../support/seeded-store.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const folder = temporaryFolder();
-// A store of 3,000 plants, which no test changes, nor its record of the last backup: one that does uses a copy.
+// A store of 3,000 plants, which no test changes: one that does uses a copy.
 const database = join(folder.path, "plants.db");
 
 beforeAll(() => seedStore(database, { plants: 3000, fromMs: 1_700_000_000_000, untilMs: 1_700_100_000_000 }));

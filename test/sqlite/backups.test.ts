@@ -22,7 +22,7 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 
 const folder = temporaryFolder();
-// A store of 3,000 plants, which no test changes, nor its record of the last backup: one that does uses a copy.
+// A store of 3,000 plants, which no test changes. One that looks at the record of the last backup uses a copy.
 const database = join(folder.path, "plants.db");
 const dated = /^plants-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z\.db$/;
 

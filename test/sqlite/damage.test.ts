@@ -9,7 +9,7 @@ import { lastBackupFile } from "../../src/storage/sqlite/maintenance/backup-reco
 import { verify } from "../../src/storage/sqlite/maintenance/verify.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
-import { expectOneLine, type Finished, shellArguments } from "../support/command.ts";
+import { expectOneLine, type Finished, unshareArguments } from "../support/command.ts";
 import { crashedStore, emptyingJournal } from "../support/crashed-store.ts";
 import { lacksMounts } from "../support/lacks.ts";
 import { storedPlants, testPlant } from "../support/stored-plants.ts";
@@ -226,7 +226,7 @@ function expectNotOpened(file: string, sentence: string): void {
   expect(() => openForWriting(file)).toThrow(sentence);
 }
 
-/** The page with that byte. */
+/** Fills the page that has that byte with zeros. */
 function zero(bytes: Buffer, at: number): Buffer {
   const page = at - (at % pageBytes);
   return bytes.fill(0, page, page + pageBytes);
@@ -259,7 +259,7 @@ describe("verify", () => {
 describe.skipIf(lacksMounts())("on read-only media", () => {
   const onReadOnly = (media: string, ...args: string[]) => {
     const script = `mount --bind '${media}' '${media}' && mount -o remount,ro,bind '${media}' && exec "$@"`;
-    const shell = ["-rm", "sh", ...shellArguments(script, args)];
+    const shell = unshareArguments(script, args);
     const { status, stdout, stderr } = spawnSync("unshare", shell, {
       encoding: "utf8",
       env: { PATH: process.env["PATH"] ?? "" },

@@ -220,7 +220,7 @@ describe.skipIf(lacksSyncShim())("an fsync that fails", () => {
       await crashedStore(file, 3);
       writeFileSync(`${file}.failure.json`, '{"reason":"sync-failed"}\n');
       const syncs = recordSyncs(folder.path, folder.path);
-      const run = async () => (await plantStore(createToken("a"), { environment: syncs.environment })).code;
+      const run = async () => (await plantStore(createToken("a"), syncs)).code;
       syncs.injectFault();
       expect(await run()).toBe(1);
       return { syncs, run };

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { shellArguments, start, untilListening } from "../support/command.ts";
+import { shellArguments, start, unshareArguments, untilListening } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacksMounts } from "../support/lacks.ts";
 import { memoize } from "../support/memoize.ts";
@@ -69,7 +69,7 @@ describe.skipIf(lacksMounts())("a full disk", () => {
     const disk = join(cleanUp.use(temporaryFolder()).path, "disk");
     mkdirSync(disk);
     const script = `mount -t tmpfs -o size=80m none ${disk} && exec "$@"`;
-    const shell = ["-rm", "sh", ...shellArguments(script, ["serve", "--database", `${disk}/plants.db`])];
+    const shell = unshareArguments(script, ["serve", "--database", `${disk}/plants.db`]);
     const service = cleanUp.use(
       await untilListening(start("unshare", shell, { environment: accessTokenEnvironment })),
     );

@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, linkSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { serve, shellArguments, start } from "../support/command.ts";
+import { serve, start, unshareArguments } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { lacksMounts } from "../support/lacks.ts";
 import { post } from "../support/post-plants.ts";
@@ -114,7 +114,7 @@ describe.skipIf(lacksMounts())("a data file that is mounted by itself", () => {
   async function runMounted(args: readonly string[], mounted = join(folder.path, "elsewhere", "a b.db")) {
     const mount = `touch '${mounted}' && mount --bind '${file}' '${mounted}'`;
     const onMounted = args.map((arg) => arg.replace("MOUNTED", mounted));
-    const shell = ["-rm", "sh", ...shellArguments(`${mount} && exec "$@"`, onMounted)];
+    const shell = unshareArguments(`${mount} && exec "$@"`, onMounted);
     return start("unshare", shell, { environment: accessTokenEnvironment }).ended;
   }
 

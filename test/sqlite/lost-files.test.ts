@@ -23,7 +23,7 @@ import { StoreUnavailable } from "../../src/plants/plant-store.ts";
 import { readMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { DataFileReplaced, WalIndexLost } from "../../src/storage/store.ts";
-import { plantStore, serve, shellArguments, start, untilListening } from "../support/command.ts";
+import { plantStore, serve, start, unshareArguments, untilListening } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { startHeldPost } from "../support/held-post.ts";
@@ -131,7 +131,8 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     expect((await response).text).toStartWith("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 503 ");
     const copy = copyFrom(service.child.pid ?? 0, file);
     expect(service.child.exitCode).toBeNull();
-    await eventually(() => !service.child.kill("SIGTERM"));
+    // For a second it counts as the same signal, so it is sent until the process is gone.
+    await eventually(() => !service.child.kill("SIGTERM"), "the process to end");
     expect((await service.ended).code).toBe(128 + constants.signals.SIGTERM);
     expect(storedPlants(copy)).toHaveLength(1);
   });
@@ -193,9 +194,9 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
         until [ "$(stat -c %i ${other}/plants.db)" = "$inode" ]; do mv ${other}/plants.db ${other}/$((n += 1)) 2>/dev/null; : > ${other}/plants.db; done
         mount --bind ${other} ${disk}
         wait`;
-      const shell = shellArguments(script, ["serve", "--database", `${disk}/plants.db`]);
+      const shell = unshareArguments(script, ["serve", "--database", `${disk}/plants.db`]);
       await using service = await untilListening(
-        start("unshare", ["-rm", "sh", ...shell], {
+        start("unshare", shell, {
           environment: accessTokenEnvironment,
           ownGroup: true,
         }),

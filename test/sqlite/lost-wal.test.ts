@@ -18,7 +18,7 @@ import { connectReadOnly } from "../../src/storage/sqlite/reading/open-read-only
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { openTokenFile } from "../../src/storage/sqlite/sqlite-tokens.ts";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
-import { type Serving, serve, shellArguments, start, untilListening } from "../support/command.ts";
+import { type Serving, serve, start, unshareArguments, untilListening } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { lacksMounts } from "../support/lacks.ts";
 import { post } from "../support/post-plants.ts";
@@ -233,9 +233,9 @@ test.skipIf(lacksMounts())(
     mkdirSync(disk);
     // The files outlive the service in the shell's mount namespace, which copies them out at the end.
     const script = `mount -t tmpfs -o size=2m none ${disk} && "$@"; rm ${disk}/filler; cp ${disk}/* ${folder.path}`;
-    const shell = shellArguments(script, ["serve", "--database", `${disk}/plants.db`]);
+    const shell = unshareArguments(script, ["serve", "--database", `${disk}/plants.db`]);
     await using service = await untilListening(
-      start("unshare", ["-rm", "sh", ...shell], { environment: accessTokenEnvironment, ownGroup: true }),
+      start("unshare", shell, { environment: accessTokenEnvironment, ownGroup: true }),
     );
     const { pid } = service.child;
     const seen = `/proc/${pid}/root${disk}`;

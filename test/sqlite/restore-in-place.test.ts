@@ -27,7 +27,7 @@ import { connectReadOnly } from "../../src/storage/sqlite/reading/open-read-only
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
 import { contentsOf, rebuiltFile } from "../../src/storage/sqlite/writing/rebuild.ts";
-import { shellArguments } from "../support/command.ts";
+import { unshareArguments } from "../support/command.ts";
 import { crashedStore, emptyingJournal } from "../support/crashed-store.ts";
 import { lacksMounts } from "../support/lacks.ts";
 import { storedPlants, testPlant } from "../support/stored-plants.ts";
@@ -258,7 +258,7 @@ describe("restore --replace", () => {
     await storeOf(file, ["old"]);
     const args = ["restore", backup, "--replace", "--database", `${disk}/plants.db`];
     const script = `mount -t tmpfs -o size=200k none ${disk} && cp ${file} ${disk}/plants.db && head -c 100000 /dev/zero > ${disk}/filler && "$@"; ls ${disk}`;
-    const shell = ["-rm", "sh", ...shellArguments(script, args)];
+    const shell = unshareArguments(script, args);
     const { stdout, stderr } = spawnSync("unshare", shell, { encoding: "utf8" });
     expect(stderr).toMatch(/has \d+ kB free, and the restored data file needs [\d.]+ [kM]B: /);
     expect(stdout.trim().split("\n")).toEqual(["filler", "plants.db", "plants.db.lock"]);
@@ -268,7 +268,7 @@ describe("restore --replace", () => {
 test.skipIf(lacksMounts())("restore --replace refuses a data file that is mounted by itself", async () => {
   await storeOf(file, ["old"]);
   const args = ["restore", backup, "--replace", "--database", file];
-  const shell = ["-rm", "sh", ...shellArguments(`mount --bind ${file} ${file} && "$@"`, args)];
+  const shell = unshareArguments(`mount --bind ${file} ${file} && "$@"`, args);
   const { status, stderr } = spawnSync("unshare", shell, { encoding: "utf8" });
   expect(stderr).toContain("is mounted by itself");
   expect(status).toBe(1);

@@ -74,6 +74,11 @@ export function shellArguments(script: string, args: readonly string[]): readonl
   return ["-c", script, "sh", command, ...rest];
 }
 
+/** The arguments of `unshare` for such a script, which may mount what only it and its children see. */
+export function unshareArguments(script: string, args: readonly string[]): readonly string[] {
+  return ["-rm", "sh", ...shellArguments(script, args)];
+}
+
 /** Starts a plant-store command on a terminal of its own. */
 export function startOnTerminal(args: readonly string[]) {
   const [command, rest] = commandLine(args);
