@@ -31,7 +31,9 @@ const misfits = `(() => {
     if (!box.checkVisibility() || box.closest(".visually-hidden, svg, .account")) return false;
     const { display, overflowX } = getComputedStyle(box);
     const mustFit = overflowX === "visible" && display !== "inline" && box.querySelector(".popover-panel") === null;
-    return mustFit && box.scrollWidth > box.clientWidth + outdentPx;
+    // The foot of a dialog reaches from edge to edge of it.
+    const around = box.querySelector(":scope > .dialog-foot") === null ? box : box.closest("dialog");
+    return mustFit && around.scrollWidth > around.clientWidth + (around === box ? outdentPx : 0);
   });
   if (document.documentElement.scrollWidth > innerWidth) misfits.push(document.documentElement);
   return misfits.map((box) => box.outerHTML.slice(0, 120));
