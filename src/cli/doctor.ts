@@ -228,7 +228,7 @@ function checkDataFile(dataFile: string): Facts {
 }
 
 async function checkPostgres(url: string, options: Config): Promise<Facts> {
-  // Only here: no other command on a data file needs pg.
+  // Loaded only for PostgreSQL, as in open-store.ts.
   const { diagnoseDatabase } = await import("../storage/postgres/diagnose-database.ts");
   const { facts, rewriting } = await diagnoseDatabase(url, options);
   if (rewriting.length === 0) return { facts };

@@ -46,7 +46,7 @@ export interface BodyHandler {
   /** The body is what `bytes` has from `start` to `end`. */
   bodyReceived(bytes: Buffer, start: number, end: number): void;
   /** Called in place of `bodyReceived` if the request has ended, and there is nothing left to respond. */
-  notReceived?(): void;
+  bodyNotReceived?(): void;
 }
 
 const retryAfterSeconds = "1";
@@ -175,7 +175,7 @@ export class Exchange implements BodyReader, LoggedRequest {
     return new Promise((resolve, reject) => {
       const handler: BodyHandler = {
         bodyReceived: (bytes, start, end) => resolve(bytes.subarray(start, end)),
-        notReceived: () => reject(new BodyNotReceived()),
+        bodyNotReceived: () => reject(new BodyNotReceived()),
       };
       this.readBody(handler, bytesMax);
     });
@@ -186,7 +186,7 @@ export class Exchange implements BodyReader, LoggedRequest {
     try {
       // The token of the request may have been revoked while the body was arriving.
       const isDenied = this.#bodyIsLate && this.#denyIfRevoked();
-      if (isDenied) this.#bodyHandler?.notReceived?.();
+      if (isDenied) this.#bodyHandler?.bodyNotReceived?.();
       else this.#bodyHandler?.bodyReceived(bytes, start, end);
     } catch (error) {
       this.respondToThrown(error);
@@ -196,7 +196,7 @@ export class Exchange implements BodyReader, LoggedRequest {
   /** Called by the connection. */
   bodyNotReceived(fault: WireFault | undefined): void {
     if (fault !== undefined) this.respondToFault(fault);
-    this.#bodyHandler?.notReceived?.();
+    this.#bodyHandler?.bodyNotReceived?.();
   }
 
   /** Denies the request if the gate no longer accepts the caller. Returns whether it has denied it. */
