@@ -9,14 +9,11 @@ import { expectOneLine, plantStore, type Serving } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { memoize } from "../support/memoize.ts";
 import { openAsNextStart } from "../support/next-start.ts";
-import { createUntilRefused, post } from "../support/post-plants.ts";
+import { createUntilRefused, largeName, post } from "../support/post-plants.ts";
 import { missingIn, storedPlants } from "../support/stored-plants.ts";
 import { lacksSyncShim, recordSyncs, serveRecorded } from "../support/syncs.ts";
 import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
-
-// Large, so that a few hundred plants fill the WAL until it is checkpointed.
-const largeName = "x".repeat(60_000);
 
 let folder: TemporaryFolder;
 let file: string;

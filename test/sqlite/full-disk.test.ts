@@ -7,13 +7,10 @@ import { eventually } from "../support/eventually.ts";
 import { lacksMounts } from "../support/lacks.ts";
 import { memoize } from "../support/memoize.ts";
 import { openAsNextStart } from "../support/next-start.ts";
-import { createUntilRefused, post, statusOf } from "../support/post-plants.ts";
+import { createUntilRefused, largeName, post, statusOf } from "../support/post-plants.ts";
 import { missingIn } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { accessTokenEnvironment } from "../support/tokens.ts";
-
-// Large, so that a few hundred plants fill the WAL until it is checkpointed.
-const largeName = "x".repeat(60_000);
 
 describe.skipIf(lacksMounts())("a full disk", () => {
   const plantsBefore = 400;

@@ -5,7 +5,7 @@ import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expectOneLine } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
-import { post } from "../support/post-plants.ts";
+import { create } from "../support/post-plants.ts";
 import { storedPlants } from "../support/stored-plants.ts";
 import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
@@ -19,9 +19,6 @@ beforeEach(() => {
   file = join(folder.path, "plants.db");
 });
 afterEach(() => folder[Symbol.dispose]());
-
-const create = async (url: string, id: number, name = "fern") =>
-  (await post(url, JSON.stringify({ id, name }))).status;
 
 async function refusedStart(file: string): Promise<string> {
   const { code, err, out } = await runInProcess(["serve", "--database", file], {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { serve, start, unshareArguments } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { lacksMounts } from "../support/lacks.ts";
-import { post } from "../support/post-plants.ts";
+import { create } from "../support/post-plants.ts";
 import { missingIn, storedPlants } from "../support/stored-plants.ts";
 import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
@@ -23,9 +23,6 @@ beforeEach(() => {
   link = join(folder.path, "elsewhere", "linked.db");
 });
 afterEach(() => folder[Symbol.dispose]());
-
-const create = async (url: string, id: number) =>
-  (await post(url, JSON.stringify({ id, name: "fern" }))).status;
 
 describe("a data file with a hard link", () => {
   const refused = "open by another name, such as a hard link or a bind mount, with a WAL of its own";

@@ -29,7 +29,7 @@ import { eventually } from "../support/eventually.ts";
 import { startHeldPost } from "../support/held-post.ts";
 import { lacks, lacksMounts } from "../support/lacks.ts";
 import { memoize } from "../support/memoize.ts";
-import { createUntilRefused, post, statusOf } from "../support/post-plants.ts";
+import { create, createUntilRefused, statusOf } from "../support/post-plants.ts";
 import { missingIn, storedPlants, testPlant } from "../support/stored-plants.ts";
 import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
@@ -43,9 +43,6 @@ beforeEach(() => {
   file = join(folder.path, "plants.db");
 });
 afterEach(() => folder[Symbol.dispose]());
-
-const create = async (url: string, id: number, name = "fern") =>
-  (await post(url, JSON.stringify({ id, name }))).status;
 
 const lostInLog = "the data file was lost";
 

@@ -8,14 +8,11 @@ import { inspectWal } from "../../src/storage/sqlite/data-file/wal-file.ts";
 import { plantStore, type Serving, serve } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { eventually } from "../support/eventually.ts";
-import { post } from "../support/post-plants.ts";
+import { largeName, post } from "../support/post-plants.ts";
 import { lacksSyncShim, recordSyncs, serveRecorded } from "../support/syncs.ts";
 import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { accessTokenEnvironment } from "../support/tokens.ts";
-
-// Large, so that a few hundred plants fill the WAL until it is checkpointed.
-const largeName = "x".repeat(60_000);
 
 let folder: TemporaryFolder;
 let file: string;

@@ -60,11 +60,12 @@ export function useConsole(plants: number, flags: Record<string, string> = {}) {
       origin = session.running.operatorUrl,
     } = {},
   ): Promise<Page> {
-    let page = alone || crashes ? undefined : shared;
+    const isShared = !alone && !crashes;
+    let page = isShared ? shared : undefined;
     if (page === undefined) {
       page = await newPage(browser, usual);
       if (!crashes) collectErrors(page, pageErrors);
-      if (!alone && !crashes) shared = page;
+      if (isShared) shared = page;
     }
     await page.unrouteAll();
     if (page.viewportSize()?.width !== viewport.width) await page.setViewportSize(viewport);

@@ -14,6 +14,14 @@ export function post(
   });
 }
 
+/** Creates a plant, and returns the status. */
+export async function create(url: string, id: number, name = "fern"): Promise<number> {
+  return (await post(url, JSON.stringify({ id, name }))).status;
+}
+
+/** So large that a few hundred plants fill the WAL until it is checkpointed. */
+export const largeName = "x".repeat(60_000);
+
 /** The body of a response that is an error. */
 export async function errorIn(response: Response): Promise<{ error: number; message: string }> {
   return (await response.json()) as { error: number; message: string };
