@@ -13,7 +13,7 @@ import { useRouter } from "./router.tsx";
 import { type Session, SessionContext } from "./session.ts";
 
 const tokenEnded = "This token has expired or was revoked. Sign in with another one.";
-const sessionTokenEnded = "Your session has ended. Sign in again.";
+const sessionEnded = "Your session has ended. Sign in again.";
 
 interface SignedInProps {
   readonly token: string;
@@ -32,11 +32,10 @@ export function SignedIn({ token, me, imports, onSecret, onSignOut, onTokenEnded
   // Once for each token: a new connection starts to ping the service at once, and the effect below stops it.
   const { api, connection } = useMemo(() => {
     const connection = new ServiceConnection();
-    // A JWT, which a session has, is three parts with dots between them; a secret that was minted has no dot.
-    const onUnauthorized = (): void => onTokenEnded(token.includes(".") ? sessionTokenEnded : tokenEnded);
+    const onUnauthorized = (): void => onTokenEnded(me.hasJwt ? sessionEnded : tokenEnded);
     const api = new OperatorApi(token, onUnauthorized, (responded) => connection.report(responded));
     return { api, connection };
-  }, [token, onTokenEnded]);
+  }, [token, me.hasJwt, onTokenEnded]);
   useEffect(() => () => connection.stop(), [connection]);
   // The browser asks for confirmation before it closes the tab during an import.
   useWindowEvent("beforeunload", (event) => {

@@ -9,6 +9,8 @@ import type { StoredPlantJson } from "../files/plant-json.ts";
 export interface CallerJson {
   readonly name: string;
   readonly scopes: readonly Scope[];
+  /** Whether the token is a JWT of the identity provider: then it ends with the session there. */
+  readonly hasJwt: boolean;
   /** The latest expiry of a token that this caller may create; undefined if it may create one that never expires. */
   readonly tokensExpireBy: string | undefined;
   /** Where clients reach the public listener, without a trailing slash. */

@@ -25,6 +25,7 @@ export function signInRoutes(
   const presentCaller = (caller: Caller): CallerJson => ({
     name: caller.name,
     scopes: caller.scopes,
+    hasJwt: caller.hasJwt ?? false,
     tokensExpireBy: isoTime(latestExpiryMs(caller)),
     publicUrl,
     bodyBytesMax,

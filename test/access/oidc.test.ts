@@ -51,7 +51,7 @@ describe("an access token of the provider", () => {
 
   test("reads under its client's name", async () => {
     const me = await (await get("me", await provider.token("operator"))).json();
-    expect(me).toMatchObject({ name: "oidc:client:greenhouse", scopes: ["operator"] });
+    expect(me).toMatchObject({ name: "oidc:client:greenhouse", scopes: ["operator"], hasJwt: true });
   });
 
   test("without the scope plants:create creates nothing", async () => {

@@ -91,6 +91,16 @@ describe("signing in", () => {
     expect(await page.evaluate("sessionStorage.length")).toBe(0);
   });
 
+  test("with a token in three parts, as a JWT has, is called a token when it ends", async () => {
+    const page = await open("/", { token: "" });
+    await page.route("**/api/sign-in", async (route) => {
+      const headers = { ...route.request().headers(), authorization: `Bearer ${session.secret}` };
+      await route.fulfill({ response: await route.fetch({ headers }) });
+    });
+    await signIn(page, "a.preset.token");
+    await see(page, "This token has expired or was revoked. Sign in with another one.");
+  });
+
   test("lasts until the next load in a browser that keeps nothing", async () => {
     const page = await open("/", { alone: true, token: "" });
     await page.addInitScript(noStorage("sessionStorage"));
