@@ -2,12 +2,13 @@ import type { AuditEntry } from "../access/audit.ts";
 import { readConfig } from "../config/read-config.ts";
 import { parseCount } from "../config/values.ts";
 import { openArchive } from "../storage/open-store.ts";
+import { formatCount } from "../text/counts.ts";
 import { isoTime } from "../text/time.ts";
 import { parseFlag } from "./arguments.ts";
 import { type Command, jsonFlag, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
 import { type Column, formatTable } from "./table.ts";
-import { escapeInvisible, formatCount, printJson } from "./terminal.ts";
+import { escapeInvisible, printJson } from "./terminal.ts";
 
 const limitDefault = 50;
 const limitMax = 100_000;

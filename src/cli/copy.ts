@@ -5,6 +5,7 @@ import { openArchive, openStore } from "../storage/open-store.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { refuseMissingFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
+import { formatCount, formatPlural } from "../text/counts.ts";
 import { capitalized } from "../text/words.ts";
 import { wrongUsage } from "./arguments.ts";
 import { type Command, jsonFlag } from "./command.ts";
@@ -12,10 +13,7 @@ import { noteOfNewFile } from "./new-data-file.ts";
 import { type Progress, progressOfStep, showProgress } from "./progress.ts";
 import {
   escapeInvisible,
-  formatCount,
-  formatPlants,
   interruptedCode,
-  plural,
   printJson,
   printParagraph,
   stopSignalOf,
@@ -84,7 +82,7 @@ function summary({ created, replayed, conflicts, failed, tokens, compared }: Cop
   const differing = conflicts === 0 ? "" : `${formatCount(conflicts)} stored with other content, `;
   const notStored = failed === 0 ? "" : `${formatCount(failed)} cannot be stored, `;
   return (
-    `${formatPlants(created)} copied, ${formatCount(replayed)} already stored, ${differing}${notStored}` +
-    `${plural(tokens, "token", "tokens")} copied; ${formatCount(compared)} compared`
+    `${formatPlural(created, "plant")} copied, ${formatCount(replayed)} already stored, ${differing}${notStored}` +
+    `${formatPlural(tokens, "token")} copied; ${formatCount(compared)} compared`
   );
 }

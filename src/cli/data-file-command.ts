@@ -4,14 +4,13 @@ import type { OnStep, Step, StoreDigest } from "../plants/plant-backups.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { describeEachBlock } from "../storage/sqlite/blocks/blocks.ts";
 import type { BackupFile } from "../storage/sqlite/maintenance/backup.ts";
+import { formatCount, formatPlural } from "../text/counts.ts";
 import { formatBytes } from "../text/sizes.ts";
 import { capitalized } from "../text/words.ts";
 import { type Arguments, jsonFlag } from "./command.ts";
 import { type Progress, progressOfStep, showProgress } from "./progress.ts";
 import {
   escapeInvisible,
-  formatCount,
-  formatPlants,
   interruptedCode,
   printParagraph,
   type Terminal,
@@ -92,13 +91,13 @@ function amountOf({ unit, done, total }: Step): string {
 
 /** What was copied, for people. */
 export function summaryOf(verb: string, { path, bytes, plants, sha256, ...digest }: BackupFile): string {
-  const done = `${verb} ${formatPlants(plants)}: ${path}, ${formatBytes(bytes)}.`;
+  const done = `${verb} ${formatPlural(plants, "plant")}: ${path}, ${formatBytes(bytes)}.`;
   return `${done}\nSHA-256 ${sha256}\n${digestText(digest)}`;
 }
 
 /** A line with the digest of a store; empty before the first block is full. */
 export function digestText({ coveredPlants, digest }: StoreDigest): string {
-  return digest === null ? "" : `Digest of the first ${formatPlants(coveredPlants)}: ${digest}\n`;
+  return digest === null ? "" : `Digest of the first ${formatPlural(coveredPlants, "plant")}: ${digest}\n`;
 }
 
 /** A warning: the copy is complete and the same as its source, but the source is not as it was stored. */

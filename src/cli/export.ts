@@ -4,12 +4,13 @@ import { parseChoice } from "../config/values.ts";
 import { exportFormatNames, exportFormats, exportText } from "../files/export-formats.ts";
 import { pagesOf } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
+import { formatPlural } from "../text/counts.ts";
 import { parseFlag } from "./arguments.ts";
 import { type Command, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
 import { filterFlags, parseFilter } from "./plant-filter.ts";
 import { type Progress, shareOf, showProgress } from "./progress.ts";
-import { formatPlants, interruptedCode, printParagraph, stopSignalOf } from "./terminal.ts";
+import { interruptedCode, printParagraph, stopSignalOf } from "./terminal.ts";
 
 const pageRows = 5000;
 
@@ -62,11 +63,11 @@ export const exportPlants: Command = {
     if (stop.aborted) {
       printParagraph(
         terminal,
-        `Interrupted after ${formatPlants(exported)}. The output is not complete. Run this again; it starts from the beginning.`,
+        `Interrupted after ${formatPlural(exported, "plant")}. The output is not complete. Run this again; it starts from the beginning.`,
       );
       return interruptedCode(stop.reason);
     }
-    if (terminal.errIsTerminal) terminal.note(`Exported ${formatPlants(exported)}.\n`);
+    if (terminal.errIsTerminal) terminal.note(`Exported ${formatPlural(exported, "plant")}.\n`);
     return 0;
   },
 };

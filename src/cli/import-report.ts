@@ -1,9 +1,10 @@
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import type { InputRow, RowReader } from "../files/input-row.ts";
 import type { FileFormat } from "../files/read-rows.ts";
+import { formatCount, formatPlural } from "../text/counts.ts";
 import { orCannotBeWritten } from "./file-problem.ts";
 import type { Refused, RowOutcome } from "./import-rows.ts";
-import { escapeInvisible, formatCount, plural } from "./terminal.ts";
+import { escapeInvisible } from "./terminal.ts";
 
 const listedMax = 20;
 // A row ends with a line break or a comma, which is not part of it.
@@ -117,7 +118,7 @@ export function reportText(tally: Tally, { failure, refusedPath, dryRun }: Repor
     return `${position}: ${escapeInvisible(message)}`;
   });
   const more = refused - listed.length;
-  if (more > 0) lines.push(`${plural(more, "more row was refused", "more rows were refused")}.`);
+  if (more > 0) lines.push(`${formatPlural(more, "more row was refused", "more rows were refused")}.`);
   if (refused > 0)
     lines.push(
       refusedPath === undefined

@@ -4,6 +4,7 @@ import { parseCount } from "../config/values.ts";
 import { presentPlant } from "../files/plant-json.ts";
 import { type PageRequest, type PlantArchive, pagesOf, type StoredPlant } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
+import { formatCount, formatPlural } from "../text/counts.ts";
 import { isoSeconds } from "../text/time.ts";
 import { parseFlag } from "./arguments.ts";
 import { type Command, storeSettings } from "./command.ts";
@@ -13,8 +14,6 @@ import { showProgress } from "./progress.ts";
 import { type Column, formatTable } from "./table.ts";
 import {
   escapeInvisible,
-  formatCount,
-  formatPlants,
   interruptedCode,
   printJson,
   printParagraph,
@@ -71,7 +70,7 @@ export const list: Command = {
     if (stop.aborted) {
       printParagraph(
         terminal,
-        `Interrupted after ${formatPlants(searched)}, ${formatCount(plants.length)} of which match. Run this again; it starts from the beginning.`,
+        `Interrupted after ${formatPlural(searched, "plant")}, ${formatCount(plants.length)} of which match. Run this again; it starts from the beginning.`,
       );
       return interruptedCode(stop.reason);
     }

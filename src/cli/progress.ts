@@ -1,13 +1,7 @@
 import type { Step } from "../plants/plant-backups.ts";
+import { formatCount, formatPlural } from "../text/counts.ts";
 import { formatBytes } from "../text/sizes.ts";
-import {
-  columnsOf,
-  cutToColumns,
-  escapeInvisible,
-  formatCount,
-  formatPlants,
-  type Terminal,
-} from "./terminal.ts";
+import { columnsOf, cutToColumns, escapeInvisible, type Terminal } from "./terminal.ts";
 
 /** How far a long command is. */
 export interface Progress {
@@ -124,7 +118,7 @@ function bar(share: number | undefined, columns: number): string {
 
 function amountText(amount: number, unit: Progress["unit"]): string {
   if (amount === 0) return "";
-  return unit === "plants" ? formatPlants(amount) : formatBytes(amount);
+  return unit === "plants" ? formatPlural(amount, "plant") : formatBytes(amount);
 }
 
 function rateText({ done, unit }: Progress, elapsedMs: number): string {

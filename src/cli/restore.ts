@@ -4,6 +4,7 @@ import { settings } from "../config/settings.ts";
 import { realDataFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { checksumFile } from "../storage/sqlite/maintenance/checksum.ts";
 import { restore as restoreBackup, restoreInPlace } from "../storage/sqlite/maintenance/restore.ts";
+import { formatCount, formatPlural } from "../text/counts.ts";
 import { shellQuoted } from "../text/shell.ts";
 import type { Command } from "./command.ts";
 import {
@@ -15,7 +16,7 @@ import {
   withProgress,
 } from "./data-file-command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
-import { formatCount, formatPlants, printJson, warn } from "./terminal.ts";
+import { printJson, warn } from "./terminal.ts";
 
 export const restore: Command = {
   usage: "restore FILE",
@@ -45,7 +46,7 @@ export const restore: Command = {
     if (!done.checksummed)
       warn(
         terminal,
-        `${checksumFile(from)} is missing, so the content of ${from} was checked only by its digests: ${formatCount(done.matchedPlants)} of ${formatPlants(done.plants)} match one. To check all of it, put that file beside the backup and restore again.`,
+        `${checksumFile(from)} is missing, so the content of ${from} was checked only by its digests: ${formatCount(done.matchedPlants)} of ${formatPlural(done.plants, "plant")} match one. To check all of it, put that file beside the backup and restore again.`,
       );
     if (done.changedBlocks.length > 0) warn(terminal, changedText(from, done));
     return 0;

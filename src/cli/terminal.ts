@@ -155,17 +155,3 @@ export function wrapped(text: string, columns: number): string[] {
   }
   return [...lines, line];
 }
-
-/** 1234567 as 1,234,567. */
-export function formatCount(count: number): string {
-  return String(count).replaceAll(/\B(?=(\d{3})+$)/g, ",");
-}
-
-/** `1 row`, `2 rows`; the noun may be a phrase with its verb. */
-export function plural(count: number, singular: string, pluralForm: string): string {
-  return `${formatCount(count)} ${count === 1 ? singular : pluralForm}`;
-}
-
-export function formatPlants(count: number): string {
-  return plural(count, "plant", "plants");
-}

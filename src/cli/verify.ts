@@ -5,10 +5,11 @@ import {
   verify as verifyFile,
 } from "../storage/sqlite/maintenance/verify.ts";
 import { type FileSchema, sinceOf } from "../storage/sqlite/migrations/migrate.ts";
+import { formatCount, formatPlural } from "../text/counts.ts";
 import { isoTime } from "../text/time.ts";
 import type { Command } from "./command.ts";
 import { dataFile, dataFileFlags, digestText, withProgress } from "./data-file-command.ts";
-import { escapeInvisible, formatCount, formatPlants, printJson, type Terminal } from "./terminal.ts";
+import { escapeInvisible, printJson, type Terminal } from "./terminal.ts";
 
 export const verify: Command = {
   usage: "verify",
@@ -71,7 +72,7 @@ function printVerified(terminal: Terminal, path: string, verified: Verified): vo
   if (lastBackup !== undefined) {
     const at = isoTime(lastBackup.atMs);
     terminal.note(
-      `Its first ${formatPlants(lastBackup.coveredPlants)} are those of the last backup, made at ${at}.\n`,
+      `Its first ${formatPlural(lastBackup.coveredPlants, "plant")} are those of the last backup, made at ${at}.\n`,
     );
   }
 }
@@ -88,7 +89,7 @@ function checkedText({ plants, matchedPlants, checksummed }: Verified): string {
   const matched = `${formatCount(matchedPlants)} against the digests stored with them`;
   const others = `${formatCount(plants - matchedPlants)} for form only`;
   const checksum = checksummed ? " The checksum of the file is correct." : "";
-  return `${formatPlants(plants)} checked: ${matched}, ${others}.${checksum}`;
+  return `${formatPlural(plants, "plant")} checked: ${matched}, ${others}.${checksum}`;
 }
 
 function printCompared(
@@ -98,7 +99,7 @@ function printCompared(
   { comparedPlants, differences }: ComparedWith,
 ): void {
   if (differences.length > 0) terminal.err(`${path} and ${against} differ:\n${listed(differences)}`);
-  else terminal.note(`${against} has the same ${formatPlants(comparedPlants)}.\n`);
+  else terminal.note(`${against} has the same ${formatPlural(comparedPlants, "plant")}.\n`);
 }
 
 function listed(lines: readonly string[]): string {

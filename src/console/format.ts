@@ -1,4 +1,3 @@
-const integers = new Intl.NumberFormat("en");
 // Three digits, of which at most two are decimals.
 const short = new Intl.NumberFormat("en", {
   maximumSignificantDigits: 3,
@@ -18,16 +17,6 @@ const shortTimes = new Intl.DateTimeFormat("en-GB", {
 const yearTimes = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 const dates = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" });
 const relativeTimes = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
-
-/** 4200000 → "4,200,000". A string of digits never becomes a double. */
-export function formatCount(value: number | string): string {
-  return integers.format(typeof value === "string" ? BigInt(value) : Math.round(value));
-}
-
-/** "1 plant", "12 plants". */
-export function formatPlural(value: number, noun: string): string {
-  return `${formatCount(value)} ${value === 1 ? noun : `${noun}s`}`;
-}
 
 /** When an error is sent, as the catalogue has it, without its backquotes. */
 export function formatReason(when: string): string {

@@ -1,5 +1,6 @@
 import type { AuditEntryJson } from "../../operator/responses.ts";
-import { formatCount, formatMinute } from "../format.ts";
+import { formatCount } from "../../text/counts.ts";
+import { formatMinute } from "../format.ts";
 
 /** What was done, as a sentence without its subject: "rotated token greenhouse; the old secret works until 08:41". */
 export function auditSentence(entry: AuditEntryJson): string {

@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { checkRow } from "../../files/check-row.ts";
 import type { InputRow } from "../../files/input-row.ts";
+import { formatCount, formatPlural } from "../../text/counts.ts";
 import { formatBytes } from "../../text/sizes.ts";
-import { formatCount, formatPlural } from "../format.ts";
 import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button } from "../parts/controls.tsx";
 import { PlantText, Tag } from "../parts/plant-text.tsx";

@@ -1,7 +1,8 @@
 import { useState } from "preact/hooks";
+import { formatCount, formatPlural } from "../../text/counts.ts";
 import { formatBytes } from "../../text/sizes.ts";
 import { errorMessage } from "../api.ts";
-import { formatCount, formatDuration, formatPlural } from "../format.ts";
+import { formatDuration } from "../format.ts";
 import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button, download } from "../parts/controls.tsx";
 import { useObserved } from "../parts/hooks.ts";

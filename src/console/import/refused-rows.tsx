@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { formatCount, formatPlural } from "../format.ts";
+import { formatCount, formatPlural } from "../../text/counts.ts";
 import { PlantText } from "../parts/plant-text.tsx";
 import { TableHead } from "../parts/table-head.tsx";
 import { type ImportReport, type RefusalGroup, refusedListedMax } from "./import-report.ts";

@@ -1,5 +1,5 @@
 import type { OverviewJson } from "../../operator/responses.ts";
-import { formatCount } from "../format.ts";
+import { formatCount } from "../../text/counts.ts";
 import { sum } from "./chart-data.ts";
 
 const hoursPerDay = 24;

@@ -1,7 +1,8 @@
 import type { ComponentChildren } from "preact";
 import type { OverviewJson } from "../../operator/responses.ts";
+import { formatCount } from "../../text/counts.ts";
 import { formatBytes } from "../../text/sizes.ts";
-import { formatCount, formatRate } from "../format.ts";
+import { formatRate } from "../format.ts";
 import { type ChartRange, sum } from "./chart-data.ts";
 import { diskForecast } from "./disk-forecast.ts";
 import { Area } from "./rate-chart.tsx";

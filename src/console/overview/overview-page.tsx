@@ -1,8 +1,9 @@
 import { useRef, useState } from "preact/hooks";
 import type { OverviewJson, PlantPageJson } from "../../operator/responses.ts";
+import { formatCount } from "../../text/counts.ts";
 import { isNoResponse } from "../api.ts";
 import { isServerError } from "../error-numbers.ts";
-import { formatCount, formatReason, formatShare } from "../format.ts";
+import { formatReason, formatShare } from "../format.ts";
 import { ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
 import { FirstPlant } from "../parts/first-plant.tsx";
 import { useLoad, useUnlessRead } from "../parts/hooks.ts";

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
-import { formatCompact, formatCount, formatPlural } from "../format.ts";
+import { formatCount, formatPlural } from "../../text/counts.ts";
+import { formatCompact } from "../format.ts";
 import { type ChartRange, formatStep, scaleOf, sum, timeTicks } from "./chart-data.ts";
 
 /** Plants created over time, and what was refused, in a band of its own with its own scale. */

@@ -1,6 +1,6 @@
 import type { RefObject } from "preact";
+import { formatCount, formatPlural } from "../../text/counts.ts";
 import { errorMessage } from "../api.ts";
-import { formatCount, formatPlural } from "../format.ts";
 import { Skeleton } from "../parts/content-states.tsx";
 import { Button } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";

@@ -1,7 +1,8 @@
 import { useRef } from "preact/hooks";
 import type { RefusalJson, RefusalsJson } from "../../operator/responses.ts";
+import { formatPlural } from "../../text/counts.ts";
 import { mask } from "../../text/mask-tokens.ts";
-import { formatPlural, formatReason, formatShortTime } from "../format.ts";
+import { formatReason, formatShortTime } from "../format.ts";
 import { EmptyState, ErrorNotice, LoadingCard, NothingListed } from "../parts/content-states.tsx";
 import { CopyButton, Select } from "../parts/controls.tsx";
 import { useLoad, useUnlessRead } from "../parts/hooks.ts";

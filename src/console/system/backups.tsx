@@ -4,8 +4,9 @@ import type {
   BackupsJson,
   DownloadLinkJson,
 } from "../../operator/responses.ts";
+import { formatCount } from "../../text/counts.ts";
 import { formatBytes } from "../../text/sizes.ts";
-import { formatCount, formatShare } from "../format.ts";
+import { formatShare } from "../format.ts";
 import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button, CopyButton, download } from "../parts/controls.tsx";
 import { useAttempt, useLoad } from "../parts/hooks.ts";
