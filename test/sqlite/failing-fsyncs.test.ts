@@ -1,33 +1,28 @@
 // An fsync fails: in a service under load, in its stop, in a start or in a command. Nothing that was acknowledged is lost. What a
 // start does with the files is tested in process, in src/storage/sqlite/writing/open-for-writing.test.ts and lost-files.test.ts.
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync, statSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
 import { expectOneLine, plantStore, type Serving } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
+import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { memoize } from "../support/memoize.ts";
 import { openAsNextStart } from "../support/next-start.ts";
 import { createUntilRefused, largeName, post } from "../support/post-plants.ts";
 import { missingIn, storedPlants } from "../support/stored-plants.ts";
 import { lacksSyncShim, recordSyncs, serveRecorded } from "../support/syncs.ts";
-import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 
-let folder: TemporaryFolder;
-let file: string;
-beforeEach(() => {
-  folder = temporaryFolder();
-  file = join(folder.path, "plants.db");
-});
-afterEach(() => folder[Symbol.dispose]());
+const folder = useFolderForEachTest();
 
 describe.skipIf(lacksSyncShim())("an fsync that fails", () => {
   /** A service with one plant, of the id 0. A failure ends it without the drain delay, which is longer than a test may take. */
   async function serveWithPlant(syncs: ReturnType<typeof recordSyncs>, drainDelay = "60s"): Promise<Serving> {
     await using cleanUp = new AsyncDisposableStack();
-    const service = cleanUp.use(await serveRecorded(file, syncs, "--drain-delay", drainDelay));
+    const service = cleanUp.use(await serveRecorded(folder.dataFile, syncs, "--drain-delay", drainDelay));
     expect((await post(service.url, '{"id":0,"name":"before"}')).status).toBe(200);
     cleanUp.move();
     return service;
@@ -49,10 +44,10 @@ describe.skipIf(lacksSyncShim())("an fsync that fails", () => {
 
   /** What a failed service leaves: the WAL, and the marker that makes the next start rebuild the data file from it. */
   function expectRebuiltWith(acknowledged: readonly number[]): void {
-    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
-    expect(statSync(`${file}.failure.json`).mode & 0o077).toBe(0);
-    expect(openAsNextStart(file)).toEqual({ rebuilt: true });
-    expect(missingIn(file, acknowledged)).toEqual([]);
+    expect(statSync(`${folder.dataFile}-wal`).size).toBeGreaterThan(0);
+    expect(statSync(`${folder.dataFile}.failure.json`).mode & 0o077).toBe(0);
+    expect(openAsNextStart(folder.dataFile)).toEqual({ rebuilt: true });
+    expect(missingIn(folder.dataFile, acknowledged)).toEqual([]);
   }
 
   test("of the data file, by the checkpoint thread, ends the service and loses nothing", async () => {
@@ -100,7 +95,9 @@ describe.skipIf(lacksSyncShim())("an fsync that fails", () => {
     // Every sync fails now: this start must not trust the page cache either.
     const failing = recordSyncs(folder.path, "");
     failing.injectFault();
-    const again = await plantStore(["serve", "--database", file], { environment: failing.environment });
+    const again = await plantStore(["serve", "--database", folder.dataFile], {
+      environment: failing.environment,
+    });
     expect(again.code).toBe(1);
     expect(again.err).not.toContain("    at ");
     expectRebuiltWith([0]);
@@ -181,41 +178,41 @@ describe.skipIf(lacksSyncShim())("an fsync that fails", () => {
   test("in a start that creates the tables keeps the WAL for a rebuild", async () => {
     const syncs = recordSyncs(folder.path, "-wal", "once");
     syncs.injectFault();
-    const { code, err } = await plantStore(["serve", "--database", file], syncs);
+    const { code, err } = await plantStore(["serve", "--database", folder.dataFile], syncs);
     expect(code).toBe(1);
     expect(err).toContain("SQLITE_IOERR");
-    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
-    expect(existsSync(`${file}.failure.json`)).toBe(true);
+    expect(statSync(`${folder.dataFile}-wal`).size).toBeGreaterThan(0);
+    expect(existsSync(`${folder.dataFile}.failure.json`)).toBe(true);
   });
 
-  const createToken = (name: string) => ["token", "create", "--database", file, "--name", name];
+  const createToken = (name: string) => ["token", "create", "--database", folder.dataFile, "--name", name];
 
   test("in a command keeps the WAL", async () => {
     expect((await runInProcess(createToken("first"))).code).toBe(0);
     const syncs = recordSyncs(folder.path, "-wal", "once");
     syncs.injectFault();
     expect((await plantStore(createToken("second"), syncs)).code).toBe(1);
-    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+    expect(statSync(`${folder.dataFile}-wal`).size).toBeGreaterThan(0);
   });
 
   test("of what a running service has committed keeps a command from writing", async () => {
     expect((await runInProcess(createToken("first"))).code).toBe(0);
-    using service = openForWriting(file);
+    using service = openForWriting(folder.dataFile);
     service.database.run(
       "INSERT INTO plants (id, name, created_at_ms, created_by) VALUES (1, 'fern', 1, 'test')",
     );
-    const walBytes = statSync(`${file}-wal`).size;
+    const walBytes = statSync(`${folder.dataFile}-wal`).size;
     const syncs = recordSyncs(folder.path, "-wal", "once");
     syncs.injectFault();
     expect((await plantStore(createToken("second"), syncs)).code).toBe(1);
-    expect(statSync(`${file}-wal`).size).toBe(walBytes);
+    expect(statSync(`${folder.dataFile}-wal`).size).toBe(walBytes);
   });
 
   describe("of the folder with the rebuilt file", () => {
     /** Rebuilds a data file after a failed fsync by a command, in which the fsync of the folder fails. */
     async function failRebuild() {
-      await crashedStore(file, 3);
-      writeFileSync(`${file}.failure.json`, '{"reason":"sync-failed"}\n');
+      await crashedStore(folder.dataFile, 3);
+      writeFileSync(`${folder.dataFile}.failure.json`, '{"reason":"sync-failed"}\n');
       const syncs = recordSyncs(folder.path, folder.path);
       const run = async () => (await plantStore(createToken("a"), syncs)).code;
       syncs.injectFault();
@@ -225,10 +222,15 @@ describe.skipIf(lacksSyncShim())("an fsync that fails", () => {
 
     test("keeps the old WAL", async () => {
       const { syncs } = await failRebuild();
-      expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+      expect(statSync(`${folder.dataFile}-wal`).size).toBeGreaterThan(0);
       // The copy once by SQLite, and once with its mode and owner.
-      const copy = `${file}.rebuilt`;
-      expect(syncs.paths().slice(-4)).toEqual([copy, copy, `${file}.failure.json.new`, folder.path]);
+      const copy = `${folder.dataFile}.rebuilt`;
+      expect(syncs.paths().slice(-4)).toEqual([
+        copy,
+        copy,
+        `${folder.dataFile}.failure.json.new`,
+        folder.path,
+      ]);
     });
 
     test("leaves the rest of the rebuild to a later command", async () => {
@@ -237,7 +239,7 @@ describe.skipIf(lacksSyncShim())("an fsync that fails", () => {
       syncs.removeFault();
       expect(await run()).toBe(0);
       expect(syncs.paths().slice(failed, failed + 2)).toEqual([folder.path, folder.path]);
-      expect(storedPlants(file)).toHaveLength(3);
+      expect(storedPlants(folder.dataFile)).toHaveLength(3);
     });
   });
 });

@@ -1,24 +1,18 @@
 // A data file that a service has open: which commands may use it beside that, and which are refused.
 import { Database } from "bun:sqlite";
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expectOneLine } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
+import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { create } from "../support/post-plants.ts";
 import { storedPlants } from "../support/stored-plants.ts";
-import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { startTestService } from "../support/test-service.ts";
 import { accessTokenEnvironment } from "../support/tokens.ts";
 
-let folder: TemporaryFolder;
-let file: string;
-beforeEach(() => {
-  folder = temporaryFolder();
-  file = join(folder.path, "plants.db");
-});
-afterEach(() => folder[Symbol.dispose]());
+const folder = useFolderForEachTest();
 
 async function refusedStart(file: string): Promise<string> {
   const { code, err, out } = await runInProcess(["serve", "--database", file], {
@@ -31,31 +25,33 @@ async function refusedStart(file: string): Promise<string> {
 }
 
 describe("a data file that a service writes to", () => {
-  const command = (...args: string[]) => runInProcess([...args, "--database", file]);
+  const command = (...args: string[]) => runInProcess([...args, "--database", folder.dataFile]);
 
   test("is refused to a second service", async () => {
-    await using _running = await startTestService({ database: file });
-    expect(await refusedStart(file)).toContain("is in use: another plant-store process writes to it");
+    await using _running = await startTestService({ database: folder.dataFile });
+    expect(await refusedStart(folder.dataFile)).toContain(
+      "is in use: another plant-store process writes to it",
+    );
   });
 
   test("is refused to a second service under another name", async () => {
-    await using _running = await startTestService({ database: file });
+    await using _running = await startTestService({ database: folder.dataFile });
     const link = join(folder.path, "link.db");
-    symlinkSync(file, link);
+    symlinkSync(folder.dataFile, link);
     expect(await refusedStart(link)).toContain("is in use: another plant-store process writes to it");
   });
 
   test("is refused as the target of copy", async () => {
-    await using _running = await startTestService({ database: file });
+    await using _running = await startTestService({ database: folder.dataFile });
     const other = join(folder.path, "other.db");
     expect((await command("backup", other)).code).toBe(0);
-    const { code, err } = await runInProcess(["copy", "--from", other, "--to", file]);
+    const { code, err } = await runInProcess(["copy", "--from", other, "--to", folder.dataFile]);
     expect(code).toBe(1);
     expect(err).toContain("is in use");
   });
 
   test("gives a backup", async () => {
-    await using running = await startTestService({ database: file });
+    await using running = await startTestService({ database: folder.dataFile });
     await create(running.url, 1);
     const backup = join(folder.path, "backup.db");
     expect((await command("backup", backup)).code).toBe(0);
@@ -63,19 +59,19 @@ describe("a data file that a service writes to", () => {
   });
 
   test("is read by list", async () => {
-    await using running = await startTestService({ database: file });
+    await using running = await startTestService({ database: folder.dataFile });
     await create(running.url, 1);
     expect((await command("list")).out).toContain("fern");
   });
 
   test("is written by token create", async () => {
-    await using _running = await startTestService({ database: file });
+    await using _running = await startTestService({ database: folder.dataFile });
     expect((await command("token", "create", "--name", "greenhouse")).code).toBe(0);
     expect((await command("token", "list")).out).toContain("greenhouse");
   });
 
   test("is still written by the service after token create", async () => {
-    await using running = await startTestService({ database: file });
+    await using running = await startTestService({ database: folder.dataFile });
     await command("token", "create", "--name", "greenhouse");
     expect(await create(running.url, 1)).toBe(200);
   });
@@ -84,11 +80,11 @@ describe("a data file that a service writes to", () => {
 test("a restore is refused while another process holds the lock of a file that does not exist yet", async () => {
   const backup = join(folder.path, "backup.db");
   await crashedStore(backup, 1, { checkpointed: 1 });
-  using holder = new Database(`${file}.lock`);
+  using holder = new Database(`${folder.dataFile}.lock`);
   holder.run("BEGIN EXCLUSIVE");
-  const { code, err } = await runInProcess(["restore", backup, "--database", file]);
+  const { code, err } = await runInProcess(["restore", backup, "--database", folder.dataFile]);
   expect(code).toBe(1);
   expect(err).toContain("is in use");
   holder.run("ROLLBACK");
-  expect((await runInProcess(["restore", backup, "--database", file])).code).toBe(0);
+  expect((await runInProcess(["restore", backup, "--database", folder.dataFile])).code).toBe(0);
 });

@@ -1,28 +1,24 @@
 // A data file with a second name, by a hard link or a mount: two writers never have it open.
 import { Database } from "bun:sqlite";
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, linkSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { serve, start, unshareArguments } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
+import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { lacksMounts } from "../support/lacks.ts";
 import { create } from "../support/post-plants.ts";
 import { missingIn, storedPlants } from "../support/stored-plants.ts";
-import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { startTestService } from "../support/test-service.ts";
 import { accessTokenEnvironment } from "../support/tokens.ts";
 
-let folder: TemporaryFolder;
-let file: string;
+const folder = useFolderForEachTest();
 let link: string;
 beforeEach(() => {
-  folder = temporaryFolder();
-  file = join(folder.path, "plants.db");
   mkdirSync(join(folder.path, "elsewhere"));
   link = join(folder.path, "elsewhere", "linked.db");
 });
-afterEach(() => folder[Symbol.dispose]());
 
 describe("a data file with a hard link", () => {
   const refused = "open by another name, such as a hard link or a bind mount, with a WAL of its own";
@@ -30,9 +26,11 @@ describe("a data file with a hard link", () => {
   test.each(["serve", "token create --name a"])(
     "is refused by %s through the other name while a service runs, and no file is created",
     async (command) => {
-      await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
+      await using service = await serve(["--database", folder.dataFile], {
+        environment: accessTokenEnvironment,
+      });
       expect(await create(service.url, 1)).toBe(200);
-      linkSync(file, link);
+      linkSync(folder.dataFile, link);
       const { code, err } = await runInProcess([...command.split(" "), "--database", link], {
         environment: accessTokenEnvironment,
       });
@@ -44,29 +42,31 @@ describe("a data file with a hard link", () => {
       expect(await create(service.url, 2)).toBe(200);
       service.child.kill("SIGTERM");
       expect((await service.ended).code).toBe(0);
-      expect(missingIn(file, [1, 2])).toEqual([]);
+      expect(missingIn(folder.dataFile, [1, 2])).toEqual([]);
     },
   );
 
   test("is not accepted as it is by a restore through the other name while a service runs", async () => {
-    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
+    await using service = await serve(["--database", folder.dataFile], {
+      environment: accessTokenEnvironment,
+    });
     expect(await create(service.url, 1)).toBe(200);
-    linkSync(file, link);
+    linkSync(folder.dataFile, link);
     const { code } = await runInProcess(["restore", link, "--replace", "--database", link]);
     expect(code).toBe(1);
     expect(await create(service.url, 2)).toBe(200);
     service.child.kill("SIGTERM");
     expect((await service.ended).code).toBe(0);
-    expect(missingIn(file, [1, 2])).toEqual([]);
+    expect(missingIn(folder.dataFile, [1, 2])).toEqual([]);
   });
 
   test("is refused while a program that does not mark it has it open by the other name", async () => {
-    await crashedStore(file, 3, { checkpointed: 3 });
-    rmSync(`${file}-wal`);
-    using database = new Database(file);
+    await crashedStore(folder.dataFile, 3, { checkpointed: 3 });
+    rmSync(`${folder.dataFile}-wal`);
+    using database = new Database(folder.dataFile);
     database.run("UPDATE store_use SET state = 'closed'");
     database.query("PRAGMA wal_checkpoint(TRUNCATE)").get();
-    linkSync(file, link);
+    linkSync(folder.dataFile, link);
     const { code, err } = await runInProcess(["serve", "--database", link], {
       environment: accessTokenEnvironment,
     });
@@ -75,50 +75,50 @@ describe("a data file with a hard link", () => {
   });
 
   test("is served with a warning if no other process has it open", async () => {
-    await crashedStore(file, 3);
-    linkSync(file, link);
-    await using running = await startTestService({ database: file });
+    await crashedStore(folder.dataFile, 3);
+    linkSync(folder.dataFile, link);
+    await using running = await startTestService({ database: folder.dataFile });
     expect(running.logged.join("")).toContain("the data file has several names (hard links)");
     expect(await create(running.url, 4)).toBe(200);
-    const { out } = await runInProcess(["doctor", "--database", file]);
+    const { out } = await runInProcess(["doctor", "--database", folder.dataFile]);
     expect(out).toContain("It has 2 names (hard links).");
   });
 
   test("of an interrupted restore is served without a warning, and the leftover is removed", async () => {
-    await crashedStore(file, 3);
-    linkSync(file, `${file}.partial`);
-    await using running = await startTestService({ database: file });
+    await crashedStore(folder.dataFile, 3);
+    linkSync(folder.dataFile, `${folder.dataFile}.partial`);
+    await using running = await startTestService({ database: folder.dataFile });
     expect(running.logged.join("")).not.toContain("hard links");
-    expect(existsSync(`${file}.partial`)).toBe(false);
-    expect(statSync(file).nlink).toBe(1);
+    expect(existsSync(`${folder.dataFile}.partial`)).toBe(false);
+    expect(statSync(folder.dataFile).nlink).toBe(1);
   });
 });
 
 test("a data file that another process reads by the same name is served", async () => {
   {
-    await using running = await startTestService({ database: file });
+    await using running = await startTestService({ database: folder.dataFile });
     expect(await create(running.url, 1)).toBe(200);
   }
-  using reader = new Database(file);
+  using reader = new Database(folder.dataFile);
   reader.run("BEGIN");
   reader.query("SELECT count(*) FROM plants").get();
-  await using running = await startTestService({ database: file });
+  await using running = await startTestService({ database: folder.dataFile });
   expect(await create(running.url, 2)).toBe(200);
 });
 
 describe.skipIf(lacksMounts())("a data file that is mounted by itself", () => {
   /** Runs a command in a mount namespace of its own, with the data file mounted over a path of that name. */
   async function runMounted(args: readonly string[], mounted = join(folder.path, "elsewhere", "a b.db")) {
-    const mount = `touch '${mounted}' && mount --bind '${file}' '${mounted}'`;
+    const mount = `touch '${mounted}' && mount --bind '${folder.dataFile}' '${mounted}'`;
     const onMounted = args.map((arg) => arg.replace("MOUNTED", mounted));
     const shell = unshareArguments(`${mount} && exec "$@"`, onMounted);
     return start("unshare", shell, { environment: accessTokenEnvironment }).ended;
   }
 
   beforeEach(async () => {
-    await crashedStore(file, 3);
+    await crashedStore(folder.dataFile, 3);
     // Recovered and closed, since its WAL is not mounted with it.
-    await using _running = await startTestService({ database: file });
+    await using _running = await startTestService({ database: folder.dataFile });
   });
 
   test.each(["serve", "token create --name a", "doctor"])("is refused by %s", async (command) => {
@@ -138,7 +138,9 @@ describe.skipIf(lacksMounts())("a data file that is mounted by itself", () => {
   });
 
   test("is refused while a service has it open by its own name", async () => {
-    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
+    await using service = await serve(["--database", folder.dataFile], {
+      environment: accessTokenEnvironment,
+    });
     expect(await create(service.url, 4)).toBe(200);
     const { code, err } = await runMounted(["serve", "--database", "MOUNTED"]);
     expect(code).toBe(1);

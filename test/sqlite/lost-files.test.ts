@@ -1,6 +1,6 @@
 // A data file, its WAL or its -shm file is lost or replaced while the service runs.
 import { Database } from "bun:sqlite";
-import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import {
   closeSync,
   copyFileSync,
@@ -26,23 +26,18 @@ import { DataFileReplaced, WalIndexLost } from "../../src/storage/store.ts";
 import { plantStore, serve, start, unshareArguments, untilListening } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { eventually } from "../support/eventually.ts";
+import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { startHeldPost } from "../support/held-post.ts";
 import { lacks, lacksMounts } from "../support/lacks.ts";
 import { memoize } from "../support/memoize.ts";
 import { create, createUntilRefused, statusOf } from "../support/post-plants.ts";
 import { missingIn, storedPlants, testPlant } from "../support/stored-plants.ts";
-import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { startTestService } from "../support/test-service.ts";
 import { accessTokenEnvironment } from "../support/tokens.ts";
 
-let folder: TemporaryFolder;
-let file: string;
-beforeEach(() => {
-  folder = temporaryFolder();
-  file = join(folder.path, "plants.db");
-});
-afterEach(() => folder[Symbol.dispose]());
+const folder = useFolderForEachTest();
 
 const lostInLog = "the data file was lost";
 
@@ -91,7 +86,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     ["its WAL alone is deleted", (file: string) => rmSync(`${file}-wal`)],
     ["its WAL alone is replaced", (file: string, other: string) => renameSync(other, `${file}-wal`)],
   ])("is restored from the files that the process has open if %s", async (_, lose) => {
-    file = join(folder.path, "it's data", "plants.db");
+    const file = join(folder.path, "it's data", "plants.db");
     const other = join(folder.path, "other.db");
     {
       using foreign = new Database(other);
@@ -114,7 +109,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
 
   test("keeps a process that was told to stop alive until a second signal", async () => {
     const limits = ["--drain-timeout", "10m", "--body-timeout", "10m"];
-    await using service = await serve(["--database", file, ...limits], {
+    await using service = await serve(["--database", folder.dataFile, ...limits], {
       environment: accessTokenEnvironment,
     });
     await create(service.url, 1);
@@ -122,11 +117,11 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     const { finish, response } = await startHeldPost(Number(new URL(service.url).port));
     service.child.kill("SIGTERM");
     await eventually(() => service.err().includes("stopping: finishing requests"));
-    rmSync(file);
+    rmSync(folder.dataFile);
     await eventually(() => service.err().includes(lostInLog));
     finish();
     expect((await response).text).toStartWith("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 503 ");
-    const copy = copyFrom(service.child.pid ?? 0, file);
+    const copy = copyFrom(service.child.pid ?? 0, folder.dataFile);
     expect(service.child.exitCode).toBeNull();
     // For a second it counts as the same signal, so it is sent until the process is gone.
     await eventually(() => !service.child.kill("SIGTERM"), "the process to end");
@@ -138,39 +133,41 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     ["has zeros in its middle", zeroMiddle],
     ["was shortened and appended to", (wal: string) => truncateSync(wal, statSync(wal).size / 2)],
   ])("is noticed before the next checkpoint if its WAL %s", async (_, harm) => {
-    await using running = await startTestService({ database: file });
+    await using running = await startTestService({ database: folder.dataFile });
     const { acknowledged, refusals } = createUntilRefused(running.url, "x".repeat(20_000));
     await eventually(() => acknowledged.length > 100);
-    harm(`${file}-wal`);
-    const dataBytes = statSync(file).size;
+    harm(`${folder.dataFile}-wal`);
+    const dataBytes = statSync(folder.dataFile).size;
     expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
     // No checkpoint has written what the WAL lacks to it.
-    expect(statSync(file).size).toBe(dataBytes);
+    expect(statSync(folder.dataFile).size).toBe(dataBytes);
   });
 
   test("is noticed when the service stops if its WAL has zeros in its middle", async () => {
-    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
+    await using service = await serve(["--database", folder.dataFile], {
+      environment: accessTokenEnvironment,
+    });
     // Long names, so that the frames in the middle are the last ones of their pages.
     for (let id = 1; id <= 20; id++) expect(await create(service.url, id, "x".repeat(20_000))).toBe(200);
-    zeroMiddle(`${file}-wal`);
+    zeroMiddle(`${folder.dataFile}-wal`);
     service.child.kill("SIGTERM");
     await eventually(() => service.err().includes(lostInLog));
     expect(service.err()).toContain("The WAL was overwritten while it was open.");
     expect(service.err()).not.toContain("every acknowledged plant is on disk");
-    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+    expect(statSync(`${folder.dataFile}-wal`).size).toBeGreaterThan(0);
   });
 
   test.each([
     ["deleted", (file: string) => rmSync(file)],
     ["overwritten", (file: string) => writeFileSync(file, Buffer.alloc(8192))],
   ])("is noticed by a last look if it is %s just before the store is closed", async (_, lose) => {
-    const store = new SqliteStore(file);
+    const store = new SqliteStore(folder.dataFile);
     await store.plants.create([testPlant(1)], Date.now());
-    lose(file);
+    lose(folder.dataFile);
     await store[Symbol.asyncDispose]();
     expect(await store.failure).toBeInstanceOf(DataFileReplaced);
-    expect(readMarker(file)).toBe("replaced");
-    expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+    expect(readMarker(folder.dataFile)).toBe("replaced");
+    expect(statSync(`${folder.dataFile}-wal`).size).toBeGreaterThan(0);
   });
 
   test.skipIf(lacksMounts())(
@@ -291,10 +288,11 @@ describe.skipIf(noProc)("a data file that another replaces while the service run
 
 describe("a -shm file that is deleted while the service runs", () => {
   // A process of its own: the service relies on the time that one needs to start.
-  const tokenCreate = (name: string) => plantStore(["token", "create", "--name", name, "--database", file]);
-  const tokens = async () => (await runInProcess(["token", "list", "--database", file])).out;
+  const tokenCreate = (name: string) =>
+    plantStore(["token", "create", "--name", name, "--database", folder.dataFile]);
+  const tokens = async () => (await runInProcess(["token", "list", "--database", folder.dataFile])).out;
 
-  async function expectStored(acknowledged: readonly number[], path = file): Promise<void> {
+  async function expectStored(acknowledged: readonly number[], path = folder.dataFile): Promise<void> {
     expect(existsSync(`${path}.failure.json`)).toBe(false);
     await using again = await startTestService({ database: path });
     expect(missingIn(path, acknowledged)).toEqual([]);
@@ -342,9 +340,11 @@ describe("a -shm file that is deleted while the service runs", () => {
   });
 
   test("stops it before it writes over what a command wrote that created the file again", async () => {
-    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
+    await using service = await serve(["--database", folder.dataFile], {
+      environment: accessTokenEnvironment,
+    });
     expect(await create(service.url, 1)).toBe(200);
-    rmSync(`${file}-shm`);
+    rmSync(`${folder.dataFile}-shm`);
     expect((await tokenCreate("first")).code).toBe(0);
     expect((await tokenCreate("second")).code).toBe(0);
     // It may have ended by now.
@@ -357,21 +357,23 @@ describe("a -shm file that is deleted while the service runs", () => {
   });
 
   test("keeps the next transaction from writing to the WAL", async () => {
-    await using store = new SqliteStore(file);
+    await using store = new SqliteStore(folder.dataFile);
     await store.plants.create([testPlant(1)], 1);
-    const wal = readFileSync(`${file}-wal`);
-    rmSync(`${file}-shm`);
+    const wal = readFileSync(`${folder.dataFile}-wal`);
+    rmSync(`${folder.dataFile}-shm`);
     // It looks for the file every 5 ms at most. The timer of the watch, which would find out too, does not run meanwhile.
     Bun.sleepSync(10);
     await expect(store.plants.create([testPlant(2)], 1)).rejects.toThrow(StoreUnavailable);
-    expect(readFileSync(`${file}-wal`).equals(wal)).toBe(true);
+    expect(readFileSync(`${folder.dataFile}-wal`).equals(wal)).toBe(true);
   });
 
   test("loses no acknowledged plant if a command creates the file again under load", async () => {
-    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
+    await using service = await serve(["--database", folder.dataFile], {
+      environment: accessTokenEnvironment,
+    });
     const { acknowledged, refusals } = createUntilRefused(service.url, "under load");
     await eventually(() => acknowledged.length > 50);
-    rmSync(`${file}-shm`);
+    rmSync(`${folder.dataFile}-shm`);
     const created = await tokenCreate("first");
     await refusals;
     expect((await service.ended).code).toBe(1);
@@ -380,10 +382,10 @@ describe("a -shm file that is deleted while the service runs", () => {
   });
 
   test("is noticed by the watch if another file replaces it", async () => {
-    await using store = new SqliteStore(file);
-    renameSync(`${file}-shm`, `${file}-away`);
-    writeFileSync(`${file}-shm`, "");
+    await using store = new SqliteStore(folder.dataFile);
+    renameSync(`${folder.dataFile}-shm`, `${folder.dataFile}-away`);
+    writeFileSync(`${folder.dataFile}-shm`, "");
     expect(await store.failure).toBeInstanceOf(WalIndexLost);
-    expect(existsSync(`${file}.failure.json`)).toBe(false);
+    expect(existsSync(`${folder.dataFile}.failure.json`)).toBe(false);
   });
 });

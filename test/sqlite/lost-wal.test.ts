@@ -1,6 +1,6 @@
 // A data file without the WAL that it was left with: it is refused, and one that needs none is not.
 import { Database } from "bun:sqlite";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import {
   copyFileSync,
   existsSync,
@@ -20,28 +20,23 @@ import { openTokenFile } from "../../src/storage/sqlite/sqlite-tokens.ts";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
 import { type Serving, serve, start, unshareArguments, untilListening } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
+import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { lacksMounts } from "../support/lacks.ts";
 import { post } from "../support/post-plants.ts";
 import { storedPlants, testPlant } from "../support/stored-plants.ts";
-import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { startTestService } from "../support/test-service.ts";
 import { accessTokenEnvironment } from "../support/tokens.ts";
 
 const lost = "it lacks the plants that were only there";
 
-let folder: TemporaryFolder;
-let file: string;
-beforeEach(() => {
-  folder = temporaryFolder();
-  file = join(folder.path, "plants.db");
-});
-afterEach(() => folder[Symbol.dispose]());
+const folder = useFolderForEachTest();
 
 /** The names and bytes of the files in the folder, without lock files, which a command may create. */
-function filesIn(folder: string): Record<string, string> {
-  const names = readdirSync(folder).filter((name) => !name.endsWith(".lock"));
-  return Object.fromEntries(names.map((name) => [name, readFileSync(join(folder, name), "base64")]));
+function filesIn(path: string): Record<string, string> {
+  const names = readdirSync(path).filter((name) => !name.endsWith(".lock"));
+  return Object.fromEntries(names.map((name) => [name, readFileSync(join(path, name), "base64")]));
 }
 
 describe("a data file in use", () => {
@@ -51,13 +46,13 @@ describe("a data file in use", () => {
   beforeAll(() => crashedStore(madeFile, 8, { checkpointed: 3 }));
   afterAll(() => made[Symbol.dispose]());
   beforeEach(() => {
-    for (const end of ["", "-wal"]) copyFileSync(madeFile + end, file + end);
+    for (const end of ["", "-wal"]) copyFileSync(madeFile + end, folder.dataFile + end);
   });
 
   describe.each([
-    ["missing", () => rmSync(`${file}-wal`)],
-    ["empty", () => writeFileSync(`${file}-wal`, "")],
-    ["zeros", () => writeFileSync(`${file}-wal`, Buffer.alloc(20_000))],
+    ["missing", () => rmSync(`${folder.dataFile}-wal`)],
+    ["empty", () => writeFileSync(`${folder.dataFile}-wal`, "")],
+    ["zeros", () => writeFileSync(`${folder.dataFile}-wal`, Buffer.alloc(20_000))],
   ])("whose WAL is %s", (_, lose) => {
     beforeEach(() => lose());
 
@@ -72,7 +67,7 @@ describe("a data file in use", () => {
     ])("is refused by %s, and no file changes", async (command) => {
       const args = command.split(" ").map((word) => (word === "backup.db" ? join(folder.path, word) : word));
       const before = filesIn(folder.path);
-      const { code, out, err } = await runInProcess([...args, "--database", file], {
+      const { code, out, err } = await runInProcess([...args, "--database", folder.dataFile], {
         environment: accessTokenEnvironment,
       });
       expect(err).toContain(lost);
@@ -82,20 +77,20 @@ describe("a data file in use", () => {
     });
 
     test.each([
-      ["from", (other: string) => ["--from", file, "--to", other]],
-      ["to", (other: string) => ["--from", other, "--to", file]],
+      ["from", (other: string) => ["--from", folder.dataFile, "--to", other]],
+      ["to", (other: string) => ["--from", other, "--to", folder.dataFile]],
     ])("is refused by copy %s it", async (_, args) => {
       const other = join(folder.path, "other.db");
       openForWriting(other)[Symbol.dispose]();
-      const before = readFileSync(file);
+      const before = readFileSync(folder.dataFile);
       const { code, err } = await runInProcess(["copy", ...args(other)]);
       expect(err).toContain(lost);
       expect(code).toBe(1);
-      expect(readFileSync(file).equals(before)).toBe(true);
+      expect(readFileSync(folder.dataFile).equals(before)).toBe(true);
     });
 
     test("fails a check of doctor, which says what to do", async () => {
-      const { code, out } = await runInProcess(["doctor", "--json", "--database", file]);
+      const { code, out } = await runInProcess(["doctor", "--json", "--database", folder.dataFile]);
       const { findings } = JSON.parse(out);
       const found = findings.find(({ check }: { check: string }) => check === "data file");
       expect(found.outcome).toBe("fail");
@@ -106,18 +101,18 @@ describe("a data file in use", () => {
     test.each([["list"], ["show 1"], ["export"], ["audit"]])(
       "is read by %s, with a warning, and does not change",
       async (command) => {
-        const before = readFileSync(file);
-        const { code, err } = await runInProcess([...command.split(" "), "--database", file]);
+        const before = readFileSync(folder.dataFile);
+        const { code, err } = await runInProcess([...command.split(" "), "--database", folder.dataFile]);
         expect(err).toContain(lost);
         expect(code).toBe(0);
-        expect(readFileSync(file).equals(before)).toBe(true);
+        expect(readFileSync(folder.dataFile).equals(before)).toBe(true);
       },
     );
   });
 
   test("is refused in four lines, the likeliest case first", async () => {
-    rmSync(`${file}-wal`);
-    const { err } = await runInProcess(["serve", "--database", file], {
+    rmSync(`${folder.dataFile}-wal`);
+    const { err } = await runInProcess(["serve", "--database", folder.dataFile], {
       environment: accessTokenEnvironment,
     });
     const lines = err.trimEnd().split("\n");
@@ -126,16 +121,16 @@ describe("a data file in use", () => {
   });
 
   test("is refused after a failed fsync, before it would be rebuilt", () => {
-    writeMarker(file, "sync-failed");
-    rmSync(`${file}-wal`);
-    expect(() => openForWriting(file)).toThrow(lost);
-    expect(existsSync(markerFile(file))).toBe(true);
+    writeMarker(folder.dataFile, "sync-failed");
+    rmSync(`${folder.dataFile}-wal`);
+    expect(() => openForWriting(folder.dataFile)).toThrow(lost);
+    expect(existsSync(markerFile(folder.dataFile))).toBe(true);
   });
 
   test("is restored with what it has, and a warning", async () => {
-    rmSync(`${file}-wal`);
+    rmSync(`${folder.dataFile}-wal`);
     const restored = join(folder.path, "restored.db");
-    const { code, err } = await runInProcess(["restore", file, "--database", restored]);
+    const { code, err } = await runInProcess(["restore", folder.dataFile, "--database", restored]);
     expect(err).toContain(lost);
     expect(code).toBe(0);
     expect(storedPlants(restored)).toHaveLength(3);
@@ -143,74 +138,76 @@ describe("a data file in use", () => {
   });
 
   test("is opened with its WAL", () => {
-    openForWriting(file)[Symbol.dispose]();
-    expect(storedPlants(file)).toHaveLength(8);
+    openForWriting(folder.dataFile)[Symbol.dispose]();
+    expect(storedPlants(folder.dataFile)).toHaveLength(8);
   });
 });
 
 test("a copy of the data file alone, beside a running service, is refused", async () => {
-  await using service = await startTestService({ database: file });
+  await using service = await startTestService({ database: folder.dataFile });
   await post(service.url, '{"id":1,"name":"fern"}');
   const copy = join(folder.path, "copy.db");
-  copyFileSync(file, copy);
+  copyFileSync(folder.dataFile, copy);
   expect((await runInProcess(["verify", "--database", copy])).err).toContain(lost);
 });
 
 test("a data file of 1.0.0 does not say whether it is in use, and is opened", async () => {
-  copyFileSync(new URL("../fixtures/1.0.0/plant-store.db", import.meta.url), file);
-  expect(readUseWithoutWal(file)).toBeUndefined();
-  openForWriting(file)[Symbol.dispose]();
-  expect(readUseWithoutWal(file)).toBe("closed");
+  copyFileSync(new URL("../fixtures/1.0.0/plant-store.db", import.meta.url), folder.dataFile);
+  expect(readUseWithoutWal(folder.dataFile)).toBeUndefined();
+  openForWriting(folder.dataFile)[Symbol.dispose]();
+  expect(readUseWithoutWal(folder.dataFile)).toBe("closed");
 });
 
 describe("the mark of a data file", () => {
   test("is in use from before the first plant, in the data file itself", () => {
-    using _ = openForWriting(file);
-    expect(readUseWithoutWal(file)).toBe("in use");
+    using _ = openForWriting(folder.dataFile);
+    expect(readUseWithoutWal(folder.dataFile)).toBe("in use");
   });
 
   test("is closed after a clean stop, which leaves no WAL", async () => {
     {
-      await using store = new SqliteStore(file);
+      await using store = new SqliteStore(folder.dataFile);
       await store.plants.create([testPlant(1)], 1);
     }
-    expect(readUseWithoutWal(file)).toBe("closed");
-    expect(existsSync(`${file}-wal`)).toBe(false);
+    expect(readUseWithoutWal(folder.dataFile)).toBe("closed");
+    expect(existsSync(`${folder.dataFile}-wal`)).toBe(false);
   });
 
   test("is closed in a backup of a running service", async () => {
-    await using service = await startTestService({ database: file });
+    await using service = await startTestService({ database: folder.dataFile });
     await post(service.url, '{"id":1,"name":"fern"}');
     const backup = join(folder.path, "backup.db");
-    expect((await runInProcess(["backup", backup, "--database", file])).code).toBe(0);
+    expect((await runInProcess(["backup", backup, "--database", folder.dataFile])).code).toBe(0);
     expect(readUseWithoutWal(backup)).toBe("closed");
   });
 
   test("is not changed by a command that writes tokens alone", async () => {
-    await using tokens = openTokenFile(file, { create: true });
-    expect(readUseWithoutWal(file)).not.toBe("in use");
+    await using tokens = openTokenFile(folder.dataFile, { create: true });
+    expect(readUseWithoutWal(folder.dataFile)).not.toBe("in use");
     expect(await tokens.tokens.all()).toEqual([]);
   });
 });
 
 describe("a stop", () => {
   test("leaves the WAL to the next start where a reader keeps it from checkpointing", async () => {
-    const store = new SqliteStore(file);
-    using reader = new Database(file, { readonly: true });
+    const store = new SqliteStore(folder.dataFile);
+    using reader = new Database(folder.dataFile, { readonly: true });
     reader.run("BEGIN");
     reader.query("SELECT count(*) FROM plants").get();
     await store.plants.create([testPlant(1)], 1);
     await store[Symbol.asyncDispose]();
-    expect(readUseWithoutWal(file)).toBe("in use");
+    expect(readUseWithoutWal(folder.dataFile)).toBe("in use");
     reader.close();
-    openForWriting(file)[Symbol.dispose]();
-    expect(storedPlants(file)).toHaveLength(1);
+    openForWriting(folder.dataFile)[Symbol.dispose]();
+    expect(storedPlants(folder.dataFile)).toHaveLength(1);
   });
 
   test("that cannot write the mark leaves the WAL to the next start", async () => {
-    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
+    await using service = await serve(["--database", folder.dataFile], {
+      environment: accessTokenEnvironment,
+    });
     expect((await post(service.url, '{"id":1,"name":"fern"}')).status).toBe(200);
-    using other = new Database(file);
+    using other = new Database(folder.dataFile);
     other.run("BEGIN IMMEDIATE");
     service.child.kill("SIGTERM");
     const { code, err } = await service.ended;
@@ -219,8 +216,8 @@ describe("a stop", () => {
     );
     expect(code).toBe(1);
     other.run("ROLLBACK");
-    expect(existsSync(`${file}-wal`)).toBe(true);
-    await using again = await serve(["--database", file], { environment: accessTokenEnvironment });
+    expect(existsSync(`${folder.dataFile}-wal`)).toBe(true);
+    await using again = await serve(["--database", folder.dataFile], { environment: accessTokenEnvironment });
     const replay = await post(again.url, '{"id":1,"name":"fern"}');
     expect(replay.headers.get("idempotent-replayed")).toBe("true");
   }, 30_000);
@@ -246,8 +243,8 @@ test.skipIf(lacksMounts())(
     process.kill(Number(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")), "SIGTERM");
     await service.ended;
     expect(service.err()).toContain("Every acknowledged plant is on disk");
-    openForWriting(file)[Symbol.dispose]();
-    expect(storedPlants(file)).toHaveLength(5);
+    openForWriting(folder.dataFile)[Symbol.dispose]();
+    expect(storedPlants(folder.dataFile)).toHaveLength(5);
   },
 );
 
@@ -260,15 +257,17 @@ describe("a connection that outlives a killed service leaves the WAL, and the se
   }
 
   function expectStoredInWal(): void {
-    expect(existsSync(`${file}-wal`)).toBe(true);
-    openForWriting(file)[Symbol.dispose]();
-    expect(storedPlants(file)).toHaveLength(1);
+    expect(existsSync(`${folder.dataFile}-wal`)).toBe(true);
+    openForWriting(folder.dataFile)[Symbol.dispose]();
+    expect(storedPlants(folder.dataFile)).toHaveLength(1);
   }
 
   test("a token command beside it", async () => {
-    await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
+    await using service = await serve(["--database", folder.dataFile], {
+      environment: accessTokenEnvironment,
+    });
     {
-      await using tokens = openTokenFile(file, { create: false });
+      await using tokens = openTokenFile(folder.dataFile, { create: false });
       await tokens.tokens.all();
       await storeAndKill(service);
     }
@@ -276,10 +275,12 @@ describe("a connection that outlives a killed service leaves the WAL, and the se
   });
 
   test("a reader that was there before it", async () => {
-    openForWriting(file)[Symbol.dispose]();
+    openForWriting(folder.dataFile)[Symbol.dispose]();
     {
-      using _reader = connectReadOnly(file);
-      await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
+      using _reader = connectReadOnly(folder.dataFile);
+      await using service = await serve(["--database", folder.dataFile], {
+        environment: accessTokenEnvironment,
+      });
       await storeAndKill(service);
     }
     expectStoredInWal();
@@ -287,11 +288,9 @@ describe("a connection that outlives a killed service leaves the WAL, and the se
 });
 
 test("a reader of a closed file leaves nothing beside it", () => {
-  mkdirSync(join(folder.path, "alone"));
-  file = join(folder.path, "alone", "plants.db");
-  openForWriting(file)[Symbol.dispose]();
-  const reader = connectReadOnly(file);
-  expect(existsSync(`${file}-wal`)).toBe(true);
+  openForWriting(folder.dataFile)[Symbol.dispose]();
+  const reader = connectReadOnly(folder.dataFile);
+  expect(existsSync(`${folder.dataFile}-wal`)).toBe(true);
   reader.close();
-  expect(readdirSync(join(folder.path, "alone"))).toEqual(["plants.db", "plants.db.lock"]);
+  expect(readdirSync(folder.path)).toEqual(["plants.db", "plants.db.lock"]);
 });

@@ -1,6 +1,6 @@
 // restore --replace: the backup takes the place of the store, which is moved aside.
 import { Database } from "bun:sqlite";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import {
   chmodSync,
@@ -15,7 +15,7 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { markerFile, readMarker, writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { readUseWithoutWal } from "../../src/storage/sqlite/data-file/store-use.ts";
 import {
@@ -29,9 +29,10 @@ import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writin
 import { contentsOf, rebuiltFile } from "../../src/storage/sqlite/writing/rebuild.ts";
 import { unshareArguments } from "../support/command.ts";
 import { crashedStore, emptyingJournal } from "../support/crashed-store.ts";
+import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { lacksMounts } from "../support/lacks.ts";
 import { storedPlants, testPlant } from "../support/stored-plants.ts";
-import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { startTestService } from "../support/test-service.ts";
 
@@ -45,18 +46,13 @@ beforeAll(async () => {
 });
 afterAll(() => made[Symbol.dispose]());
 
-let folder: TemporaryFolder;
-let file: string;
+const folder = useFolderForEachTest();
 let backup: string;
 beforeEach(() => {
-  folder = temporaryFolder();
-  file = join(folder.path, "data", "plants.db");
-  backup = join(folder.path, "backup.db");
-  mkdirSync(dirname(file));
+  backup = join(made.newFolder(), "backup.db");
   copyFileSync(madeBackup, backup);
   copyFileSync(`${madeBackup}.sha256`, `${backup}.sha256`);
 });
-afterEach(() => folder[Symbol.dispose]());
 
 async function storeOf(path: string, names: readonly string[]): Promise<void> {
   await using store = new SqliteStore(path);
@@ -65,7 +61,7 @@ async function storeOf(path: string, names: readonly string[]): Promise<void> {
 }
 
 const restore = (from: string, ...flags: string[]) =>
-  runInProcess(["restore", from, "--replace", "--database", file, ...flags]);
+  runInProcess(["restore", from, "--replace", "--database", folder.dataFile, ...flags]);
 const namesIn = (path: string) => storedPlants(path).map(({ name }) => name);
 const storeIdOf = (path: string) => {
   using database = connectReadOnly(path);
@@ -73,67 +69,67 @@ const storeIdOf = (path: string) => {
 };
 /** The one folder with what was there before. */
 function beforeFolder(): string {
-  const found = readdirSync(dirname(file)).filter((name) => name.startsWith("plants.db.before-"));
+  const found = readdirSync(folder.path).filter((name) => name.startsWith("plants.db.before-"));
   expect(found).toHaveLength(1);
-  return join(dirname(file), found[0] ?? "");
+  return join(folder.path, found[0] ?? "");
 }
 
 describe("restore --replace", () => {
   test("puts the backup in the place of the old store, and says so", async () => {
-    await storeOf(file, ["old", "older"]);
+    await storeOf(folder.dataFile, ["old", "older"]);
     const { code, err } = await restore(backup);
     expect(code).toBe(0);
     expect(err).toStartWith("Restored and checked 1 plant: ");
-    expect(namesIn(file)).toEqual(["backed up"]);
-    openForWriting(file)[Symbol.dispose]();
+    expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
+    openForWriting(folder.dataFile)[Symbol.dispose]();
   });
 
   test("moves the old data file and its WAL into a folder for its owner alone", async () => {
-    await crashedStore(file, 3);
-    const wal = readFileSync(`${file}-wal`);
+    await crashedStore(folder.dataFile, 3);
+    const wal = readFileSync(`${folder.dataFile}-wal`);
     await restore(backup);
     expect(statSync(beforeFolder()).mode & 0o777).toBe(0o700);
     expect(readFileSync(join(beforeFolder(), "plants.db-wal")).equals(wal)).toBe(true);
-    expect(existsSync(`${file}-wal`)).toBe(false);
+    expect(existsSync(`${folder.dataFile}-wal`)).toBe(false);
     expect(storedPlants(join(beforeFolder(), "plants.db"))).toHaveLength(3);
   });
 
   test("prints the one command that goes back, which works", async () => {
-    await crashedStore(file, 3);
+    await crashedStore(folder.dataFile, 3);
     const { err } = await restore(backup);
     const command = / {2}plant-store (restore \S+ --replace --database \S+)\n$/.exec(err)?.[1] ?? "";
     expect((await runInProcess(command.split(" "))).code).toBe(0);
-    expect(namesIn(file)).toEqual(["fern", "fern", "fern"]);
+    expect(namesIn(folder.dataFile)).toEqual(["fern", "fern", "fern"]);
   });
 
   test("works a second time", async () => {
-    await storeOf(file, ["old"]);
+    await storeOf(folder.dataFile, ["old"]);
     expect((await restore(backup)).code).toBe(0);
     expect((await restore(backup)).code).toBe(0);
-    expect(namesIn(file)).toEqual(["backed up"]);
+    expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
   });
 
   test("keeps the mode of the old data file", async () => {
-    await storeOf(file, ["old"]);
-    chmodSync(file, 0o640);
+    await storeOf(folder.dataFile, ["old"]);
+    chmodSync(folder.dataFile, 0o640);
     await restore(backup);
-    expect(statSync(file).mode & 0o777).toBe(0o640);
+    expect(statSync(folder.dataFile).mode & 0o777).toBe(0o640);
   });
 
   test("gives the store a new id", async () => {
-    await storeOf(file, ["old"]);
+    await storeOf(folder.dataFile, ["old"]);
     await restore(backup);
-    expect(storeIdOf(file)).not.toBe(storeIdOf(backup));
+    expect(storeIdOf(folder.dataFile)).not.toBe(storeIdOf(backup));
   });
 
   describe("of a store with other files beside its data file", () => {
     /** What is in the folder of the old store afterwards. */
     async function replaceStore(): Promise<string[]> {
-      await storeOf(file, ["old"]);
-      recordLastBackup(file, 1000);
-      writeFileSync(`${file}.first-token`, "secret");
-      writeFileSync(`${file}-journal`, emptyingJournal);
-      writeMarker(file, "replaced");
+      await storeOf(folder.dataFile, ["old"]);
+      recordLastBackup(folder.dataFile, 1000);
+      writeFileSync(`${folder.dataFile}.first-token`, "secret");
+      writeFileSync(`${folder.dataFile}-journal`, emptyingJournal);
+      writeMarker(folder.dataFile, "replaced");
       expect((await restore(backup)).code).toBe(0);
       return readdirSync(beforeFolder());
     }
@@ -149,25 +145,25 @@ describe("restore --replace", () => {
 
     test("leaves the new store without a failure marker", async () => {
       await replaceStore();
-      expect(existsSync(markerFile(file))).toBe(false);
+      expect(existsSync(markerFile(folder.dataFile))).toBe(false);
     });
 
     test("leaves the new store without a first token", async () => {
       await replaceStore();
-      expect(existsSync(`${file}.first-token`)).toBe(false);
+      expect(existsSync(`${folder.dataFile}.first-token`)).toBe(false);
     });
   });
 
   test("warns if only the record of the backup cannot be written", async () => {
-    await storeOf(file, ["old"]);
+    await storeOf(folder.dataFile, ["old"]);
     // It is in the way of the record, and not empty.
-    mkdirSync(`${lastBackupFile(file)}.new/x`, { recursive: true });
+    mkdirSync(`${lastBackupFile(folder.dataFile)}.new/x`, { recursive: true });
     const { code, out, err } = await restore(backup, "--json");
     expect(err).toContain("The time of this backup could not be recorded: ");
     expect(err).not.toContain("Internal error");
     expect(code).toBe(0);
     expect(JSON.parse(out)).not.toContainKey("unrecorded");
-    expect(namesIn(file)).toEqual(["backed up"]);
+    expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
   });
 
   test.each([
@@ -177,77 +173,77 @@ describe("restore --replace", () => {
     const named = join(folder.path, name);
     renameSync(backup, named);
     utimesSync(named, new Date(time), new Date("2026-10-01T00:00:00Z"));
-    await storeOf(file, ["old"]);
+    await storeOf(folder.dataFile, ["old"]);
     await restore(named);
-    expect(await readLastBackup(file)).toMatchObject({ atMs: Date.parse(time) });
+    expect(await readLastBackup(folder.dataFile)).toMatchObject({ atMs: Date.parse(time) });
   });
 
   test("without an old store is a plain restore", async () => {
     const { code, err } = await restore(backup);
     expect(code).toBe(0);
     expect(err).not.toContain("before");
-    expect(readdirSync(dirname(file)).sort()).toEqual(["plants.db", "plants.db.lock"]);
-    expect(existsSync(lastBackupFile(file))).toBe(false);
+    expect(readdirSync(folder.path).sort()).toEqual(["plants.db", "plants.db.lock"]);
+    expect(existsSync(lastBackupFile(folder.dataFile))).toBe(false);
   });
 
   test("has the folder in its JSON", async () => {
-    await storeOf(file, ["old"]);
+    await storeOf(folder.dataFile, ["old"]);
     const { out } = await restore(backup, "--json");
     expect(JSON.parse(out)).toMatchObject({ plants: 1, before: beforeFolder() });
   });
 
   test("is refused while a service runs, and changes nothing", async () => {
-    await using _service = await startTestService({ database: file });
-    const before = readdirSync(dirname(file));
+    await using _service = await startTestService({ database: folder.dataFile });
+    const before = readdirSync(folder.path);
     const { code, err } = await restore(backup);
     expect(err).toContain("is in use: another plant-store process writes to it");
     expect(code).toBe(1);
-    expect(readdirSync(dirname(file))).toEqual(before);
+    expect(readdirSync(folder.path)).toEqual(before);
   });
 
   test("refuses a damaged backup, and leaves the old store", async () => {
-    await storeOf(file, ["old"]);
+    await storeOf(folder.dataFile, ["old"]);
     const bytes = readFileSync(backup);
     writeFileSync(backup, bytes.fill(0, 8192, 12_288));
     expect((await restore(backup)).err).toContain("does not match its checksum");
     rmSync(`${backup}.sha256`);
     expect((await restore(backup)).code).toBe(1);
-    expect(namesIn(file)).toEqual(["old"]);
+    expect(namesIn(folder.dataFile)).toEqual(["old"]);
   });
 
   test("takes the place of a store that has lost its WAL", async () => {
-    await crashedStore(file, 3);
-    rmSync(`${file}-wal`);
+    await crashedStore(folder.dataFile, 3);
+    rmSync(`${folder.dataFile}-wal`);
     expect((await restore(backup)).code).toBe(0);
-    expect(namesIn(file)).toEqual(["backed up"]);
+    expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
   });
 
   test("takes the place of a data file that cannot be read", async () => {
-    writeFileSync(file, "not a database");
+    writeFileSync(folder.dataFile, "not a database");
     expect((await restore(backup)).code).toBe(0);
-    expect(namesIn(file)).toEqual(["backed up"]);
+    expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
   });
 
   test("first finishes what an interrupted one has begun, so that its old store stays in its folder", async () => {
-    await storeOf(file, ["old"]);
+    await storeOf(folder.dataFile, ["old"]);
     await restore(backup);
     // As if that one had been interrupted before it moved the old files.
     const first = beforeFolder();
-    renameSync(file, rebuiltFile(file));
-    renameSync(join(first, "plants.db"), file);
-    const name = first.slice(dirname(file).length + 1);
-    writeMarker(file, "rebuilt", { ...contentsOf(rebuiltFile(file)), folder: name });
+    renameSync(folder.dataFile, rebuiltFile(folder.dataFile));
+    renameSync(join(first, "plants.db"), folder.dataFile);
+    const name = first.slice(folder.path.length + 1);
+    writeMarker(folder.dataFile, "rebuilt", { ...contentsOf(rebuiltFile(folder.dataFile)), folder: name });
     expect((await restore(backup)).code).toBe(0);
     expect(namesIn(join(first, "plants.db"))).toEqual(["old"]);
-    expect(namesIn(file)).toEqual(["backed up"]);
+    expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
   });
 
   test("replaces a copy that is not the one which its marker describes, and keeps it", async () => {
-    await storeOf(file, ["old"]);
-    writeFileSync(rebuiltFile(file), "another file");
-    writeMarker(file, "rebuilt", { bytes: 1, plants: 1, digest: null, folder: undefined });
+    await storeOf(folder.dataFile, ["old"]);
+    writeFileSync(rebuiltFile(folder.dataFile), "another file");
+    writeMarker(folder.dataFile, "rebuilt", { bytes: 1, plants: 1, digest: null, folder: undefined });
     expect((await restore(backup)).code).toBe(0);
-    expect(namesIn(file)).toEqual(["backed up"]);
+    expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
     expect(readFileSync(join(beforeFolder(), "plants.db.rebuilt"), "utf8")).toBe("another file");
     expect(namesIn(join(beforeFolder(), "plants.db"))).toEqual(["old"]);
   });
@@ -255,9 +251,9 @@ describe("restore --replace", () => {
   test.skipIf(lacksMounts())("is refused on a disk without room for it, and changes nothing", async () => {
     const disk = join(folder.path, "disk");
     mkdirSync(disk);
-    await storeOf(file, ["old"]);
+    await storeOf(folder.dataFile, ["old"]);
     const args = ["restore", backup, "--replace", "--database", `${disk}/plants.db`];
-    const script = `mount -t tmpfs -o size=200k none ${disk} && cp ${file} ${disk}/plants.db && head -c 100000 /dev/zero > ${disk}/filler && "$@"; ls ${disk}`;
+    const script = `mount -t tmpfs -o size=200k none ${disk} && cp ${folder.dataFile} ${disk}/plants.db && head -c 100000 /dev/zero > ${disk}/filler && "$@"; ls ${disk}`;
     const shell = unshareArguments(script, args);
     const { stdout, stderr } = spawnSync("unshare", shell, { encoding: "utf8" });
     expect(stderr).toMatch(/has \d+ kB free, and the restored data file needs [\d.]+ [kM]B: /);
@@ -266,48 +262,48 @@ describe("restore --replace", () => {
 });
 
 test.skipIf(lacksMounts())("restore --replace refuses a data file that is mounted by itself", async () => {
-  await storeOf(file, ["old"]);
-  const args = ["restore", backup, "--replace", "--database", file];
-  const shell = unshareArguments(`mount --bind ${file} ${file} && "$@"`, args);
+  await storeOf(folder.dataFile, ["old"]);
+  const args = ["restore", backup, "--replace", "--database", folder.dataFile];
+  const shell = unshareArguments(`mount --bind ${folder.dataFile} ${folder.dataFile} && "$@"`, args);
   const { status, stderr } = spawnSync("unshare", shell, { encoding: "utf8" });
   expect(stderr).toContain("is mounted by itself");
   expect(status).toBe(1);
-  expect(namesIn(file)).toEqual(["old"]);
+  expect(namesIn(folder.dataFile)).toEqual(["old"]);
 });
 
 describe("restore --replace with the data file itself", () => {
   describe("that has lost its WAL", () => {
     beforeEach(async () => {
-      await crashedStore(file, 8, { checkpointed: 3 });
-      rmSync(`${file}-wal`);
+      await crashedStore(folder.dataFile, 8, { checkpointed: 3 });
+      rmSync(`${folder.dataFile}-wal`);
     });
 
     test("accepts it with a warning", async () => {
-      const { code, err } = await restore(file);
+      const { code, err } = await restore(folder.dataFile);
       expect(err).toContain("it lacks the plants that were only there");
       expect(code).toBe(0);
     });
 
     test("leaves a data file that is opened, with what it had", async () => {
-      await restore(file);
-      openForWriting(file)[Symbol.dispose]();
-      expect(storedPlants(file)).toHaveLength(3);
+      await restore(folder.dataFile);
+      openForWriting(folder.dataFile)[Symbol.dispose]();
+      expect(storedPlants(folder.dataFile)).toHaveLength(3);
     });
 
     test("gives it a new store id", async () => {
-      const before = storeIdOf(file);
-      await restore(file);
-      expect(storeIdOf(file)).not.toBe(before);
+      const before = storeIdOf(folder.dataFile);
+      await restore(folder.dataFile);
+      expect(storeIdOf(folder.dataFile)).not.toBe(before);
     });
 
     test("marks it as closed", async () => {
-      await restore(file);
-      expect(readUseWithoutWal(file)).toBe("closed");
+      await restore(folder.dataFile);
+      expect(readUseWithoutWal(folder.dataFile)).toBe("closed");
     });
 
     test("leaves no folder with an old store", async () => {
-      await restore(file);
-      expect(readdirSync(dirname(file)).filter((name) => name.includes(".before-"))).toEqual([]);
+      await restore(folder.dataFile);
+      expect(readdirSync(folder.path).filter((name) => name.includes(".before-"))).toEqual([]);
     });
   });
 
@@ -317,42 +313,42 @@ describe("restore --replace with the data file itself", () => {
     await store.plants.create([testPlant(1)], 1);
     {
       using database = new Database(source, { readonly: true });
-      database.run("VACUUM INTO ?", [file]);
+      database.run("VACUUM INTO ?", [folder.dataFile]);
     }
-    expect(() => openForWriting(file)).toThrow("it lacks the plants");
-    expect((await restore(file)).code).toBe(0);
-    openForWriting(file)[Symbol.dispose]();
-    expect(namesIn(file)).toEqual(["fern"]);
+    expect(() => openForWriting(folder.dataFile)).toThrow("it lacks the plants");
+    expect((await restore(folder.dataFile)).code).toBe(0);
+    openForWriting(folder.dataFile)[Symbol.dispose]();
+    expect(namesIn(folder.dataFile)).toEqual(["fern"]);
   });
 
   test("refuses a damaged one", async () => {
-    await crashedStore(file, 8, { checkpointed: 8 });
-    rmSync(`${file}-wal`);
-    const bytes = readFileSync(file);
-    writeFileSync(file, bytes.fill(0, 4096, 8192));
-    expect((await restore(file)).code).toBe(1);
-    expect(readFileSync(file).equals(bytes)).toBe(true);
+    await crashedStore(folder.dataFile, 8, { checkpointed: 8 });
+    rmSync(`${folder.dataFile}-wal`);
+    const bytes = readFileSync(folder.dataFile);
+    writeFileSync(folder.dataFile, bytes.fill(0, 4096, 8192));
+    expect((await restore(folder.dataFile)).code).toBe(1);
+    expect(readFileSync(folder.dataFile).equals(bytes)).toBe(true);
   });
 
   test("accepts the file that replaced the store's own, without the WAL of that", async () => {
-    await crashedStore(file, 3);
-    const wal = readFileSync(`${file}-wal`);
+    await crashedStore(folder.dataFile, 3);
+    const wal = readFileSync(`${folder.dataFile}-wal`);
     await storeOf(join(folder.path, "other.db"), ["other"]);
-    renameSync(join(folder.path, "other.db"), file);
-    writeMarker(file, "replaced");
-    expect((await restore(file)).code).toBe(0);
-    expect(readMarker(file)).toBeUndefined();
-    expect(namesIn(file)).toEqual(["other"]);
+    renameSync(join(folder.path, "other.db"), folder.dataFile);
+    writeMarker(folder.dataFile, "replaced");
+    expect((await restore(folder.dataFile)).code).toBe(0);
+    expect(readMarker(folder.dataFile)).toBeUndefined();
+    expect(namesIn(folder.dataFile)).toEqual(["other"]);
     expect(readFileSync(join(beforeFolder(), "plants.db-wal")).equals(wal)).toBe(true);
   });
 
   test("leaves the marker of a failed fsync to the next start", async () => {
-    await crashedStore(file, 8, { checkpointed: 3 });
-    rmSync(`${file}-wal`);
-    writeMarker(file, "sync-failed");
-    expect((await restore(file)).code).toBe(0);
-    expect(readMarker(file)).toBe("sync-failed");
-    openForWriting(file)[Symbol.dispose]();
-    expect(storedPlants(file)).toHaveLength(3);
+    await crashedStore(folder.dataFile, 8, { checkpointed: 3 });
+    rmSync(`${folder.dataFile}-wal`);
+    writeMarker(folder.dataFile, "sync-failed");
+    expect((await restore(folder.dataFile)).code).toBe(0);
+    expect(readMarker(folder.dataFile)).toBe("sync-failed");
+    openForWriting(folder.dataFile)[Symbol.dispose]();
+    expect(storedPlants(folder.dataFile)).toHaveLength(3);
   });
 });

@@ -1,22 +1,17 @@
 // The disk stalls: an fsync of the WAL hangs, and nothing is acknowledged or read that it may not have stored.
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { plantStore, type Serving } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
+import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { memoize } from "../support/memoize.ts";
 import { mintToken, operatorGet } from "../support/operator-requests.ts";
 import { post, statusOf } from "../support/post-plants.ts";
 import { lacksSyncShim, recordSyncs, serveRecorded } from "../support/syncs.ts";
-import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
-let folder: TemporaryFolder;
-let file: string;
-beforeEach(() => {
-  folder = temporaryFolder();
-  file = join(folder.path, "plants.db");
-});
-afterEach(() => folder[Symbol.dispose]());
+const folder = useFolderForEachTest();
 
 describe.skipIf(lacksSyncShim())("while an fsync of the WAL hangs", () => {
   // Faults, not waits for something: how long the disk stalls. After the first one, fsyncs are in the background for ten seconds.
@@ -78,7 +73,7 @@ describe.skipIf(lacksSyncShim())("while an fsync of the WAL hangs", () => {
       ends("list", operatorGet(service, "/api/plants")),
       ends("tokens", operatorGet(service, "/api/tokens")),
       ends("audit trail", operatorGet(service, "/api/audit")),
-      ends("command", plantStore(["list", "--database", file], syncs)),
+      ends("command", plantStore(["list", "--database", folder.dataFile], syncs)),
     ];
     await eventually(() => timesLogged(service, stalling) > 0);
     expect(ended).toEqual([]);
@@ -134,14 +129,14 @@ test.skipIf(lacksSyncShim())(
   "a plant is not acknowledged if the -shm file was deleted before its fsync was done",
   async () => {
     const syncs = recordSyncs(folder.path, "-wal", "hang");
-    await using service = await serveRecorded(file, syncs);
+    await using service = await serveRecorded(folder.dataFile, syncs);
     const before = syncs.paths().length;
     syncs.injectFault();
     const response = post(service.url, '{"id":1,"name":"fern"}');
     await eventually(() => syncs.paths().length > before);
     // Another process could open a new one now, and write over what is not synced yet. The service looks at it every 5 ms at
     // most, and an fsync that hangs takes at least 10 ms (test/shims/syncs.c).
-    rmSync(`${file}-shm`);
+    rmSync(`${folder.dataFile}-shm`);
     syncs.removeFault();
     expect((await response).status).toBe(503);
     expect((await service.ended).code).toBe(1);

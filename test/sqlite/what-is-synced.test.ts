@@ -1,6 +1,6 @@
 // What has been synced, and in which order, when a plant is acknowledged, a checkpoint ends, or a backup or a restore is done.
 import { Database } from "bun:sqlite";
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
@@ -8,19 +8,13 @@ import { inspectWal } from "../../src/storage/sqlite/data-file/wal-file.ts";
 import { plantStore, type Serving, serve } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { eventually } from "../support/eventually.ts";
+import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { largeName, post } from "../support/post-plants.ts";
 import { lacksSyncShim, recordSyncs, serveRecorded } from "../support/syncs.ts";
-import { type TemporaryFolder, temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { accessTokenEnvironment } from "../support/tokens.ts";
 
-let folder: TemporaryFolder;
-let file: string;
-beforeEach(() => {
-  folder = temporaryFolder();
-  file = join(folder.path, "plants.db");
-});
-afterEach(() => folder[Symbol.dispose]());
+const folder = useFolderForEachTest();
 
 describe.skipIf(lacksSyncShim())("what is synced", () => {
   /** Creates a plant, and checks that the WAL was synced before the response. */
@@ -37,7 +31,7 @@ describe.skipIf(lacksSyncShim())("what is synced", () => {
   }
 
   test("at a start is each new folder", async () => {
-    file = join(folder.path, "new", "nested", "plants.db");
+    const file = join(folder.path, "new", "nested", "plants.db");
     // A file system that cannot sync folders says so, which is no failure.
     const syncs = recordSyncs(folder.path, "/nested");
     syncs.injectFault();
@@ -54,46 +48,49 @@ describe.skipIf(lacksSyncShim())("what is synced", () => {
 
   test("before every response is the WAL", async () => {
     const syncs = recordSyncs(folder.path, "none");
-    await using service = await serveRecorded(file, syncs);
+    await using service = await serveRecorded(folder.dataFile, syncs);
     for (let id = 0; id < 5; id++) await createSynced(service, syncs, id, "fern");
   });
 
   test("at a checkpoint is the WAL before the data file, on a thread of its own", async () => {
     const syncs = recordSyncs(folder.path, "none");
-    await using service = await serveRecorded(file, syncs);
+    await using service = await serveRecorded(folder.dataFile, syncs);
     expect((await post(service.url, '{"id":0,"name":"fern"}')).status).toBe(200);
     // Frames after this transaction's snapshot cannot be checkpointed, so SQLite leaves the data file unsynced.
-    using reader = new Database(file, { readonly: true });
+    using reader = new Database(folder.dataFile, { readonly: true });
     reader.run("BEGIN");
     reader.query("SELECT count(*) FROM plants").get();
     const started = syncs.seen().length;
-    const ofDataFile = () => syncs.seen(started).filter(({ path }) => path === file);
+    const ofDataFile = () => syncs.seen(started).filter(({ path }) => path === folder.dataFile);
     for (let id = 1; ofDataFile().length === 0; id++) await createSynced(service, syncs, id, largeName);
     const threads = new Set(ofDataFile().map(({ thread }) => thread));
     expect(threads.has(String(service.child.pid))).toBe(false);
-    expect(syncs.seen().find(({ thread }) => threads.has(thread))?.path).toBe(`${file}-wal`);
+    expect(syncs.seen().find(({ thread }) => threads.has(thread))?.path).toBe(`${folder.dataFile}-wal`);
   });
 
   test("when the data file is lost is the marker that says so", async () => {
     const syncs = recordSyncs(folder.path, "none");
-    await using _service = await serveRecorded(file, syncs);
-    rmSync(file);
-    await eventually(() => syncs.paths().includes(`${file}.failure.json.new`), "the marker's sync");
+    await using _service = await serveRecorded(folder.dataFile, syncs);
+    rmSync(folder.dataFile);
+    await eventually(
+      () => syncs.paths().includes(`${folder.dataFile}.failure.json.new`),
+      "the marker's sync",
+    );
   });
 
   test("by a start with a long-running reader is the WAL, truncated after its last transaction", async () => {
-    await crashedStore(file, 3);
-    const wal = inspectWal(`${file}-wal`);
+    await crashedStore(folder.dataFile, 3);
+    const wal = inspectWal(`${folder.dataFile}-wal`);
     const wholeBytes = wal.kind === "sound" ? wal.committedBytes : 0;
-    writeFileSync(`${file}-wal`, Buffer.alloc(5000, 1), { flag: "a" });
-    using reader = new Database(file);
+    writeFileSync(`${folder.dataFile}-wal`, Buffer.alloc(5000, 1), { flag: "a" });
+    using reader = new Database(folder.dataFile);
     reader.run("BEGIN");
     reader.query("SELECT count(*) FROM plants").get();
     const syncs = recordSyncs(folder.path, "none");
-    await using service = await serveRecorded(file, syncs);
+    await using service = await serveRecorded(folder.dataFile, syncs);
     expect(service.err()).toContain("another process has the data file open");
-    expect(syncs.paths()).toContain(`${file}-wal`);
-    expect(statSync(`${file}-wal`).size).toBe(wholeBytes);
+    expect(syncs.paths()).toContain(`${folder.dataFile}-wal`);
+    expect(statSync(`${folder.dataFile}-wal`).size).toBe(wholeBytes);
     const replay = await post(service.url, '{"id":1,"name":"fern"}');
     expect(replay.headers.get("idempotent-replayed")).toBe("true");
   });
@@ -101,16 +98,16 @@ describe.skipIf(lacksSyncShim())("what is synced", () => {
   test("by a backup is each file before its folder", async () => {
     const backup = join(folder.path, "backups", "b.db");
     mkdirSync(dirname(backup));
-    await crashedStore(file, 3);
+    await crashedStore(folder.dataFile, 3);
     const syncs = recordSyncs(folder.path, "none");
-    expect((await plantStore(["backup", backup, "--database", file], syncs)).code).toBe(0);
+    expect((await plantStore(["backup", backup, "--database", folder.dataFile], syncs)).code).toBe(0);
     // The copy once by SQLite and once by us.
     expect(syncs.paths().slice(-6)).toEqual([
       `${backup}.partial`,
       `${backup}.partial`,
       `${backup}.sha256`,
       dirname(backup),
-      `${file}.last-backup.json.new`,
+      `${folder.dataFile}.last-backup.json.new`,
       folder.path,
     ]);
   });
@@ -118,8 +115,8 @@ describe.skipIf(lacksSyncShim())("what is synced", () => {
   test("by a restore is the file before its folder and every new one", async () => {
     const backup = join(folder.path, "backup.db");
     const restored = join(folder.path, "new", "nested", "plants.db");
-    await crashedStore(file, 3);
-    expect((await runInProcess(["backup", backup, "--database", file])).code).toBe(0);
+    await crashedStore(folder.dataFile, 3);
+    expect((await runInProcess(["backup", backup, "--database", folder.dataFile])).code).toBe(0);
     const syncs = recordSyncs(folder.path, "none");
     expect((await plantStore(["restore", backup, "--database", restored], syncs)).code).toBe(0);
     const copied = syncs.paths().lastIndexOf(`${restored}.partial`);
