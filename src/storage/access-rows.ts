@@ -54,7 +54,7 @@ export const auditColumns = "at_ms, actor, action, subject, address, detail";
 
 const entriesOfEachKindMax = 100_000;
 /**
- * The oldest are removed at the first entry of a process and every so many after it, since finding them reads the whole trail.
+ * The oldest are removed at the first entry of a process, and again after each 1,000, since finding them reads the whole trail.
  */
 export const entriesPerRemoval = 1000;
 

@@ -38,7 +38,7 @@ export class SqliteStore implements Store {
 
   constructor(path: string, events: StoreEvents = {}) {
     this.#events = events;
-    // The handles of a watch that cannot be started. Closed after the database: before it, that would drop SQLite's locks.
+    // Closes the handles of a watch that cannot be started, after the database: before it, that would drop SQLite's locks.
     using handles = new DisposableStack();
     // Undone if a later part cannot be started: the data file is marked as closed again, and the lock is released.
     using started = new DisposableStack();
@@ -91,7 +91,7 @@ export class SqliteStore implements Store {
       this.audit = new SqliteAudit(database, this.#reader.auditPage, this.#writer);
       this.tokens = new SqliteTokens(database, syncedReads(realPath, synced), this.#writer, this.audit);
     } catch (error) {
-      // They prepare their statements. An index of the operator's own may call a function that this SQLite lacks.
+      // The parts prepare their statements, and an index of the operator's own may call a function that this SQLite lacks.
       throw asDataFileProblem(error, realPath);
     }
 

@@ -16,9 +16,9 @@ export interface BlockDigest {
   readonly digest: string;
 }
 
-// To write the digest of so much JSON pauses the service for about 50 ms. A block with more has no digest.
+// Writing the digest of this much JSON pauses the service for about 50 ms. A block with more has no digest.
 const linesBytesMax = 8_000_000;
-// So much text is read at once, which is faster. As JSON it can be six times as much: a control character becomes \u0001.
+// Up to this much text is read at once, which is faster. As JSON it can be six times as much: a control character becomes \u0001.
 const atOnceBytesMax = 1_000_000;
 // The most bytes that a UTF-16 unit becomes.
 const utf8BytesMax = 3;

@@ -81,7 +81,7 @@ export function syncWal(path: string): void {
     // SQLite holds no lock on the WAL file itself, so closing a handle to it drops none.
     withFile(`${path}-wal`, "r", fdatasyncSync);
   } catch (error) {
-    // No WAL, or one on read-only media, which no service writes.
+    // There is no WAL, or it is on read-only media, where no service writes.
     if (!["ENOENT", "EROFS", "EINVAL"].includes(codeOf(error))) throw error;
   }
 }
@@ -98,7 +98,7 @@ export function giveFileTo({ uid, gid }: { readonly uid: number; readonly gid: n
 }
 
 /**
- * Opens a file for as long as the work takes. Not a database that this process has open: closing it would drop SQLite's locks.
+ * Opens a file for as long as the work takes. It must not be a database that this process has open: see `syncFile`.
  */
 export function withFile<Result>(
   path: string,
@@ -143,7 +143,7 @@ export function createEmpty(path: string): void {
   closeSync(openNew(path));
 }
 
-/** Creates a file with this content and syncs it, unless told not to. An incomplete one is removed. */
+/** Creates a file with this content and syncs it, unless told otherwise. An incomplete one is removed. */
 export function writeNew(path: string, text: string, { sync = true } = {}): void {
   const file = openNew(path);
   try {
@@ -158,8 +158,8 @@ export function writeNew(path: string, text: string, { sync = true } = {}): void
 }
 
 /**
- * Replaces a small file, or creates it. It gets its name once it is complete, so that nobody reads half of it; and synced, unless
- * told not to.
+ * Replaces a small file, or creates it. It gets its name once it is complete and, unless told otherwise, synced, so that nobody
+ * reads half of it.
  */
 export function replaceFile(path: string, text: string, { sync = true } = {}): void {
   const unfinished = `${path}.new`;

@@ -59,8 +59,8 @@ export function closeOnErrorUnlessSyncFailed(database: Database, path: string, w
 }
 
 /**
- * SQLite reports a failed fsync as an I/O error, and our own fsync throws the system's. What another call throws is none, such
- * as that of a folder which cannot be opened; nor is one for which there is no space.
+ * SQLite reports a failed fsync as an I/O error, and our own fsync throws the system's. The error of another system call, such as
+ * of opening a folder, is not a failed fsync, and neither is a lack of space.
  */
 function isSyncFailure(error: unknown): boolean {
   if (reasonOfNoSpace(error) !== undefined) return false;

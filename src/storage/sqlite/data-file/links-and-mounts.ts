@@ -26,7 +26,7 @@ export function refuseMountPoint(path: string): void {
 
 /**
  * SQLite's own lock is on the inode, whatever its name: so this takes it for a moment. A process that has the file open by this
- * name has a -shm beside it, and a data file in use has a WAL. Under the writer lock.
+ * name has a -shm beside it, and a data file in use has a WAL. To be called under the writer lock.
  * @throws DataFileProblem another process has the file open by another name.
  */
 export function refuseOpenElsewhere(path: string): void {
@@ -38,7 +38,7 @@ export function refuseOpenElsewhere(path: string): void {
   );
 }
 
-/** A restore that was interrupted leaves the file with two names: this removes its first one. Under the writer lock. */
+/** An interrupted restore leaves the file with two names: this removes the first one. To be called under the writer lock. */
 export function removePartialName(path: string): void {
   const partial = path + partialEnding;
   if (isSameFile(partial, path)) rmSync(partial);

@@ -26,7 +26,7 @@ export function readUse(database: Database): StoreUse | undefined {
   return database.query<{ state: StoreUse }, []>("SELECT state FROM store_use").get()?.state;
 }
 
-/** Reads the mark from the data file alone; undefined also if that cannot be read without its WAL. */
+/** Reads the mark from the data file alone; undefined if there is none, or if the file cannot be read without its WAL. */
 export function readUseWithoutWal(path: string): StoreUse | undefined {
   if (fileSize(path) === 0) return undefined;
   try {

@@ -60,7 +60,7 @@ export function refuseJournal(path: string): void {
 export function refuseDamagedUnlessServed(path: string, warnOfLostWal?: (problem: LostWal) => void): void {
   refuseUnreadable(path);
   const failure = readMarker(path);
-  // Also while a service that has lost its data file is still up: its WAL must not be applied to another file.
+  // This holds even while a service that has lost its data file is still up: its WAL must not be applied to another file.
   refuseReplaced(path, failure);
   if (failure === "rebuilt")
     throw new DataFileProblem(

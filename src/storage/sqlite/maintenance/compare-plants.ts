@@ -62,7 +62,7 @@ interface ComparedBlock {
   readonly differs: boolean;
 }
 
-/** The blocks up to the last plant of the first store, in order; also those that have plants in the other store only. */
+/** The blocks up to the last plant of the first store, in order, including those that have plants in the other store only. */
 function* blocksOf(store: ComparedStore, other: ComparedStore): Generator<number, void, void> {
   const nextBlock = (from: number): number =>
     Math.min(store.digests.nextBlock(from) ?? Infinity, other.digests.nextBlock(from) ?? Infinity);

@@ -151,13 +151,13 @@ async function acceptAsItIs(
   onStep: OnStep,
 ): Promise<Restored> {
   const isReplaced = readMarker(path) === "replaced";
-  // Before the lock, which makes the file look like one that a service has open.
+  // This check comes before the lock, which makes the file look like one that a service has open.
   if (!isReplaced) refuseUnusable(path, warnOfLostWal);
   using _lock = lockForWriting(path);
   const before = isReplaced ? moveWalAside(path) : null;
   if (isReplaced) refuseUnusable(path);
   await refuseUnsound(path, onStep);
-  // With itself: this computes the digest, and compares each block with the one that was stored with it.
+  // Compared with itself: this computes the digest, and compares each block with the digest that was stored with it.
   const compared = await compareWithSource(path, path, onStep);
   makeNewStoreInPlace(path);
   return resultOf(path, countPlants(path), checked, compared, before);
@@ -175,7 +175,7 @@ function refuseMissingBackup(from: string): void {
   if (!statSync(from).isFile()) throw new DataFileProblem(`The backup ${from} is not a file.`);
 }
 
-/** Before anything is written: the old files stay, so the copy needs as much space again. */
+/** Called before anything is written: the old files stay, so the copy needs as much space again. */
 function refuseTooLittleSpace(from: string, path: string): void {
   const needed = fileSize(from) + fileSize(`${from}-wal`) + spareBytes;
   const { bavail, bsize } = statfsSync(dirname(path));

@@ -34,8 +34,8 @@ export function searchablePart(
 }
 
 /**
- * The plants of so many blocks of the range: each has its names in its summary, and these are short. Undefined if the first has
- * not, or if none may be searched as a whole.
+ * The plants of the first blocks of the range, at most `blocksMax`, whose summaries have the names, which are then short.
+ * Undefined if the first has not, or if none may be searched as a whole.
  */
 function summarisedPart(
   database: Database,
@@ -55,7 +55,7 @@ function summarisedPart(
   return { low: Math.max(low, rangeOf(short.low).low), high: Math.min(high, rangeOf(short.high).high) };
 }
 
-/** The plants of the first block whose names have so many bytes together, or the first plant alone. */
+/** The plants of the first block whose names have at most `bytesMax` bytes together, or the first plant alone. */
 function measuredPart(database: Database, bytesMax: number, range: SeqRange, order: Order): SeqRange {
   const entry = firstIn(range, order);
   const inBlock = rangeOf(blockOf(entry));

@@ -29,7 +29,7 @@ export function openReadOnly(named: string, { older = false, warnOfLostWal }: Re
   const path = realDataFile(named);
   refuseDamagedUnlessServed(path, warnOfLostWal);
   refuseMissingFile(path);
-  // Not in the service itself: closing the file, other than through SQLite, would drop its locks.
+  // The service itself must not do this: closing the file, other than through SQLite, would drop its locks.
   const withoutWal = isServed(path) ? undefined : contentsWithoutWal(path);
   try {
     const database = connectReadOnly(path);

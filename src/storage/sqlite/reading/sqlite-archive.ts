@@ -172,8 +172,8 @@ export class SqliteArchive implements PlantArchive {
   }
 
   /**
-   * With the plant's time: a file that was put back without `restore` has the same store id, but the plants that were stored
-   * in it since then have other times. An empty store has no plant, and a cursor all the same: whoever follows it has begun.
+   * The cursor has the plant's time: a file that was put back without `restore` has the same store id, but the plants that were
+   * stored in it since then have other times. An empty store has a cursor too, so that whoever follows it has begun.
    */
   #cursorAt(seq: number): string {
     const row = this.#database

@@ -14,10 +14,10 @@ lowerPriority();
 
 serveThread<CheckpointStartData>(({ path, files, inode }) => {
   const database = connect(path, 0);
-  // Closed by us: Bun closes what a thread leaves open, and empties the WAL before.
+  // We close it ourselves: Bun closes what a thread leaves open, and empties the WAL before.
   closeOnError(database, () => {
     if (!isSameInode(inodeAt(path), inode)) throw new Error("the data file was replaced");
-    // As durable as the writer's own: the WAL is on disk before the data file is written, and that before the WAL restarts.
+    // Like the writer's, it syncs the WAL before it writes to the data file, and the data file before the WAL restarts.
     setDurable(database);
     // The connection must have its files open in case they are deleted later.
     readSchema(database);

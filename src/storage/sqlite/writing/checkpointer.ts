@@ -98,7 +98,7 @@ export class Checkpointer {
       files: watch.files,
       inode: inodeOf(watch.files.data),
     };
-    // Started with the store: later, another file could be at the path.
+    // The thread starts with the store: later, another file could be at the path.
     this.#thread = new Thread("storage/sqlite/writing/checkpoint-thread", {
       startData,
       onLost: (reason) => this.#threadLost(reason),
@@ -116,7 +116,7 @@ export class Checkpointer {
     try {
       if (!this.#isDue()) return;
     } catch (error) {
-      // Not thrown: the commit is durable, whatever is wrong with the WAL now.
+      // The error is not thrown: the commit is durable, whatever is wrong with the WAL now.
       this.#readProgressFailed(error);
       return;
     }
@@ -132,7 +132,7 @@ export class Checkpointer {
     this.#stopped = true;
   }
 
-  /** Closes the thread's connection, after a checkpoint in progress, whose failure counts. Before the database is closed. */
+  /** Closes the thread's connection after a checkpoint in progress, whose failure counts. The database is closed after it. */
   async close(): Promise<void> {
     this.#closing = true;
     await this.#running;

@@ -1,5 +1,5 @@
 // Notices when the data file or its WAL is deleted, replaced or overwritten while SQLite has them open: what is acknowledged
-// would be lost. Also when the -shm file is, which has the WAL index and the locks.
+// would be lost. It notices the same of the -shm file, which has the WAL index and the locks.
 import { closeSync, fstatSync, openSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
@@ -16,8 +16,8 @@ const indexCheckEveryMs = 5;
 const indexLost = "The -shm file was deleted or replaced while it was open.";
 
 /**
- * The files may just be being deleted, one after another, and without its data file this process must stay up. So a lost -shm
- * file is reported after a second look, at the other two.
+ * Someone may be deleting the files one after another, and a process that has lost its data file must stay up. So a lost -shm
+ * file is reported only after a second look, at the other two.
  */
 export class DataFileWatch {
   readonly path: string;
@@ -45,8 +45,8 @@ export class DataFileWatch {
   }
 
   /**
-   * Whether the files are at their paths, and only SQLite has written to them; reports the first that is not so. On the thread
-   * that writes, so that none of its own writes is in progress.
+   * Whether the files are at their paths, and only SQLite has written to them; reports the first for which that is not so. To be
+   * called on the thread that writes, so that none of its own writes is in progress.
    */
   checkAndReport(): boolean {
     if (this.#secondLook !== undefined) return false;

@@ -19,7 +19,7 @@ export interface DataFileState {
 export function readDataFile({ data, shm }: OpenFiles): DataFileState {
   const header = readAt(data, dataHeaderBytes, 0);
   const bytes = fstatSync(data).size;
-  // The index last: a checkpoint that has written what was read here is in it.
+  // The index is read last: a checkpoint that has written what was read here is in it.
   return { header, bytes, index: readWalIndex(shm) };
 }
 

@@ -109,8 +109,8 @@ function syncWalBesideReaders(path: string): void {
 }
 
 /**
- * Syncs the transactions in a WAL that a crash left, and truncates an incomplete one at its end. Under SQLite's write lock, so
- * that no process appends to the WAL or restarts it meanwhile. This fsync reports a write that failed after the crash.
+ * Syncs the transactions in a WAL that a crash left, and truncates an incomplete one at its end. The caller holds SQLite's write
+ * lock, so that no process appends to the WAL or restarts it meanwhile. This fsync reports a write that failed after the crash.
  */
 function syncCommitted(walPath: string): void {
   const wal = inspectWal(walPath);

@@ -7,12 +7,12 @@ import { platform } from "node:os";
 // An fsync that takes longer is slow. Waiting for a faster one costs less than moving it to the background, where each fsync
 // covers about half as many plants, so that twice as many are needed.
 const slowMs = 1;
-// After this many slow ones in a row, fsyncs move to the background.
+// After this many slow fsyncs in a row, they move to the background.
 const slowInARowMax = 8;
-// After a single one that takes this long, they do too. With a lower limit, a hypervisor that takes the processor away would be
+// A single fsync that takes this long moves them too. With a lower limit, a hypervisor that takes the processor away would be
 // mistaken for a slow disk.
 const verySlowMs = 250;
-// How long they stay there.
+// How long fsyncs stay in the background.
 const backgroundForMs = 10_000;
 
 /**

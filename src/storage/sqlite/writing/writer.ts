@@ -23,7 +23,7 @@ export interface WriterOwner {
   reportStall?(): void;
 }
 
-/** A disk that takes so long for an fsync of the WAL has stalled. Far above what it takes on a disk that works. */
+/** A disk that takes this long for an fsync of the WAL has stalled. One that works is far faster. */
 export const stalledMs = 1000;
 
 /** Runs transactions, each once the one before it is synced. */
@@ -103,13 +103,13 @@ export class Writer {
     }
   }
 
-  /** From now on every transaction fails, also one that waits for the lock. */
+  /** From now on every transaction fails, including those that wait for the lock. */
   stop(reason: OutcomeUnknown): void {
     this.#stopReason = reason;
   }
 
   /**
-   * From now on no transaction begins, also none that waits for the lock. Resolves once the last one is durable, or has failed.
+   * From now on no transaction begins, not even one that waits for the lock. Resolves once the last one is durable or has failed.
    */
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -128,10 +128,10 @@ export class Writer {
     }
   }
 
-  /** One wait for all transactions, from the first attempt on: they do not wait one after another. */
+  /** All transactions share one wait, which starts with the first attempt: they do not wait one after another. */
   #refuseLongWait(): void {
     const nowMs = performance.now();
-    // No attempt for a while, so this is a different lock from the last one.
+    // There was no attempt for a while, so this is a different lock from the last one.
     if (nowMs - this.#lockedAtMs > lockWaitMsMax) this.#lockedSinceMs = undefined;
     this.#lockedAtMs = nowMs;
     this.#lockedSinceMs ??= nowMs;
@@ -151,9 +151,9 @@ export class Writer {
       const isFull = sqliteCodeOf(error) === "SQLITE_FULL";
       // The owner refused the transaction in `beforeWork`, so nothing has been written.
       const isRefused = error instanceof StoreUnavailable;
-      // Every other error counts as a failed fsync, also one from before the COMMIT. A COMMIT may fail after its frame was
-      // written: then only recovery finds out whether the transaction is stored. An I/O error of the work means that the disk
-      // fails. Anything else is a bug, after which this connection is not trusted.
+      // Every other error counts as a failed fsync, even before the COMMIT. A COMMIT may fail after its frame was written: then
+      // only recovery finds out whether the transaction is stored. An I/O error of the work means that the disk fails. Anything
+      // else is a bug, after which this connection is not trusted.
       if (!isFull && !isRefused) throw this.#reportUnknown(error);
       this.#rollBack(rolledBack);
       throw isRefused ? error : new StoreUnavailable("The disk is full.", { cause: error });
@@ -170,8 +170,8 @@ export class Writer {
   }
 
   /**
-   * Tells the owner once the commit is durable. Not asynchronous where the fsync is done already: then nothing else runs between
-   * the commit and the outcomes.
+   * Tells the owner once the commit is durable. If the fsync is already done, it returns no promise: then nothing else runs
+   * between the commit and the outcomes.
    */
   #sync(commitMs: number): Promise<void> | undefined {
     if (this.#walSync === undefined) {
