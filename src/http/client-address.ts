@@ -4,7 +4,7 @@ import type { Head } from "./wire/head.ts";
 
 // Some proxies add the port: 192.0.2.1:4711, [2001:db8::1]:4711.
 const withPort = /^(?:\[(.*)\](?::\d{1,5})?|([0-9.]+):\d{1,5})$/;
-// More than send at the same time. When there are as many, all of them are forgotten.
+// More senders than are active at the same time. Once this many are known, all of them are forgotten.
 const knownMax = 4096;
 // Most headers are shorter. An address that is remembered from a longer one would keep the whole header in memory.
 const forwardedCharactersMax = 256;
@@ -19,7 +19,7 @@ interface Sender {
 /** Finds out who sent a request: the peer of its connection or, behind trusted proxies, the client they name. */
 export class ClientAddresses {
   readonly #trusted: BlockList | undefined;
-  /** Senders by their address as it was written: to read one takes a microsecond or, with IPv6, three. */
+  /** Senders by their address as it was written: parsing one takes a microsecond or, with IPv6, three. */
   readonly #known = new Map<string, Sender>();
 
   /** Addresses and CIDR ranges of the proxies whose X-Forwarded-For is read. */

@@ -28,7 +28,7 @@ export class Readiness {
 
 export function healthRoutes(readiness: Readiness): readonly Route[] {
   return [
-    // The process runs and responds; says nothing about the store.
+    // It says that the process runs and responds, and nothing about the store.
     route("GET", "/livez", "none", (exchange) => exchange.json({ status: "live" })),
     route("GET", "/readyz", "none", async (exchange) => {
       const status = await readiness.check();

@@ -8,14 +8,14 @@ export class RequestIds {
   readonly #prefix = `${crypto.randomUUID().replaceAll("-", "").slice(0, prefixCharacters)}-`;
   #count = 0;
 
-  /** The client's own if it sent a usable one, otherwise a new one. */
+  /** The id that the client sent, if it is usable; otherwise a new one. */
   of(sent: string | undefined): string {
     if (sent !== undefined && clientRequestId.test(sent)) return sent;
     this.#count++;
     return this.#prefix + this.#count.toString(36);
   }
 
-  /** Whether the id is one of these. A client that sends one back chooses nothing in it. */
+  /** Whether `of` made the id. A client that sends it back has chosen nothing in it. */
   hasMinted(id: string): boolean {
     return id.startsWith(this.#prefix) && mintedCount.test(id.slice(this.#prefix.length));
   }

@@ -40,7 +40,7 @@ export interface ResponseHead {
   readonly framing: string | undefined;
 }
 
-/** The lines, with the empty one that ends them. No response leaves without the headers that all must carry. */
+/** The lines of the head, with the empty one that ends them. No response leaves without the headers that all must carry. */
 export function formatHead(head: ResponseHead): string {
   const { status, contentType, requestId, headers, corsLines, isLast, date, framing } = head;
   const cacheControl = headers["Cache-Control"] === undefined ? "Cache-Control: no-store\r\n" : "";

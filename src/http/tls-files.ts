@@ -33,7 +33,7 @@ export function certificateState(expiresAtMs: number, nowMs: number): "valid" | 
 }
 
 /**
- * Reads the certificate and its key. A changed file counts from the next start on.
+ * Reads the certificate and its key. A changed file takes effect at the next start.
  * @throws TlsProblem
  */
 export function readTlsFiles({ cert, key, clientCa }: TlsPaths): TlsFiles {

@@ -23,8 +23,8 @@ const fewOneIn = 16;
 const patienceMs = 1000;
 
 /**
- * Chooses which connection is closed for a new one once a listener has as many as it may have. (How many that is, is the
- * `connectionBudget`.)
+ * Chooses which connection is closed for a new one once a listener has as many as it may have. (`connectionBudget` says how many
+ * that is.)
  *
  * A connection is *admitted* once the gate has accepted the newest of its requests that it could decide, whatever the response
  * was; any other is a *stranger*'s. What strangers have beyond a quarter of the connections, from however many addresses, they

@@ -35,7 +35,7 @@ export type StateName =
 const idleTimeoutMs = 75_000;
 const headTimeoutMs = 10_000;
 const writeTimeoutMs = 30_000;
-// Far longer than any store needs: only a request that will never get a response lasts so long.
+// Far longer than any store needs: only a request that will never get a response takes this long.
 const handlingTimeoutMs = 120_000;
 const lingerMs = 1_000;
 
@@ -95,7 +95,7 @@ export class ConnectionState {
     return this.#state === "handling" || this.#state === "writing" || this.#state === "streaming";
   }
 
-  /** Since when a head or a body has been arriving, also one that no one reads any more; undefined if none is. */
+  /** Since when a head or a body has been arriving, even a body that no one reads; undefined if nothing is arriving. */
   get arrivingSinceMs(): number | undefined {
     const arriving = this.#state === "head" || this.#state === "body" || this.#state === "skipping-body";
     return arriving ? this.#sinceMs : undefined;

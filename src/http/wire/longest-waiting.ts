@@ -1,6 +1,6 @@
 import type { CoarseClock } from "./connection-state.ts";
 
-// Within one tick of the clock, all connections are searched again only if the last search found at least one in so many.
+// Within one tick of the clock, all connections are searched again only if the last search found at least one in this many.
 const foundOneIn = 64;
 
 /** A connection that waits for its client, and since when. */
@@ -64,7 +64,7 @@ export class LongestWaiting<Candidate> {
   }
 
   /**
-   * Not for each new connection: with 10,000 open ones, a search costs as much as a hundred closes. The clock
+   * A search for each new connection would be too many: with 10,000 open ones, it costs as much as a hundred closes. The clock
    * advances with each sweep.
    */
   #mayFindAgain(): boolean {

@@ -1,6 +1,6 @@
 /** A connection, as far as it matters whether it is a stranger's. */
 export interface PossibleStranger {
-  /** What the other end is part of, and which counts as one sender. */
+  /** The network of the other end, which counts as one sender. */
   readonly network: string;
   /** Whether it is not admitted: the gate has not accepted the newest of its requests that it could decide. */
   readonly isStranger: boolean;

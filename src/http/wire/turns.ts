@@ -7,9 +7,9 @@ export interface TakesTurns {
 // Bun returns to its timers, and to what other threads have finished, only when fewer than 1,024 sockets are readable. So after
 // as many arrivals in one turn of the event loop, connections are not read again before the next.
 const arrivalsPerTurn = 1024;
-// A turn may go on for this long unnoticed, so that an idle service schedules nothing.
+// Only after this many arrivals is the end of a turn scheduled, so that an idle service schedules nothing.
 const arrivalsUnnoticed = 256;
-// Together with the arrivals it is below 2,000, which is what a request has to wait for at most.
+// How many requests that waited are handled in one turn. With its arrivals, a request waits for fewer than 2,000 others.
 const requestsPerTurn = 256;
 
 /**

@@ -109,7 +109,7 @@ export class WireServer implements CoarseClock {
         binaryType: "buffer",
         open: (socket: Socket<Connection>) => {
           socket.data = new Connection(socket, this.#shared);
-          // A handshake has as long as a head.
+          // A handshake may take as long as a head.
           if (tls !== undefined) socket.data.state.enter("head");
           this.#connections.add(socket.data);
           options.onConnections?.(this.#connections.size);
@@ -128,7 +128,7 @@ export class WireServer implements CoarseClock {
           this.#limit.closed(socket.data);
           options.onConnections?.(this.#connections.size);
         },
-        // Followed by close; a peer that goes away is not an error.
+        // `close` follows, and a peer that goes away is not an error.
         error: () => {},
       },
     });
@@ -144,7 +144,7 @@ function tlsOptions({ cert, key, clientCa }: TlsMaterial): Bun.TLSOptions {
   // Bun checks the minimum, though its types do not say so.
   const versions = { minVersion: tls12 } as Bun.TLSOptions;
   const common = { ...versions, cert, key, ALPNProtocols: alpnHttp11 };
-  // Explicitly: an environment variable changes Bun's default (its issue 35240).
+  // Both are set, because an environment variable changes Bun's default (its issue 35240).
   if (clientCa === undefined) return { ...common, requestCert: false, rejectUnauthorized: false };
   // Without tickets: a resumed session has no certificate to check, which may have expired since.
   const secureOptions = constants.SSL_OP_NO_TICKET;
