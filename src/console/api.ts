@@ -39,7 +39,7 @@ export class OperatorApi {
     return this.json(path, { method: "POST", headers: jsonHeaders, body: JSON.stringify(body), signal });
   }
 
-  /** @throws as `fetch` does, also if the response is cut off in its body */
+  /** @throws as `fetch` does, and if the response is cut off in its body */
   async json<T>(path: string, init: RequestInit = {}): Promise<T> {
     const response = await this.fetch(path, init);
     try {

@@ -1,7 +1,7 @@
 /** Kept by the browser until someone clears it, or until the tab is closed. */
 type StorageArea = "localStorage" | "sessionStorage";
 
-// A browser may be set to keep nothing for this site. Then even to look for the storage throws.
+// A browser may be set to keep nothing for this site. Then even looking for the storage throws.
 
 /** What is stored under the key; undefined if nothing is, or the browser refuses. */
 export function readStored(area: StorageArea, key: string): string | undefined {

@@ -12,11 +12,11 @@ import { type FilePreview, readPreview } from "./file-preview.ts";
 
 interface ChosenFileProps {
   readonly file: File;
-  /** Whether the result of a check stands under it, which says itself what is wrong. */
+  /** Whether the result of a check is shown below, which itself says what is wrong. */
   readonly isChecked: boolean;
   readonly onCheck: () => void;
   readonly onImport: () => void;
-  /** Another file is to be chosen. */
+  /** Called when the user wants to choose another file. */
   readonly onForget: () => void;
 }
 

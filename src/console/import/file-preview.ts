@@ -14,10 +14,10 @@ export interface FilePreview {
 
 const rowsPreviewed = 3;
 const countMsDefault = 1000;
-// So a short file is counted even if the machine is so busy that it takes a second to open it.
+// The clock is read once per this many rows, so that a short file is counted even if opening it takes a second.
 const rowsBetweenLooks = 1000;
 
-/** Reads the first rows of a file, and then counts all of them for so long. Each time more is known, `onRead` hears of it. */
+/** Reads the first rows of a file, and then counts all of them for a limited time. Calls `onRead` each time more is known. */
 export async function readPreview(
   file: File,
   rowBytesMax: number,

@@ -6,18 +6,18 @@ import { detectFormat, type FileFormat, readRows, rowReaderFor } from "../../fil
 /** A file of plants that the user chose. */
 export interface PlantFile {
   readonly format: FileFormat;
-  /** Knows the header of a CSV file. */
+  /** The reader of the rows, which has the header of a CSV file. */
   readonly reader: RowReader;
   readonly rows: AsyncGenerator<InputRow, void, void>;
-  /** What the file was detected as; from its first row on with what separates its columns. */
+  /** What the file was detected as; once a row has been read, with what separates its columns. */
   describe(): string;
 }
 
-// Read at a time, so that the page never freezes.
+// How much is read at a time, so that the page never freezes.
 const chunkBytes = 64 * 1024;
 
 /**
- * Opens a file in the format that its name and first bytes suggest. `onRead` hears of how many of its bytes are read.
+ * Opens a file in the format that its name and first bytes suggest. `onRead` is called with how many of its bytes have been read.
  * @throws FormatError, BrokenFile; so may the rows.
  */
 export async function openPlantFile(

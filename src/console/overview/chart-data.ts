@@ -71,7 +71,7 @@ export function scaleOf(counts: readonly number[], linesMax: number): readonly n
 
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 
-/** The labels under the chart, from 0 to 1, at the first step of each local day, and of each round part of one. */
+/** The labels under the chart, each at its position from 0 to 1: at the first step of a local day, and of a round part of one. */
 export function timeTicks({ times, tickSeconds, unit }: ChartRange) {
   return times.flatMap((second, step) => {
     const time = new Date(second * 1000);

@@ -59,7 +59,7 @@ export function KeyNumbers({ overview, recent }: KeyNumbersProps) {
 
 const minuteSeconds = 60;
 
-/** The highest mean of a minute. The last 60 seconds may be above each minute of the clock that they are parts of. */
+/** The highest rate of a minute. That of the last 60 seconds may be above those of both clock minutes that they overlap. */
 function peakRate({ creates }: ChartRange, ratePerSecond = 0): number {
   return Math.max(ratePerSecond, Math.max(...creates) / minuteSeconds);
 }

@@ -14,12 +14,12 @@ export function Button({ class: name = "quiet", children, ...rest }: ButtonHTMLA
 interface CopyButtonProps {
   readonly text: string;
   readonly label: string;
-  /** Whether only screen readers get the label; pointing at the button shows it too. */
+  /** Whether the button shows only its icon: the label is for screen readers, and for whoever points at it. */
   readonly isIcon?: boolean;
 }
 
 const copyResults = { copied: "Copied", failed: "Could not copy. Select the text instead" };
-// Long enough to read the longer one.
+// How long a result is shown: long enough to read the longer one.
 const resultMs = 4000;
 
 export function CopyButton({ text, label, isIcon = false }: CopyButtonProps) {

@@ -6,8 +6,8 @@ import type { Observable } from "../observable.ts";
 import { useSession } from "../session.ts";
 
 /**
- * The response of the operator API at this path, and if it is live, the newest one while the tab is visible. It stays while newer
- * content cannot be loaded. After an error it is loaded again, so that no page reports an outage that is over.
+ * Loads the response of the operator API at this path; if it is live, every second while the tab is visible. The last response
+ * stays while a newer one cannot be loaded. After an error it tries again, so that no page reports an outage that is over.
  */
 export function useLoad<T>(path: string, live = false) {
   const { api, connection } = useSession();

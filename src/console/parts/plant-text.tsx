@@ -9,7 +9,7 @@ interface PlantTextProps {
   readonly charactersMax?: number;
 }
 
-// So many characters fit on no line.
+// More characters than this fit on no line.
 const lineCharactersMax = 200;
 
 /** Text that someone sent, exactly: what cannot be seen has a mark, and its direction does not affect its surroundings. */

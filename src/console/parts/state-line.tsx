@@ -36,7 +36,7 @@ export function Release({ overview: { version, startedAt } }: Pick<StateLineProp
   );
 }
 
-/** Undefined on PostgreSQL, whose files are elsewhere. */
+/** The size of a file; nothing on PostgreSQL, whose files are elsewhere. */
 export function Size({ name, bytes }: { readonly name: string; readonly bytes: number | undefined }) {
   if (bytes === undefined) return null;
   return (

@@ -9,7 +9,7 @@ import { usePlantLinks } from "./plant-links.tsx";
 
 const int64Bits = 64;
 
-/** The id that a text of the search or the filter means: without any zeros in front; undefined if it is not an int64. */
+/** The id in the text of the search or the filter, without leading zeros; undefined if the text is not an int64. */
 function idIn(text: string): string | undefined {
   if (!/^\s*-?\d{1,19}\s*$/.test(text)) return undefined;
   const id = BigInt(text.trim());
@@ -24,7 +24,7 @@ interface IdLookup {
 
 export type IdSearch = ReturnType<typeof useIdSearch>;
 
-/** The search for a plant by its id. Enter opens the plant, also if it is pressed before it is known whether there is one. */
+/** The search for a plant by its id. Enter opens the plant, even if it was pressed before the service found one. */
 export function useIdSearch(filter: ListFilter, onOpen: (id: string) => void) {
   const id = idIn(filter.name);
   const [lookup, setLookup] = useState<IdLookup>();

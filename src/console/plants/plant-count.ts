@@ -46,7 +46,7 @@ export class PlantCount extends Observable {
     this.#newestAt = "";
   }
 
-  /** The service counts for up to 0.4 s per part. */
+  /** Adds up the parts of a count: the service returns one after 0.4 s at the latest. */
   async #countAll(): Promise<number> {
     const query = new URLSearchParams(this.#filter);
     let plants = 0;
@@ -59,7 +59,7 @@ export class PlantCount extends Observable {
     }
   }
 
-  /** The service has also counted those that were stored before it counted and read after that. */
+  /** Leaves out what the service has counted already: plants that were stored before it counted, and arrived here later. */
   #addArrived(): void {
     if (this.plants === undefined) return;
     const lacking = this.#arrived.splice(0).filter(({ createdAt }) => createdAt > this.#newestAt);

@@ -18,7 +18,7 @@ export interface ListPosition {
 type Query = Readonly<Record<string, string>>;
 
 const pageRows = 200;
-// So many rows fit into memory, and into the height that browsers accept for an element.
+// This many rows fit into memory, and into the height that browsers accept for an element.
 const rowsMax = 200_000;
 // With more new plants than this, only a new list shows them.
 const waitingMax = 1000;

@@ -49,7 +49,7 @@ export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" 
 
   const change = (changed: Partial<typeof empty>) => {
     setWanted({ ...wanted, ...changed });
-    // An error is about what was sent.
+    // An error is about what was sent, not about what is in the form now.
     setErrors({});
     clearError();
   };
