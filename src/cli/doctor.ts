@@ -109,7 +109,7 @@ export const doctor: Command = {
   },
 };
 
-/** A line for each finding; on a terminal, what does not fit goes on under the message. */
+/** A line for each finding; on a terminal, what does not fit continues below the message. */
 function formatFindings(
   findings: readonly Finding[],
   { outIsTerminal, outColumns }: Pick<Terminal, "outIsTerminal" | "outColumns">,

@@ -6,7 +6,7 @@ import type { Terminal } from "./terminal.ts";
 /** The file or standard input that is imported. */
 export interface Input extends Source, Disposable {
   /**
-   * How much of the file these many bytes of its text are, from 0 to 1; undefined if its size is not known, such as a pipe's.
+   * How much of the file that many bytes of its text are, from 0 to 1; undefined if its size is not known, such as a pipe's.
    * For a compressed file it is an estimate.
    */
   readonly share: (textBytes: number) => number | undefined;

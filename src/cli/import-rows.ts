@@ -17,7 +17,7 @@ export type RowOutcome =
   | { readonly kind: "created" | "replayed" | "valid"; readonly row: InputRow }
   | Refused;
 
-/** What becomes of a row. It rejects with what concerns more than this row, and ends the import. */
+/** Returns what becomes of a row. It rejects with an error that concerns more than this row, and ends the import. */
 export type CreateRow = (row: InputRow, signal: AbortSignal) => Promise<RowOutcome>;
 
 /** Where to send rows, and with which token. */
@@ -27,7 +27,7 @@ export interface ImportTarget {
   readonly attemptsMax: number;
 }
 
-// Bun keeps so many idle connections: beyond them, requests would open and close connections of their own.
+// Bun keeps this many idle connections: beyond them, requests would open and close connections of their own.
 const inFlightMax = 64;
 const retries = { timeoutMs: 30_000, backoffMs: 250, backoffMsMax: 4000, patienceMs: 3_600_000 };
 

@@ -31,10 +31,10 @@ import {
   UsageError,
 } from "./terminal.ts";
 
-// So many attempts take at least 15 seconds, even if jitter halves each delay and each attempt fails immediately.
+// This many attempts take at least 15 seconds, even if jitter halves each delay and each attempt fails immediately.
 const attemptsDefault = 12;
 const attemptsLimit = 10_000;
-// A service that has not responded for that long may not be there.
+// A service that has not responded for this long may not be there.
 const silentMsMax = 2000;
 
 export const importPlants: Command = {

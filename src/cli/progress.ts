@@ -7,7 +7,7 @@ import { columnsOf, cutToColumns, escapeInvisible, type Terminal } from "./termi
 export interface Progress {
   /**
    * What it is doing, such as `Importing plants.csv (CSV)`. Another text is another part, with its own rate and time; a text that
-   * comes back continues its part. What goes before its share is known is a part of its own, since it says nothing of the rest.
+   * comes back continues its part. The time before the share is known is a part of its own, since it says nothing of the rest.
    */
   readonly what: string;
   readonly done: number;

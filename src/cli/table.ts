@@ -7,7 +7,7 @@ export interface Column<Row> {
   readonly text: (row: Row, time: TimeForm) => string;
   /** Whether it may be cut: an id or a time that lacks its end would be another one. */
   readonly canBeCut?: true;
-  /** How much of it a table must have room for to be roomy, if that is not as much as of any column that can be cut. */
+  /** How much of this column, if it can be cut, a roomy table must have room for; 12 by default. */
   readonly roomyColumns?: number;
   /** Whether it may be left out where there is little room. */
   readonly canBeLeftOut?: true;
@@ -101,7 +101,7 @@ function roomFor({ columns }: Layout<never>, outColumns: number): number {
   return outColumns - gapColumns * (columns.length - 1);
 }
 
-/** The widths in which the table fits the room: the widest of the columns that can be cut loses first. A roomy one stays so. */
+/** The widths in which the table fits: of the columns that can be cut, the widest is cut first. A roomy table stays roomy. */
 function fitted(columns: readonly Column<never>[], widths: readonly number[], room: number): number[] {
   const roomy = columns.map((column, index) => roomyWidth(column, widths[index] ?? 0));
   const isRoomy = sum(roomy) <= room;
@@ -113,7 +113,7 @@ function fitted(columns: readonly Column<never>[], widths: readonly number[], ro
   let limit = Math.max(...widths);
   while (limit > cutColumnsMin && sum(narrowed(limit)) > room) limit--;
   const fitting = narrowed(limit);
-  // Several columns may have become narrower by one, of which only some had to.
+  // Several columns were narrowed by one at once, though not all of them had to be.
   let spare = room - sum(fitting);
   return fitting.map((width, index) => {
     if (spare <= 0 || width === widths[index]) return width;

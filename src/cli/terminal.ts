@@ -104,7 +104,7 @@ export function visibleText(text: string): string {
   return escaped === escaped.trim() && escaped !== "" ? escaped : `"${escaped}"`;
 }
 
-/** The text in at most so many columns. If it is longer, it ends with an ellipsis; no character is split. */
+/** The text in at most that many columns. If it is longer, it ends with an ellipsis; no character is split. */
 export function cutToColumns(text: string, columnsMax: number): string {
   const cut = Bun.sliceAnsi(text, 0, columnsMax, "…");
   // Where a character of two columns would be split, Bun keeps it whole.
@@ -126,7 +126,7 @@ export function formatColumns(rows: readonly (readonly string[])[], indent = "")
   return rows.map((row) => `${indent}${line(row)}`.trimEnd()).join("\n");
 }
 
-/** Terms and what they mean, in two columns. A meaning that is too long for the width goes on in the next line. */
+/** Terms and what they mean, in two columns. A meaning that is too long for the width continues on the next line. */
 export function formatTerms(
   terms: readonly (readonly [term: string, meaning: string])[],
   indent: string,
