@@ -56,7 +56,7 @@ export class Gate {
     this.#admitOnly(tokens);
   }
 
-  /** Whether the store's tokens have been read; until then a token that is none of the configuration's cannot be judged. */
+  /** Whether the store's tokens have been read; until then only the tokens of the configuration can be judged. */
   get knowsStoredTokens(): boolean {
     return this.#knowsStoredTokens;
   }
@@ -77,7 +77,7 @@ export class Gate {
     this.#cached = new Map();
   }
 
-  /** `unverified`: a JWT that has not passed before; `verify` has to decide. */
+  /** Returns `unverified` for a JWT that has not passed before: then `verify` decides. */
   admit(authorization: string | undefined, scope: Scope, nowMs: number): Caller | Denied | "unverified" {
     if (authorization === undefined) return "no-credentials";
     const caller = this.#cached.get(authorization) ?? this.#lookUp(authorization, nowMs);
@@ -106,7 +106,7 @@ export class Gate {
     return caller === "unverified" ? "issuer-unavailable" : caller;
   }
 
-  /** Whether the same credentials are still admitted when it is called: for long responses. */
+  /** Returns a function that says whether the same credentials are still admitted, for a response that takes long. */
   watch(authorization: string | undefined, scope: Scope): () => boolean {
     let isAllowed = true;
     const decide = (caller: Caller | Denied): void => {

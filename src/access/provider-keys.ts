@@ -34,7 +34,7 @@ export interface ProviderEvents {
 
 const fetchEveryMs = 60_000;
 const unknownKeyEveryMs = 10_000;
-// The last keys are used for so long while the provider does not respond.
+// How long the last keys are used while the provider does not respond.
 const usableMs = 3_600_000;
 // How many tokens that waited for a fetch continue in one turn of the event loop.
 const tokensPerTurn = 256;
@@ -62,7 +62,7 @@ export class ProviderKeys implements Disposable {
     this.#now = now;
   }
 
-  /** Calls it whenever the keys change: tokens that were accepted before must be verified again. */
+  /** Calls the listener whenever the keys change: tokens that were accepted before must be verified again. */
   onChange(listener: () => void): void {
     this.#onChange = listener;
   }

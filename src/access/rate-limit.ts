@@ -31,7 +31,7 @@ export class RateLimit {
     const waitUs = dueUs + this.#intervalUs - nowUs - this.#burstUs;
     this.#dueUs.delete(caller);
     this.#dueUs.set(caller, waitUs > 0 ? dueUs : dueUs + this.#intervalUs);
-    // Even while it is over its limit, a caller that goes on is not the one idle longest.
+    // A caller that keeps sending while it is over its limit is not the one idle longest.
     if (this.#dueUs.size > callersMax) this.#dueUs.delete(this.#dueUs.keys().next().value ?? "");
     return waitUs > 0 ? Math.max(1, waitUs / 1000) : 0;
   }

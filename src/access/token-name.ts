@@ -1,6 +1,6 @@
 const charactersMax = 64;
-// Invisible, or a letter that looks like an apostrophe or another mark: one that belongs to no script, a Latin one without case
-// (such as a modifier letter or a click), or one of those with case that Unicode's confusables.txt has for ASCII punctuation.
+// What is invisible, or a letter that looks like an apostrophe or another mark: it belongs to no script; or it is a Latin one
+// without case, such as a modifier letter or a click; or Unicode's confusables.txt has it for ASCII punctuation.
 const forbidden =
   /\p{Default_Ignorable_Code_Point}|(?=\p{L})\p{scx=Common}|(?=[\p{Lm}\p{Lo}])\p{scx=Latin}|[\u0241\u0242\ua778\ua78b\ua78c]|[^\p{L}\p{M}\p{Nd} -~]/u;
 const strayMark = /(?<![\p{L}\p{M}\p{Nd}])\p{M}/u;
@@ -8,7 +8,7 @@ const straySpace = /^ | $| {2}/;
 const latinLetter = /(?=\p{L})\p{scx=Latin}/u;
 const otherLetter = /(?=\p{L})\P{scx=Latin}/u;
 const idShape = /^[0-9a-f]{8}$/;
-// Preset tokens, callers of an identity provider, and users of the command line: plants and the audit trail name them too.
+// Plants and the audit trail have these as names of preset tokens, of callers of an identity provider, and of local users.
 const reserved = /^(?:preset(?:-access|-operator)?$|oidc:|os:)/i;
 
 /** What is wrong with the name of a new token, as a sentence. */

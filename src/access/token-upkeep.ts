@@ -49,7 +49,7 @@ export class TokenUpkeep implements AsyncDisposable {
     return created;
   }
 
-  /** Reads the tokens, also after a change that this process has made. */
+  /** Reads the tokens again, as after a change that this process has made. */
   async reload(): Promise<readonly Token[]> {
     const { tokens, gate } = this.#options;
     const stored = await tokens.all();
@@ -89,7 +89,7 @@ export class TokenUpkeep implements AsyncDisposable {
     return this.#writing;
   }
 
-  /** What cannot be written is lost: a token that is in use is used again. */
+  /** Uses that cannot be written are lost: a token that is in use will be used again. */
   async #writeUsesNow(): Promise<void> {
     const { tokens, gate, events } = this.#options;
     const uses = gate.takeUses();
