@@ -12,7 +12,7 @@ export class ConcurrencyLimit {
   readonly #runningOf = new Map<string, number>();
   #running = 0;
 
-  /** `kind` is what people call them, in the plural. */
+  /** `kind` is what messages call the operations, in the plural. */
   constructor(kind: string, max: number) {
     this.#kind = kind;
     this.#max = max;

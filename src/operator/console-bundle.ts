@@ -54,7 +54,7 @@ export async function bundleConsole(): Promise<ReadonlyMap<string, ConsoleFile>>
   return files;
 }
 
-/** Each file is compressed once, so as well as gzip can. */
+/** Compresses the file as well as gzip can, since that is done only once. */
 function consoleFile(type: string, bytes: Uint8Array): ConsoleFile {
   return { type, bytes, gzip: gzipSync(bytes, { level: 9 }) };
 }

@@ -32,11 +32,11 @@ export function exportRoutes(archive: PlantArchive, actions: ActionRecorder, gat
   const send = async (exchange: Exchange, caller: Caller, start: () => Download<Export>): Promise<void> => {
     exchange.refuseWhileDraining();
     using _running = running.start(caller);
-    // Only now: a link works once, and not at all if too many exports are running.
+    // A link works once, so it is used up only now, when the export may run.
     const download = start();
     const { format, filter } = download.target;
     const detail = [format, filterText(filter)].filter((part) => part !== "").join(", ");
-    // Before the first row is sent.
+    // The audit trail has the export before its first row is sent.
     if (exchange.method !== "HEAD")
       await actions.record(exchange, caller, "export.started", "plants", detail);
     const { contentType, extension } = exportFormats[format];

@@ -64,7 +64,7 @@ export interface RefusalsJson {
   readonly refusals: readonly RefusalJson[];
 }
 
-/** How often a sender got an error; the rest is that of the last time. */
+/** How often a sender got an error; the other fields are those of the last time. */
 export interface RefusalJson {
   readonly error: number;
   /** When the service responds with this error. */

@@ -6,8 +6,8 @@ const responsesPerTick = 20;
 const tickMs = 10;
 
 /**
- * Spreads out the refusals of plants for which the queue has no room: so many per tick are sent immediately, and the
- * rest wait for the next ticks.
+ * Spreads out the refusals of plants for which the queue has no room: in each tick a fixed number is sent immediately, and
+ * the rest wait for the next ticks.
  */
 export class BusyResponses {
   #left = responsesPerTick;
