@@ -12,7 +12,7 @@ type NextItem<Item> = IteratorResult<Item, void> | { readonly done: true; readon
 
 /** An item that is worked on. */
 interface StartedItem<Result> {
-  /** In an object, because an item that was read must be told from a result, whatever that is. */
+  /** The result is in an object, so that it can be told from an item that was read, whatever it is. */
   readonly result: Promise<{ readonly result: Result }>;
   readonly abort: () => void;
 }
@@ -38,7 +38,7 @@ export async function* inOrder<Item, Result>(
   };
   signal?.addEventListener("abort", abort);
   const source = iterate(items);
-  // The promise never rejects: nobody awaits it while as many items are worked on as may be.
+  // The promise never rejects: nobody awaits it while `concurrency` items are being worked on.
   const read = () =>
     new Promise<NextItem<Item>>((resolve) => {
       const end = (error: unknown) => resolve({ done: true, error });

@@ -29,7 +29,7 @@ export function parseInt64(source: string): bigint | undefined {
   return value >= int64Min && value <= int64Max ? value : undefined;
 }
 
-/** Not with /0+$/, which may backtrack in quadratic time on hostile digits. */
+/** Counts the zeros itself: /0+$/ may backtrack in quadratic time on hostile digits. */
 function trimZeros(digits: string): { text: string; trailing: number } {
   let start = 0;
   while (start < digits.length && digits.charCodeAt(start) === 0x30) start++;

@@ -14,7 +14,7 @@ export interface PendingPlant extends PlantToStore {
 /** What the intake reports in addition to the outcomes. */
 export interface IntakeEvents {
   stored(batch: StoredBatch): void;
-  /** A batch could not be stored but a later one may be; `storeAvailable` once one was. */
+  /** A batch could not be stored, but a later one may be; then `storeAvailable` is called. */
   storeUnavailable(reason: Error): void;
   storeAvailable(): void;
   /** A plant's `settle` threw: an internal error, which concerns that plant's client alone. */

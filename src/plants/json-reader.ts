@@ -113,7 +113,7 @@ export class JsonReader {
       this.#at++;
       this.#digits();
     }
-    // The bit makes a capital letter small.
+    // The bit turns a capital letter into a small one.
     if ((text.charCodeAt(this.#at) | 0x20) === letterE) {
       this.#at++;
       const sign = text.charCodeAt(this.#at);

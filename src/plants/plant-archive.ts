@@ -54,7 +54,7 @@ export interface FollowRequest extends Pick<PageRequest, "filter" | "limit" | "s
 }
 
 export interface FollowPage extends PlantPage {
-  /** Where to go on, also after an empty page. At the end it is `newest`. */
+  /** The cursor of the next page, even after an empty one. At the end it is `newest`. */
   readonly next: string;
   /**
    * Whether the client reads the store from its beginning: with the cursor of the beginning, or with one that no plant precedes,

@@ -1,5 +1,5 @@
 /**
- * The start of the text, at most so many UTF-16 code units of it. A character that does not fit is left out whole: half of a
+ * The start of the text, at most `lengthMax` UTF-16 code units of it. A character that does not fit is left out whole: half of a
  * surrogate pair is no text, and could not be sent as UTF-8.
  */
 export function cutText(text: string, lengthMax: number): string {
