@@ -265,7 +265,7 @@ async function loadTokens(tokenUpkeep: TokenUpkeep, store: Store): Promise<void>
 }
 
 /**
- * Whether a write or the store itself finds the failure, the intake hears of it first and accepts no more plants; then it is
+ * Whichever finds the failure, a write or the store itself, the intake gets it first and accepts no more plants. Then it is
  * logged, and the service stops.
  */
 function stopIfStoreFails(

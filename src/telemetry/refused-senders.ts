@@ -15,7 +15,7 @@ export interface SentError {
   readonly requestIdIsMinted: boolean;
 }
 
-/** How often a sender got an error. All the rest is that of the last time. */
+/** How often a sender got an error; the other fields are those of the last time. */
 export interface RefusedSender extends SentError {
   readonly count: number;
   readonly atMs: number;
