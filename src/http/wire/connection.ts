@@ -52,14 +52,11 @@ const pipelinedBytesMax = 64 * 1024;
 const bytesReadMin = 256 * 1024;
 
 /**
- * After what the connection closes: nothing, the requests that have arrived (the server drains), or the current response. It only
- * ever moves on, and never back.
- */
-type ClosesAfter = "nothing" | "arrived-requests" | "current-response";
-
-/**
  * One client's connection: HTTP/1.1 read strictly, one request after another, pipelined ones included. `connection-state.ts`
  * draws its states. Each has its deadline, and the server's sweep ends what has outlived it.
+ *
+ * The socket calls `receive`, `writable`, `inputEnded` and `closed`; the handler of a request reads its body and responds; the
+ * server drains, sweeps and closes.
  */
 export class Connection implements LimitedConnection, TakesTurns {
   readonly #socket: Socket<Connection>;
@@ -67,6 +64,7 @@ export class Connection implements LimitedConnection, TakesTurns {
   readonly #limits: WireLimits;
   readonly #connectionLimit: ConnectionLimit;
   readonly #turns: Turns;
+
   /** The address of the other end, as the socket reports it. */
   readonly remoteAddress: string;
   readonly network: string;
@@ -75,8 +73,6 @@ export class Connection implements LimitedConnection, TakesTurns {
   readonly state: ConnectionState;
   readonly #incoming: Incoming;
   readonly #outgoing: Outgoing;
-  /** How much of the response the client's side had accepted when `writing` was entered last. */
-  #acceptedBefore = 0;
 
   // Which request comes next.
   /** Whether the next request is being read or handled, further up the stack. */
@@ -84,21 +80,27 @@ export class Connection implements LimitedConnection, TakesTurns {
   /** Whether the next request waits for its turn, and the socket may be paused until then. */
   #waitsForTurn = false;
 
-  // The current request, and the response to it.
+  // The current request.
   #head: Head | undefined;
   /** Whether the request has a body that no one has asked for. */
-  #bodyUnread = false;
-  /** The body that is still to arrive, and who reads it; no one, if it is skipped. */
-  #body: ArrivingBody | undefined;
-  #reader: BodyReader | undefined;
+  #hasUnreadBody = false;
+  /** The body that is still to arrive. */
+  #arrivingBody: ArrivingBody | undefined;
+  /** Who gets that body; undefined if it is skipped. */
+  #bodyReader: BodyReader | undefined;
+
+  // The response to it.
   /** Who sends the response, if it is sent piece by piece. */
-  #stream: StreamOwner | undefined;
+  #streamOwner: StreamOwner | undefined;
+  /** How many bytes the client had accepted when `writing` was entered last. */
+  #acceptedAtWriting = 0;
 
   // How the connection ends.
   #closesAfter: ClosesAfter = "nothing";
   /** Whether the client has closed its half: nothing more arrives. */
-  #inputEnded = false;
-  #closeCalled = false;
+  #hasInputEnded = false;
+  /** Whether `close` has been called before. */
+  #isCloseCalled = false;
 
   constructor(
     socket: Socket<Connection>,
@@ -117,10 +119,7 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.state = new ConnectionState(limits.bodyTimeoutMs, clock);
   }
 
-  /** Whether a response can still be sent. */
-  get isOpen(): boolean {
-    return this.state.now !== "closed";
-  }
+  // Whose connection it is.
 
   get isStranger(): boolean {
     return this.#isStranger;
@@ -133,27 +132,18 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.#connectionLimit.admitted(this);
   }
 
-  /** The gate has refused the current request, or it is none. */
+  /** The gate has refused the current request, or what arrived is not a request. */
   becomeStranger(): void {
     if (this.#isStranger || !this.isOpen) return;
     this.#isStranger = true;
     this.#connectionLimit.becameStranger(this);
   }
 
-  /** Whether the connection closes after the current response. */
-  get isLastResponse(): boolean {
-    if (this.#closesAfter === "current-response") return true;
-    if (this.#closesAfter === "arrived-requests" && this.#incoming.length === 0) return true;
-    if (this.#head?.keepAlive !== true) return true;
-    if (!this.#bodyUnread) return false;
-    // A body that no one reads is skipped if its length is known and within the limit, and the client sends it.
-    const { contentLength = Number.POSITIVE_INFINITY, expectsContinue } = this.#head;
-    return contentLength > this.#limits.bodyBytesMax || expectsContinue;
-  }
+  // What the socket reports.
 
   /**
-   * Bytes have arrived: more of a body, a head, or requests that are pipelined after the current one. Past the share of this turn
-   * of the event loop a body is still read, but the next request is kept, and the socket is paused, until the connection's turn.
+   * Bytes have arrived: more of a body, a head, or requests that are pipelined after the current one. Once this turn of the event
+   * loop has had its share of arrivals, a body is still read, but the next request waits for its turn, and the socket is paused.
    */
   receive(bytes: Buffer): void {
     if (this.state.now === "closed") return;
@@ -163,21 +153,63 @@ export class Connection implements LimitedConnection, TakesTurns {
       this.#waitForTurn();
     }
     if (this.state.now === "lingering") return;
-    if (this.#body === undefined) this.#incoming.push(bytes);
-    else this.#pushBody(this.#body, bytes);
+    if (this.#arrivingBody === undefined) this.#incoming.push(bytes);
+    else this.#pushBody(this.#arrivingBody, bytes);
     if (this.state.expectsHead) this.#advance();
     if (this.#incoming.length > pipelinedBytesMax) this.#incoming.pause();
+  }
+
+  /** The socket accepts bytes again, so what is unsent is sent. */
+  writable(): void {
+    if (this.#outgoing.unsentBytes > 0) this.#afterWrite(this.#outgoing.flush());
+  }
+
+  /** The client will send no more; what it has sent is still responded to. */
+  inputEnded(): void {
+    this.#hasInputEnded = true;
+    if (this.state.expectsHead) this.#advance();
+    else if (!this.state.responding) this.#socket.end();
+  }
+
+  /** The socket is closed, by whichever side. */
+  closed(): void {
+    this.state.enter("closed");
+    this.#incoming.clear();
+    this.#arrivingBody = undefined;
+    this.#takeBodyReader()?.bodyNotReceived(undefined);
+    const stream = this.#streamOwner;
+    this.#streamOwner = undefined;
+    stream?.closed();
+  }
+
+  // What the handler of the current request does.
+
+  /** Whether a response can still be sent. */
+  get isOpen(): boolean {
+    return this.state.now !== "closed";
+  }
+
+  /** Whether the connection closes after the current response. */
+  get isLastResponse(): boolean {
+    if (this.#closesAfter === "current-response") return true;
+    if (this.#closesAfter === "arrived-requests" && this.#incoming.length === 0) return true;
+    if (this.#head?.keepAlive !== true) return true;
+    if (!this.#hasUnreadBody) return false;
+    // A body that no one reads is skipped if its length is known and within the limit, and the client sends it.
+    const { contentLength = Number.POSITIVE_INFINITY, expectsContinue } = this.#head;
+    return contentLength > this.#limits.bodyBytesMax || expectsContinue;
   }
 
   /** Reads the body of the current request. `bytesMax` is for a route with its own limit. */
   readBody(reader: BodyReader, bytesMax = this.#limits.bodyBytesMax): void {
     const head = this.#head;
-    this.#bodyUnread = false;
+    this.#hasUnreadBody = false;
     if (head === undefined || this.state.now !== "handling") return reader.bodyNotReceived(undefined);
     const length = head.contentLength ?? 0;
+    // A short body has nearly always arrived with its head.
     if (!head.chunked && length <= bytesMax && this.#incoming.length >= length)
       return this.#incoming.takeBody(length, reader);
-    this.#reader = reader;
+    this.#bodyReader = reader;
     if (length > bytesMax) return this.#fail(bodyTooLarge(bytesMax));
     if (head.expectsContinue && !this.#outgoing.writeContinue()) {
       this.#socket.terminate();
@@ -198,45 +230,23 @@ export class Connection implements LimitedConnection, TakesTurns {
   stream(head: string, owner: StreamOwner): void {
     if (this.state.now === "closed") return owner.closed();
     this.#settleLastResponse();
-    this.#stream = owner;
+    this.#streamOwner = owner;
     this.state.enter("streaming");
     this.write(Buffer.from(head));
   }
 
-  /** False if the next piece should wait for the owner's `writable`. */
+  /** Sends the next piece. Returns false if the one after it should wait for the owner's `writable`. */
   write(piece: Buffer): boolean {
-    if (this.#stream === undefined) return false;
+    if (this.#streamOwner === undefined) return false;
     const written = this.#outgoing.write(piece, piece.length);
     if (written !== "all") this.#afterWrite(written);
     return written === "all";
   }
 
+  /** The last piece has been written. */
   endStream(): void {
-    this.#stream = undefined;
+    this.#streamOwner = undefined;
     if (this.state.now === "streaming") this.#afterResponse();
-  }
-
-  /** The socket accepts bytes again. */
-  writable(): void {
-    if (this.#outgoing.unsentBytes > 0) this.#afterWrite(this.#outgoing.flush());
-  }
-
-  /** The client will send no more; what it has sent is still responded to. */
-  inputEnded(): void {
-    this.#inputEnded = true;
-    if (this.state.expectsHead) this.#advance();
-    else if (!this.state.responding) this.#socket.end();
-  }
-
-  /** The socket is closed, by whichever side. */
-  closed(): void {
-    this.state.enter("closed");
-    this.#incoming.clear();
-    this.#body = undefined;
-    this.#takeReader()?.bodyNotReceived(undefined);
-    const stream = this.#stream;
-    this.#stream = undefined;
-    stream?.closed();
   }
 
   /** Nothing more is handled on this connection once the current request has its response. */
@@ -244,18 +254,16 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.#closesAfter = "current-response";
   }
 
+  // What the server does.
+
+  takeTurn(): void {
+    this.#waitsForTurn = false;
+    if (this.isOpen) this.#advance();
+  }
+
   /** What has been sent, and what may be in flight, is still responded to; then the connection closes. */
   drain(): void {
     if (this.#closesAfter === "nothing") this.#closesAfter = "arrived-requests";
-  }
-
-  /** Closes the connection. What is already in flight to a slow reader still arrives. */
-  close(): void {
-    const mayEnd = !this.#closeCalled && (this.state.now === "idle" || this.state.now === "lingering");
-    // Over TLS it stays open until the client ends it, too; the next sweep then closes it.
-    this.#closeCalled = true;
-    if (mayEnd) this.#socket.end();
-    else this.#socket.terminate();
   }
 
   /** Ends what has outlived its deadline. */
@@ -265,14 +273,20 @@ export class Connection implements LimitedConnection, TakesTurns {
     else this.close();
   }
 
-  takeTurn(): void {
-    this.#waitsForTurn = false;
-    if (this.isOpen) this.#advance();
+  /** Closes the connection. What is already in flight to a slow reader still arrives. */
+  close(): void {
+    const mayEnd = !this.#isCloseCalled && (this.state.now === "idle" || this.state.now === "lingering");
+    // Over TLS, an ended socket stays open until the client ends it too; the next sweep then terminates it.
+    this.#isCloseCalled = true;
+    if (mayEnd) this.#socket.end();
+    else this.#socket.terminate();
   }
 
+  // From one request to the next.
+
   /**
-   * Handles the next request, if there is one, and reads on. A request that is answered at once leads back here from inside its
-   * handler; the call that is in progress then goes on.
+   * Handles the next request, if there is one, and reads on. A response that is sent at once leads back here from inside the
+   * handler: then this call returns, and the one in progress continues.
    */
   #advance(): void {
     if (this.#isAdvancing || this.#waitsForTurn) return;
@@ -281,7 +295,7 @@ export class Connection implements LimitedConnection, TakesTurns {
       // Pipelined requests take turns with those of other connections, however many there are.
       if (isHandled && this.#mayHandleNext()) return this.#waitForTurn();
     }
-    if (this.#inputEnded && this.state.expectsHead) this.#socket.end();
+    if (this.#hasInputEnded && this.state.expectsHead) this.#socket.end();
     else this.#readOn();
   }
 
@@ -289,29 +303,17 @@ export class Connection implements LimitedConnection, TakesTurns {
     return this.state.expectsHead && this.#incoming.length > 0;
   }
 
-  #readOn(): void {
-    // Only once all of it has been consumed: appending what arrives copies both.
-    const isConsumed = this.#incoming.length === 0 || this.state.now !== "handling";
-    if (isConsumed && this.#outgoing.unsentBytes === 0) this.#incoming.resume();
-  }
-
-  #waitForTurn(): void {
-    if (this.#waitsForTurn) return;
-    this.#waitsForTurn = true;
-    this.#turns.wait(this);
-  }
-
-  /** Returns whether a request was handled, which needs a complete head. */
+  /** Returns whether a request was handled: its head may be incomplete, or faulty. */
   #handleNext(): boolean {
     this.#isAdvancing = true;
     try {
-      return this.#handleHead();
+      return this.#readAndHandle();
     } finally {
       this.#isAdvancing = false;
     }
   }
 
-  #handleHead(): boolean {
+  #readAndHandle(): boolean {
     const head = this.#incoming.readHead();
     if (head === undefined) {
       if (this.state.now === "idle" && this.#incoming.length > 0) this.state.enter("head");
@@ -325,67 +327,71 @@ export class Connection implements LimitedConnection, TakesTurns {
     }
     this.#head = head;
     this.state.enter("handling");
-    this.#bodyUnread = head.chunked || (head.contentLength ?? 0) > 0;
+    this.#hasUnreadBody = head.chunked || (head.contentLength ?? 0) > 0;
     this.#handler.handle(this, head);
     return true;
   }
 
+  #waitForTurn(): void {
+    if (this.#waitsForTurn) return;
+    this.#waitsForTurn = true;
+    this.#turns.wait(this);
+  }
+
+  #readOn(): void {
+    // What arrives is read only once everything before it has been consumed: appending it would copy both.
+    const isConsumed = this.#incoming.length === 0 || this.state.now !== "handling";
+    if (isConsumed && this.#outgoing.unsentBytes === 0) this.#incoming.resume();
+  }
+
+  // The body of a request.
+
   /** What arrives from now on is this body, until it is complete. */
   #awaitBody(body: ArrivingBody): void {
     const bytes = this.#incoming.take();
-    this.#body = body;
+    this.#arrivingBody = body;
     if (bytes.length > 0) this.#pushBody(body, bytes);
     // Much of it may have arrived before anyone asked for it.
-    if (this.#body === body) this.#incoming.resume();
+    if (this.#arrivingBody === body) this.#incoming.resume();
   }
 
+  /** More of the body has arrived. Once it is complete, its reader gets it. */
   #pushBody(body: ArrivingBody, bytes: Buffer): void {
     const received = body.push(bytes);
     if (received === undefined) return;
-    this.#body = undefined;
+    this.#arrivingBody = undefined;
     if (received instanceof WireFault) return this.#fail(received);
     this.#incoming.put(received.rest);
-    const reader = this.#takeReader();
+    const reader = this.#takeBodyReader();
     if (reader === undefined) return this.#becomeIdle();
     this.state.enter("handling");
     reader.bodyReceived(received.body, 0, received.body.length);
   }
 
+  /** The response needed the head alone. A short body is skipped, so that the connection can be used again. */
+  #skipBody(length: number): void {
+    this.#hasUnreadBody = false;
+    this.state.enter("skipping-body");
+    this.#incoming.resume();
+    this.#awaitBody(new SizedBody(length, false));
+  }
+
+  /** Responds to what cannot be read, and closes the connection after that. */
   #fail(fault: WireFault): void {
-    this.#body = undefined;
+    this.#arrivingBody = undefined;
     this.closeAfterResponse();
-    const reader = this.#takeReader();
+    const reader = this.#takeBodyReader();
     if (reader === undefined) this.#handler.handleFault(this, fault);
     else reader.bodyNotReceived(fault);
   }
 
-  #takeReader(): BodyReader | undefined {
-    const reader = this.#reader;
-    this.#reader = undefined;
+  #takeBodyReader(): BodyReader | undefined {
+    const reader = this.#bodyReader;
+    this.#bodyReader = undefined;
     return reader;
   }
 
-  #afterWrite(written: WriteResult): void {
-    if (written === "reset") {
-      this.#socket.terminate();
-      return;
-    }
-    if (written === "partly") return this.#waitForReader();
-    if (this.#stream === undefined) return this.#afterResponse();
-    this.state.enter("streaming");
-    this.#incoming.resume();
-    this.#stream.writable();
-  }
-
-  #waitForReader(): void {
-    const { acceptedBytes } = this.#outgoing;
-    if (this.state.now === "writing" && acceptedBytes - this.#acceptedBefore < bytesReadMin) return;
-    this.#acceptedBefore = acceptedBytes;
-    // Nothing more is read from a client that does not read.
-    this.#incoming.pause();
-    this.#incoming.compact();
-    this.state.enter("writing");
-  }
+  // The end of a response.
 
   /**
    * The head of the response has just said whether the connection closes, by `isLastResponse`. What arrives while the response is
@@ -395,18 +401,34 @@ export class Connection implements LimitedConnection, TakesTurns {
     if (this.isLastResponse) this.closeAfterResponse();
   }
 
-  #afterResponse(): void {
-    if (this.#closesAfter === "current-response") this.#linger();
-    else if (this.#bodyUnread) this.#skipBody(this.#head?.contentLength ?? 0);
-    else this.#becomeIdle();
+  /** Continues with what comes after a write: the client's reading, the next piece, or the next request. */
+  #afterWrite(written: WriteResult): void {
+    if (written === "reset") {
+      this.#socket.terminate();
+      return;
+    }
+    if (written === "partly") return this.#waitForClient();
+    if (this.#streamOwner === undefined) return this.#afterResponse();
+    this.state.enter("streaming");
+    this.#incoming.resume();
+    this.#streamOwner.writable();
   }
 
-  /** The head of the response has said that the connection closes, so it does, whatever has arrived since. */
-  #linger(): void {
-    this.state.enter("lingering");
-    this.#incoming.clear();
-    this.#incoming.resume();
-    this.#socket.shutdown();
+  /** Waits until the client has read more. Its deadline is renewed only if it has read enough since the last time. */
+  #waitForClient(): void {
+    const { acceptedBytes } = this.#outgoing;
+    if (this.state.now === "writing" && acceptedBytes - this.#acceptedAtWriting < bytesReadMin) return;
+    this.#acceptedAtWriting = acceptedBytes;
+    // Nothing more is read from a client that does not read.
+    this.#incoming.pause();
+    this.#incoming.compact();
+    this.state.enter("writing");
+  }
+
+  #afterResponse(): void {
+    if (this.#closesAfter === "current-response") this.#linger();
+    else if (this.#hasUnreadBody) this.#skipBody(this.#head?.contentLength ?? 0);
+    else this.#becomeIdle();
   }
 
   #becomeIdle(): void {
@@ -420,11 +442,17 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.#advance();
   }
 
-  /** The response needed the head alone. A short body is skipped, so that the connection can be used again. */
-  #skipBody(length: number): void {
-    this.#bodyUnread = false;
-    this.state.enter("skipping-body");
+  /** The head of the response has said that the connection closes, so it does, whatever has arrived since. */
+  #linger(): void {
+    this.state.enter("lingering");
+    this.#incoming.clear();
     this.#incoming.resume();
-    this.#awaitBody(new SizedBody(length, false));
+    this.#socket.shutdown();
   }
 }
+
+/**
+ * After what the connection closes: nothing, the requests that have arrived (the server drains), or the current response. It only
+ * ever moves on, and never back.
+ */
+type ClosesAfter = "nothing" | "arrived-requests" | "current-response";
