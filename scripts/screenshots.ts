@@ -23,7 +23,7 @@ using temporary = temporaryFolder();
 const database = join(temporary.path, "plants.db");
 const nowMs = Date.now();
 console.log(`Writing ${plants} plants into a temporary store.`);
-await seedStore(database, { plants, fromMs: nowMs - hoursShown * hourMs, untilMs: nowMs });
+seedStore(database, { plants, fromMs: nowMs - hoursShown * hourMs, untilMs: nowMs });
 recordLastBackup(database, nowMs - 3 * hourMs);
 await using running = await startTestService({ database });
 const secret = await makeTokens(running);

@@ -50,7 +50,7 @@ describe.skipIf(lacks("/dev/full", process.platform !== "linux"))(
   () => {
     const folder = temporaryFolder();
     const database = join(folder.path, "plants.db");
-    beforeAll(() => seedStore(database, { plants: 10, fromMs: 1, untilMs: 2 }));
+    beforeAll(() => seedStore(database, { plants: 10 }));
     afterAll(() => folder[Symbol.dispose]());
 
     function startFull(args: readonly string[]) {

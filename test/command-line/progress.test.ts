@@ -23,9 +23,9 @@ const manyPlants = 40_000;
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
 
-async function newStore(count = plants): Promise<string> {
+function newStore(count = plants): string {
   const file = folder.newPath();
-  await seedStore(file, { plants: count, fromMs: Date.UTC(2026, 0, 1), untilMs: Date.UTC(2026, 1, 1) });
+  seedStore(file, { plants: count, fromMs: Date.UTC(2026, 0, 1), untilMs: Date.UTC(2026, 1, 1) });
   return file;
 }
 
@@ -87,7 +87,7 @@ describe("the parts of a long task are reported, with how much there is to do", 
   }
 
   test("by verify", async () => {
-    const store = await newStore();
+    const store = newStore();
     const parts = await partsOf((onStep) => verify(store, onStep));
     expect(parts).toEqual([
       { doing: "checking", done: 0, total: 0 },
@@ -96,14 +96,14 @@ describe("the parts of a long task are reported, with how much there is to do", 
   });
 
   test("by verify --against", async () => {
-    const store = await newStore();
+    const store = newStore();
     const [part] = await partsOf((onStep) => compareWith(store, store, onStep));
     expect(part).toMatchObject({ doing: "comparing the plants of", total: plants });
     expect(part?.done).toBeGreaterThan(plants - 1024);
   });
 
   test("by backup", async () => {
-    const store = await newStore();
+    const store = newStore();
     const parts = await partsOf((onStep) => writeBackup(store, folder.newPath(), onStep));
     expect(parts.map(({ doing }) => doing)).toEqual([
       "copying",
@@ -118,7 +118,7 @@ describe("the parts of a long task are reported, with how much there is to do", 
   });
 
   test("by backup -", async () => {
-    const store = await newStore();
+    const store = newStore();
     const parts = await partsOf((onStep) => streamBackup(store, async () => true, onStep));
     const writing = parts.at(-1);
     expect(writing?.doing).toBe("writing the copy of");
@@ -127,7 +127,7 @@ describe("the parts of a long task are reported, with how much there is to do", 
   });
 
   test("by copy", async () => {
-    const database = await newStore();
+    const database = newStore();
     const options = { databasePassword: undefined, allowUnsafeDatabase: false };
     await using from = await openArchive({ ...options, database });
     await using to = await openStore({ ...options, database: folder.newPath() });
@@ -140,7 +140,7 @@ describe("the parts of a long task are reported, with how much there is to do", 
   });
 
   test("by restore", async () => {
-    const store = await newStore();
+    const store = newStore();
     const parts = await partsOf((onStep) => restore(store, folder.newPath(), () => {}, onStep));
     expect(parts.map(({ doing }) => doing)).toEqual([
       "computing the checksum of",
@@ -167,7 +167,7 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
   }
 
   test("verify", async () => {
-    const store = await newStore();
+    const store = newStore();
     const { code, err } = await runInterrupted(["verify", "--database", store]);
     expect(code).toBe(130);
     expect(err).toBe(
@@ -176,7 +176,7 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
   });
 
   test("backup", async () => {
-    const store = await newStore();
+    const store = newStore();
     const backup = folder.newPath();
     const { code, err } = await runInterrupted(["backup", backup, "--database", store]);
     expect(code).toBe(130);
@@ -185,7 +185,7 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
   });
 
   test("restore", async () => {
-    const store = await newStore();
+    const store = newStore();
     const { code, err } = await runInterrupted(["restore", store, "--database", folder.newPath()]);
     expect(code).toBe(130);
     expect(err).toContain("It is not restored. Run this again; it starts from the beginning.\n");
@@ -198,7 +198,7 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
   };
 
   test("export", async () => {
-    const store = await newStore(manyPlants);
+    const store = newStore(manyPlants);
     const { code, out, err } = await runInProcess(["export", "--database", store], { stopSignal });
     expect(code).toBe(143);
     expect(err).toMatch(
@@ -210,7 +210,7 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
   });
 
   test("list", async () => {
-    const store = await newStore(manyPlants);
+    const store = newStore(manyPlants);
     const { code, out, err } = await runInProcess(["list", "--database", store, "--limit", "100000"], {
       stopSignal,
     });
@@ -222,7 +222,7 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
   });
 
   test("copy", async () => {
-    const store = await newStore();
+    const store = newStore();
     const target = folder.newPath();
     const { code, err } = await runInProcess(["copy", "--from", store, "--to", target], { stopSignal });
     expect(code).toBe(143);
@@ -237,7 +237,7 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
 
 describe("export", () => {
   test("names the total on a terminal", async () => {
-    const store = await newStore();
+    const store = newStore();
     const { err } = await runInProcess(["export", "--database", store], {
       terminal: { errIsTerminal: true },
     });
@@ -245,7 +245,7 @@ describe("export", () => {
   });
 
   test("ends without a word off a terminal", async () => {
-    const store = await newStore();
+    const store = newStore();
     const { err } = await runInProcess(["export", "--database", store]);
     expect(err).toBe("");
   });

@@ -20,7 +20,7 @@ test("a backup of changed plants counts, with a warning", async () => {
   using folder = temporaryFolder();
   const database = folder.newPath();
   // With a full block, which has a digest.
-  await seedStore(database, { plants: 1100, fromMs: 1, untilMs: 2 });
+  seedStore(database, { plants: 1100 });
   changePlant(database);
   await using service = await startWithBackups({ database });
   const { name } = await service.makeBackup();

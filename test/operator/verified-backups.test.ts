@@ -11,7 +11,7 @@ const folder = temporaryFolder();
 // A store of 3,000 plants, which no test changes: one that does uses a copy.
 const database = join(folder.path, "plants.db");
 
-beforeAll(() => seedStore(database, { plants: 3000, fromMs: 1_700_000_000_000, untilMs: 1_700_100_000_000 }));
+beforeAll(() => seedStore(database, { plants: 3000 }));
 afterAll(() => folder[Symbol.dispose]());
 
 test("a backup is listed with the time when it was verified", async () => {

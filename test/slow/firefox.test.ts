@@ -33,7 +33,7 @@ test.skipIf(lacks("Firefox", !existsSync(firefox)))(
   async () => {
     using folder = temporaryFolder();
     const database = join(folder.path, "plants.db");
-    await seedStore(database, { plants: 600, fromMs: Date.now() - 7_200_000, untilMs: Date.now() });
+    seedStore(database, { plants: 600, fromMs: Date.now() - 7_200_000, untilMs: Date.now() });
     await using running = await startTestService({ database });
     const { secret } = await mintToken(running, { name: "ops", scopes: ["operator", "plants:create"] });
     await using page = await startFirefox(folder.path);

@@ -58,10 +58,6 @@ function contentOf(folder: string): Record<string, number | bigint> {
   return Object.fromEntries(paths.map((path) => [path, Bun.hash(readFileSync(path))]));
 }
 
-function seed(dataFile: string): Promise<unknown> {
-  return seedStore(dataFile, { plants: 3000, fromMs: 1_700_000_000_000, untilMs: 1_700_100_000_000 });
-}
-
 test("a backup to another machine, as documented, arrives complete, or fails and harms no older one", async () => {
   using machine = newMachine();
   const folders = { "/mnt/backups": machine.folder("backups"), "/var/lib": machine.folder("var/lib") };
@@ -73,7 +69,7 @@ test("a backup to another machine, as documented, arrives complete, or fails and
     machine.program("scp", `for file; do ${each}; done`);
   };
   scp('cp "$file"');
-  await seed(dataFile);
+  seedStore(dataFile, { plants: 3000 });
   const commands = codeAfter("docs/backup.md", "**To another machine**");
   const run = async () => (await machine.run(commands, folders)).code;
   const restored = join(machine.path, "restored.db");
@@ -111,7 +107,7 @@ describe("a restore, as documented,", () => {
   const asked = join(machine.path, "asked");
   let backup = "";
   beforeAll(async () => {
-    await seed(data);
+    seedStore(data, { plants: 3000 });
     expect(await runInProcess(["backup", backups, "--database", data])).toMatchObject({ code: 0 });
     backup = join(backups, readdirSync(backups).find((name) => name.endsWith(".db")) ?? "");
     machine.program("systemctl", `echo "$*" >> "${asked}"`);

@@ -209,7 +209,7 @@ const steps: Readonly<Record<string, Step>> = {
 
   async "a rebuild after a failed fsync"(file) {
     writeMarker(file, "sync-failed");
-    openForWriting(file)[Symbol.dispose]();
+    await restart(file);
     return file;
   },
 

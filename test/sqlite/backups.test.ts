@@ -26,7 +26,7 @@ const folder = temporaryFolder();
 const database = join(folder.path, "plants.db");
 const dated = /^plants-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z\.db$/;
 
-beforeAll(() => seedStore(database, { plants: 3000, fromMs: 1_700_000_000_000, untilMs: 1_700_100_000_000 }));
+beforeAll(() => seedStore(database, { plants: 3000 }));
 afterAll(() => folder[Symbol.dispose]());
 
 const backUp = (...args: string[]) => runInProcess(["backup", ...args, "--database", database]);

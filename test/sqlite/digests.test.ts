@@ -8,10 +8,10 @@ import { writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.t
 import { readLastBackup } from "../../src/storage/sqlite/maintenance/backup-records.ts";
 import { verify } from "../../src/storage/sqlite/maintenance/verify.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
-import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
 import { runBitFlips, runLives } from "../soak/digests.ts";
 import { seededRandom } from "../soak/rounds.ts";
 import { lacks } from "../support/lacks.ts";
+import { openAsNextStart } from "../support/next-start.ts";
 import { seedStore } from "../support/seeded-store.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
@@ -165,7 +165,7 @@ describe("a file of 1.0.0", () => {
 test("a rebuild after a failed fsync gives the data file the digests that are missing", async () => {
   const file = copyOfStore("DELETE FROM block_digests WHERE block = 0");
   writeMarker(file, "sync-failed");
-  openForWriting(file)[Symbol.dispose]();
+  openAsNextStart(file);
   expect(await verify(file)).toMatchObject({ matchedPlants: covered, problems: [] });
 });
 

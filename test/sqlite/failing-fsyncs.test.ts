@@ -11,6 +11,7 @@ import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { memoize } from "../support/memoize.ts";
 import { openAsNextStart } from "../support/next-start.ts";
 import { createUntilRefused, largeName, post } from "../support/post-plants.ts";
+import { createEmptyStore } from "../support/seeded-store.ts";
 import { missingIn, storedPlants } from "../support/stored-plants.ts";
 import { lacksSyncShim, recordSyncs, serveRecorded } from "../support/syncs.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -155,7 +156,7 @@ describe.skipIf(lacksSyncShim())("an fsync that fails", () => {
     const failFolderInStart = memoize(async (errno: Errno) => {
       using own = temporaryFolder();
       const path = join(own.path, "plants.db");
-      openForWriting(path)[Symbol.dispose]();
+      createEmptyStore(path);
       // Not once: SQLite ignores what becomes of its own fsync of the folder.
       return await startFailing(path, recordSyncs(own.path, own.path), errno);
     });

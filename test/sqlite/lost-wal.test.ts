@@ -22,7 +22,9 @@ import { type Serving, serve, start, unshareArguments, untilListening } from "..
 import { crashedStore } from "../support/crashed-store.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { lacksMounts } from "../support/lacks.ts";
+import { openAsNextStart } from "../support/next-start.ts";
 import { post } from "../support/post-plants.ts";
+import { createEmptyStore } from "../support/seeded-store.ts";
 import { storedPlants, testPlant } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
@@ -81,7 +83,7 @@ describe("a data file in use", () => {
       ["to", (other: string) => ["--from", other, "--to", folder.dataFile]],
     ])("is refused by copy %s it", async (_, args) => {
       const other = join(folder.path, "other.db");
-      openForWriting(other)[Symbol.dispose]();
+      createEmptyStore(other);
       const before = readFileSync(folder.dataFile);
       const { code, err } = await runInProcess(["copy", ...args(other)]);
       expect(err).toContain(lost);
@@ -134,11 +136,11 @@ describe("a data file in use", () => {
     expect(err).toContain(lost);
     expect(code).toBe(0);
     expect(storedPlants(restored)).toHaveLength(3);
-    openForWriting(restored)[Symbol.dispose]();
+    openAsNextStart(restored);
   });
 
   test("is opened with its WAL", () => {
-    openForWriting(folder.dataFile)[Symbol.dispose]();
+    openAsNextStart(folder.dataFile);
     expect(storedPlants(folder.dataFile)).toHaveLength(8);
   });
 });
@@ -151,10 +153,10 @@ test("a copy of the data file alone, beside a running service, is refused", asyn
   expect((await runInProcess(["verify", "--database", copy])).err).toContain(lost);
 });
 
-test("a data file of 1.0.0 does not say whether it is in use, and is opened", async () => {
+test("a data file of 1.0.0 does not say whether it is in use, and is opened", () => {
   copyFileSync(new URL("../fixtures/1.0.0/plant-store.db", import.meta.url), folder.dataFile);
   expect(readUseWithoutWal(folder.dataFile)).toBeUndefined();
-  openForWriting(folder.dataFile)[Symbol.dispose]();
+  openAsNextStart(folder.dataFile);
   expect(readUseWithoutWal(folder.dataFile)).toBe("closed");
 });
 
@@ -198,7 +200,7 @@ describe("a stop", () => {
     await store[Symbol.asyncDispose]();
     expect(readUseWithoutWal(folder.dataFile)).toBe("in use");
     reader.close();
-    openForWriting(folder.dataFile)[Symbol.dispose]();
+    openAsNextStart(folder.dataFile);
     expect(storedPlants(folder.dataFile)).toHaveLength(1);
   });
 
@@ -243,7 +245,7 @@ test.skipIf(lacksMounts())(
     process.kill(Number(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")), "SIGTERM");
     await service.ended;
     expect(service.err()).toContain("Every acknowledged plant is on disk");
-    openForWriting(folder.dataFile)[Symbol.dispose]();
+    openAsNextStart(folder.dataFile);
     expect(storedPlants(folder.dataFile)).toHaveLength(5);
   },
 );
@@ -258,7 +260,7 @@ describe("a connection that outlives a killed service leaves the WAL, and the se
 
   function expectStoredInWal(): void {
     expect(existsSync(`${folder.dataFile}-wal`)).toBe(true);
-    openForWriting(folder.dataFile)[Symbol.dispose]();
+    openAsNextStart(folder.dataFile);
     expect(storedPlants(folder.dataFile)).toHaveLength(1);
   }
 
@@ -275,7 +277,7 @@ describe("a connection that outlives a killed service leaves the WAL, and the se
   });
 
   test("a reader that was there before it", async () => {
-    openForWriting(folder.dataFile)[Symbol.dispose]();
+    createEmptyStore(folder.dataFile);
     {
       using _reader = connectReadOnly(folder.dataFile);
       await using service = await serve(["--database", folder.dataFile], {
@@ -288,7 +290,7 @@ describe("a connection that outlives a killed service leaves the WAL, and the se
 });
 
 test("a reader of a closed file leaves nothing beside it", () => {
-  openForWriting(folder.dataFile)[Symbol.dispose]();
+  createEmptyStore(folder.dataFile);
   const reader = connectReadOnly(folder.dataFile);
   expect(existsSync(`${folder.dataFile}-wal`)).toBe(true);
   reader.close();

@@ -31,6 +31,7 @@ import { unshareArguments } from "../support/command.ts";
 import { crashedStore, emptyingJournal } from "../support/crashed-store.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { lacksMounts } from "../support/lacks.ts";
+import { openAsNextStart } from "../support/next-start.ts";
 import { storedPlants, testPlant } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
@@ -81,7 +82,7 @@ describe("restore --replace", () => {
     expect(code).toBe(0);
     expect(err).toStartWith("Restored and checked 1 plant: ");
     expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
-    openForWriting(folder.dataFile)[Symbol.dispose]();
+    openAsNextStart(folder.dataFile);
   });
 
   test("moves the old data file and its WAL into a folder for its owner alone", async () => {
@@ -286,7 +287,7 @@ describe("restore --replace with the data file itself", () => {
 
     test("leaves a data file that is opened, with what it had", async () => {
       await restore(folder.dataFile);
-      openForWriting(folder.dataFile)[Symbol.dispose]();
+      openAsNextStart(folder.dataFile);
       expect(storedPlants(folder.dataFile)).toHaveLength(3);
     });
 
@@ -317,7 +318,7 @@ describe("restore --replace with the data file itself", () => {
     }
     expect(() => openForWriting(folder.dataFile)).toThrow("it lacks the plants");
     expect((await restore(folder.dataFile)).code).toBe(0);
-    openForWriting(folder.dataFile)[Symbol.dispose]();
+    openAsNextStart(folder.dataFile);
     expect(namesIn(folder.dataFile)).toEqual(["fern"]);
   });
 
@@ -348,7 +349,7 @@ describe("restore --replace with the data file itself", () => {
     writeMarker(folder.dataFile, "sync-failed");
     expect((await restore(folder.dataFile)).code).toBe(0);
     expect(readMarker(folder.dataFile)).toBe("sync-failed");
-    openForWriting(folder.dataFile)[Symbol.dispose]();
+    openAsNextStart(folder.dataFile);
     expect(storedPlants(folder.dataFile)).toHaveLength(3);
   });
 });

@@ -27,7 +27,7 @@ const database = join(folder.path, "plants.db");
 const backedUp = join(folder.path, "backup.db");
 
 beforeAll(async () => {
-  await seedStore(database, { plants: 3000, fromMs: 1_700_000_000_000, untilMs: 1_700_100_000_000 });
+  seedStore(database, { plants: 3000 });
   const { code } = await runInProcess(["backup", backedUp, "--database", database]);
   expect(code).toBe(0);
 });
@@ -131,7 +131,7 @@ test.skipIf(lacksSyncShim())(
     const small = join(own.path, "plants.db");
     const backup = join(own.path, "backup.db");
     const restored = join(own.path, "restored.db");
-    await seedStore(small, { plants: 60, fromMs: 1_700_000_000_000, untilMs: 1_700_100_000_000 });
+    seedStore(small, { plants: 60 });
     expect((await runInProcess(["backup", backup, "--database", small])).code).toBe(0);
     // The copy has been checked once, when its new store id is written.
     const syncs = recordSyncs(own.path, ".partial-wal", "hang");

@@ -33,7 +33,7 @@ export function useConsole(plants: number, flags: Record<string, string> = {}) {
     if (browserMissing) return;
     const file = join(folder.path, "plants.db");
     const untilMs = Date.now() - 60_000;
-    await seedStore(file, { plants, fromMs: untilMs - 7_200_000, untilMs });
+    seedStore(file, { plants, fromMs: untilMs - 7_200_000, untilMs });
     session.running = owned.use(await startTestService({ ...flags, database: file }));
     const { secret } = await mintToken(session.running, {
       name: "ops",

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { BlockSummaries } from "../../src/storage/sqlite/blocks/block-summaries.ts";
-import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
+import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
 
 const genera =
   "Acer Aloe Begonia Calathea Camellia Clematis Dahlia Dracaena Echeveria Ficus Geranium Helianthus Hosta Hydrangea Iris Lavandula Magnolia Monstera Nephrolepis Paeonia Philodendron Quercus Rosa Salvia Sansevieria Tulipa Viola Wisteria".split(
@@ -16,12 +16,21 @@ const withoutTagEvery = 11;
 // Coprime to 2^63, so multiples are spread over the range and never repeat.
 const idStep = 6_364_136_223_846_793_005n;
 
-/** Creates a data file with plausible plants, written directly, at a rate that varies over time. */
-export async function seedStore(
+/** Creates a data file without plants, as the first start does, and closes it. */
+export function createEmptyStore(file: string): void {
+  openForWriting(file)[Symbol.dispose]();
+}
+
+/** Creates a data file with plausible plants, written directly, at a rate that varies over time: a day in 2023 by default. */
+export function seedStore(
   file: string,
-  { plants, fromMs, untilMs }: { plants: number; fromMs: number; untilMs: number },
-): Promise<void> {
-  await new SqliteStore(file)[Symbol.asyncDispose]();
+  {
+    plants,
+    fromMs = Date.UTC(2023, 10, 14),
+    untilMs = Date.UTC(2023, 10, 15),
+  }: { plants: number; fromMs?: number; untilMs?: number },
+): void {
+  createEmptyStore(file);
   using database = new Database(file, { safeIntegers: true });
   const insert = database.prepare(
     "INSERT INTO plants (seq, id, name, tag, created_at_ms, created_by) VALUES (?, ?, ?, ?, ?, ?)",

@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { caught } from "../../../test/support/caught.ts";
 import { lacksDescriptors, openDescriptors } from "../../../test/support/open-descriptors.ts";
+import { createEmptyStore } from "../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../test/support/temporary-folder.ts";
 import type { AuditEntry } from "../../access/audit.ts";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
@@ -14,8 +15,8 @@ import { isServed } from "./data-file/writer-lock.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
 /** A data file with an index that calls a function of an extension, which only the operator's own sqlite3 has loaded. */
-async function storeWithUnknownFunction(path: string): Promise<void> {
-  await new SqliteStore(path)[Symbol.asyncDispose]();
+function storeWithUnknownFunction(path: string): void {
+  createEmptyStore(path);
   {
     using database = new Database(path);
     database.run("CREATE INDEX by_name ON plants (lower(name))");
@@ -25,27 +26,27 @@ async function storeWithUnknownFunction(path: string): Promise<void> {
   writeFileSync(path, bytes);
 }
 
-test("a store that cannot prepare its statements is not opened", async () => {
+test("a store that cannot prepare its statements is not opened", () => {
   using folder = temporaryFolder();
   const path = join(folder.path, "plants.db");
-  await storeWithUnknownFunction(path);
+  storeWithUnknownFunction(path);
   const open = () => new SqliteStore(path);
   expect(open).toThrow(DataFileProblem);
   expect(open).toThrow("cannot be used: unknown function: their()");
 });
 
-test("a store that is not opened releases its lock", async () => {
+test("a store that is not opened releases its lock", () => {
   using folder = temporaryFolder();
   const path = join(folder.path, "plants.db");
-  await storeWithUnknownFunction(path);
+  storeWithUnknownFunction(path);
   expect(() => new SqliteStore(path)).toThrow();
   expect(isServed(path)).toBe(false);
 });
 
-test("a store that is not opened leaves its data file marked as closed", async () => {
+test("a store that is not opened leaves its data file marked as closed", () => {
   using folder = temporaryFolder();
   const path = join(folder.path, "plants.db");
-  await storeWithUnknownFunction(path);
+  storeWithUnknownFunction(path);
   expect(() => new SqliteStore(path)).toThrow();
   expect(readUseWithoutWal(path)).toBe("closed");
 });
@@ -78,7 +79,7 @@ test("the event loop turns while the audit trail is read, which may take long wi
 test("the oldest sign-ins are removed again in a process that runs for long", async () => {
   using folder = temporaryFolder();
   const path = join(folder.path, "plants.db");
-  await new SqliteStore(path)[Symbol.asyncDispose]();
+  createEmptyStore(path);
   using database = new Database(path);
   database.run(
     `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 100000)

@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
+import { createEmptyStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import type { PlantToStore } from "../../../plants/plant-store.ts";
 import { checkpoint } from "../data-file/connect.ts";
@@ -16,9 +17,9 @@ const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
 
 /** An empty data file, and a connection that may change it, as another program has. */
-async function emptyStore(): Promise<{ readonly file: string; readonly database: Database }> {
+function emptyStore(): { readonly file: string; readonly database: Database } {
   const file = folder.newPath();
-  await new SqliteStore(file)[Symbol.asyncDispose]();
+  createEmptyStore(file);
   return { file, database: openDatabase(file, { create: false, migrate: false }) };
 }
 
@@ -37,8 +38,8 @@ function seqs(first: number, last: number): number[] {
   return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 }
 
-test("a block without any plant gets no digest, also where its text is known to be short", async () => {
-  const { database } = await emptyStore();
+test("a block without any plant gets no digest, also where its text is known to be short", () => {
+  const { database } = emptyStore();
   using _ = database;
   new BlockDigests(database).write(0, 0);
   expect(storedDigests(database).size).toBe(0);
@@ -123,7 +124,7 @@ describe("the writer, which knows how much text it stored itself,", () => {
   });
 
   test("writes no digest of a block in which another process stored too much text before it started", async () => {
-    const { file, database } = await emptyStore();
+    const { file, database } = emptyStore();
     const insert = database.query(
       "INSERT INTO plants (seq, id, name, created_at_ms, created_by) VALUES (?, ?, ?, 1, 'other')",
     );
@@ -140,8 +141,8 @@ describe("the writer, which knows how much text it stored itself,", () => {
   });
 });
 
-test("a transaction that is rolled back leaves no digest", async () => {
-  const { database } = await emptyStore();
+test("a transaction that is rolled back leaves no digest", () => {
+  const { database } = emptyStore();
   using _ = database;
   database.run("BEGIN");
   insert(database, seqs(1, 1024));
@@ -155,22 +156,22 @@ describe.each([
   ["names that JSON makes longer", "\u0001".repeat(1200), "\u0001".repeat(1400)],
 ])("a block with over 8 MB of JSON, of %s,", (_, under, over) => {
   /** Blocks with a little under 8 MB, with a little over 8 MB, and with a usual size. */
-  async function storeBlocks() {
-    const store = await emptyStore();
+  function storeBlocks() {
+    const store = emptyStore();
     insert(store.database, seqs(1, 1024), () => under);
     insert(store.database, seqs(1025, 2048), () => over);
     insert(store.database, seqs(2049, 3072));
     return store;
   }
 
-  test("has no digest", async () => {
-    const { database } = await storeBlocks();
+  test("has no digest", () => {
+    const { database } = storeBlocks();
     using _ = database;
     expect([...storedDigests(database).keys()]).toEqual([0, 2]);
   });
 
   test("is checked for form only", async () => {
-    const { file, database } = await storeBlocks();
+    const { file, database } = storeBlocks();
     database.close();
     expect(await verify(file)).toMatchObject({
       plants: 3072,
@@ -183,22 +184,22 @@ describe.each([
 
 describe("blocks without any plant", () => {
   /** Two full blocks, and between them more empty ones than one batch summarises. */
-  async function storeAroundGap() {
-    const store = await emptyStore();
+  function storeAroundGap() {
+    const store = emptyStore();
     const after = 1024 * 101;
     insert(store.database, seqs(1, 1024));
     insert(store.database, seqs(after + 1, after + 1024));
     return store;
   }
 
-  test("get no digest, but the next one does", async () => {
-    const { database } = await storeAroundGap();
+  test("get no digest, but the next one does", () => {
+    const { database } = storeAroundGap();
     using _ = database;
     expect([...storedDigests(database).keys()]).toEqual([0, 101]);
   });
 
   test("are a problem, the only one of the file", async () => {
-    const { file, database } = await storeAroundGap();
+    const { file, database } = storeAroundGap();
     database.close();
     expect(await verify(file)).toMatchObject({
       plants: 2048,
@@ -208,7 +209,7 @@ describe("blocks without any plant", () => {
 });
 
 test("a create after a block without any plant succeeds", async () => {
-  const { file, database } = await emptyStore();
+  const { file, database } = emptyStore();
   insert(database, [1, 5000]);
   database.close();
   await using store = new SqliteStore(file);
@@ -216,8 +217,8 @@ test("a create after a block without any plant succeeds", async () => {
   expect(await store.plants.create([{ plant, createdBy: "test" }], 1)).toEqual([{ kind: "created" }]);
 });
 
-test("a row that is damaged while its block is filled leaves the block without a digest", async () => {
-  const { file, database } = await emptyStore();
+test("a row that is damaged while its block is filled leaves the block without a digest", () => {
+  const { file, database } = emptyStore();
   insert(database, seqs(1, 1000));
   checkpoint(database, "TRUNCATE");
   database.close();
@@ -231,8 +232,8 @@ test("a row that is damaged while its block is filled leaves the block without a
   expect(storedDigests(damaged).size).toBe(0);
 });
 
-test("the digests that a copy lacks are added as they were", async () => {
-  const { database } = await emptyStore();
+test("the digests that a copy lacks are added as they were", () => {
+  const { database } = emptyStore();
   using _ = database;
   insert(database, seqs(1, 3072));
   const before = [...storedDigests(database)];
@@ -242,7 +243,7 @@ test("the digests that a copy lacks are added as they were", async () => {
 });
 
 test("the digests that a copy has stay, so that changed plants are noticed", async () => {
-  const { file, database } = await emptyStore();
+  const { file, database } = emptyStore();
   insert(database, seqs(1, 3072));
   database.run("DELETE FROM block_digests WHERE block <> 1");
   database.run("UPDATE plants SET name = 'Changed' WHERE seq = 1500");
@@ -254,7 +255,7 @@ test("the digests that a copy has stay, so that changed plants are noticed", asy
 });
 
 test("a digest that is there already is not replaced, so that removed plants are noticed", async () => {
-  const { file, database } = await emptyStore();
+  const { file, database } = emptyStore();
   insert(database, seqs(1, 1024));
   database.run(
     "DELETE FROM plants WHERE seq > 1000; DELETE FROM block_times; DELETE FROM block_names; DELETE FROM block_tags",

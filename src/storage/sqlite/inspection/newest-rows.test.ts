@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { closeSync, openSync, readFileSync, truncateSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { openAsNextStart } from "../../../../test/support/next-start.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { runInProcess } from "../../../../test/support/terminal.ts";
 import { SqliteStore } from "../sqlite-store.ts";
@@ -59,7 +60,7 @@ function pageOf(file: string, text: string): number {
 }
 
 test("a sound file starts", () => {
-  openForWriting(changed(() => {}))[Symbol.dispose]();
+  openAsNextStart(changed(() => {}));
 });
 
 test.each([

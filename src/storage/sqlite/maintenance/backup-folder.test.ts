@@ -11,7 +11,7 @@ import { BackupFolder } from "./backup-folder.ts";
 const folder = temporaryFolder();
 const database = join(folder.path, "plants.db");
 
-beforeAll(() => seedStore(database, { plants: 3, fromMs: 1, untilMs: 2 }));
+beforeAll(() => seedStore(database, { plants: 3 }));
 afterAll(() => folder[Symbol.dispose]());
 
 function newFolder(): BackupFolder {

@@ -7,11 +7,11 @@ import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { compareWithSource } from "./copy.ts";
 
 /** A store of 1,500 plants, and a copy that is changed by SQL. */
-async function storeAndCopy(sql: string) {
+function storeAndCopy(sql: string) {
   const folder = temporaryFolder();
   const store = join(folder.path, "plants.db");
   const copy = join(folder.path, "copy.db");
-  await seedStore(store, { plants: 1500, fromMs: 1, untilMs: 2 });
+  seedStore(store, { plants: 1500 });
   copyFileSync(store, copy);
   using database = new Database(copy);
   database.run(sql);
@@ -31,14 +31,14 @@ test.each([
     "in its last block",
   ],
 ])("a copy with %s is refused", async (_, sql, where) => {
-  using files = await storeAndCopy(sql);
+  using files = storeAndCopy(sql);
   await expect(compareWithSource(files.copy, files.store)).rejects.toThrow(
     `The copy of ${files.store} has other plants ${where}; check the disk, and try again.`,
   );
 });
 
 test("a copy that its source has outgrown is accepted", async () => {
-  using files = await storeAndCopy("DELETE FROM plants WHERE seq > 1400");
+  using files = storeAndCopy("DELETE FROM plants WHERE seq > 1400");
   expect(await compareWithSource(files.copy, files.store)).toMatchObject({
     coveredPlants: 1024,
     matchedPlants: 1024,

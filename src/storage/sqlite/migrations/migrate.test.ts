@@ -27,7 +27,7 @@ const later = [
 
 const folder = temporaryFolder();
 const sound = join(folder.path, "sound.db");
-beforeAll(() => seedStore(sound, { plants: 3, fromMs: 1, untilMs: 2 }));
+beforeAll(() => seedStore(sound, { plants: 3 }));
 afterAll(() => folder[Symbol.dispose]());
 
 /** A data file of this version with some plants, closed. */

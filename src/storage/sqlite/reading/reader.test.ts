@@ -13,7 +13,7 @@ const folder = temporaryFolder();
 const file = join(folder.path, "plants.db");
 const durable = async () => {};
 
-beforeAll(() => seedStore(file, { plants, fromMs: 1, untilMs: 2 }));
+beforeAll(() => seedStore(file, { plants }));
 afterAll(() => folder[Symbol.dispose]());
 
 test("what was read is returned once it is durable", async () => {
