@@ -1,4 +1,5 @@
-// What a restore and verify check of a backup: its checksum, its digests and its size. restore-in-place.test.ts has --replace.
+// What a restore and verify check of a backup: its checksum, its digests and its size; and what a restore finds at its target.
+// restore-in-place.test.ts has --replace.
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
@@ -10,12 +11,15 @@ import {
   rmSync,
   statSync,
   truncateSync,
+  writeFileSync,
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
 import { plantStore } from "../support/command.ts";
+import { emptyingJournal } from "../support/crashed-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { changePlant, seedStore } from "../support/seeded-store.ts";
+import { storedPlants } from "../support/stored-plants.ts";
 import { lacksSyncShim, recordSyncs } from "../support/syncs.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
@@ -117,6 +121,22 @@ describe("a backup without its checksum", () => {
     expect(code).toBe(1);
     expect(existsSync(restored)).toBe(false);
   });
+});
+
+test.each(["-wal", "-journal"])("restore does not overwrite a %s file beside its target", async (end) => {
+  const target = folder.newPath();
+  writeFileSync(target + end, emptyingJournal);
+  const { err } = await restore(backedUp, target);
+  expect(err).toContain(`${target}${end} already exists. With --replace, restore moves it`);
+  expect(readFileSync(target + end).equals(emptyingJournal)).toBe(true);
+});
+
+test("a rollback journal that an interrupted restore left does not empty the restored file", async () => {
+  const target = folder.newPath();
+  writeFileSync(`${target}.partial-journal`, emptyingJournal);
+  const { err } = await restore(backedUp, target);
+  expect(err).toContain("3,000 plants");
+  expect(storedPlants(target)).toEqual(storedPlants(database));
 });
 
 test("restore refuses a folder instead of a backup", async () => {

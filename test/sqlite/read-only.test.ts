@@ -1,0 +1,105 @@
+// Reading changes nothing: a data file on read-only media, and what a command that only reads leaves beside a data file.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expectOneLine, unshareArguments } from "../support/command.ts";
+import { crashedStore } from "../support/crashed-store.ts";
+import { lacksMounts } from "../support/lacks.ts";
+import { seedStore } from "../support/seeded-store.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { runInProcess } from "../support/terminal.ts";
+
+const plants = 3000;
+const folder = temporaryFolder();
+const database = join(folder.path, "plants.db");
+beforeAll(() => seedStore(database, { plants }));
+afterAll(() => folder[Symbol.dispose]());
+
+describe.skipIf(lacksMounts())("on read-only media", () => {
+  describe("a data file with a name that is special in a URI", () => {
+    const media = join(folder.path, "media, read only");
+    const file = join(media, "plants 100%?#.db");
+    beforeAll(() => {
+      mkdirSync(media);
+      copyFileSync(database, file);
+    });
+
+    test("is verified", () => {
+      const { err } = runOnReadOnly(media, "verify", "--database", file);
+      expect(err).toContain("3,000 plants checked: 2,048 against the digests");
+    });
+
+    test("is listed", () => {
+      const filter = ["--tag", "indoor", "--name", "monstera"];
+      expect(runOnReadOnly(media, "list", ...filter, "--database", file).out).toContain("Monstera");
+    });
+
+    test("is exported", () => {
+      const { out } = runOnReadOnly(media, "export", "--database", file);
+      expect(out.trimEnd().split("\n")).toHaveLength(plants);
+    });
+
+    test("is backed up", () => {
+      const backup = folder.newPath();
+      expect(runOnReadOnly(media, "backup", backup, "--database", file).code).toBe(0);
+      expect(storedPlants(backup)).toEqual(storedPlants(database));
+    });
+
+    test("is copied", () => {
+      const copy = folder.newPath();
+      expect(runOnReadOnly(media, "copy", "--from", file, "--to", copy).code).toBe(0);
+      expect(storedPlants(copy)).toHaveLength(plants);
+    });
+  });
+
+  test("a WAL that SQLite cannot read there is not ignored", async () => {
+    const media = folder.newFolder();
+    const file = join(media, "plants.db");
+    await crashedStore(file, 1);
+    const { code, err } = runOnReadOnly(media, "list", "--database", file);
+    expect(code).toBe(1);
+    expect(err).toContain("copy both files into another folder");
+    expectOneLine(err);
+  });
+});
+
+describe.each([
+  ["list", "in the WAL"],
+  ["verify", "no damage found. 1 plant checked"],
+])("%s", (command, found) => {
+  test("reads the WAL of a crashed service", async () => {
+    const file = folder.newPath();
+    await crashedStore(file, 1, { nameOf: () => "in the WAL" });
+    const { out, err } = await runInProcess([command, "--database", file]);
+    expect(out + err).toContain(found);
+  });
+
+  test("leaves the WAL of a crashed service unchanged", async () => {
+    const file = folder.newPath();
+    await crashedStore(file, 1);
+    const wal = readFileSync(`${file}-wal`);
+    expect((await runInProcess([command, "--database", file])).code).toBe(0);
+    expect(readFileSync(`${file}-wal`).equals(wal)).toBe(true);
+  });
+
+  test("leaves no files next to a data file that no service has open", async () => {
+    const own = folder.newFolder();
+    const file = join(own, "plants.db");
+    copyFileSync(database, file);
+    expect((await runInProcess([command, "--database", file])).code).toBe(0);
+    expect(readdirSync(own)).toEqual(["plants.db"]);
+  });
+});
+
+/** Runs a command in a mount namespace of its own, in which nobody can write to the folder. */
+function runOnReadOnly(media: string, ...args: string[]) {
+  const script = `mount --bind '${media}' '${media}' && mount -o remount,ro,bind '${media}' && exec "$@"`;
+  const shell = unshareArguments(script, args);
+  const { status, stdout, stderr } = spawnSync("unshare", shell, {
+    encoding: "utf8",
+    env: { PATH: process.env["PATH"] ?? "" },
+  });
+  return { code: status, out: stdout, err: stderr };
+}
