@@ -204,32 +204,63 @@ describe("tokens", () => {
     expect(await page.locator(`tr.live:has-text("${name}")`).count()).toBe(1);
   });
 
-  test.each([768, 1280])("have rows of one height at %d px", async (width) => {
-    const scopes = ["plants:create", "operator:read", "metrics", "operator"];
-    const name = `a-name-of-64-characters-${"x".repeat(32)}-at-${width}`.padEnd(64, "-");
-    await mintToken(session.running, { name, scopes, expiresIn: "365d" });
-    await mintToken(session.running, { name: `short at ${width}` });
+  const allScopes = ["plants:create", "operator:read", "metrics", "operator"];
+
+  test.each([768, 1280])("that expire or not have rows of one height at %d px", async (width) => {
+    const scopes = ["plants:create"];
+    await mintToken(session.running, { name: `even ${width}`, scopes });
+    await mintToken(session.running, { name: `even too ${width}`, scopes, expiresIn: "365d" });
     const page = await open("/tokens");
     await page.setViewportSize({ width, height: 800 });
-    const row = page.getByRole("row", { name });
-    await row.waitFor();
-    const heights = await page.evaluate<number[]>(
-      "[...document.querySelectorAll('.tokens tbody tr')].map((row) => Math.round(row.clientHeight))",
-    );
-    expect(new Set(heights).size).toBe(1);
-    const card = await page.locator(".card:has(.tokens)").boundingBox();
-    const button = await row.getByRole("button").last().boundingBox();
-    expect(Number(button?.x) + Number(button?.width)).toBeLessThan(Number(card?.x) + Number(card?.width));
+    const rows = page
+      .locator(".tokens tbody tr")
+      .filter({ hasText: `${width}` })
+      .filter({ hasText: "even" });
+    await rows.nth(1).waitFor();
+    const heights = await rows.evaluateAll((all) => all.map(({ clientHeight }) => clientHeight));
+    expect(heights).toHaveLength(2);
+    expect(heights[0]).toBe(heights[1]);
   });
 
-  test.each([768, 1280])("have all their scopes in sight at %d px", async (width) => {
-    const scopes = ["plants:create", "operator:read", "metrics", "operator"];
-    const name = `all-scopes-at-${width}`;
-    await mintToken(session.running, { name, scopes });
-    const page = await open("/tokens");
-    await page.setViewportSize({ width, height: 800 });
-    const shown = page.getByRole("row", { name }).locator(".scopes .two-lines > :first-child");
-    expect(await shown.evaluate((line) => line.scrollWidth - line.clientWidth)).toBe(0);
+  describe.each([360, 768, 1280])("with a long name and all scopes, at %d px,", (width) => {
+    /** Where the parts of its row are. */
+    const measureRow = memoize(async () => {
+      const name = `a-name-of-64-characters-${"x".repeat(32)}-at-${width}`.padEnd(64, "-");
+      await mintToken(session.running, { name, scopes: allScopes, expiresIn: "365d" });
+      const page = await open("/tokens");
+      await page.setViewportSize({ width, height: 800 });
+      const row = page.getByRole("row", { name });
+      const rightOf = async (part: Locator) => {
+        const box = await part.boundingBox();
+        return Number(box?.x) + Number(box?.width);
+      };
+      const shownName = row.getByRole("link");
+      return {
+        nameCut: await shownName.evaluate((link) => link.scrollWidth - link.clientWidth),
+        nameRight: await rightOf(shownName),
+        scopeRights: await Promise.all((await row.locator(".tag").all()).map(rightOf)),
+        buttonsLeft: Number((await row.getByRole("button").first().boundingBox())?.x),
+        buttonsRight: await rightOf(row.getByRole("button").last()),
+        cardRight: await rightOf(page.locator(".card:has(.tokens)")),
+      };
+    });
+
+    test("show all of the name", async () => {
+      const { nameCut, nameRight, buttonsLeft } = await measureRow();
+      expect(nameCut).toBeLessThanOrEqual(0);
+      expect(nameRight).toBeLessThan(buttonsLeft);
+    });
+
+    test("have all scopes in sight", async () => {
+      const { scopeRights, cardRight } = await measureRow();
+      expect(scopeRights).toHaveLength(allScopes.length);
+      expect(Math.max(...scopeRights)).toBeLessThan(cardRight);
+    });
+
+    test("have their buttons inside the card", async () => {
+      const { buttonsRight, cardRight } = await measureRow();
+      expect(buttonsRight).toBeLessThan(cardRight);
+    });
   });
 
   test("replaced while one is signed in with it still show their new secret", async () => {

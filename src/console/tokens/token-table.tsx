@@ -12,7 +12,7 @@ interface TokenTableProps {
   readonly onAction: (kind: "rotate" | "revoke", token: TokenJson) => void;
 }
 
-const columns = ["Name", "Scopes", "State", "Last used"];
+const columns = ["Name", "State", "Last used"];
 const stateLabels = { live: "Live", expired: "Expired", revoked: "Revoked" } as const;
 
 /** Live tokens first, each with its old secrets under it. Expired and revoked ones stay, because plants refer to them. */
@@ -40,8 +40,22 @@ function Row({ row: { token, isOld }, onAction }: RowProps) {
   const isLive = token.state === "live";
   return (
     <tr class={isOld ? "old" : token.state}>
-      {isOld ? <OldSecret token={token} /> : <NameAndScopes token={token} />}
-      <td>
+      <th scope="row">
+        <TwoLines>
+          {isOld ? <OldSecret token={token} /> : <Name token={token} />}
+          <span class="identity">
+            <code class="note">{token.id}</code>
+            {/* An old secret has the scopes of its successor, which stands above it. */}
+            {!isOld &&
+              token.scopes.map((scope) => (
+                <span key={scope} class="tag plain">
+                  {scope}
+                </span>
+              ))}
+          </span>
+        </TwoLines>
+      </th>
+      <td class="validity">
         <TwoLines>
           <span class={`state ${token.state}`}>{stateLabels[token.state]}</span>
           <span class="note">
@@ -52,7 +66,7 @@ function Row({ row: { token, isOld }, onAction }: RowProps) {
       <td class="used">
         <TwoLines>
           {token.lastUsedAt === undefined ? (
-            <span class="note">not yet</span>
+            <span class="note">not used yet</span>
           ) : (
             <RelativeTime at={token.lastUsedAt} />
           )}
@@ -84,53 +98,25 @@ interface TokenProps {
   readonly token: TokenJson;
 }
 
-function NameAndScopes({ token: { id, name, scopes, lastUsedAt } }: TokenProps) {
+function Name({ token: { name } }: TokenProps) {
   return (
-    <>
-      <th scope="row">
-        <TwoLines>
-          <Link href={`/plants?${new URLSearchParams({ token: name })}`} title={`Show the plants of ${name}`}>
-            {name}
-          </Link>
-          <code class="note">{id}</code>
-        </TwoLines>
-      </th>
-      <td class="scopes" title={scopes.join(", ")}>
-        <TwoLines>
-          <span>
-            {scopes.map((scope) => (
-              <span key={scope} class="tag plain">
-                {scope}
-              </span>
-            ))}
-          </span>
-          {/* Where its own column does not fit. */}
-          <span class="note used-here">
-            {lastUsedAt === undefined ? "not used yet" : "last used "}
-            {lastUsedAt !== undefined && <RelativeTime at={lastUsedAt} />}
-          </span>
-        </TwoLines>
-      </td>
-    </>
+    <Link href={`/plants?${new URLSearchParams({ token: name })}`} title={`Show the plants of ${name}`}>
+      {name}
+    </Link>
   );
 }
 
-/** It has the name and the scopes of its successor, which stands above it. */
-function OldSecret({ token: { id, name, expiresAt } }: TokenProps) {
+/** It has the name of its successor, which stands above it. */
+function OldSecret({ token: { name, expiresAt } }: TokenProps) {
   return (
-    <th scope="row" colSpan={2}>
-      <TwoLines>
-        <span>
-          <span class="visually-hidden">{name}: </span>
-          old secret{expiresAt !== undefined && `, valid until ${formatMinute(expiresAt)}`}
-        </span>
-        <code class="note">{id}</code>
-      </TwoLines>
-    </th>
+    <span>
+      <span class="visually-hidden">{name}: </span>
+      old secret{expiresAt !== undefined && `, valid until ${formatMinute(expiresAt)}`}
+    </span>
   );
 }
 
-/** One line over the other, each cut where its column ends, so that every row has the same height. */
+/** One line over the other. */
 function TwoLines({ children }: { readonly children: ComponentChildren }) {
   return <span class="two-lines">{children}</span>;
 }
