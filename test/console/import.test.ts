@@ -90,6 +90,14 @@ describe("importing a file", () => {
       expect(await groups.locator("tbody tr").count()).toBe(0);
     });
 
+    test("hatches the part of the bar that was refused", async () => {
+      const page = await open("/import");
+      await importFile(page, "hatched.ndjson", lines.join("\n"));
+      await page.locator("progress.some-refused").waitFor();
+      const style = "getComputedStyle(document.querySelector('progress'))";
+      expect(await page.evaluate<string>(`${style}.getPropertyValue("--stored-end")`)).toBe("60%");
+    });
+
     test("lists the refused rows of one reason when it is opened", async () => {
       const page = await open("/import");
       await importFile(page, "listed.ndjson", [...lines, '{"name": "Nor here"}'].join("\n"));

@@ -119,6 +119,7 @@ function ImportProgress({ run }: { readonly run: ImportRun }) {
   const counts: Record<string, number> = run.isCheck
     ? { Valid: report.valid, Refused: report.refused }
     : { Created: report.created, "Already stored": report.replayed, Refused: report.refused };
+  const percent = (rows: number): string => `${(100 * rows) / report.rows}%`;
   const tally = Object.entries(counts).map(([name, count]) => `${formatCount(count)} ${name.toLowerCase()}`);
   return (
     <section class="card panel stack wrap import-run" aria-labelledby="run-title">
@@ -128,7 +129,16 @@ function ImportProgress({ run }: { readonly run: ImportRun }) {
         </h2>
         {running && <Button onClick={() => run.stop()}>Stop</Button>}
       </div>
-      <progress aria-label="Progress" max={1} value={share} />
+      <progress
+        aria-label="Progress"
+        class={report.refused > 0 ? "some-refused" : undefined}
+        style={{
+          "--created-end": percent(report.created + report.valid),
+          "--stored-end": percent(report.rows - report.refused),
+        }}
+        max={1}
+        value={share}
+      />
       <p class="note">
         {source && `${source}, `}
         {run.state !== "done" && `${formatBytes(run.bytesDone)} of `}
@@ -138,7 +148,7 @@ function ImportProgress({ run }: { readonly run: ImportRun }) {
       <dl class="tally">
         {Object.entries(counts).map(([name, count]) => (
           <div key={name}>
-            <dt>{name}</dt>
+            <dt class={`swatch ${name.toLowerCase()}`}>{name}</dt>
             <dd>{formatCount(count)}</dd>
           </div>
         ))}

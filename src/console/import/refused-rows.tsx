@@ -39,7 +39,8 @@ function Group({ group, unit }: { readonly group: RefusalGroup; readonly unit: s
   return (
     <details class="refusal-group" onToggle={(event) => setIsOpen(event.currentTarget.open)}>
       <summary>
-        <b>{formatPlural(count, "row")}</b> <PlantText text={reason} charactersMax={messageCharactersMax} />{" "}
+        <b class="swatch refused">{formatPlural(count, "row")}</b>{" "}
+        <PlantText text={reason} charactersMax={messageCharactersMax} />{" "}
         {error !== undefined && <span class="note">error {error}</span>}
       </summary>
       {isOpen && (
