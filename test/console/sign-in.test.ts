@@ -35,6 +35,16 @@ describe("signing in", () => {
     expect(await page.evaluate("sessionStorage.length")).toBe(0);
   });
 
+  test("with another token is possible while the service cannot check the earlier one", async () => {
+    const page = await open("/", { token: "" });
+    await page.route("**/api/me", (route) => route.abort());
+    await page.evaluate(`sessionStorage.setItem("plant-store-token", "an-earlier-token")`);
+    await page.reload();
+    await page.locator(".field-error").waitFor();
+    await signIn(page, session.secret);
+    await heading(page, "Overview");
+  });
+
   test("hides the token that is entered", async () => {
     const page = await open("/", { token: "" });
     expect(await secretField(page, "Token")).toEqual({ type: "text", autocomplete: "off", shown: "disc" });

@@ -33,41 +33,28 @@ interface SignInProps {
 
 export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }: SignInProps) {
   const [token, setToken] = useState("");
-  const [error, setError] = useState<string>();
-  const [busy, setBusy] = useState(false);
+  const { busy, error, attempt, clearError } = useAttempt();
+  const stored = useStoredToken(storedToken, onSignIn, onForget);
   const input = useRef<HTMLInputElement>(null);
-  const retry = useRef<ReturnType<typeof setTimeout>>(undefined);
 
-  const signIn = async (candidate: string): Promise<void> => {
-    clearTimeout(retry.current);
-    setBusy(true);
-    try {
-      const api = new OperatorApi(candidate, () => {});
-      // For the audit trail, only a token that was typed in is a sign-in; a reload is not.
-      const me: CallerJson =
-        candidate === storedToken ? await api.get("/api/me") : await api.post("/api/sign-in", {});
-      onSignIn(candidate, me);
-    } catch (reason) {
-      const problem = tokenProblem(reason);
-      setError(problem ?? errorMessage(reason));
-      setBusy(false);
-      if (candidate === storedToken && problem !== undefined) onForget();
-      // The service was unavailable, the token not wrong: try the tab's token until it is back.
-      if (candidate === storedToken && problem === undefined)
-        retry.current = setTimeout(() => void signIn(candidate), retryMs);
-      input.current?.focus();
-    }
-  };
-  // A layout effect does not wait for a frame, and every page waits for this.
+  // The stored token is checked within moments, so before that the form would only flash.
+  const hasForm = storedToken === undefined || stored.failure !== undefined;
   useLayoutEffect(() => {
     nameTab("Sign in");
-    if (storedToken !== undefined) void signIn(storedToken);
-    else input.current?.focus();
-    return () => clearTimeout(retry.current);
-  }, []);
+    input.current?.focus();
+  }, [hasForm]);
+  const signIn = (entered: string): Promise<void> =>
+    attempt(async () => {
+      stored.stop();
+      try {
+        onSignIn(entered, await enterToken(entered));
+      } catch (reason) {
+        input.current?.focus();
+        throw new Error(tokenProblem(reason) ?? errorMessage(reason));
+      }
+    });
 
-  // The stored token is checked within moments, so the form would only flash.
-  if (storedToken !== undefined && error === undefined) return <main class="sign-in" aria-busy="true" />;
+  if (!hasForm) return <main class="sign-in" aria-busy="true" />;
   return (
     <main class="sign-in">
       <form
@@ -75,11 +62,7 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
-          const candidate = token.trim();
-          // A header cannot contain other characters, and no token has them.
-          if (candidate === "") setError(noToken);
-          else if (!/^[\x21-\x7e]+$/.test(candidate)) setError(badToken);
-          else void signIn(candidate);
+          void signIn(token.trim());
         }}
       >
         <h1 class="line">
@@ -94,10 +77,11 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
           placeholder="pst_…"
           inputRef={input}
           value={token}
-          error={error}
+          // What is typed is another token than the stored one.
+          error={error ?? (token === "" ? stored.failure : undefined)}
           onInput={(event) => {
             setToken(event.currentTarget.value);
-            setError(undefined);
+            clearError();
           }}
         />
         <Button type="submit" class="primary" disabled={busy}>
@@ -118,6 +102,48 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
       </form>
     </main>
   );
+}
+
+/**
+ * Signs in with the token of this tab, and tries again while the service is unavailable, until `stop` is called. `failure` says
+ * why it has not succeeded so far.
+ */
+function useStoredToken(
+  storedToken: string | undefined,
+  onSignIn: SignInProps["onSignIn"],
+  onForget: () => void,
+) {
+  const [failure, setFailure] = useState<string>();
+  const retry = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const stop = (): void => clearTimeout(retry.current);
+  const tryToken = async (token: string): Promise<void> => {
+    try {
+      onSignIn(token, await apiOf(token).get("/api/me"));
+    } catch (reason) {
+      const problem = tokenProblem(reason);
+      setFailure(problem ?? errorMessage(reason));
+      if (problem === undefined) retry.current = setTimeout(() => void tryToken(token), retryMs);
+      else onForget();
+    }
+  };
+  // A layout effect does not wait for a frame, and every page waits for this.
+  useLayoutEffect(() => {
+    if (storedToken !== undefined) void tryToken(storedToken);
+    return stop;
+  }, []);
+  return { failure, stop };
+}
+
+/** Signs in with a token that someone has entered. For the audit trail, only that is a sign-in; a reload is not. */
+async function enterToken(token: string): Promise<CallerJson> {
+  if (token === "") throw new Error(noToken);
+  // A header cannot contain other characters, and no token has them.
+  if (!/^[\x21-\x7e]+$/.test(token)) throw new Error(badToken);
+  return apiOf(token).post("/api/sign-in", {});
+}
+
+function apiOf(token: string): OperatorApi {
+  return new OperatorApi(token, () => {});
 }
 
 /** What is wrong with the token; undefined if the request failed for another reason. */
