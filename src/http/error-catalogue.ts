@@ -82,9 +82,9 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
   },
   "not-int64": {
     error: 40012,
-    when: "`id` is not a whole number, or is outside the int64 range",
-    remedy: `Send a whole number from ${int64Range}.`,
-    example: `Field "id" must be a whole number from ${int64Range}, but is 9223372036854775808.`,
+    when: "`id` is not an integer, or is outside the int64 range",
+    remedy: `Send an integer from ${int64Range}.`,
+    example: `Field "id" must be an integer from ${int64Range}, but is 9223372036854775808.`,
   },
   "holds-nul": {
     error: 40013,
@@ -108,7 +108,7 @@ export const catalogue: Readonly<Record<ErrorKind, CatalogueEntry>> = {
     error: 40031,
     when: "a parameter or field of an operator request is not valid",
     remedy: "Fix the parameter or field that the message names.",
-    example: 'Parameter "limit" must be a whole number from 1 to 1000, but is "many".',
+    example: 'Parameter "limit" must be an integer from 1 to 1000, but is "many".',
   },
   "no-credentials": {
     error: 40101,

@@ -96,7 +96,7 @@ function importRoute(path: string, handle: (exchange: Exchange, caller: Caller) 
 function readTally(values: SentValues, name: string): number {
   const value = values.byName[name];
   if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0)
-    throw wrongValue(values, name, "must be a whole number, 0 or more");
+    throw wrongValue(values, name, "must be an integer, 0 or more");
   return value;
 }
 

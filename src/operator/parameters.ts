@@ -83,7 +83,7 @@ export function readCount(values: SentValues, name: string, defaultCount: number
   if (value === undefined) return defaultCount;
   const count = Number(value);
   if (!/^\d{1,9}$/.test(value) || count < 1 || count > max)
-    throw wrongValue(values, name, `must be a whole number from 1 to ${max}, but is ${quote(value)}`);
+    throw wrongValue(values, name, `must be an integer from 1 to ${max}, but is ${quote(value)}`);
   return count;
 }
 
@@ -120,7 +120,7 @@ export function readRequiredText(values: SentValues, name: string): string {
 export function readId(value: string, noun: SentValues["noun"] = "Parameter"): bigint {
   const id = /^-?\d{1,20}$/.test(value) ? parseInt64(value) : undefined;
   if (id === undefined)
-    throw wrongRequest(`${noun} "id" must be a whole number from ${int64Range}, but is ${quote(value)}.`);
+    throw wrongRequest(`${noun} "id" must be an integer from ${int64Range}, but is ${quote(value)}.`);
   return id;
 }
 

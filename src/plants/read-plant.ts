@@ -98,7 +98,7 @@ function readString(json: JsonReader): string | JsonSource {
 
 function badId(id: JsonSource | undefined): Refusal {
   if (id?.type !== "number") return missingOrWrongType("id", "an integer", id);
-  const rule = `Field "id" must be a whole number from ${int64Range}`;
+  const rule = `Field "id" must be an integer from ${int64Range}`;
   return new Refusal("not-int64", `${rule}, but is ${truncate(id.source)}.`, `${rule}.`);
 }
 

@@ -165,7 +165,7 @@ describe("a filter", () => {
 
   test("by id says why the service refuses it", async () => {
     const page = await filterById("9223372036854775808");
-    await see(page, 'Parameter "id" must be a whole number from');
+    await see(page, 'Parameter "id" must be an integer from');
   });
 
   test("by time has a start and an end in local time", async () => {

@@ -59,7 +59,7 @@ describe("refused rows", () => {
     ],
     ['Field "name" must be a string, but is a boolean.', ['{"id":1,"name":true}', '{"id":2,"name":false}']],
     [
-      'Field "id" must be a whole number from -9223372036854775808 to 9223372036854775807. Field "name" is missing; expected a string.',
+      'Field "id" must be an integer from -9223372036854775808 to 9223372036854775807. Field "name" is missing; expected a string.',
       ['{"id":1.5}', `{"id":${"9".repeat(60)}}`],
     ],
     ["The row must be a JSON object, but is a string.", ['"a"', '"b"']],

@@ -126,7 +126,7 @@ test("the end of an import is in the audit trail with what was counted", async (
 
 test.each([
   ["without a file", { created: 1, replayed: 0, refused: 0 }, 'Field "file" is missing'],
-  ["without a count", { file: "x", created: 1, replayed: 0 }, 'Field "refused" must be a whole number'],
+  ["without a count", { file: "x", created: 1, replayed: 0 }, 'Field "refused" must be an integer'],
   ["with a fraction", { file: "x", created: 1.5, replayed: 0, refused: 0 }, 'Field "created" must be'],
   ["with a negative count", { file: "x", created: 1, replayed: -1, refused: 0 }, 'Field "replayed" must be'],
 ])("the end of an import %s is refused", async (_, body, message) => {

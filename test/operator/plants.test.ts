@@ -72,7 +72,7 @@ describe("plants", () => {
 });
 
 test.each([
-  ["a limit of 0", "plants?limit=0", 'Parameter "limit" must be a whole number from 1 to 1000, but is "0".'],
+  ["a limit of 0", "plants?limit=0", 'Parameter "limit" must be an integer from 1 to 1000, but is "0".'],
   ["a tag with U+0000", "plants?tag=%00", "U+0000"],
   ["a part of a name over 100 characters", `plants?name=${"n".repeat(101)}`, "over 100 characters"],
   ["a time that is none", "plants?since=yesterday", "since"],
