@@ -45,14 +45,8 @@ export function recordLastBackup(
  * @throws DataFileProblem its record cannot be read.
  */
 export async function readLastBackup(path: string): Promise<LastBackup | undefined> {
-  let text: string;
-  try {
-    text = await readFile(lastBackupFile(path), "utf8");
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
-    throw asDataFileProblem(error, lastBackupFile(path));
-  }
-  const record = parseJsonObject(text);
+  const record = await readRecord(lastBackupFile(path));
+  if (record === undefined) return undefined;
   const atMs = typeof record["at"] === "string" ? Date.parse(record["at"]) : Number.NaN;
   return Number.isNaN(atMs) ? undefined : { atMs, ...digestIn(record) };
 }
@@ -96,18 +90,25 @@ export const noDigestRecord: DigestRecord = { ...noDigest, verifiedAtMs: undefin
  * @throws DataFileProblem it exists and cannot be read.
  */
 export async function readDigestRecord(backup: string, { size, mtimeMs }: FileState): Promise<DigestRecord> {
-  let text: string;
-  try {
-    text = await readFile(digestRecordFile(backup), "utf8");
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return noDigestRecord;
-    throw asDataFileProblem(error, digestRecordFile(backup));
-  }
-  const record = parseJsonObject(text);
+  const record = await readRecord(digestRecordFile(backup));
+  if (record === undefined) return noDigestRecord;
   const { verifiedAtMs, bytes, modifiedAtMs } = record;
   const isUnchanged = bytes === size && modifiedAtMs === Math.floor(mtimeMs);
   const isVerified = typeof verifiedAtMs === "number" && isUnchanged;
   return { ...digestIn(record), verifiedAtMs: isVerified ? verifiedAtMs : undefined };
+}
+
+/**
+ * The members of a record, of which a malformed one has none; undefined if there is no record.
+ * @throws DataFileProblem it cannot be read.
+ */
+async function readRecord(file: string): Promise<Readonly<Record<string, unknown>> | undefined> {
+  try {
+    return parseJsonObject(await readFile(file, "utf8"));
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw asDataFileProblem(error, file);
+  }
 }
 
 function digestIn({ coveredPlants, digest }: Readonly<Record<string, unknown>>): StoreDigest {
