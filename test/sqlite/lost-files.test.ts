@@ -1,4 +1,4 @@
-// A data file, its WAL or its -shm file is lost or replaced while the service runs.
+// A data file or its WAL is lost or replaced while the service runs. lost-shm.test.ts loses the -shm file.
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import {
@@ -19,11 +19,10 @@ import {
 } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
-import { StoreUnavailable } from "../../src/plants/plant-store.ts";
 import { readMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
-import { DataFileReplaced, WalIndexLost } from "../../src/storage/store.ts";
-import { plantStore, serve, start, unshareArguments, untilListening } from "../support/command.ts";
+import { DataFileReplaced } from "../../src/storage/store.ts";
+import { serve, start, unshareArguments, untilListening } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
@@ -40,29 +39,6 @@ import { accessTokenEnvironment } from "../support/tokens.ts";
 const folder = useFolderForEachTest();
 
 const lostInLog = "the data file was lost";
-
-/** Overwrites some pages in the middle of the WAL, as a hole reads, and leaves its header and its last frame. */
-function zeroMiddle(wal: string): void {
-  const file = openSync(wal, "r+");
-  const middle = Math.floor(statSync(wal).size / 2);
-  writeSync(file, Buffer.alloc(20_000), 0, 20_000, middle);
-  closeSync(file);
-}
-
-/** Copies both files from the process that still has them open, as docs/operating.md says, and returns the path of the copy. */
-function copyFrom(process: number, file: string): string {
-  const open = readdirSync(`/proc/${process}/fd`).flatMap((number) => {
-    const path = `/proc/${process}/fd/${number}`;
-    // The one that lists them is closed by now.
-    return existsSync(path) ? [{ path, to: readlinkSync(path) }] : [];
-  });
-  const copy = join(folder.path, "rescued.db");
-  for (const end of ["", "-wal"]) {
-    const named = (name: string) => open.find(({ to }) => to === name)?.path;
-    copyFileSync(named(`${file}${end} (deleted)`) ?? named(file + end) ?? "none", copy + end);
-  }
-  return copy;
-}
 
 const replaced =
   "was deleted, replaced or overwritten while the service ran: run `plant-store restore FILE --replace`";
@@ -286,106 +262,25 @@ describe.skipIf(noProc)("a data file that another replaces while the service run
   });
 });
 
-describe("a -shm file that is deleted while the service runs", () => {
-  // A process of its own: the service relies on the time that one needs to start.
-  const tokenCreate = (name: string) =>
-    plantStore(["token", "create", "--name", name, "--database", folder.dataFile]);
-  const tokens = async () => (await runInProcess(["token", "list", "--database", folder.dataFile])).out;
+/** Overwrites some pages in the middle of the WAL, as a hole reads, and leaves its header and its last frame. */
+function zeroMiddle(wal: string): void {
+  const file = openSync(wal, "r+");
+  const middle = Math.floor(statSync(wal).size / 2);
+  writeSync(file, Buffer.alloc(20_000), 0, 20_000, middle);
+  closeSync(file);
+}
 
-  async function expectStored(acknowledged: readonly number[], path = folder.dataFile): Promise<void> {
-    expect(existsSync(`${path}.failure.json`)).toBe(false);
-    await using again = await startTestService({ database: path });
-    expect(missingIn(path, acknowledged)).toEqual([]);
-    expect(await create(again.url, 99_999)).toBe(200);
-    expect(await runInProcess(["verify", "--database", path])).toMatchObject({ code: 0 });
+/** Copies both files from the process that still has them open, as docs/operating.md says, and returns the path of the copy. */
+function copyFrom(process: number, file: string): string {
+  const open = readdirSync(`/proc/${process}/fd`).flatMap((number) => {
+    const path = `/proc/${process}/fd/${number}`;
+    // The one that lists them is closed by now.
+    return existsSync(path) ? [{ path, to: readlinkSync(path) }] : [];
+  });
+  const copy = join(folder.path, "rescued.db");
+  for (const end of ["", "-wal"]) {
+    const named = (name: string) => open.find(({ to }) => to === name)?.path;
+    copyFileSync(named(`${file}${end} (deleted)`) ?? named(file + end) ?? "none", copy + end);
   }
-
-  describe.each([
-    ["without requests", async () => ({ acknowledged: [], refusals: [] })],
-    [
-      "under load",
-      async (url: string) => {
-        const load = createUntilRefused(url, "under load");
-        await eventually(() => load.acknowledged.length > 20);
-        return load;
-      },
-    ],
-  ])("%s", (_, startLoad) => {
-    const own = temporaryFolder();
-    afterAll(() => own[Symbol.dispose]());
-    const path = join(own.path, "plants.db");
-    /** How a service ends that loses the file so. */
-    const serveWithoutIndex = memoize(async () => {
-      await using service = await serve(["--database", path], { environment: accessTokenEnvironment });
-      expect(await create(service.url, 1)).toBe(200);
-      const { acknowledged, refusals } = await startLoad(service.url);
-      rmSync(`${path}-shm`);
-      await refusals;
-      const { code, err } = await service.ended;
-      return { code, err, walBytes: statSync(`${path}-wal`).size, acknowledged: [1, ...acknowledged] };
-    });
-
-    test("ends it without a checkpoint", async () => {
-      const { code, err, walBytes } = await serveWithoutIndex();
-      expect(code).toBe(1);
-      expect(err).toContain("The -shm file was deleted or replaced while it was open.");
-      expect(err).not.toContain("every acknowledged plant is on disk");
-      expect(walBytes).toBeGreaterThan(0);
-    });
-
-    test("loses no plant at the next start", async () => {
-      const { acknowledged } = await serveWithoutIndex();
-      await expectStored(acknowledged, path);
-    });
-  });
-
-  test("stops it before it writes over what a command wrote that created the file again", async () => {
-    await using service = await serve(["--database", folder.dataFile], {
-      environment: accessTokenEnvironment,
-    });
-    expect(await create(service.url, 1)).toBe(200);
-    rmSync(`${folder.dataFile}-shm`);
-    expect((await tokenCreate("first")).code).toBe(0);
-    expect((await tokenCreate("second")).code).toBe(0);
-    // It may have ended by now.
-    expect(await create(service.url, 2).catch(() => 503)).toBe(503);
-    service.child.kill("SIGKILL");
-    await service.ended;
-    await expectStored([1]);
-    expect(await tokens()).toContain("first");
-    expect(await tokens()).toContain("second");
-  });
-
-  test("keeps the next transaction from writing to the WAL", async () => {
-    await using store = new SqliteStore(folder.dataFile);
-    await store.plants.create([testPlant(1)], 1);
-    const wal = readFileSync(`${folder.dataFile}-wal`);
-    rmSync(`${folder.dataFile}-shm`);
-    // It looks for the file every 5 ms at most. The timer of the watch, which would find out too, does not run meanwhile.
-    Bun.sleepSync(10);
-    await expect(store.plants.create([testPlant(2)], 1)).rejects.toThrow(StoreUnavailable);
-    expect(readFileSync(`${folder.dataFile}-wal`).equals(wal)).toBe(true);
-  });
-
-  test("loses no acknowledged plant if a command creates the file again under load", async () => {
-    await using service = await serve(["--database", folder.dataFile], {
-      environment: accessTokenEnvironment,
-    });
-    const { acknowledged, refusals } = createUntilRefused(service.url, "under load");
-    await eventually(() => acknowledged.length > 50);
-    rmSync(`${folder.dataFile}-shm`);
-    const created = await tokenCreate("first");
-    await refusals;
-    expect((await service.ended).code).toBe(1);
-    await expectStored(acknowledged);
-    expect(created.code).toBe(0);
-  });
-
-  test("is noticed by the watch if another file replaces it", async () => {
-    await using store = new SqliteStore(folder.dataFile);
-    renameSync(`${folder.dataFile}-shm`, `${folder.dataFile}-away`);
-    writeFileSync(`${folder.dataFile}-shm`, "");
-    expect(await store.failure).toBeInstanceOf(WalIndexLost);
-    expect(existsSync(`${folder.dataFile}.failure.json`)).toBe(false);
-  });
-});
+  return copy;
+}
