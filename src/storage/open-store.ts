@@ -19,7 +19,7 @@ import type { OpeningEvents, ReadableStore, Store, StoreEvents } from "./store.t
 // Long enough for any reachable server; a migration may take longer, and the service listens meanwhile.
 const openMsMax = 3000;
 
-// Only for PostgreSQL: a service on a data file needs neither the time nor the memory that pg costs.
+// Loaded only for PostgreSQL: a service on a data file needs neither the time nor the memory that pg costs.
 const loadPostgres = () => import("./postgres/postgres-store.ts");
 
 export interface StoreSetting extends PostgresOptions {

@@ -92,7 +92,7 @@ function parseUrl(text: string): DatabaseAddress {
   const { user, password } = parsed[0] ?? {};
   return {
     hosts: parsed.map(({ host, port, ssl }) => ({ host, port, ssl })),
-    // Read here: pg-connection-string leaves %2F and %40 as they are.
+    // The name is decoded here, because pg-connection-string leaves %2F and %40 as they are.
     database: decodeURIComponent(path.slice(1)) || undefined,
     user: user || undefined,
     password: password || undefined,
@@ -126,7 +126,7 @@ function parseHost(
 ): Host & { user: string | undefined; password: string | undefined } {
   const match = /^(\[[0-9a-f:.]+\]|[^:[\]]*)(?::(\d{1,5}))?$/i.exec(text);
   const port = Number(match?.[2] ?? portDefault);
-  // Not quoted: with an unescaped / in a password, it would be part of the password.
+  // The message does not quote it: with an unescaped / in a password, it would be part of the password.
   if (match === null || port < 1 || port > portMax)
     throw new DatabaseMisuse(
       "The database URL's host or port cannot be read. Write / ? # and @ in a password as %2F %3F %23 and %40.",

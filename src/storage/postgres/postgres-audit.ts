@@ -70,8 +70,8 @@ export function entryValues(entry: AuditEntry): unknown[] {
 }
 
 /**
- * Not from a sequence, which distributed engines do not order. The time since the process started orders entries of the same
- * millisecond, and random bits tell nodes apart.
+ * The id is not from a sequence, which distributed engines do not order. The time since the process started orders entries of
+ * the same millisecond, and random bits tell nodes apart.
  */
 function newEntryId(atMs: number): string {
   const hex = (value: number, digits: number) => Math.floor(value).toString(16).padStart(digits, "0");

@@ -18,7 +18,7 @@ const nodeDeadAfterMs = 600_000;
 
 // This bounds one statement. A batch of very large plants needs several.
 const charactersMax = 4 * 1024 * 1024;
-// Stores no row, but takes the table lock of an INSERT, so it waits for whatever an INSERT would wait for.
+// It stores no row, but takes the table lock of an INSERT, so it waits for whatever an INSERT would wait for.
 const takeWriteLock = {
   name: "take-write-lock",
   text: `INSERT INTO plants (id, name, created_at_ms, created_by)

@@ -58,7 +58,7 @@ async function prepareOnce({ server, changes }: Preparation): Promise<readonly s
   await refuseSharedSession(session, await open());
   await migrate(session, changes);
   await refuseMissingPrivileges(session);
-  // Awaited here, since the sessions are closed on return.
+  // It is awaited here, since the sessions are closed on return.
   return await findRewriting(session);
 }
 

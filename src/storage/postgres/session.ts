@@ -34,10 +34,10 @@ export class Session extends pg.Client {
     super({
       host: target.host,
       port: target.port,
-      // A copy, because pg changes the object.
+      // It is a copy, because pg changes the object.
       ssl: target.ssl === false ? false : { ...target.ssl },
       user,
-      // Not undefined: pg would look for a .pgpass file, and print a warning.
+      // If it were undefined, pg would look for a .pgpass file, and print a warning.
       password: password ?? (() => ""),
       database,
       enableChannelBinding: address.bindsChannel,

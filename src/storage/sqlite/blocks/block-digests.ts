@@ -96,7 +96,7 @@ export class DigestReader {
   readonly #next: Statement<{ seq: bigint }, [number]>;
 
   constructor(database: Database) {
-    // Only the lengths: that reads no text.
+    // This asks only for the lengths, so that no text is read.
     this.#size = database.query(
       `SELECT sum(octet_length(name) + ifnull(octet_length(tag), 0) + octet_length(created_by)) AS bytes ${inRange}`,
     );

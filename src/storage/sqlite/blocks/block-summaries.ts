@@ -85,7 +85,7 @@ export class BlockSummaries {
     this.#lastStored += plants;
     this.#textLengthMax += textLength;
     if (this.#lastStored < this.#lastSummarised + blockPlants) return;
-    // Read inside the lock: another process may have stored plants or summarised blocks, and then the text is not known.
+    // This is checked inside the lock: another process may have stored plants or summarised blocks, and then the text is unknown.
     if (!this.#isUpToDate()) this.reload();
     this.#summariseFullBlocks();
     // The plants without a summary are the last ones that were stored. If there are at most as many of them as this batch has,

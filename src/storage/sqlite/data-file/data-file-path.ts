@@ -12,7 +12,7 @@ export function realDataFile(path: string): string {
     try {
       at = resolve(dirname(at), readlinkSync(at));
     } catch {
-      // Not a link, or missing: this is the data file.
+      // The path is not a link, or nothing is there: this is the data file.
       break;
     }
   }

@@ -70,7 +70,7 @@ function isOpenInAnotherProcess(path: string): boolean {
   try {
     // A WAL that was there is empty and stays; one that this connection creates is removed when it closes.
     keepWal(database, hadWal);
-    // Before the first read, so that it uses no -shm and asks for SQLite's exclusive lock.
+    // This is set before the first read, which then uses no -shm and asks for SQLite's exclusive lock.
     database.run("PRAGMA locking_mode = EXCLUSIVE");
     database.run("BEGIN EXCLUSIVE");
     database.run("ROLLBACK");

@@ -51,7 +51,7 @@ export function markInUse(database: Database, path: string): void {
   // SQLite fsyncs the WAL at this commit, and the data file at the end of the checkpoint.
   writeUse(database, "in use");
   syncDirectory(dirname(path));
-  // Not `checkpoint`, which throws while another process checkpoints.
+  // The function `checkpoint` would throw while another process checkpoints.
   readPragma(database, "wal_checkpoint(PASSIVE)");
 }
 

@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { blockPlants } from "../blocks/blocks.ts";
 import { Damage } from "../data-file/data-file-problem.ts";
 
-// As many as a block has: what was written last is what a crash, a truncation or a full disk damages first.
+// The plants of one block: what was written last is what a crash, a truncation or a full disk damages first.
 const newestPlants = blockPlants;
 
 interface NewestPlant {

@@ -180,7 +180,7 @@ export class BackupFolder implements DatedBackups {
     const removed = others.slice(keep - 1).reverse();
     for (const backup of removed) {
       try {
-        // In this order: a checksum that is left alone is small, but a backup without one would never be removed.
+        // The backup goes first: a checksum that is left alone is small, but a backup without one would never be removed.
         rmSync(backup);
         rmSync(checksumFile(backup));
         rmSync(digestRecordFile(backup), { force: true });

@@ -109,7 +109,7 @@ class RowCheck {
   /** Reports what is wrong with the summaries of all blocks together, and returns what each block is checked with. */
   #openReader(): BlockReader {
     const database = this.#database;
-    // In one snapshot, since a service may be storing plants and filling blocks.
+    // Both are read in one snapshot, since a service may be storing plants and filling blocks.
     const { last, stored } = database.transaction(() => {
       const last = lastSeq(database);
       this.#problems.push(...summaryProblems(database, last));

@@ -18,7 +18,7 @@ interface CheckedBackup extends StoreDigest {
  * @throws DataFileProblem the file is not a backup, or its record cannot be read, so that the digest cannot be compared.
  */
 export async function verifyBackup(backup: string, onStep: OnStep): Promise<VerifiedBackup> {
-  // As it is before the check: a change during the check counts as one after it.
+  // The state before the check is recorded: a change during the check counts as one after it.
   const file = await stat(backup);
   const recorded = await readDigestRecord(backup, file);
   const checked = await checkBackup(backup, recorded, onStep);

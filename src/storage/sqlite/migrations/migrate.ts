@@ -12,8 +12,8 @@ interface Migration {
 }
 
 /**
- * In order; the file's user_version is the number of the last one that it has. The numbers 1 to 5 were used before 1.0.0, and
- * are not used again: no migration has the tables of such a file.
+ * The migrations in order; a file's user_version is the number of the last one that it has. The numbers 1 to 5 were used before
+ * 1.0.0, and are not used again: no migration has the tables of such a file.
  */
 export const allMigrations: readonly Migration[] = [
   { number: 6, since: "1.0.0", sql: tables },
@@ -51,7 +51,7 @@ export function migrate(database: Database, path: string, migrations = allMigrat
   if (readCheckedVersion(database, path, migrations) === newest) return;
   database
     .transaction(() => {
-      // Read again inside the lock: another process may have migrated meanwhile.
+      // The version is read again inside the lock: another process may have migrated meanwhile.
       const version = readCheckedVersion(database, path, migrations);
       for (const { sql } of migrations.filter(({ number }) => number > version)) database.run(sql);
       database.run(`PRAGMA application_id = ${applicationId}`);

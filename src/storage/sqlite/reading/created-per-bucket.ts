@@ -26,7 +26,7 @@ export function createdPerBucket(
     for (const { bucket, plants } of countPlants.all(fromMs, bucketMs, low, high, fromMs, untilMs))
       add(Number(bucket), Number(plants));
   };
-  // Read first: what is summarised meanwhile is among the newest plants.
+  // This is read first: what is summarised meanwhile is among the newest plants.
   const summarised = lastSummarised(database);
   const findBlocks = database.query<{ block: bigint; min_ms: bigint; max_ms: bigint }, number[]>(
     "SELECT block, min_ms, max_ms FROM block_times WHERE block < ? AND max_ms >= ? AND min_ms < ?",

@@ -64,7 +64,7 @@ export class SqliteArchive implements PlantArchive {
         plants.push(fromRow(row));
         characters += row.name.length + (row.tag?.length ?? 0);
       }
-      // With as many rows as wanted, there may be more in the slice.
+      // If there are as many rows as wanted, the slice may have more.
       searched += scan.advancePast(slice, rows.length === wanted ? rows.at(-1)?.seq : undefined);
       if (plants.length === limit || characters > pageCharactersMax) break;
     }

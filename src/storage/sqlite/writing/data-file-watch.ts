@@ -122,7 +122,7 @@ export class DataFileWatch {
     this.#lost(new DataFileReplaced(`The ${file} was deleted or replaced while it was open.`));
   }
 
-  /** By its open handle: a deleted or replaced file has no name. Looking up the name, as a check does, takes twice as long. */
+  /** Asks the open handle: a deleted or replaced file has no name. Looking up the name, as a check does, takes twice as long. */
   #isIndexDeleted(): boolean {
     const nowMs = performance.now();
     if (nowMs - this.#indexCheckedAtMs < indexCheckEveryMs) return false;

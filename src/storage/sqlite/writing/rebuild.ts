@@ -59,9 +59,9 @@ export function finishRebuild(path: string): void {
 }
 
 /**
- * Lets the copy take the data file's place, once it is known to be the right one. The old files go into the folder.
- * Without a folder, the WAL is removed, and the copy has all that it had. By renames, not by links: killed in
- * between, the old store would have two names.
+ * Lets the copy take the data file's place, once it is known to be the right one. The old files go into the folder; without a
+ * folder, the WAL is removed, and the copy has all that it had. The files are renamed, not linked: after a kill in between, the
+ * old store would have two names.
  */
 export function replaceByRebuilt(path: string, folder: string | undefined): void {
   if (folder === undefined) removeDatabase(path, ["-wal"]);
@@ -75,7 +75,7 @@ export function replaceByRebuilt(path: string, folder: string | undefined): void
 
 function moveOldInto(folder: string, path: string): void {
   makeDirectory(folder);
-  // The WAL first: without it, the data file is refused.
+  // The WAL goes first: without it, the data file is refused.
   for (const ending of ["-wal", "", "-journal"]) {
     if (!existsSync(path + ending)) continue;
     const target = join(folder, basename(path) + ending);

@@ -23,7 +23,7 @@ import { inspectFiles, refuseJournal } from "../inspection/inspect-files.ts";
 import { refuseAlteredSchema, refuseForeignFile } from "../migrations/migrate.ts";
 import { finishRebuild, rebuild } from "./rebuild.ts";
 
-/** EXCLUSIVE: no other process may have the file open, so that no -shm of another process is used. */
+/** With EXCLUSIVE, no other process may have the file open, so that no -shm of another process is used. */
 type LockingMode = "EXCLUSIVE" | "NORMAL";
 
 /** What is done under SQLite's write lock, in this order. */

@@ -31,7 +31,7 @@ export function readWalIndex(shm: number): WalIndex | undefined {
   const first = bytes.subarray(0, headerBytes);
   const second = bytes.subarray(headerBytes, 2 * headerBytes);
   if (!first.equals(second)) return undefined;
-  // In the machine's byte order, and Bun runs on little-endian ones only.
+  // The numbers are in the machine's byte order, and Bun runs on little-endian machines only.
   return {
     pageBytes: pageBytes(bytes.readUInt16LE(14)),
     frames: bytes.readUInt32LE(16),
