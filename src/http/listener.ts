@@ -37,7 +37,7 @@ export interface ListenerSettings {
   readonly trustedProxies: readonly string[];
   /** Whose pages may call it from a browser; `*` for every origin's. */
   readonly corsOrigins: readonly string[];
-  /** In lower case, the names that it answers to besides the one it listens on; undefined if any name will do. */
+  /** The names that it answers to, in lower case, besides the one it listens on; undefined if any name will do. */
   readonly hosts: readonly string[] | undefined;
 }
 

@@ -89,7 +89,7 @@ export class Head {
   }
 
   /**
-   * By lower-case name; the values of a repeated header are joined by a comma, as they may be read (RFC 9110, 5.3). Always
+   * The value of a header, by its name in lower case; the values of a repeated one are joined by a comma (RFC 9110, 5.3). Always
    * undefined for content-length, which is `contentLength`: the text of the headers may have another number.
    */
   header(name: string): string | undefined {

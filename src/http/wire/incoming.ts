@@ -95,7 +95,7 @@ export class Incoming {
       return faultSoFar(this.#bytes.subarray(start, end + headEnd.length), 0) ?? head;
     this.#start = end + headEnd.length;
     this.#checkedBytes = 0;
-    // Only if that is more than is left, so that a byte is copied once on average.
+    // What is left is copied only if more than that has been consumed: then a byte is copied once on average.
     if (this.#start > usedBytesMax && this.#start > this.length) this.compact();
     return head;
   }

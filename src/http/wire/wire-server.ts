@@ -19,7 +19,7 @@ export interface WireServerOptions extends WireLimits {
   readonly port: number;
   /** Undefined for plain text. */
   readonly tls?: TlsMaterial | undefined;
-  /** With one more than this, one is closed; `ConnectionLimit` chooses which. */
+  /** How many connections may be open. For one more, one is closed; `ConnectionLimit` chooses which. */
   readonly connectionsMax: number;
   readonly onLimitReached?: (reason: ClosedAtLimit) => void;
   /** Called with the number of open connections whenever it changes. */
@@ -146,7 +146,7 @@ function tlsOptions({ cert, key, clientCa }: TlsMaterial): Bun.TLSOptions {
   const common = { ...versions, cert, key, ALPNProtocols: alpnHttp11 };
   // Both are set, because an environment variable changes Bun's default (its issue 35240).
   if (clientCa === undefined) return { ...common, requestCert: false, rejectUnauthorized: false };
-  // Without tickets: a resumed session has no certificate to check, which may have expired since.
+  // There are no tickets, because a resumed session has no certificate to check, which may have expired since.
   const secureOptions = constants.SSL_OP_NO_TICKET;
   return { ...common, ca: clientCa, requestCert: true, rejectUnauthorized: true, secureOptions };
 }
