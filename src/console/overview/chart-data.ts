@@ -76,7 +76,7 @@ export function timeTicks({ times, tickSeconds, unit }: ChartRange) {
   return times.flatMap((second, step) => {
     const time = new Date(second * 1000);
     const local = second - time.getTimezoneOffset() * 60;
-    // Not every time zone is at a whole hour from UTC, in which the steps are.
+    // The steps are in UTC, and not every time zone is a whole number of hours from it.
     const isFirstOf = (seconds: number) => local % seconds < stepSeconds[unit];
     if (!isFirstOf(tickSeconds)) return [];
     const isDay = isFirstOf(daySeconds);

@@ -26,7 +26,7 @@ export function RateChart({ range }: { readonly range: ChartRange }) {
         <Band kind="refused" counts={refusals} linesMax={1} last={last} />
         <div class="ticks">
           {timeTicks(range).map(({ at, label, isDay }) => (
-            // At either end, a label ends where the chart does.
+            // At either end of the chart, a label must not reach beyond it.
             <span
               key={at}
               class={isDay ? "day" : ""}

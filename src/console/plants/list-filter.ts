@@ -17,7 +17,7 @@ export interface ListFilter {
 
 const noFilter: ListFilter = { name: "", tag: "", id: "", token: "", since: "", until: "", order: "newest" };
 
-// Of the operator API's parameters, those that the table itself sets.
+// The parameters of the operator API that the table itself sets.
 const ownParameters = ["limit", "cursor", "after"];
 
 export function readFilter(query: URLSearchParams): ListFilter {
