@@ -46,7 +46,7 @@ export async function issueFirstToken(
   if ((await tokens.all()).length === 0) {
     if (delivery === undefined)
       return notDelivered(`There is no token yet, and no --token-folder to write one to. ${howToCreate}`);
-    // Before the token is stored: a stored token whose secret nobody has would be useless.
+    // The secret is written before the token is stored: a stored token whose secret nobody has would be useless.
     const problem = delivery === "print" ? undefined : writeSecret(delivery, secret);
     if (problem !== undefined) return notDelivered(problem);
     await tokens.addFirst(token, creationEntry(token, localOrigin()));

@@ -125,8 +125,8 @@ export class Gate {
     this.#callers = new Map();
     this.#cached = new Map();
     for (const token of tokens) if (token.revokedAtMs === undefined) this.#callers.set(token.digest, token);
-    // Last, so that a secret that is also stored has only the preset's scopes: otherwise the preset would keep a
-    // revoked token's scopes valid.
+    // The presets come last, so that a secret that is also stored has only the preset's scopes: otherwise the preset
+    // would keep a revoked token's scopes valid.
     for (const preset of this.presets) this.#callers.set(preset.digest, preset);
   }
 

@@ -88,7 +88,7 @@ export class JwtVerifier {
   async verify(jwt: string, isAwaited: () => boolean): Promise<JwtCaller | JwtRefusal> {
     const kid = partOf(jwt, 0)["kid"] as string | undefined;
     if (!mayHave(this.#keys.current, kid)) {
-      // Before it has a slot, so that nobody in the line waits for the provider.
+      // The token has no slot yet, so that nobody in the line waits for the provider.
       const areCurrent = await this.#keys.fetchUnknown();
       // Only the provider's current keys tell that a token is forged: its key may be new.
       if (!mayHave(this.#keys.current, kid)) return areCurrent ? "bad-credentials" : "issuer-unavailable";

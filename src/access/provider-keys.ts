@@ -150,7 +150,7 @@ export class ProviderKeys implements Disposable {
 async function fetchProvider(issuer: string): Promise<Provider> {
   const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
   const metadata = await fetchObject(url);
-  // Exact, as the specification demands: otherwise one tenant could answer for another.
+  // They must be equal, as the specification demands: otherwise one tenant could answer for another.
   if (metadata["issuer"] !== issuer)
     throw new Error(`${url} names an issuer other than --oidc-issuer; both must be equal`);
   const endpoint = (name: string): string | undefined => {

@@ -36,7 +36,7 @@ export class TokenUpkeep implements AsyncDisposable {
   /** Reads the tokens once the store is open, and creates the first one. After a failure it may be called again. */
   async start(): Promise<FirstToken | undefined> {
     const { tokens, gate, events } = this.#options;
-    // Before the rows: a change in between is then found by the next poll.
+    // The version is read before the rows: a change in between is then found by the next poll.
     this.#version = await tokens.version();
     const created = gate.presets.length > 0 ? undefined : await issueFirstToken(this.#options, this.#first);
     for (const token of await this.reload()) {
@@ -70,7 +70,7 @@ export class TokenUpkeep implements AsyncDisposable {
     if (this.#polling) return;
     this.#polling = true;
     try {
-      // Before the rows: a change in between is then found by the next poll.
+      // The version is read before the rows: a change in between is then found by the next poll.
       const version = await tokens.version();
       if (version !== this.#version) events.tokensChanged((await this.reload()).length);
       this.#version = version;
