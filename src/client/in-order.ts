@@ -69,7 +69,7 @@ export async function* inOrder<Item, Result>(
   } finally {
     signal?.removeEventListener("abort", abort);
     abort();
-    // Not awaited, because the source may never go on. What it throws from now on concerns nobody.
+    // This is not awaited, because the source may never continue. What it throws from now on concerns nobody.
     source.return().catch(() => {});
   }
 }

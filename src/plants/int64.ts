@@ -11,7 +11,7 @@ const int64DigitsMax = 19;
 /**
  * The int64 that a JSON number's source text denotes, computed from the text and never through a double.
  * As in JSON Schema, `1.0`, `1e3` and `-0` are integers. Undefined if the number is not whole or not an int64.
- * Costs no more than one pass over the text: no power of ten is computed beyond what an int64 can hold.
+ * It costs no more than one pass over the text: no power of ten is computed beyond what an int64 can hold.
  */
 export function parseInt64(source: string): bigint | undefined {
   if (plainInteger.test(source)) return BigInt(source);

@@ -83,7 +83,7 @@ export class Intake {
     if (this.#writers < this.#store.batchesInFlightMax) {
       this.#writers++;
       this.#scheduled++;
-      // After the events of this turn: whatever has already arrived on other connections joins the batch.
+      // It writes after the events of this turn: whatever has already arrived on other connections joins the batch.
       setImmediate(() => this.#beginWriting());
     }
     // A full batch gains nothing by waiting for the end of the turn, nor does one at the limit: plants that arrive until then are
@@ -197,7 +197,7 @@ export class Intake {
   }
 
   #settleBatch({ batch, outcomes, tookMs }: AnsweredBatch): void {
-    // Before they are settled: a response can cause the next plant to arrive immediately, and there must be room for it.
+    // There must be room before they are settled: a response can cause the next plant to arrive immediately.
     this.#pending -= batch.length;
     let created = 0;
     let replayed = 0;

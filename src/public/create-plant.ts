@@ -78,7 +78,7 @@ class PlantRequest implements BodyHandler, PendingPlant {
   #respondStored(result: "created" | "replayed"): void {
     const { name, tag } = this.plant;
     const headers = result === "replayed" ? replayedHeaders : undefined;
-    // Not by `exchange.json`, whose search for control characters would cost every create.
+    // `exchange.json` would search for control characters, which every create would pay for.
     const body = JSON.stringify({ name, tag });
     this.#exchange.respond("application/json", body, headers, result);
   }
