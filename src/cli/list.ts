@@ -58,7 +58,7 @@ export const list: Command = {
       what: "Searching",
       done: searched,
       unit: "plants",
-      // Unknown: counting all plants may take longer than the search.
+      // The share is unknown, since counting all plants may take longer than the search.
       share: undefined,
     }));
     const onSearched = (plants: number): void => {

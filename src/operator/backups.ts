@@ -102,7 +102,7 @@ class Backups {
         last: undefined,
       };
     }
-    // Read before the list, so that the list has the backup of a task that has ended.
+    // The task is read before the list, so that the list has the backup of a task that has ended.
     const task = this.#task;
     const progress = this.#step && presentStep(this.#step);
     const last = this.#last;

@@ -159,7 +159,7 @@ async function readGauges(sources: MetricSources): Promise<Samples> {
     process_cpu_seconds_total: value((cpu.user + cpu.system) / 1e6),
     process_resident_memory_bytes: value(process.memoryUsage.rss()),
     process_open_fds: value(openDescriptors),
-    // Without a limit there is no number to show.
+    // If there is no limit, there is no number to show.
     process_max_fds: value(Number.isFinite(descriptorsMax) ? descriptorsMax : undefined),
     process_start_time_seconds: value(performance.timeOrigin / 1000),
   };

@@ -33,7 +33,7 @@ const searchMsMax = 400;
 /** Lists, counts and shows plants. */
 export function plantRoutes(archive: PlantArchive, actions: ActionRecorder): readonly Route[] {
   return [
-    // With `after`: what was stored after that cursor, the oldest first. A page may be short, or even empty, and still not be
+    // `after` asks for what was stored after that cursor, the oldest first. A page may be short, or even empty, and still not be
     // the last: then it has a `next`, or with `after` one that is not `newest`.
     route("GET", "/api/plants", "operator:read", async (exchange, caller) => {
       const values = readQuery(exchange.query, [...filterParameters, "limit", "cursor", "order", "after"]);

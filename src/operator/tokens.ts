@@ -49,7 +49,7 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
       };
       const creating = createToken(tokens, wanted, originOf(exchange, caller), Date.now());
       const { token, secret } = await orWrongParameter(creating);
-      // On this node at once; others see the change within a second.
+      // This node uses the change at once; others see it within a second.
       await tokenUpkeep.reload();
       exchange.json(presentMinted(token, secret, undefined), 201);
     }),
