@@ -42,7 +42,7 @@ export interface AuditFilter {
 }
 
 export interface AuditPage {
-  /** Newest first. */
+  /** The entries, the newest first. */
   readonly entries: readonly AuditEntry[];
   /** The cursor of the next page; undefined at the end. */
   readonly next: string | undefined;

@@ -26,7 +26,7 @@ export interface CreatedPlant {
 }
 
 export interface ClientOptions extends Partial<typeof defaults> {
-  /** Such as `https://example.org/garden/v1`. */
+  /** Where the service is, such as `https://example.org/garden/v1`. */
   readonly baseUrl: string | URL;
   readonly token: string;
   /** Replaces the platform's `fetch`. */

@@ -3,7 +3,7 @@ import { isoTime } from "../text/time.ts";
 
 /** A plant as the operator API and `--json` return it. JSON omits a tag that is undefined. */
 export interface StoredPlantJson {
-  /** Decimal, as a string, so that no reader rounds it. */
+  /** The id in decimal, as a string, so that no reader rounds it. */
   readonly id: string;
   readonly name: string;
   readonly tag: string | undefined;

@@ -10,7 +10,7 @@ export interface ConnectionBudget {
 const descriptorsReserved = 200;
 // The default limit of most systems.
 const descriptorsUsual = 1024;
-// More idle clients than anyone has; each costs a few kilobytes.
+// More than anyone has clients; each connection costs a few kilobytes.
 const connectionsMax = 10_000;
 // A console needs a handful; exports and scrapes come on top.
 const operatorConnectionsMax = 500;

@@ -1,5 +1,5 @@
 const prefixCharacters = 16;
-// Enough for 36^11 requests, and too few for a secret.
+// What follows the prefix: enough for 36^11 requests, and too short for a secret.
 const mintedCount = /^[0-9a-z]{1,11}$/;
 const clientRequestId = /^[\x21-\x7e]{1,64}$/;
 

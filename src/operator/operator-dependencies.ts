@@ -36,6 +36,6 @@ export interface OperatedStore {
   readonly archive: PlantArchive;
   readonly tokens: TokenStore;
   readonly audit: AuditTrail;
-  /** Absent if the database has backups of its own. */
+  /** When the last backup was started; absent if the database has backups of its own. */
   readonly lastBackup?: () => Promise<{ readonly atMs: number } | undefined>;
 }

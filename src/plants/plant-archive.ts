@@ -21,7 +21,7 @@ export interface PlantFilter {
   readonly namePart?: string | undefined;
   readonly createdBy?: string | undefined;
   readonly sinceMs?: number | undefined;
-  /** Exclusive. */
+  /** The first time that is too late. */
   readonly untilMs?: number | undefined;
 }
 

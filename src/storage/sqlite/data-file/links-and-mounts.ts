@@ -9,7 +9,7 @@ import { isSameFile } from "./inode.ts";
 import { readUseWithoutWal } from "./store-use.ts";
 
 const mountTable = "/proc/self/mountinfo";
-// Long enough for a command that is about to end.
+// How long to wait for that lock: long enough for a command that is about to end.
 const waitMs = 500;
 
 /**

@@ -34,7 +34,7 @@ interface LockedWork {
   readonly afterRollback?: (database: Database) => void;
 }
 
-// Long enough for a command that is about to end, but not for a long reader.
+// How long to wait for other processes: long enough for a command that is about to end, but not for a long reader.
 const aloneWaitMs = 500;
 
 /**
