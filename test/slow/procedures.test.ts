@@ -1,9 +1,10 @@
 // Runs the commands of the documents as written, in an empty environment. Only their paths are replaced, and programs that need
 // another machine are scripts.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { type Finished, main, start } from "../support/command.ts";
+import { memoize } from "../support/memoize.ts";
 import { post } from "../support/post-plants.ts";
 import { seedStore } from "../support/seeded-store.ts";
 import { storedPlants } from "../support/stored-plants.ts";
@@ -58,44 +59,82 @@ function contentOf(folder: string): Record<string, number | bigint> {
   return Object.fromEntries(paths.map((path) => [path, Bun.hash(readFileSync(path))]));
 }
 
-test("a backup to another machine, as documented, arrives complete, or fails and harms no older one", async () => {
-  using machine = newMachine();
-  const folders = { "/mnt/backups": machine.folder("backups"), "/var/lib": machine.folder("var/lib") };
-  const dataFile = join(machine.folder("var/lib/plant-store"), "plant-store.db");
-  const to = machine.folder("backup.example.org");
-  machine.program("ssh", `shift; cd "${to}" && exec sh -c "$*"`);
-  const scp = (copy: string) => {
-    const each = `case $file in *:) ;; *) ${copy} "${to}/$(basename "$file")";; esac`;
-    machine.program("scp", `for file; do ${each}; done`);
-  };
-  scp('cp "$file"');
-  seedStore(dataFile, { plants: 3000 });
+describe("a backup to another machine, as documented,", () => {
   const commands = codeAfter("docs/backup.md", "**To another machine**");
-  const run = async () => (await machine.run(commands, folders)).code;
-  const restored = join(machine.path, "restored.db");
-  const restore = (path: string) => runInProcess(["restore", path, "--database", restored]);
-  const backups = () => Object.keys(contentOf(to)).filter((path) => path.endsWith(".db"));
 
-  expect(await run()).toBe(0);
-  const [backup = "", ...others] = backups();
-  expect(others).toEqual([]);
-  expect((await restore(backup)).code).toBe(0);
-  expect(storedPlants(restored)).toEqual(storedPlants(dataFile));
-  rmSync(restored);
+  /** A machine with a data file, and a folder in place of the other one, on which one backup has arrived. */
+  async function backUpOnce() {
+    using cleanUp = new DisposableStack();
+    const machine = cleanUp.use(newMachine());
+    const folders = { "/mnt/backups": machine.folder("backups"), "/var/lib": machine.folder("var/lib") };
+    const dataFile = join(machine.folder("var/lib/plant-store"), "plant-store.db");
+    const other = machine.folder("backup.example.org");
+    machine.program("ssh", `shift; cd "${other}" && exec sh -c "$*"`);
+    /** Copies every file by this command, which gets the path of the copy as its last argument. */
+    const copyBy = (copy: string) => {
+      const each = `case $file in *:) ;; *) ${copy} "${other}/$(basename "$file")";; esac`;
+      machine.program("scp", `for file; do ${each}; done`);
+    };
+    copyBy('cp "$file"');
+    seedStore(dataFile, { plants: 3000 });
+    const backUp = async () => (await machine.run(commands, folders)).code;
+    expect(await backUp()).toBe(0);
+    const [backup = "", ...others] = backupsIn(other);
+    expect(others).toEqual([]);
+    const owned = cleanUp.move();
+    return {
+      dataFile,
+      other,
+      backup,
+      copyBy,
+      backUp,
+      restore: (path: string) =>
+        runInProcess(["restore", path, "--database", join(machine.path, "restored.db")]),
+      restored: () => storedPlants(join(machine.path, "restored.db")),
+      [Symbol.dispose]: () => owned.dispose(),
+    };
+  }
 
-  const before = contentOf(to);
-  const data = readFileSync(dataFile);
-  writeFileSync(dataFile, data.subarray(0, cutBytes));
-  expect(await run()).not.toBe(0);
-  expect(contentOf(to)).toEqual(before);
-  writeFileSync(dataFile, data);
+  const backupsIn = (folder: string) => Object.keys(contentOf(folder)).filter((path) => path.endsWith(".db"));
 
-  // A file arrives incomplete, and scp does not report it.
-  scp(`head -c ${cutBytes} "$file" >`);
-  expect(await run()).not.toBe(0);
-  expect(contentOf(to)).toMatchObject(before);
-  for (const path of backups().filter((one) => one !== backup))
-    expect(await restore(path)).toMatchObject({ code: 1 });
+  test("arrives complete", async () => {
+    using machine = await backUpOnce();
+    expect((await machine.restore(machine.backup)).code).toBe(0);
+    expect(machine.restored()).toEqual(storedPlants(machine.dataFile));
+  });
+
+  test("of a damaged data file fails before anything is sent", async () => {
+    using machine = await backUpOnce();
+    const before = contentOf(machine.other);
+    writeFileSync(machine.dataFile, readFileSync(machine.dataFile).subarray(0, cutBytes));
+    expect(await machine.backUp()).not.toBe(0);
+    expect(contentOf(machine.other)).toEqual(before);
+  });
+
+  describe("that arrives incomplete, which scp does not report,", () => {
+    async function backUpIncompletely() {
+      const machine = await backUpOnce();
+      const before = contentOf(machine.other);
+      machine.copyBy(`head -c ${cutBytes} "$file" >`);
+      return { ...machine, before, code: await machine.backUp() };
+    }
+
+    test("fails", async () => {
+      using machine = await backUpIncompletely();
+      expect(machine.code).not.toBe(0);
+    });
+
+    test("harms no older one", async () => {
+      using machine = await backUpIncompletely();
+      expect(contentOf(machine.other)).toMatchObject(machine.before);
+    });
+
+    test("cannot be restored", async () => {
+      using machine = await backUpIncompletely();
+      const [incomplete = "none"] = backupsIn(machine.other).filter((path) => path !== machine.backup);
+      expect(await machine.restore(incomplete)).toMatchObject({ code: 1 });
+    });
+  });
 });
 
 describe("a restore, as documented,", () => {
@@ -117,15 +156,32 @@ describe("a restore, as documented,", () => {
   const run = (commands: string) => machine.run(commands, { "/var/lib": lib });
   const inEarnest = codeAfter("docs/backup.md", "To restore in earnest");
 
-  test("as a drill takes two commands, and changes nothing of the service's", async () => {
-    const drill = codeAfter("docs/backup.md", "## Restore");
-    const before = contentOf(join(machine.path, "var"));
-    expect(drill.match(/^plant-store /gm)).toHaveLength(2);
-    const { code, out } = await run(drill);
-    expect(code).toBe(0);
-    expect(out.match(/^ *\d+ /gm)?.length).toBe(5);
-    expect(contentOf(join(machine.path, "var"))).toEqual(before);
-    expect(storedPlants(join(machine.path, "home/drill/plant-store.db"))).toEqual(storedPlants(data));
+  describe("as a drill", () => {
+    const commands = codeAfter("docs/backup.md", "## Restore");
+    const drill = memoize(async () => {
+      const before = contentOf(join(machine.path, "var"));
+      const { code, out } = await run(commands);
+      return { code, out, before, after: contentOf(join(machine.path, "var")) };
+    });
+
+    test("takes two commands", () => {
+      expect(commands.match(/^plant-store /gm)).toHaveLength(2);
+    });
+
+    test("restores every plant", async () => {
+      expect((await drill()).code).toBe(0);
+      expect(storedPlants(join(machine.path, "home/drill/plant-store.db"))).toEqual(storedPlants(data));
+    });
+
+    test("lists five plants to look at", async () => {
+      const { out } = await drill();
+      expect(out.match(/^ *\d+ /gm)).toHaveLength(5);
+    });
+
+    test("changes nothing of the service's", async () => {
+      const { before, after } = await drill();
+      expect(after).toEqual(before);
+    });
   });
 
   test("in a container makes a new volume", async () => {
@@ -141,7 +197,7 @@ describe("a restore, as documented,", () => {
     expect(storedPlants(join(volume, "plant-store.db"))).toEqual(storedPlants(data));
   });
 
-  test("changes nothing if the backup is damaged, and starts nothing", async () => {
+  test("of a damaged backup changes nothing, and the service is not started again", async () => {
     const before = readFileSync(data);
     const content = readFileSync(backup);
     writeFileSync(backup, content.subarray(0, cutBytes));
@@ -151,71 +207,132 @@ describe("a restore, as documented,", () => {
     writeFileSync(backup, content);
   });
 
-  test("in earnest replaces the data file and moves what was there away", async () => {
-    const before = storedPlants(data);
-    const damaged = readFileSync(data).fill(0, 0, 4096);
-    writeFileSync(data, damaged);
-    expect(await run(inEarnest)).toMatchObject({ code: 0 });
-    expect(storedPlants(data)).toEqual(before);
-    const moved = readdirSync(join(data, "..")).find((name) => name.startsWith("plant-store.db.before-"));
-    expect(readFileSync(join(data, "..", moved ?? "", "plant-store.db")).equals(damaged)).toBe(true);
-    expect(readFileSync(asked, "utf8")).toBe("stop plant-store\nstart plant-store\n");
+  describe("in earnest, of a damaged data file,", () => {
+    const restoreInEarnest = memoize(async () => {
+      const before = storedPlants(data);
+      const damaged = readFileSync(data).fill(0, 0, 4096);
+      writeFileSync(data, damaged);
+      writeFileSync(asked, "");
+      const { code } = await run(inEarnest);
+      const [moved = "none"] = readdirSync(dirname(data)).filter((name) => name.includes(".db.before-"));
+      return {
+        code,
+        before,
+        damaged,
+        after: storedPlants(data),
+        moved: readFileSync(join(dirname(data), moved, "plant-store.db")),
+        asked: readFileSync(asked, "utf8"),
+      };
+    });
+
+    test("replaces it", async () => {
+      const { code, before, after } = await restoreInEarnest();
+      expect(code).toBe(0);
+      expect(after).toEqual(before);
+    });
+
+    test("moves what was there away", async () => {
+      const { damaged, moved } = await restoreInEarnest();
+      expect(moved.equals(damaged)).toBe(true);
+    });
+
+    test("stops the service first, and starts it afterwards", async () => {
+      expect((await restoreInEarnest()).asked).toBe("stop plant-store\nstart plant-store\n");
+    });
   });
 });
 
-test("an update and a rollback, as documented, lose no acknowledged plant; a failed backup ends the update", async () => {
-  using machine = newMachine();
-  const database = join(machine.folder("var/lib/plant-store"), "plant-store.db");
-  const used = join(machine.path, "used");
-  const address = join(machine.path, "address");
-  let service: TestService | undefined;
-  const acknowledged: bigint[] = [];
-  const send = async () => {
-    const id = BigInt(acknowledged.length);
-    expect((await post(service?.url ?? "", `{"id":${id},"name":"Fern"}`)).status).toBe(200);
-    acknowledged.push(id);
-  };
-  // The service runs in this process, and has a client up to the last moment.
-  const systemctl: Readonly<Record<string, () => Promise<void>>> = {
-    async start() {
-      service = await startTestService({ database });
-      writeFileSync(address, `127.0.0.1:${service.port}`);
-      await send();
-    },
-    async stop() {
-      await send();
-      await service?.[Symbol.asyncDispose]();
-    },
-  };
-  using asked = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    idleTimeout: 0,
-    async fetch({ url }) {
-      await systemctl[new URL(url).pathname.slice(1)]?.();
-      return new Response();
-    },
+describe("an update, as documented,", () => {
+  /**
+   * A machine whose service runs in this process, and has a client up to the last moment of a stop. `installed` is a script in
+   * place of the version that runs; a newer one is in the home folder.
+   */
+  async function newServingMachine(installed: (run: string) => string) {
+    await using cleanUp = new AsyncDisposableStack();
+    const machine = cleanUp.use(newMachine());
+    const database = join(machine.folder("var/lib/plant-store"), "plant-store.db");
+    const used = join(machine.path, "used");
+    const address = join(machine.path, "address");
+    let service: TestService | undefined;
+    const acknowledged: bigint[] = [];
+    const send = async () => {
+      const id = BigInt(acknowledged.length);
+      expect((await post(service?.url ?? "", `{"id":${id},"name":"Fern"}`)).status).toBe(200);
+      acknowledged.push(id);
+    };
+    const systemctl = {
+      async start() {
+        service = await startTestService({ database });
+        writeFileSync(address, `127.0.0.1:${service.port}`);
+        await send();
+      },
+      async stop() {
+        if (service === undefined) return;
+        await send();
+        await service[Symbol.asyncDispose]();
+        service = undefined;
+      },
+    };
+    cleanUp.defer(systemctl.stop);
+    const asked = cleanUp.use(
+      Bun.serve({
+        port: 0,
+        hostname: "127.0.0.1",
+        idleTimeout: 0,
+        async fetch({ url }) {
+          const command = new URL(url).pathname.slice(1);
+          if (command === "start") await systemctl.start();
+          else if (command === "stop") await systemctl.stop();
+          return new Response();
+        },
+      }),
+    );
+    machine.program("systemctl", `exec ${bun} -e 'await fetch("${asked.url}'"$1"'")'`);
+    const version = (name: string) =>
+      `echo "${name} $1" >> "${used}"; PLANT_STORE_LISTEN=$(cat "${address}") exec ${bun} "${main}" "$@"`;
+    machine.program("plant-store", installed(version("older")));
+    machine.program("plant-store", version("newer"), machine.folder("home"));
+    await systemctl.start();
+    const owned = cleanUp.move();
+    return {
+      database,
+      acknowledged,
+      stop: systemctl.stop,
+      /** Runs the commands below that heading of the page. */
+      follow: (heading: string) =>
+        machine.run(codeAfter("docs/updating.md", heading), { "/var/lib": machine.folder("var/lib") }),
+      /** The program that is installed. */
+      installed: () => readFileSync(join(machine.path, "bin/plant-store"), "utf8"),
+      /** Which version ran which command, in that order. */
+      used: () => readFileSync(used, "utf8").trimEnd().split("\n"),
+      [Symbol.asyncDispose]: () => owned.disposeAsync(),
+    };
+  }
+
+  test("whose backup fails installs nothing", async () => {
+    await using machine = await newServingMachine(() => "exit 1");
+    expect(await machine.follow("# Updating")).toMatchObject({ code: 1 });
+    expect(machine.installed()).toContain("exit 1");
   });
-  machine.program("systemctl", `exec ${bun} -e 'await fetch("${asked.url}'"$1"'")'`);
-  const version = (name: string, folder?: string) => {
-    const run = `PLANT_STORE_LISTEN=$(cat "${address}") exec ${bun} "${main}" "$@"`;
-    machine.program("plant-store", `echo "${name} $1" >> "${used}"; ${run}`, folder);
-  };
-  version("newer", machine.folder("home"));
-  const run = (page: string) =>
-    machine.run(codeAfter("docs/updating.md", page), { "/var/lib": machine.folder("var/lib") });
 
-  await systemctl["start"]?.();
-  machine.program("plant-store", "exit 1");
-  expect(await run("# Updating")).toMatchObject({ code: 1 });
-  expect(readFileSync(join(machine.path, "bin/plant-store"), "utf8")).toContain("exit 1");
+  describe("that is rolled back", () => {
+    const updateAndRollBack = memoize(async () => {
+      await using machine = await newServingMachine((run) => run);
+      expect(await machine.follow("# Updating")).toMatchObject({ code: 0 });
+      expect(await machine.follow("## Rolling back")).toMatchObject({ code: 0 });
+      await machine.stop();
+      const { acknowledged } = machine;
+      return { acknowledged, used: machine.used(), stored: storedPlants(machine.database) };
+    });
 
-  version("older");
-  await systemctl["start"]?.();
-  expect(await run("# Updating")).toMatchObject({ code: 0 });
-  expect(await run("## Rolling back")).toMatchObject({ code: 0 });
-  await systemctl["stop"]?.();
-  const ran = ["older backup", "newer export", "older restore", "older token", "older import"];
-  expect(readFileSync(used, "utf8").trimEnd().split("\n")).toEqual(ran);
-  expect(storedPlants(database).map(({ id }) => id)).toEqual(acknowledged);
+    test("loses no acknowledged plant", async () => {
+      const { acknowledged, stored } = await updateAndRollBack();
+      expect(stored.map(({ id }) => id)).toEqual(acknowledged);
+    });
+
+    test("runs each command with the version that can", async () => {
+      const { used } = await updateAndRollBack();
+      expect(used).toEqual(["older backup", "newer export", "older restore", "older token", "older import"]);
+    });
+  });
 });
