@@ -10,7 +10,7 @@ import { crashedStore } from "../support/crashed-store.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { memoize } from "../support/memoize.ts";
 import { openAsNextStart } from "../support/next-start.ts";
-import { createUntilRefused, largeName, post } from "../support/post-plants.ts";
+import { create, createUntilRefused, largeName } from "../support/post-plants.ts";
 import { createEmptyStore } from "../support/seeded-store.ts";
 import { missingIn, storedPlants } from "../support/stored-plants.ts";
 import { lacksSyncShim, recordSyncs, serveRecorded } from "../support/syncs.ts";
@@ -21,10 +21,14 @@ const folder = useFolderForEachTest();
 
 describe.skipIf(lacksSyncShim())("an fsync that fails", () => {
   /** A service with one plant, of the id 0. A failure ends it without the drain delay, which is longer than a test may take. */
-  async function serveWithPlant(syncs: ReturnType<typeof recordSyncs>, drainDelay = "60s"): Promise<Serving> {
+  async function serveWithPlant(
+    path: string,
+    syncs: ReturnType<typeof recordSyncs>,
+    drainDelay = "60s",
+  ): Promise<Serving> {
     await using cleanUp = new AsyncDisposableStack();
-    const service = cleanUp.use(await serveRecorded(folder.dataFile, syncs, "--drain-delay", drainDelay));
-    expect((await post(service.url, '{"id":0,"name":"before"}')).status).toBe(200);
+    const service = cleanUp.use(await serveRecorded(path, syncs, "--drain-delay", drainDelay));
+    expect(await create(service.url, 0)).toBe(200);
     cleanUp.move();
     return service;
   }
@@ -37,61 +41,95 @@ describe.skipIf(lacksSyncShim())("an fsync that fails", () => {
     return acknowledged;
   }
 
-  async function expectFailed(service: Serving): Promise<void> {
-    const { code, err } = await service.ended;
-    expect(code).toBe(1);
-    expect(err).not.toContain("every acknowledged plant is on disk");
+  interface Fault {
+    readonly what: string;
+    /** The end of the names of the files whose fsyncs fail. */
+    readonly files: string;
+    readonly how?: "once";
+    readonly drainDelay?: string;
+    /** Makes the service call fsync, and returns the ids of the plants that it acknowledged meanwhile. */
+    readonly cause: (service: Serving) => Promise<number[]>;
   }
 
-  /** What a failed service leaves: the WAL, and the marker that makes the next start rebuild the data file from it. */
-  function expectRebuiltWith(acknowledged: readonly number[]): void {
-    expect(statSync(`${folder.dataFile}-wal`).size).toBeGreaterThan(0);
-    expect(statSync(`${folder.dataFile}.failure.json`).mode & 0o077).toBe(0);
-    expect(openAsNextStart(folder.dataFile)).toEqual({ rebuilt: true });
-    expect(missingIn(folder.dataFile, acknowledged)).toEqual([]);
-  }
-
-  test("of the data file, by the checkpoint thread, ends the service and loses nothing", async () => {
+  const atCheckpoint: Fault = {
+    what: "of the data file, by the checkpoint thread,",
+    files: ".db",
     // Linux reports a failed write-back once; the next sync succeeds.
-    const syncs = recordSyncs(folder.path, ".db", "once");
-    await using service = await serveWithPlant(syncs);
+    how: "once",
+    cause: (service) => createUntilFailed(service, largeName),
+  };
+  const atStop: Fault = {
+    what: "of the data file, by the last checkpoint of a stop,",
+    files: ".db",
+    drainDelay: "0s",
+    async cause(service) {
+      service.child.kill("SIGTERM");
+      return [];
+    },
+  };
+  const atCommit: Fault = {
+    what: "of the WAL, at a commit,",
+    files: "-wal",
+    cause: (service) => createUntilFailed(service, "fern"),
+  };
+
+  /** How a service with that fault ends, what it leaves, and what the next start makes of that. */
+  const serveFailing = memoize(async (fault: Fault) => {
+    using own = temporaryFolder();
+    const path = join(own.path, "plants.db");
+    const syncs = recordSyncs(own.path, fault.files, fault.how);
+    await using service = await serveWithPlant(path, syncs, fault.drainDelay);
     syncs.injectFault();
-    const acknowledged = await createUntilFailed(service, largeName);
-    await expectFailed(service);
-    expectRebuiltWith([0, ...acknowledged]);
+    const acknowledged = await fault.cause(service);
+    const { code, err } = await service.ended;
+    const walBytes = statSync(`${path}-wal`).size;
+    const markerMode = statSync(`${path}.failure.json`).mode;
+    const { rebuilt } = openAsNextStart(path);
+    return {
+      code,
+      err,
+      walBytes,
+      markerMode,
+      rebuilt,
+      acknowledged,
+      missing: missingIn(path, [0, ...acknowledged]),
+    };
   });
 
-  test("of the data file, by the last checkpoint of a stop, ends the service and loses nothing", async () => {
-    const syncs = recordSyncs(folder.path, ".db");
-    await using service = await serveWithPlant(syncs, "0s");
-    syncs.injectFault();
-    service.child.kill("SIGTERM");
-    await expectFailed(service);
-    expectRebuiltWith([0]);
-  });
+  describe.each([atCheckpoint, atStop, atCommit])("$what", (fault) => {
+    test("ends the service", async () => {
+      const { code, err } = await serveFailing(fault);
+      expect(code).toBe(1);
+      expect(err).not.toContain("every acknowledged plant is on disk");
+    });
 
-  test("of the WAL, at a commit, ends the service and loses nothing", async () => {
-    const syncs = recordSyncs(folder.path, "-wal");
-    await using service = await serveWithPlant(syncs);
-    syncs.injectFault();
-    const acknowledged = await createUntilFailed(service, "fern");
-    await expectFailed(service);
-    expectRebuiltWith([0, ...acknowledged]);
+    test("leaves the WAL", async () => {
+      expect((await serveFailing(fault)).walBytes).toBeGreaterThan(0);
+    });
+
+    test("leaves a marker for its owner alone", async () => {
+      expect((await serveFailing(fault)).markerMode & 0o077).toBe(0);
+    });
+
+    test("makes the next start rebuild the data file", async () => {
+      expect((await serveFailing(fault)).rebuilt).toBe(true);
+    });
+
+    test("loses no acknowledged plant", async () => {
+      expect((await serveFailing(fault)).missing).toEqual([]);
+    });
   });
 
   test("of the WAL, at a commit, fails what was queued and everything after", async () => {
-    const syncs = recordSyncs(folder.path, "-wal");
-    await using service = await serveWithPlant(syncs);
-    syncs.injectFault();
-    expect(await createUntilFailed(service, "fern")).toEqual([]);
+    expect((await serveFailing(atCommit)).acknowledged).toEqual([]);
   });
 
   test("of the WAL, at a commit and again in the next start, leaves everything for the start after", async () => {
     const syncs = recordSyncs(folder.path, "-wal");
-    await using service = await serveWithPlant(syncs);
+    await using service = await serveWithPlant(folder.dataFile, syncs);
     syncs.injectFault();
-    expect(await createUntilFailed(service, "fern")).toEqual([]);
-    await expectFailed(service);
+    await atCommit.cause(service);
+    await service.ended;
 
     // Every sync fails now: this start must not trust the page cache either.
     const failing = recordSyncs(folder.path, "");
@@ -101,7 +139,8 @@ describe.skipIf(lacksSyncShim())("an fsync that fails", () => {
     });
     expect(again.code).toBe(1);
     expect(again.err).not.toContain("    at ");
-    expectRebuiltWith([0]);
+    expect(openAsNextStart(folder.dataFile)).toEqual({ rebuilt: true });
+    expect(missingIn(folder.dataFile, [0])).toEqual([]);
   });
 
   type Errno = "EIO" | "ENOSPC" | "EDQUOT";

@@ -47,40 +47,65 @@ const replaced =
 const noProc = lacks("/proc", process.platform !== "linux");
 
 describe.skipIf(noProc)("a data file that is lost while the service runs", () => {
-  test.each([
-    ["it is deleted", (file: string) => rmSync(file)],
-    ["it is deleted with its folder", (file: string) => rmSync(dirname(file), { recursive: true })],
+  interface LosingFiles {
+    readonly file: string;
+    /** A database of another program. */
+    readonly other: string;
+    /** Resolves once the service has refused a plant. */
+    readonly refusal: Promise<unknown>;
+  }
+  const losses: [when: string, lose: (files: LosingFiles) => unknown][] = [
+    ["it is deleted", ({ file }) => rmSync(file)],
+    ["it is deleted with its folder", ({ file }) => rmSync(dirname(file), { recursive: true })],
     [
       "it is deleted just after its -shm",
-      async (file: string, _: string, refusal: Promise<unknown>) => {
+      async ({ file, refusal }) => {
         rmSync(`${file}-shm`);
         // A transaction has noticed.
         await refusal;
         rmSync(file);
       },
     ],
-    ["its WAL alone is deleted", (file: string) => rmSync(`${file}-wal`)],
-    ["its WAL alone is replaced", (file: string, other: string) => renameSync(other, `${file}-wal`)],
-  ])("is restored from the files that the process has open if %s", async (_, lose) => {
-    const file = join(folder.path, "it's data", "plants.db");
-    const other = join(folder.path, "other.db");
-    {
-      using foreign = new Database(other);
-      foreign.run("CREATE TABLE t (x)");
-    }
-    await using running = await startTestService({ database: file });
-    const log = () => running.logged.join("");
-    const { acknowledged, refusal, refusals } = createUntilRefused(running.url, "under load");
-    await eventually(() => acknowledged.length > 20);
-    await lose(file, other, refusal);
-    expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
-    await eventually(() => log().includes(lostInLog));
-    expect(await statusOf(running.url, "/readyz")).toBe(503);
-    expect(await statusOf(running.url, "/livez")).toBe(200);
-    const restored = join(folder.path, "restored.db");
-    const copy = copyFrom(process.pid, file);
-    expect(await runInProcess(["restore", copy, "--database", restored])).toMatchObject({ code: 0 });
-    expect(missingIn(restored, acknowledged)).toEqual([]);
+    ["its WAL alone is deleted", ({ file }) => rmSync(`${file}-wal`)],
+    ["its WAL alone is replaced", ({ file, other }) => renameSync(other, `${file}-wal`)],
+  ];
+
+  describe.each(losses)("since %s", (_, lose) => {
+    /** What a service does whose files are lost under load, and which plants a restore of what it has open lacks. */
+    const serveLosing = memoize(async () => {
+      using own = temporaryFolder();
+      const file = join(own.path, "it's data", "plants.db");
+      const other = join(own.path, "other.db");
+      createForeign(other);
+      await using running = await startTestService({ database: file });
+      const { acknowledged, refusal, refusals } = createUntilRefused(running.url, "under load");
+      await eventually(() => acknowledged.length > 20);
+      await lose({ file, other, refusal });
+      const errors = await refusals;
+      await eventually(() => running.logged.join("").includes(lostInLog));
+      const ready = await statusOf(running.url, "/readyz");
+      const live = await statusOf(running.url, "/livez");
+      const copy = copyFrom(process.pid, file);
+      const restored = join(own.path, "restored.db");
+      const { code } = await runInProcess(["restore", copy, "--database", restored]);
+      return { errors, ready, live, code, missing: missingIn(restored, acknowledged) };
+    });
+
+    test("refuses plants", async () => {
+      expect((await serveLosing()).errors).toEqual([50302, 50302, 50302, 50302]);
+    });
+
+    test("leaves the service live and not ready", async () => {
+      const { ready, live } = await serveLosing();
+      expect(ready).toBe(503);
+      expect(live).toBe(200);
+    });
+
+    test("is restored from the files that the process has open", async () => {
+      const { code, missing } = await serveLosing();
+      expect(code).toBe(0);
+      expect(missing).toEqual([]);
+    });
   });
 
   test("keeps a process that was told to stop alive until a second signal", async () => {
@@ -261,6 +286,12 @@ describe.skipIf(noProc)("a data file that another replaces while the service run
     expect(await create(again.url, 1)).toBe(200);
   });
 });
+
+/** A database of another program. */
+function createForeign(path: string): void {
+  using database = new Database(path);
+  database.run("CREATE TABLE t (x)");
+}
 
 /** Overwrites some pages in the middle of the WAL, as a hole reads, and leaves its header and its last frame. */
 function zeroMiddle(wal: string): void {
