@@ -7,8 +7,10 @@ import { serve, start, unshareArguments } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { lacksMounts } from "../support/lacks.ts";
+import { memoize } from "../support/memoize.ts";
 import { create } from "../support/post-plants.ts";
 import { missingIn, storedPlants } from "../support/stored-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { startTestService } from "../support/test-service.ts";
 import { accessTokenEnvironment } from "../support/tokens.ts";
@@ -23,28 +25,40 @@ beforeEach(() => {
 describe("a data file with a hard link", () => {
   const refused = "open by another name, such as a hard link or a bind mount, with a WAL of its own";
 
-  test.each(["serve", "token create --name a"])(
-    "is refused by %s through the other name while a service runs, and no file is created",
-    async (command) => {
-      await using service = await serve(["--database", folder.dataFile], {
-        environment: accessTokenEnvironment,
-      });
+  describe.each(["serve", "token create --name a"])("that %s opens while a service runs", (command) => {
+    /** How the command ends, what is beside the other name then, and which plants the service has lost when it has stopped. */
+    const runBeside = memoize(async () => {
+      using own = temporaryFolder();
+      const file = join(own.path, "plants.db");
+      const elsewhere = own.newFolder();
+      const otherName = join(elsewhere, "linked.db");
+      await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
       expect(await create(service.url, 1)).toBe(200);
-      linkSync(folder.dataFile, link);
-      const { code, err } = await runInProcess([...command.split(" "), "--database", link], {
+      linkSync(file, otherName);
+      const { code, err } = await runInProcess([...command.split(" "), "--database", otherName], {
         environment: accessTokenEnvironment,
       });
-      expect(code).toBe(1);
-      expect(err).toContain(refused);
-      expect(readdirSync(join(folder.path, "elsewhere")).filter((name) => !name.endsWith(".lock"))).toEqual([
-        "linked.db",
-      ]);
+      const beside = readdirSync(elsewhere).filter((name) => !name.endsWith(".lock"));
       expect(await create(service.url, 2)).toBe(200);
       service.child.kill("SIGTERM");
       expect((await service.ended).code).toBe(0);
-      expect(missingIn(folder.dataFile, [1, 2])).toEqual([]);
-    },
-  );
+      return { code, err, beside, missing: missingIn(file, [1, 2]) };
+    });
+
+    test("is refused", async () => {
+      const { code, err } = await runBeside();
+      expect(code).toBe(1);
+      expect(err).toContain(refused);
+    });
+
+    test("gets no file beside the other name", async () => {
+      expect((await runBeside()).beside).toEqual(["linked.db"]);
+    });
+
+    test("loses no plant of the service", async () => {
+      expect((await runBeside()).missing).toEqual([]);
+    });
+  });
 
   test("is not accepted as it is by a restore through the other name while a service runs", async () => {
     await using service = await serve(["--database", folder.dataFile], {
@@ -80,17 +94,32 @@ describe("a data file with a hard link", () => {
     await using running = await startTestService({ database: folder.dataFile });
     expect(running.logged.join("")).toContain("the data file has several names (hard links)");
     expect(await create(running.url, 4)).toBe(200);
+  });
+
+  test("is reported by doctor", async () => {
+    await crashedStore(folder.dataFile, 3);
+    linkSync(folder.dataFile, link);
     const { out } = await runInProcess(["doctor", "--database", folder.dataFile]);
     expect(out).toContain("It has 2 names (hard links).");
   });
 
-  test("of an interrupted restore is served without a warning, and the leftover is removed", async () => {
-    await crashedStore(folder.dataFile, 3);
-    linkSync(folder.dataFile, `${folder.dataFile}.partial`);
-    await using running = await startTestService({ database: folder.dataFile });
-    expect(running.logged.join("")).not.toContain("hard links");
-    expect(existsSync(`${folder.dataFile}.partial`)).toBe(false);
-    expect(statSync(folder.dataFile).nlink).toBe(1);
+  describe("of an interrupted restore", () => {
+    async function startAfterRestore() {
+      await crashedStore(folder.dataFile, 3);
+      linkSync(folder.dataFile, `${folder.dataFile}.partial`);
+      return startTestService({ database: folder.dataFile });
+    }
+
+    test("is served without a warning", async () => {
+      await using running = await startAfterRestore();
+      expect(running.logged.join("")).not.toContain("hard links");
+    });
+
+    test("has one name once it is served", async () => {
+      await using _running = await startAfterRestore();
+      expect(existsSync(`${folder.dataFile}.partial`)).toBe(false);
+      expect(statSync(folder.dataFile).nlink).toBe(1);
+    });
   });
 });
 
