@@ -32,7 +32,7 @@ export function OverviewPage() {
         <AddPlantButton />
       </PageHead>
       {isNews && <ErrorNotice error={error} />}
-      {overview !== undefined && !isStale && <StoreState overview={overview} />}
+      {overview !== undefined && !isStale && <StoreSummary overview={overview} />}
       {overview !== undefined && <Figures overview={overview} />}
       {isLoading && [1, 4, 8].map((lines) => <LoadingCard key={lines} lines={lines} />)}
     </div>
@@ -87,7 +87,7 @@ function Figures({ overview }: FiguresProps) {
 }
 
 /** Whether plants can be stored, and are. */
-function StoreState({ overview }: FiguresProps) {
+function StoreSummary({ overview }: FiguresProps) {
   const { bytes, walBytes = 0, lastBackupAt } = overview.store;
   return (
     <StateLine

@@ -2,7 +2,6 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: column headers need no focus, and the link in a row has it
 // biome-ignore-all lint/a11y/useKeyWithClickEvents: the link in a row handles the keyboard
 // biome-ignore-all lint/a11y/noStaticElementInteractions: the keys are handled for the links inside
-import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { StoredPlantJson } from "../../files/plant-json.ts";
 import { Button } from "../parts/controls.tsx";
@@ -13,12 +12,13 @@ import { Link, useRouter } from "../router.tsx";
 import { useSavedPosition } from "./list-position.ts";
 import { FilterLink, TagLink, usePlantLinks } from "./plant-links.tsx";
 import type { PlantList } from "./plant-list.ts";
+import type { Scroller } from "./use-plant-list.ts";
 
 interface PlantTableProps {
   readonly list: PlantList;
   readonly busy: boolean;
   readonly order: string;
-  readonly scroller: RefObject<HTMLDivElement | null>;
+  readonly scroller: Scroller;
   readonly onOrder: () => void;
 }
 
@@ -96,7 +96,6 @@ export function PlantTable({ list, busy, order, scroller, onOrder }: PlantTableP
   );
 }
 
-type Scroller = RefObject<HTMLDivElement | null>;
 type VisibleRows = ReturnType<typeof useVisibleRows>;
 
 /** The first and the last row that can be seen, and how to scroll to another one. */

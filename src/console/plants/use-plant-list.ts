@@ -1,3 +1,4 @@
+import type { RefObject } from "preact";
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { isNoResponse, isRefusal } from "../api.ts";
 import { pollMs, responseMsMax } from "../connection.ts";
@@ -11,9 +12,8 @@ import { type ListPosition, PlantList } from "./plant-list.ts";
 // The table counts as not scrolled within this distance of its top.
 const atTopPx = 4;
 
-interface Scroller {
-  readonly current: HTMLElement | null;
-}
+/** The element in which the table's rows scroll. */
+export type Scroller = RefObject<HTMLDivElement | null>;
 
 /** The list for a filter. New plants are added on top unless someone reads what is there. */
 export function usePlantList(filter: ListFilter, scroller: Scroller) {

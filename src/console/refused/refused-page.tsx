@@ -119,7 +119,7 @@ function RefusalTable({ refusals, filter }: RefusalTableProps) {
         {refusals.map((refusal) => (
           <tr key={`${refusal.error} ${senderQuery(refusal)}`}>
             <th scope="row">
-              <ErrorName refusal={refusal} />
+              <ErrorNumber refusal={refusal} />
             </th>
             <td>
               <Link href={hrefOf({ ...filter, token: refusal.token ?? "", address: refusal.address ?? "" })}>
@@ -146,7 +146,7 @@ function RefusalTable({ refusals, filter }: RefusalTableProps) {
 }
 
 /** The number of the error, with a link to its entry on the docs page, and when it is sent. */
-function ErrorName({ refusal: { error, reason, docsUrl } }: { readonly refusal: RefusalJson }) {
+function ErrorNumber({ refusal: { error, reason, docsUrl } }: { readonly refusal: RefusalJson }) {
   return (
     <>
       {docsUrl === undefined ? error : <a href={docsUrl}>{error}</a>}{" "}

@@ -33,7 +33,7 @@ export function SystemPage() {
         {overview === undefined && <ErrorNotice error={overviewError} />}
         {overview !== undefined && (
           <div class={isStale ? "stale" : ""}>
-            <StoreState overview={overview} />
+            <StoreFiles overview={overview} />
           </div>
         )}
         <Backups />
@@ -44,7 +44,7 @@ export function SystemPage() {
 }
 
 /** The state of the store, its files and its disk. */
-function StoreState({ overview }: { readonly overview: OverviewJson }) {
+function StoreFiles({ overview }: { readonly overview: OverviewJson }) {
   const { bytes, walBytes, diskFreeBytes } = overview.store;
   return (
     <StateLine overview={overview} good="Plants can be stored">

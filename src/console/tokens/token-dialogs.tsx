@@ -32,14 +32,14 @@ type CreationErrors = Partial<Record<"name" | "scopes", string>>;
 
 const empty = { name: "", chosen: ["plants:create"] as readonly string[], expiresIn: "" };
 
-interface DialogProps {
+interface TokenDialogProps {
   readonly token: TokenJson;
   readonly onMinted: (minted: MintedTokenJson) => void;
   readonly onRevoked: () => void;
   readonly onClose: () => void;
 }
 
-export function CreateToken({ onMinted, onClose }: Pick<DialogProps, "onMinted" | "onClose">) {
+export function CreateToken({ onMinted, onClose }: Pick<TokenDialogProps, "onMinted" | "onClose">) {
   const { api, me } = useSession();
   const [wanted, setWanted] = useState(empty);
   const { name, chosen, expiresIn } = wanted;
@@ -125,7 +125,7 @@ function lifetimesUntil(latest: string | undefined): Readonly<Record<string, str
   return { "": `Latest: ${formatShortTime(latest)}`, ...Object.fromEntries(shorter) };
 }
 
-export function RotateToken({ token, onMinted, onClose }: Omit<DialogProps, "onRevoked">) {
+export function RotateToken({ token, onMinted, onClose }: Omit<TokenDialogProps, "onRevoked">) {
   const { api } = useSession();
   const [overlap, setOverlap] = useState("1h");
   const { busy, error, attempt } = useAttempt();
@@ -154,7 +154,7 @@ export function RotateToken({ token, onMinted, onClose }: Omit<DialogProps, "onR
   );
 }
 
-export function RevokeToken({ token, onRevoked, onClose }: Omit<DialogProps, "onMinted">) {
+export function RevokeToken({ token, onRevoked, onClose }: Omit<TokenDialogProps, "onMinted">) {
   const { api, me } = useSession();
   const { busy, error, attempt } = useAttempt();
   const revoke = () =>
