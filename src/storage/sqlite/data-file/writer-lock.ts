@@ -13,7 +13,7 @@ import { createEmpty } from "./durable-files.ts";
 export type WriterLock = Disposable;
 
 // A process that is just stopping, or a command that inspects the files, releases the lock within this.
-const waitMs = 1000;
+const releaseWaitMs = 1000;
 const retryMs = 10;
 
 /**
@@ -21,7 +21,7 @@ const retryMs = 10;
  * @throws DataFileProblem another process holds it.
  */
 export function lockForWriting(path: string): WriterLock {
-  const deadlineMs = performance.now() + waitMs;
+  const deadlineMs = performance.now() + releaseWaitMs;
   for (;;) {
     const lock = tryLock(path);
     if (lock !== undefined) return lock;

@@ -41,7 +41,7 @@ export async function verify(path: string, onStep: OnStep = ignoreStep): Promise
   let rows = unread;
   let schema: FileSchema | undefined;
   try {
-    schema = schemaOf(path);
+    schema = readFileSchema(path);
     problems.push(...(await checkIntegrity(path, onStep)));
     rows = await checkRowsOf(path, onStep);
   } catch (error) {
@@ -95,7 +95,7 @@ export async function compareWith(
 }
 
 /** @throws DataFileProblem */
-function schemaOf(path: string): FileSchema {
+function readFileSchema(path: string): FileSchema {
   using database = openReadOnly(path, { older: true });
   return fileSchema(database);
 }
