@@ -44,7 +44,7 @@ export class RequestLog {
 
   /** Adds the duration of a request to the metrics, which have only those of the public listener. */
   observeDuration(outcome: RequestOutcome, tookMs: number): void {
-    if (this.#listener === "public") this.#events.responded(outcome, tookMs);
+    if (this.#listener === "public") this.#events.requestTimed(outcome, tookMs);
   }
 
   succeeded(request: LoggedRequest, status: number): void {

@@ -60,7 +60,7 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       batchPlants.observe(batch.plants);
       commits.observe(batch.tookMs / 1000);
     },
-    responded: (outcome: RequestOutcome, tookMs: number) => durations[outcome].observe(tookMs / 1000),
+    requestTimed: (outcome: RequestOutcome, tookMs: number) => durations[outcome].observe(tookMs / 1000),
     synced: (file: "wal" | "data", tookMs: number) => fsyncs[file].observe(tookMs / 1000),
     diskStalled: () => log.warn("the disk is stalling; creates wait until it recovers"),
     diskRecovered: (tookMs: number) =>
