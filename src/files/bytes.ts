@@ -1,15 +1,7 @@
+import { carriageReturn, lineFeed, space, tab } from "../plants/character-codes.ts";
+
 /** Bytes that may also be sent, which rules out shared memory. */
 export type Bytes = Uint8Array<ArrayBuffer>;
-
-export const newline = 0x0a;
-export const carriageReturn = 0x0d;
-export const quote = 0x22;
-export const comma = 0x2c;
-export const openBracket = 0x5b;
-export const backslash = 0x5c;
-export const closeBracket = 0x5d;
-export const openBrace = 0x7b;
-export const closeBrace = 0x7d;
 
 export const noBytes: Bytes = new Uint8Array(0);
 
@@ -22,16 +14,21 @@ export function concat(first: Bytes, second: Bytes): Bytes {
 }
 
 export function isSpace(byte: number | undefined): boolean {
-  return byte === 0x20 || byte === newline || byte === carriageReturn || byte === 0x09;
+  return byte === space || byte === lineFeed || byte === carriageReturn || byte === tab;
 }
 
 export function countNewlines(bytes: Uint8Array): number {
   let count = 0;
-  for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, at + 1)) count++;
+  for (let at = bytes.indexOf(lineFeed); at >= 0; at = bytes.indexOf(lineFeed, at + 1)) count++;
   return count;
 }
 
 export function withoutLineBreak(line: Bytes): Bytes {
-  if (line.at(-1) !== newline) return line;
+  if (line.at(-1) !== lineFeed) return line;
   return line.subarray(0, line.at(-2) === carriageReturn ? -2 : -1);
+}
+
+/** JSON allows a line break only where it also allows a space. */
+export function onOneLine(json: Bytes): Bytes {
+  return json.map((byte) => (byte === lineFeed ? space : byte));
 }

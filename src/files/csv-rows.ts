@@ -1,4 +1,5 @@
-import { type Bytes, concat, countNewlines, newline, noBytes, quote, withoutLineBreak } from "./bytes.ts";
+import { lineFeed, quote } from "../plants/character-codes.ts";
+import { type Bytes, concat, countNewlines, noBytes, withoutLineBreak } from "./bytes.ts";
 import { unescapeFormulas } from "./formula-escape.ts";
 import {
   FormatError,
@@ -50,7 +51,7 @@ export class CsvRows implements RowReader {
     let start = 0;
     for (let at = this.#unread.length; at < text.length && this.broken === undefined; at++) {
       if (text[at] === quote) this.#inQuotes = !this.#inQuotes;
-      if (text[at] !== newline || this.#inQuotes) continue;
+      if (text[at] !== lineFeed || this.#inQuotes) continue;
       this.#addRecord(withoutLineBreak(text.subarray(start, at + 1)), rows);
       start = at + 1;
     }
@@ -61,7 +62,7 @@ export class CsvRows implements RowReader {
 
   end(): InputRow[] {
     // The last line may lack its line break.
-    const rows = this.push(new Uint8Array([newline]));
+    const rows = this.push(new Uint8Array([lineFeed]));
     // Only a record with an open quote is left then, which is read to say what is wrong with it.
     if (this.broken === undefined && this.#unread.length > 0) this.#addRecord(this.#unread, rows);
     if (this.#columns === undefined) throw new FormatError("The file is empty; a CSV file needs a header.");

@@ -1,21 +1,17 @@
-import { readPlant } from "../plants/read-plant.ts";
-import { Refusal } from "../plants/refusals.ts";
 import {
-  type Bytes,
   backslash,
   carriageReturn,
   closeBrace,
   closeBracket,
   comma,
-  concat,
-  countNewlines,
-  isSpace,
-  newline,
-  noBytes,
+  lineFeed,
   openBrace,
   openBracket,
   quote,
-} from "./bytes.ts";
+} from "../plants/character-codes.ts";
+import { readPlant } from "../plants/read-plant.ts";
+import { Refusal } from "../plants/refusals.ts";
+import { type Bytes, concat, countNewlines, isSpace, noBytes } from "./bytes.ts";
 import { aboutRow, FormatError, type InputRow, oversizedRow, type RowReader, validRow } from "./input-row.ts";
 
 /** One JSON text on each line. Empty lines are skipped; the service validates the rest. */
@@ -35,7 +31,7 @@ export class NdjsonRows implements RowReader {
   push(bytes: Bytes): InputRow[] {
     const rows: InputRow[] = [];
     let start = 0;
-    for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, start)) {
+    for (let end = bytes.indexOf(lineFeed); end >= 0; end = bytes.indexOf(lineFeed, start)) {
       this.#addLine(concat(this.#buffered, bytes.subarray(start, end)), rows);
       this.#buffered = noBytes;
       this.#line++;
@@ -114,7 +110,7 @@ export class JsonArrayRows implements RowReader {
   #skipToElement(bytes: Bytes): number {
     for (let at = 0; at < bytes.length; at++) {
       const byte = bytes[at];
-      if (byte === newline) this.#line++;
+      if (byte === lineFeed) this.#line++;
       if (isSpace(byte)) continue;
       if (this.#state === "before" && byte === openBracket) this.#state = "first";
       else if (this.#state === "before")

@@ -1,4 +1,5 @@
-import { type Bytes, isSpace, openBrace, openBracket } from "./bytes.ts";
+import { openBrace, openBracket } from "../plants/character-codes.ts";
+import { type Bytes, isSpace } from "./bytes.ts";
 import { CsvRows } from "./csv-rows.ts";
 import { BrokenFile, FormatError, type InputRow, type RowReader } from "./input-row.ts";
 import { JsonArrayRows, NdjsonRows } from "./json-rows.ts";

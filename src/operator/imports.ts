@@ -2,12 +2,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Caller, Gate } from "../access/gate.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
 import { allows } from "../access/scopes.ts";
-import { newline } from "../files/bytes.ts";
 import { catalogue, type ErrorKind } from "../http/error-catalogue.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { bearerChallenge, HttpError, overRate } from "../http/http-error.ts";
 import { requestIdFields } from "../http/request-log.ts";
 import { type Route, route } from "../http/route.ts";
+import { lineFeed } from "../plants/character-codes.ts";
 import { createResult } from "../plants/create-result.ts";
 import type { Intake, Rejected } from "../plants/intake.ts";
 import { parseNewPlant } from "../plants/parse-new-plant.ts";
@@ -139,7 +139,7 @@ async function importLines(
 function* firstLines(body: Buffer): Generator<Buffer> {
   let start = 0;
   for (let count = 0; start < body.length && count < linesMax; count++) {
-    const end = body.indexOf(newline, start);
+    const end = body.indexOf(lineFeed, start);
     yield body.subarray(start, end < 0 ? body.length : end);
     start = end < 0 ? body.length : end + 1;
   }

@@ -1,3 +1,5 @@
+import { zero } from "./character-codes.ts";
+
 export const int64Min = -(2n ** 63n);
 export const int64Max = 2n ** 63n - 1n;
 /** The range of an id, for messages. */
@@ -32,8 +34,8 @@ export function parseInt64(source: string): bigint | undefined {
 /** Counts the zeros itself: /0+$/ may backtrack in quadratic time on hostile digits. */
 function trimZeros(digits: string): { text: string; trailing: number } {
   let start = 0;
-  while (start < digits.length && digits.charCodeAt(start) === 0x30) start++;
+  while (start < digits.length && digits.charCodeAt(start) === zero) start++;
   let end = digits.length;
-  while (end > start && digits.charCodeAt(end - 1) === 0x30) end--;
+  while (end > start && digits.charCodeAt(end - 1) === zero) end--;
   return { text: digits.slice(start, end), trailing: digits.length - end };
 }

@@ -1,28 +1,29 @@
+import {
+  backslash,
+  carriageReturn,
+  closeBrace,
+  closeBracket,
+  colon,
+  comma,
+  letterE,
+  letterF,
+  letterN,
+  letterT,
+  lineFeed,
+  minus,
+  nine,
+  openBrace,
+  openBracket,
+  plus,
+  point,
+  quote,
+  space,
+  tab,
+  zero,
+} from "./character-codes.ts";
 import { formatPosition, Refusal, type TextPosition } from "./refusals.ts";
 
 export type JsonType = "object" | "array" | "string" | "number" | "boolean" | "null";
-
-const quote = 0x22;
-const backslash = 0x5c;
-const zero = 0x30;
-const nine = 0x39;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
-const comma = 0x2c;
-const colon = 0x3a;
-const minus = 0x2d;
-const plus = 0x2b;
-const point = 0x2e;
-const letterE = 0x65;
-const letterF = 0x66;
-const letterN = 0x6e;
-const letterT = 0x74;
-const space = 0x20;
-const tab = 0x09;
-const lineFeed = 0x0a;
-const carriageReturn = 0x0d;
 
 const escapes = /^(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/;
 
@@ -228,7 +229,8 @@ function isDigit(code: number): boolean {
   return code >= zero && code <= nine;
 }
 
-function formatCharacter(point: number): string {
-  const invisible = point <= 0x20 || (point >= 0x7f && point <= 0xa0);
-  return invisible ? `U+${point.toString(16).toUpperCase().padStart(4, "0")}` : String.fromCodePoint(point);
+function formatCharacter(codePoint: number): string {
+  const invisible = codePoint <= 0x20 || (codePoint >= 0x7f && codePoint <= 0xa0);
+  if (!invisible) return String.fromCodePoint(codePoint);
+  return `U+${codePoint.toString(16).toUpperCase().padStart(4, "0")}`;
 }

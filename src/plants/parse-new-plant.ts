@@ -1,17 +1,19 @@
+import {
+  backslash,
+  closeBrace,
+  colon,
+  comma,
+  letterI,
+  letterN,
+  openBrace,
+  quote,
+  space,
+  zero,
+} from "./character-codes.ts";
 import type { NewPlant } from "./plant.ts";
 import { readPlant } from "./read-plant.ts";
 import type { Refusal } from "./refusals.ts";
 
-const quote = 0x22;
-const backslash = 0x5c;
-const comma = 0x2c;
-const colon = 0x3a;
-const space = 0x20;
-const zero = 0x30;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
-const letterI = 0x69;
-const letterN = 0x6e;
 // Stands in decoded text for bytes that are not UTF-8.
 const replacement = 0xfffd;
 // A double holds every integer of this many digits exactly.

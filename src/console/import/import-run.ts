@@ -1,4 +1,4 @@
-import { type Bytes, newline } from "../../files/bytes.ts";
+import { type Bytes, onOneLine } from "../../files/bytes.ts";
 import { checkRow } from "../../files/check-row.ts";
 import type { InputRow } from "../../files/input-row.ts";
 import type { ImportedJson, LineOutcome } from "../../operator/responses.ts";
@@ -22,7 +22,6 @@ const outageMsMax = 90_000;
 const auditedNameCharactersMax = 200;
 // Parts may be done more often, and the time left changes while one is being sent.
 const progressMs = 200;
-const space = 0x20;
 
 /** The import of one file: its rows are read here, and sent in parts. Or they are only checked, and none is sent. */
 export class ImportRun extends Observable {
@@ -221,9 +220,9 @@ function outcomeOfCheck(row: InputRow): ReportedOutcome {
   return { error: kind && errorNumbers[kind], message, reason };
 }
 
-/** An element of a JSON array may have line breaks, which JSON allows only where it also allows spaces. */
+/** The line of a request. An element of a JSON array may have been on several. */
 function lineOf({ json }: InputRow): (Bytes | string)[] {
-  return [json.map((byte) => (byte === newline ? space : byte)), "\n"];
+  return [onOneLine(json), "\n"];
 }
 
 function sleep(delayMs: number, signal: AbortSignal): Promise<void> {
