@@ -1,4 +1,4 @@
-import { dayMs } from "../text/duration.ts";
+import { dayMs, hourMs } from "../text/duration.ts";
 import {
   InvalidValue,
   parseAddress,
@@ -24,7 +24,7 @@ export interface Setting<Value> {
   readonly parse: (text: string) => Value;
 }
 
-const bodyTimeoutMsMax = 3_600_000;
+const bodyTimeoutMsMax = hourMs;
 // A JavaScript timer longer than 2^31 - 1 ms, not quite 25 days, fires at once.
 const drainMsMax = 24 * dayMs;
 const bodyBytesMaxMax = 64 * 1024 * 1024;

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { isLoopbackHttp } from "../access/provider-keys.ts";
 import type { Rate } from "../access/rate-limit.ts";
 import { type Address, portMax } from "../system/ip-address.ts";
-import { durationExpected, parseDurationMs } from "../text/duration.ts";
+import { durationExpected, hourMs, minuteMs, parseDurationMs } from "../text/duration.ts";
 import { eitherOf } from "../text/words.ts";
 
 /** An invalid value; the message says what is valid, with an example. */
@@ -41,7 +41,7 @@ export function parseDurationWithin(text: string, minMs: number, maxMs: number, 
   return durationMs;
 }
 
-const rateUnitMs = { s: 1000, m: 60_000, h: 3_600_000 } as const;
+const rateUnitMs = { s: 1000, m: minuteMs, h: hourMs } as const;
 
 export function parseRate(text: string): Rate | undefined {
   if (text === "none") return undefined;

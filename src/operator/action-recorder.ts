@@ -4,6 +4,7 @@ import { RateLimit } from "../access/rate-limit.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { overRate } from "../http/http-error.ts";
 import { cutText } from "../text/cut-text.ts";
+import { minuteMs } from "../text/duration.ts";
 
 const detailCharactersMax = 500;
 // 86,400 in a day: fewer than the audit trail keeps, so an entry stays for a day whatever one caller does.
@@ -16,7 +17,7 @@ const actionLimit = `This token has reached its limit of ${actionsPerMinuteMax} 
  */
 export class ActionRecorder {
   readonly #trail: AuditTrail;
-  readonly #rateLimit = new RateLimit({ count: actionsPerMinuteMax, perMs: 60_000 });
+  readonly #rateLimit = new RateLimit({ count: actionsPerMinuteMax, perMs: minuteMs });
 
   constructor(trail: AuditTrail) {
     this.#trail = trail;

@@ -7,6 +7,7 @@ import type { Intake } from "../plants/intake.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { Counters } from "../telemetry/counters.ts";
 import type { Events } from "../telemetry/events.ts";
+import { hourMs, minuteMs } from "../text/duration.ts";
 import { isoTime } from "../text/time.ts";
 import type { OperatedStore } from "./operator-dependencies.ts";
 import type { CountsOverTimeJson, OverviewJson, RefusalCountJson } from "./responses.ts";
@@ -20,8 +21,8 @@ interface OverviewSources {
   readonly startedAtMs: number;
 }
 
-const minutes = { stepMs: 60_000, steps: 180, recountAfterMs: 0 };
-const hours = { stepMs: 3_600_000, steps: 168, recountAfterMs: 20_000 };
+const minutes = { stepMs: minuteMs, steps: 180, recountAfterMs: 0 };
+const hours = { stepMs: hourMs, steps: 168, recountAfterMs: 20_000 };
 // A count may read an entire index. It is repeated after this many times its own duration, and so uses a small share of a core,
 // whatever the size of the store.
 const recountShare = 20;

@@ -1,4 +1,5 @@
-const minuteMs = 60_000;
+import { minuteMs } from "../text/duration.ts";
+
 const minutesMax = 7 * 24 * 60;
 
 /** Refusals of the last seven days, or since the start, by minute. Prometheus keeps the rest. */

@@ -1,5 +1,7 @@
-export const dayMs = 86_400_000;
-const unitsMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: dayMs } as const;
+export const minuteMs = 60_000;
+export const hourMs = 60 * minuteMs;
+export const dayMs = 24 * hourMs;
+const unitsMs = { ms: 1, s: 1000, m: minuteMs, h: hourMs, d: dayMs } as const;
 
 /** Completes a sentence about a duration that cannot be parsed. */
 export const durationExpected = "must be a number with a unit (ms, s, m, h or d), such as 10s";

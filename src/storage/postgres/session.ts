@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import pg from "pg";
+import { hourMs } from "../../text/duration.ts";
 import { type DatabaseAddress, DatabaseMisuse, type Host, isLocal } from "./database-url.ts";
 import { CommitWarning, StatementTimeout } from "./faults.ts";
 
@@ -18,7 +19,7 @@ const keepAliveAfterMs = 5000;
 export const connectMsMax = 2000;
 const checkMsMax = 5000;
 // A later migration may build an index on a large table.
-const migrationMsMax = 6 * 3_600_000;
+const migrationMsMax = 6 * hourMs;
 
 /** One session with one host. Once lost it is dropped, and another replaces it. */
 export class Session extends pg.Client {
