@@ -254,8 +254,9 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.#closesAfter = "current-response";
   }
 
-  // What the server does.
+  // What the server and its turns do.
 
+  /** Continues with the next pipelined request, which has waited so that other connections had their turn. */
   takeTurn(): void {
     this.#waitsForTurn = false;
     if (this.isOpen) this.#advance();
