@@ -8,6 +8,7 @@ import { capitalized } from "../text/words.ts";
 import contents from "./docs/contents.browser.js" with { type: "text" };
 import errorFilter from "./docs/error-filter.browser.js" with { type: "text" };
 import firstLanguage from "./docs/first-language.browser.js" with { type: "text" };
+import { type CodeLanguage, highlight } from "./docs/highlight.ts";
 import pageStyle from "./docs/page.css" with { type: "text" };
 import htmlFile from "./docs/page.html" with { type: "text" };
 import samples from "./docs/samples.browser.js" with { type: "text" };
@@ -60,9 +61,14 @@ function page(url: string): string {
     errors: [...kindsByStatus].map(([status, kinds]) => statusSection(status, kinds)).join("\n"),
   };
   // A function, because `$` signs in a replacement text would be read as patterns. The name of an error stands for its body.
-  return template.replaceAll(
+  const filledIn = template.replaceAll(
     /\{\{([\w-]+)\}\}/g,
     (_, name: string) => parts[name] ?? errorBody(name as ErrorKind),
+  );
+  return filledIn.replaceAll(
+    /<pre data-code="(\w+)"([^>]*)>(.*?)<\/pre>/gs,
+    (_, language: CodeLanguage, attributes: string, code: string) =>
+      `<pre${attributes}>${highlight(language, code)}</pre>`,
   );
 }
 
@@ -81,7 +87,7 @@ function errorEntry(kind: ErrorKind): string {
   const { error, when, remedy } = catalogue[kind];
   return `<article id="${error}">
 <div><h4><a href="#${error}">${error}</a> ${marked(capitalized(when))}</h4><p>${marked(remedy)}</p></div>
-<div class="code"><pre>${errorBody(kind)}</pre></div>
+<div class="code"><pre data-code="json">${errorBody(kind)}</pre></div>
 </article>`;
 }
 
@@ -94,12 +100,9 @@ function marked(text: string): string {
   return escapeHtml(text).replaceAll(/`([^`]+)`/g, "<code>$1</code>");
 }
 
+/** For text between tags; `highlight` relies on the quotation marks. */
 function escapeHtml(text: string): string {
-  return text
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;")
-    .replaceAll('"', "&quot;");
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
 function hashOf(text: string): string {

@@ -251,6 +251,50 @@ browser.describe("in a browser, the docs page", () => {
     await page.getByRole("button", { name: "Copied 40020", exact: true }).waitFor();
   });
 
+  test("copies a sample as it is without its colours", async () => {
+    const page = await open();
+    const copy = page.locator("#create-samples .curl").getByRole("button", { name: "Copy Request" });
+    expect(await browser.copiedBy(copy)).toBe(sampleOf(html, "create", "curl"));
+  });
+
+  /** The texts in the colour of such a part of the code, inside an element of the page. */
+  const coloured = (page: Page, kind: "comment" | "string" | "number" | "keyword", inside: string) =>
+    page.evaluate<string[]>(`(() => {
+      const shown = document.querySelector("${inside}");
+      const probe = shown.appendChild(document.createElement("i"));
+      probe.style.color = "var(--code-${kind})";
+      const { color } = getComputedStyle(probe);
+      probe.remove();
+      return [...shown.querySelectorAll("span")]
+        .filter((part) => getComputedStyle(part).color === color)
+        .map(({ textContent }) => textContent);
+    })()`);
+
+  test("colours the keywords, comments, strings and numbers of a sample", async () => {
+    const page = await open();
+    const sample = "#large-samples .python";
+    expect(await coloured(page, "keyword", sample)).toEqual(["import"]);
+    expect(await coloured(page, "comment", sample)).toEqual(["# Wrong: sends 9007199254740992.0", "# Right"]);
+    expect(await coloured(page, "string", sample)).toEqual(['"id"', '"id"', '"name"', '"Fern"']);
+    expect(await coloured(page, "number", sample)).toEqual(["9007199254740993", "9007199254740993"]);
+  });
+
+  test("colours the request and the response of the form", async () => {
+    const page = await open();
+    await sendPlant(page, "12x");
+    const request = await coloured(page, "string", "#try-samples .go");
+    expect(request).toContain('`{"id": "12x", "name": "Fern"}`');
+    expect(request).toContain(`"Bearer ${accessToken}"`);
+    expect(await coloured(page, "number", "#response")).toEqual(["40011"]);
+  });
+
+  test("takes a name for a name, even if it is the placeholder of the token", async () => {
+    const page = await open();
+    const sample = await tryItSample(page, "go", "1", "<ACCESS_TOKEN>");
+    expect(sample).toContain('"name": "<ACCESS_TOKEN>"');
+    expect(sample).toContain(`"Bearer ${accessToken}"`);
+  });
+
   test("copies the response to a plant with its request id", async () => {
     const page = await open();
     const copy = page.locator("#exchange").getByRole("button", { name: "Copy Response", exact: true });
@@ -326,6 +370,11 @@ browser.describe("in a browser, the docs page", () => {
       expect(await page.locator("noscript p").isVisible()).toBe(true);
       for (const language of ["curl", "javascript", "python", "go"])
         expect(await page.locator(`#create-samples .${language}`).isVisible()).toBe(true);
+    });
+
+    test("has its samples in colours", async () => {
+      const page = await openWithoutScript();
+      expect(await coloured(page, "keyword", "#large-samples .python")).toEqual(["import"]);
     });
 
     test("offers nothing that needs it", async () => {
