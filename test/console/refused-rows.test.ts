@@ -89,6 +89,20 @@ describe("refused rows", () => {
     ]);
   });
 
+  // Characters of two, three and four bytes. The last are surrogate pairs: one name has a pair at the cut.
+  test.each(["xé", "葉", "x葉", "\u{1f33f}", "x\u{1f33f}"])(
+    "of %p are listed with an excerpt that ends between two characters",
+    async (name) => {
+      const row = `{"name":"${name.repeat(170)}"}`;
+      const { run } = await importWith("rows.ndjson", row, refuseAll);
+      const excerpt = run.report.groups[0]?.listed[0]?.excerpt ?? "";
+      expect(row).toStartWith(excerpt);
+      expect(excerpt.isWellFormed()).toBe(true);
+      expect(excerpt.length).toBeGreaterThanOrEqual(159);
+      expect(excerpt.length).toBeLessThanOrEqual(160);
+    },
+  );
+
   test("with different errors are different groups", async () => {
     const { run } = await importWith("rows.ndjson", '{"name":"a"}\n{"id":1}\n[]', refuseAll);
     expect(run.report.groups.map(({ error, count }) => [error, count])).toEqual([

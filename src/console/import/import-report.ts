@@ -2,6 +2,7 @@ import type { Bytes } from "../../files/bytes.ts";
 import { type InputRow, rowProblem } from "../../files/input-row.ts";
 import type { FileFormat } from "../../files/read-rows.ts";
 import type { LineOutcome, RefusedLineJson } from "../../operator/responses.ts";
+import { cutText } from "../../text/cut-text.ts";
 
 /** The rows that were refused with the same error for the same reason. */
 export interface RefusalGroup {
@@ -21,7 +22,9 @@ export interface RefusedRow {
   readonly excerpt: string;
 }
 
-const excerptBytesMax = 160;
+const excerptCharactersMax = 160;
+// Enough for that many characters of four bytes, the longest that UTF-8 has.
+const excerptBytesMax = 4 * excerptCharactersMax;
 // The page lists this many of each group; the downloads have all.
 export const refusedListedMax = 100;
 // What stands between two elements of a JSON array.
@@ -93,8 +96,7 @@ export class ImportReport {
       const group = this.#groupOf(error, reason);
       group.count++;
       if (group.listed.length < refusedListedMax) {
-        const excerpt = new TextDecoder().decode(row.source?.subarray(0, excerptBytesMax));
-        group.listed.push({ position, message, excerpt });
+        group.listed.push({ position, message, excerpt: excerptOf(row.source) });
       }
     }
     this.#lines.push(new Blob(lines));
@@ -127,4 +129,10 @@ export class ImportReport {
     this.#groups.set(key, group);
     return group;
   }
+}
+
+/** The start of a row. It ends between two characters, unless the row itself ends within one. */
+function excerptOf(source: Bytes | undefined): string {
+  const start = new TextDecoder().decode(source?.subarray(0, excerptBytesMax));
+  return cutText(start, excerptCharactersMax);
 }
