@@ -5,7 +5,7 @@ import { ImportIndicator } from "./import/import-page.tsx";
 import { Button } from "./parts/controls.tsx";
 import { useConnection } from "./parts/hooks.ts";
 import { Icon, type IconName, Leaf } from "./parts/icons.tsx";
-import { Link, useRouter } from "./router.tsx";
+import { Link } from "./router.tsx";
 import { hasScope, type Scope, useSession } from "./session.ts";
 import { chooseTheme, readTheme, themes } from "./theme.ts";
 
@@ -19,14 +19,15 @@ export interface PageLink {
 
 interface FrameProps {
   readonly pages: readonly PageLink[];
+  /** The page that is open; undefined if there is none at the path in the address bar. */
+  readonly currentPage: PageLink | undefined;
   readonly onSignOut: () => void;
   readonly children: ComponentChildren;
 }
 
 /** The header of every page: navigation, the account, and whether the service responds. */
-export function Frame({ pages, onSignOut, children }: FrameProps) {
+export function Frame({ pages, currentPage, onSignOut, children }: FrameProps) {
   const { me } = useSession();
-  const { path } = useRouter();
   return (
     <div class="frame">
       <a class="skip" href="#main">
@@ -39,7 +40,7 @@ export function Frame({ pages, onSignOut, children }: FrameProps) {
         <nav aria-label="Pages">
           {pages.map(({ href, name, icon, scope }) => {
             if (scope !== undefined && !hasScope(me, scope)) return undefined;
-            const isCurrent = href === "/" ? path === "/" : path.startsWith(href);
+            const isCurrent = href === currentPage?.href;
             return (
               <Link key={href} href={href} title={name} aria-current={isCurrent ? "page" : undefined}>
                 <Icon name={icon} /> <span class="label">{name}</span>

@@ -27,13 +27,18 @@ export const pages: readonly (PageLink & { readonly Page: () => JSX.Element })[]
 // A title that quotes more of a path is no longer one.
 const pathCharactersMax = 60;
 
+/** The page at a path; undefined if there is none. */
+export function pageAt(path: string) {
+  // The details of a plant are shown on the page of all plants.
+  const pagePath = plantIdOf(path) === undefined ? path : "/plants";
+  return pages.find(({ href }) => href === pagePath);
+}
+
 /** The page at the path in the address bar. */
 export function RoutedPage() {
   const { path } = useRouter();
   const { me } = useSession();
-  // The details of a plant are shown on the page of all plants.
-  const pagePath = plantIdOf(path) === undefined ? path : "/plants";
-  const page = pages.find(({ href }) => href === pagePath);
+  const page = pageAt(path);
   if (page === undefined) return <PageNotFound path={path} />;
   if (page.scope !== undefined && !hasScope(me, page.scope))
     return <MissingScope title={page.name} scope={page.scope} />;

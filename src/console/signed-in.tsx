@@ -4,7 +4,7 @@ import { OperatorApi } from "./api.ts";
 import { ServiceConnection } from "./connection.ts";
 import { Frame } from "./frame.tsx";
 import type { TabImports } from "./import/tab-imports.ts";
-import { pages, RoutedPage } from "./pages.tsx";
+import { pageAt, pages, RoutedPage } from "./pages.tsx";
 import { CrashBoundary } from "./parts/crash-boundary.tsx";
 import { FormDialog } from "./parts/dialog.tsx";
 import { useWindowEvent } from "./parts/hooks.ts";
@@ -49,6 +49,7 @@ export function SignedIn({ token, me, imports, onSecret, onSignOut, onTokenEnded
     <SessionContext.Provider value={session}>
       <Frame
         pages={pages}
+        currentPage={pageAt(path)}
         onSignOut={() => {
           if (imports.isImporting) setLeaving(true);
           else onSignOut();

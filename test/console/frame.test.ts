@@ -1,4 +1,4 @@
-// What surrounds the pages of the console, in a browser: the theme, dialogs, the width of a phone, and unknown paths.
+// What surrounds the pages of the console, in a browser: the theme, dialogs, the width of a phone, navigation, unknown paths.
 import { afterAll, expect } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -151,6 +151,30 @@ describe("a dialog", () => {
     const pixels = (x: number) => page.screenshot({ clip: { x, y: 2, width: 8, height: 8 } });
     expect(await pixels(1280 - 8)).toEqual(await pixels(1280 - 8 - gutterPx));
   });
+});
+
+describe("the navigation", () => {
+  const marked = (page: Page) => page.locator("nav [aria-current=page]").allInnerTexts();
+
+  test.each([
+    ["/", "Overview"],
+    ["/plants", "Plants"],
+    ["/plants/12", "Plants"],
+    ["/import", "Import"],
+  ])("marks the page at %p as current", async (path, name) => {
+    const page = await open(path);
+    await page.getByRole("navigation", { name: "Pages" }).waitFor();
+    expect(await marked(page)).toEqual([name]);
+  });
+
+  test.each(["/nowhere", "/plantsfoo", "/plants/", "/import/12"])(
+    "marks no page as current at %p",
+    async (path) => {
+      const page = await open(path);
+      await see(page, `There is nothing at ${path}`);
+      expect(await marked(page)).toEqual([]);
+    },
+  );
 });
 
 describe("an unknown path", () => {
