@@ -12,10 +12,13 @@ export function outputOf(program, args, folder = ".") {
 /** Settles once the process has ended, with its exit code and what it printed on both streams. */
 export function finished(child) {
   let output = "";
-  for (const stream of [child.stdout, child.stderr])
+  for (const stream of [child.stdout, child.stderr]) {
+    // Decodes a character whose bytes arrive in two chunks.
+    stream.setEncoding("utf8");
     stream.on("data", (text) => {
       output += text;
     });
+  }
   return new Promise((resolve) => child.on("close", (code) => resolve({ code: code ?? 1, output })));
 }
 

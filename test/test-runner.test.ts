@@ -1,8 +1,9 @@
 // What `npm test` promises to whoever has to find out why a test failed: an order that repeats, and a command for one test.
 import { expect, test } from "bun:test";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { finished } from "../scripts/processes.js";
 import { temporaryFolder } from "./support/temporary-folder.ts";
 
 const oddTitle = `it's "odd": {"id":1}, 100 % (or $1), a\\b, [x] and 'y'\nz`;
@@ -69,4 +70,9 @@ test("test:alone names the tests that fail alone", () => {
   const output = typed(`npm run test:alone -- ${file}`);
   expect(output).toContain(`Failed: ${file}: uses it\n`);
   expect(output).toEndWith("\n1 passed, 1 failed, 0 skipped\n");
+});
+
+test("a character whose bytes a test file prints one after the other is read as one", async () => {
+  const script = String.raw`printf '\303'; sleep 0.1; printf '\274'`;
+  expect(await finished(spawn("sh", ["-c", script]))).toEqual({ code: 0, output: "ü" });
 });
