@@ -2,6 +2,7 @@ import type { Caller } from "../access/gate.ts";
 import type { ListenerName, RequestOutcome } from "../telemetry/counters.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { LogFields } from "../telemetry/log.ts";
+import { cutText } from "../text/cut-text.ts";
 import type { Head } from "./wire/head.ts";
 
 const methodCharactersMax = 20;
@@ -98,8 +99,8 @@ function requestFields(
     "client.address": address,
     "network.peer.address": peerAddress,
     "plant_store.token": caller?.name,
-    "http.request.method": head?.method.slice(0, methodCharactersMax),
-    "url.path": head && loggedPath.slice(0, pathCharactersMax),
+    "http.request.method": head && cutText(head.method, methodCharactersMax),
+    "url.path": head && cutText(loggedPath, pathCharactersMax),
     "http.response.status_code": status,
     "error.type": error === undefined ? undefined : String(error),
     "http.server.request.duration": tookMs === undefined ? undefined : roundedSeconds(tookMs),
