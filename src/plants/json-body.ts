@@ -47,7 +47,7 @@ export function notAnObject(json: JsonReader): Refusal {
 }
 
 export function repeatedNames(names: ReadonlySet<string>): Refusal {
-  const quoted = [...names].slice(0, quotedNamesMax).map((name) => truncate(JSON.stringify(name)));
+  const quoted = [...names].slice(0, quotedNamesMax).map((name) => quoteStart(JSON.stringify(name)));
   const more = names.size > quoted.length ? ` and ${names.size - quoted.length} more` : "";
   const which =
     names.size === 1 ? `The name ${quoted[0]} appears` : `The names ${quoted.join(", ")}${more} each appear`;
@@ -60,7 +60,7 @@ export function repeatedNames(names: ReadonlySet<string>): Refusal {
 
 export function describeValue(type: JsonType, source: string): string {
   const isQuoted = type === "string" || type === "number" || type === "boolean";
-  return isQuoted ? `the ${type} ${truncate(source)}` : describeType(type);
+  return isQuoted ? `the ${type} ${quoteStart(source)}` : describeType(type);
 }
 
 export function describeType(type: JsonType): string {
@@ -68,7 +68,8 @@ export function describeType(type: JsonType): string {
   return type === "object" || type === "array" ? `an ${type}` : `a ${type}`;
 }
 
-export function truncate(source: string): string {
+/** A value as a message quotes it: the first `quotedCharactersMax` characters of its JSON, and an ellipsis if it has more. */
+export function quoteStart(source: string): string {
   const quoted = Array.from(source.slice(0, 2 * quotedCharactersMax));
   return quoted.length > quotedCharactersMax ? `${quoted.slice(0, quotedCharactersMax).join("")}…` : source;
 }

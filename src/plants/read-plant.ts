@@ -4,8 +4,8 @@ import {
   describeType,
   describeValue,
   notAnObject,
+  quoteStart,
   repeatedNames,
-  truncate,
 } from "./json-body.ts";
 import { JsonReader, type JsonType } from "./json-reader.ts";
 import type { NewPlant, PlantField } from "./plant.ts";
@@ -99,7 +99,7 @@ function readString(json: JsonReader): string | JsonSource {
 function badId(id: JsonSource | undefined): Refusal {
   if (id?.type !== "number") return missingOrWrongType("id", "an integer", id);
   const rule = `Field "id" must be an integer from ${int64Range}`;
-  return new Refusal("not-int64", `${rule}, but is ${truncate(id.source)}.`, `${rule}.`);
+  return new Refusal("not-int64", `${rule}, but is ${quoteStart(id.source)}.`, `${rule}.`);
 }
 
 function textProblem(field: PlantField, value: string | JsonSource | undefined): Refusal | undefined {
