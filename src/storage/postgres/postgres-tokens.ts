@@ -1,3 +1,9 @@
+// The tokens of all nodes. Each change is one statement together with its entry in the audit trail, so that it is one
+// transaction. A retry finds the token and the entry that the first attempt stored.
+//
+// Where only one of two processes may add its token, both may find at the same time that nothing is in the way. So the statement
+// makes a claim first: a row in plant_store_nodes, beside those of the nodes. Of two processes that insert the same claim, the
+// second waits for the first, and then inserts nothing. A claim is removed like the row of a stopped node.
 import type { AuditEntry } from "../../access/audit.ts";
 import type { Token, TokenStore, TokenUse } from "../../access/tokens.ts";
 import { nameInUseProblem, notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../access-rows.ts";
@@ -8,21 +14,17 @@ const selectTokens = {
   name: "tokens",
   text: `SELECT ${tokenColumns} FROM tokens ORDER BY created_at_ms, digest`,
 };
+
 const selectToken = { text: "SELECT 1 FROM tokens WHERE digest = $1" };
+
 // Sums change with every token that is created, changed or deleted, by any process. The table is small, so this is cheap.
 const selectSums = {
   name: "tokens-summary",
   text: "SELECT count(*), sum(created_at_ms), sum(expires_at_ms), sum(revoked_at_ms) FROM tokens",
 };
 
-// Each change is one statement with its entry in the audit trail, so that it is one transaction. A retry finds the token and the
-// entry that the first attempt stored.
-
-// A claim is a row in plant_store_nodes, beside those of the nodes. Of two processes that insert the same one, the second waits
-// for the first, and then inserts nothing. It is removed like the row of a stopped node.
-
-// Two processes may both find no live token of that name; with a claim on it, only one of them adds its token. Its key, such as
-// 'token 0 of NAME', has how many tokens had the name before, so that it never keeps a later one out.
+// Adds a token unless a live one has its name. The claim on the name, such as 'token 0 of NAME', has the number of tokens that
+// had the name before: so it never keeps a later token out.
 const addToken = {
   text: `
     WITH claimed AS (
@@ -48,9 +50,11 @@ const addToken = {
     ON CONFLICT (digest) DO NOTHING
     RETURNING 1`,
 };
-// `live` has those of the tokens to end that are still valid at $8, when the new one is created. FOR UPDATE waits for a node that
-// is changing one of them, then sees what that node stored. What another node has ended since the tokens were read stays ended,
-// and `least` ignores NULL. Without any token to end, it adds the new one in any case.
+
+// Ends tokens and adds the one that replaces them, unless one of them has ended already. `live` has those that are still valid
+// at $8, when the new one is created. FOR UPDATE waits for a node that is changing one of them, then sees what that node stored.
+// What another node has ended since the tokens were read stays ended, and `least` ignores NULL. Without any token to end, the new
+// one is added in any case.
 const addReplacementToken = {
   text: `
     WITH live AS (
@@ -79,6 +83,7 @@ const addReplacementToken = {
     ON CONFLICT (digest) DO NOTHING
     RETURNING 1`,
 };
+
 const changeTokens = {
   text: `
     WITH changed AS (
@@ -92,7 +97,8 @@ const changeTokens = {
     VALUES ($4::text, $5::bigint, $6::text, $7::text, $8::text, $9::text, $10::text)
     ON CONFLICT (id) DO NOTHING`,
 };
-// Two nodes may both find no token; with the claim 'first-token', only one of them adds its token.
+
+// Adds a token unless there is one already. Its claim is 'first-token'.
 const addFirstToken = {
   text: `
     WITH claimed AS (
@@ -113,6 +119,7 @@ const addFirstToken = {
     SELECT  $2::text, $3::text, $4::text, $5::text, $6::bigint,    $7::bigint,    $8::bigint,    $9::text,   $10::bigint
       FROM claimed`,
 };
+
 const updateLastUses = {
   text: `UPDATE tokens SET last_used_at_ms = used.at_ms
            FROM unnest($1::text[], $2::bigint[]) AS used (digest, at_ms)
@@ -134,14 +141,27 @@ export class PostgresTokens implements TokenStore {
   }
 
   async add(token: Token, entry: AuditEntry): Promise<void> {
-    const added = await this.#pool.query(addToken, [...tokenValues(token), ...entryValues(entry)]);
+    const values = [
+      // $1 to $9
+      ...tokenValues(token),
+      // $10 to $16
+      ...entryValues(entry),
+    ];
+    const added = await this.#pool.query(addToken, values);
     // Nothing was added if this is a retry, or if another token of that name is live.
     if (added.length === 0 && !(await this.#has(token))) throw nameInUseProblem(token);
     await this.#audit.trim();
   }
 
   async addReplacement(token: Token, entry: AuditEntry, replaced: readonly Token[]): Promise<void> {
-    const values = [...endings(replaced), ...tokenValues(token), ...entryValues(entry)];
+    const values = [
+      // $1 to $3
+      ...endings(replaced),
+      // $4 to $12
+      ...tokenValues(token),
+      // $13 to $19
+      ...entryValues(entry),
+    ];
     const added = await this.#pool.query(addReplacementToken, values);
     // Nothing was added if this is a retry, or if one of the others is no longer live.
     if (added.length === 0 && !(await this.#has(token))) throw notLiveProblem(token);
@@ -153,12 +173,25 @@ export class PostgresTokens implements TokenStore {
   }
 
   async addFirst(token: Token, entry: AuditEntry): Promise<void> {
-    const values = [token.createdAtMs, ...tokenValues(token), ...entryValues(entry)];
+    const values = [
+      // $1
+      token.createdAtMs,
+      // $2 to $10
+      ...tokenValues(token),
+      // $11 to $17
+      ...entryValues(entry),
+    ];
     await this.#pool.query(addFirstToken, values);
   }
 
   async change(tokens: readonly Token[], entry: AuditEntry): Promise<void> {
-    await this.#pool.query(changeTokens, [...endings(tokens), ...entryValues(entry)]);
+    const values = [
+      // $1 to $3
+      ...endings(tokens),
+      // $4 to $10
+      ...entryValues(entry),
+    ];
+    await this.#pool.query(changeTokens, values);
     await this.#audit.trim();
   }
 
