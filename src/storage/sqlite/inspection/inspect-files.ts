@@ -38,9 +38,10 @@ export function inspectFiles(path: string): WalState {
 }
 
 /**
- * SQLite would undo with it what the data file holds, and so empty it, if the journal is another file's. A data file has none of
- * its own: its transactions are in the WAL. Only its first one, the switch to that, has a journal, while the file is still empty.
- * @throws DataFileProblem there is a rollback journal beside it.
+ * Refuses a rollback journal. A data file has none of its own, since its transactions are in the WAL: only the first one, which
+ * turns the WAL on, has a journal, while the file is still empty. If the journal of another file is beside it, SQLite would roll
+ * the data file back by that, and could empty it.
+ * @throws DataFileProblem there is a rollback journal beside the data file.
  */
 export function refuseJournal(path: string): void {
   const journal = `${path}-journal`;

@@ -54,7 +54,10 @@ export class BackupFolder implements DatedBackups {
   readonly #names: BackupNames;
   /** The check of the folder that has not ended yet. */
   #checkingFolder: Promise<void> | undefined;
-  /** What is being read of the folder, unless a backup was made or verified since that began: the next list must have that. */
+  /**
+   * The list that is being read, which further calls share. Undefined after a backup or a verification: the next call must read
+   * the folder again, to list its result.
+   */
   #listing: Promise<readonly Backup[]> | undefined;
 
   constructor(databasePath: string, folderPath: string) {

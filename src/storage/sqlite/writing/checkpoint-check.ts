@@ -25,7 +25,8 @@ export interface OpenFiles {
 /** A file that is watched for changes by anything other than SQLite, as messages name it. */
 export type WatchedFile = "data file" | "WAL";
 
-// Another connection that writes the index takes microseconds. One that was killed while it did leaves it so until the next read.
+// How often to read the index while another connection is updating it, which takes microseconds. If that connection was killed
+// meanwhile, the index stays inconsistent until SQLite reads it next, and waiting longer would not help.
 const attemptsMax = 10;
 
 /** Checks the files around a checkpoint, as often as there is one. */
