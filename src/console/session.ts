@@ -13,7 +13,7 @@ export interface Session {
   readonly imports: TabImports;
   /** Opens the dialog for a new plant. */
   addPlant(): void;
-  /** Shows a new secret. It stays even if it replaces this session's own, which ends the session. */
+  /** Shows the secret of a new token. The dialog outlasts the session, which ends if that token replaces the session's own. */
   showSecret(minted: MintedTokenJson): void;
 }
 

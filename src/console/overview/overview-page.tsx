@@ -86,7 +86,7 @@ function Figures({ overview }: FiguresProps) {
   );
 }
 
-/** Whether plants can be stored, and are. */
+/** Whether plants can be stored, the size of the store, the last backup, and the version. */
 function StoreSummary({ overview }: FiguresProps) {
   const { bytes, walBytes = 0, lastBackupAt } = overview.store;
   return (
