@@ -293,7 +293,7 @@ function createForeign(path: string): void {
   database.run("CREATE TABLE t (x)");
 }
 
-/** Overwrites some pages in the middle of the WAL, as a hole reads, and leaves its header and its last frame. */
+/** Overwrites some pages in the middle of the WAL with zeros, as if it had a hole there; its header and last frame stay. */
 function zeroMiddle(wal: string): void {
   const file = openSync(wal, "r+");
   const middle = Math.floor(statSync(wal).size / 2);
@@ -305,7 +305,7 @@ function zeroMiddle(wal: string): void {
 function copyFrom(process: number, file: string): string {
   const open = readdirSync(`/proc/${process}/fd`).flatMap((number) => {
     const path = `/proc/${process}/fd/${number}`;
-    // The one that lists them is closed by now.
+    // If it is this process, one of them is the handle that listed the folder, which is closed by now.
     return existsSync(path) ? [{ path, to: readlinkSync(path) }] : [];
   });
   const copy = join(folder.path, "rescued.db");

@@ -34,7 +34,7 @@ export function onEveryEngine(tests: (engine: Engine) => void): void {
   onServer(tests);
 }
 
-/** Runs tests of what only SQLite does like that, unless PLANT_STORE_TEST_ENGINES names another engine. */
+/** Runs tests of what SQLite does in a way of its own, unless PLANT_STORE_TEST_ENGINES names Citus. */
 export function onSqlite(tests: (engine: Engine) => void): void {
   if (chosen === "citus") return;
   describe("on SQLite", () => {
@@ -57,7 +57,7 @@ export function onSqlite(tests: (engine: Engine) => void): void {
         return "SQLITE_CONSTRAINT_TRIGGER";
       },
       storedAt: (atMs) => atMs,
-      // It sends none again, whatever their age.
+      // On SQLite, no follower is sent a plant again, whatever its age.
       async agePlants() {},
       async fillAuditTrail(path) {
         await run(
@@ -69,12 +69,12 @@ export function onSqlite(tests: (engine: Engine) => void): void {
         );
       },
     });
-    // After the tests' own, which stop the services: a service that runs saves its store when the folder goes.
+    // This runs after the tests' own afterAll, which stops the services: a running service would report a deleted data file.
     afterAll(() => folder[Symbol.dispose]());
   });
 }
 
-/** Runs tests of what only PostgreSQL or Citus do like that, unless PLANT_STORE_TEST_ENGINES names SQLite. */
+/** Runs tests of what PostgreSQL and Citus do in a way of their own, unless PLANT_STORE_TEST_ENGINES names SQLite. */
 export function onServer(tests: (engine: Engine) => void): void {
   if (chosen === "sqlite") return;
   describe(chosen === "citus" ? "on Citus" : "on PostgreSQL", () => {
