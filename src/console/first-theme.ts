@@ -1,4 +1,2 @@
-// A script of its own in <head>, which the browser runs before it draws anything: no page flashes in the other theme.
-import { readTheme, showTheme } from "./theme.ts";
-
-showTheme(readTheme());
+// A file of its own, which the page loads before the others.
+import "../style/theme.browser.js";

@@ -7,7 +7,8 @@ import { useConnection } from "./parts/hooks.ts";
 import { Icon, type IconName, Leaf } from "./parts/icons.tsx";
 import { Link } from "./router.tsx";
 import { hasScope, type Scope, useSession } from "./session.ts";
-import { chooseTheme, readTheme, themes } from "./theme.ts";
+
+const themes = ["system", "light", "dark"] as const;
 
 export interface PageLink {
   readonly href: string;
@@ -84,9 +85,10 @@ function Account({ onSignOut }: Pick<FrameProps, "onSignOut">) {
   );
 }
 
-/** Shows which theme is chosen; each click chooses the next. */
+/** Shows which theme is chosen; each click chooses the next. src/style/theme.browser.js keeps it. */
 function ThemeSwitch() {
-  const [theme, setTheme] = useState(readTheme);
+  const { dataset } = document.documentElement;
+  const [theme, setTheme] = useState(() => themes.find((name) => name === dataset["theme"]) ?? "system");
   const next = themes[(themes.indexOf(theme) + 1) % themes.length] ?? "system";
   return (
     <Button
@@ -94,7 +96,7 @@ function ThemeSwitch() {
       aria-label={`Theme: ${theme}`}
       title={`Theme: ${theme}. Click for ${next}.`}
       onClick={() => {
-        chooseTheme(next);
+        dataset["theme"] = next;
         setTheme(next);
       }}
     >

@@ -3,6 +3,7 @@ import { catalogue, type ErrorKind, publicKinds, statusOf } from "../http/error-
 import { reasonPhrases } from "../http/response-head.ts";
 import { type Route, route } from "../http/route.ts";
 import baseStyle from "../style/base.css" with { type: "text" };
+import theme from "../style/theme.browser.js" with { type: "text" };
 import tokens from "../style/tokens.css" with { type: "text" };
 import { capitalized } from "../text/words.ts";
 import contents from "./docs/contents.browser.js" with { type: "text" };
@@ -12,6 +13,7 @@ import { type CodeLanguage, highlight } from "./docs/highlight.ts";
 import pageStyle from "./docs/page.css" with { type: "text" };
 import htmlFile from "./docs/page.html" with { type: "text" };
 import samples from "./docs/samples.browser.js" with { type: "text" };
+import themeSwitch from "./docs/theme-switch.browser.js" with { type: "text" };
 import tryIt from "./docs/try-it.browser.js" with { type: "text" };
 
 // Bun types every .html import as a bundle; imported as text it is a string.
@@ -19,7 +21,9 @@ const template = htmlFile as unknown as string;
 const style = `${tokens}${baseStyle}${pageStyle}`;
 // The scripts by their names in the template.
 const scripts = {
+  theme,
   "first-language": firstLanguage,
+  "theme-switch": themeSwitch,
   samples,
   "try-it": tryIt,
   contents,

@@ -202,11 +202,44 @@ browser.describe("in a browser, the docs page", () => {
     expect(await pressed.count()).toBe(3);
   });
 
-  test("stores nothing in the browser but the chosen language", async () => {
+  const colorScheme = (page: Page) =>
+    page.evaluate<string>("getComputedStyle(document.documentElement).colorScheme");
+  const themeSwitch = (page: Page, theme: string) => page.getByRole("button", { name: `Theme: ${theme}` });
+
+  test("has a button that chooses each theme in turn", async () => {
+    const page = await open();
+    await themeSwitch(page, "system").click();
+    expect(await colorScheme(page)).toBe("light");
+    await themeSwitch(page, "light").click();
+    expect(await colorScheme(page)).toBe("dark");
+    await themeSwitch(page, "dark").click();
+    await themeSwitch(page, "system").waitFor();
+    expect(await colorScheme(page)).toBe("light dark");
+  });
+
+  test("has the chosen theme at the next visit before there is anything to draw", async () => {
+    const page = await newPage();
+    await page.addInitScript(`new MutationObserver((_, observer) => {
+      if (document.body === null) return;
+      window.themeAtBody = document.documentElement.dataset.theme;
+      observer.disconnect();
+    }).observe(document, { childList: true, subtree: true })`);
+    await page.goto(`${running.url}/docs`);
+    await themeSwitch(page, "system").click();
+    await page.reload();
+    await themeSwitch(page, "light").waitFor();
+    expect(await page.evaluate("window.themeAtBody")).toBe("light");
+  });
+
+  test("stores nothing in the browser but the chosen language and theme", async () => {
     const page = await open();
     await chooseLanguage(page, "Python");
-    const stored = await page.evaluate("Object.entries(localStorage)");
-    expect(stored).toEqual([["plant-store-language", "python"]]);
+    await themeSwitch(page, "system").click();
+    const stored = await page.evaluate<string[][]>("Object.entries(localStorage)");
+    expect(stored.sort()).toEqual([
+      ["plant-store-language", "python"],
+      ["plant-store-theme", "light"],
+    ]);
   });
 
   test("shows the samples in the chosen language if the browser refuses to keep it", async () => {
@@ -219,6 +252,15 @@ browser.describe("in a browser, the docs page", () => {
     expect(await shownLanguages(page)).toEqual(["go"]);
     await page.reload();
     expect(await shownLanguages(page)).toEqual(["curl"]);
+  });
+
+  test("shows the chosen theme if the browser refuses to keep it", async () => {
+    const page = await newPage();
+    await page.addInitScript(browser.noStorage("localStorage"));
+    await page.goto(`${running.url}/docs`);
+    await themeSwitch(page, "system").click();
+    await themeSwitch(page, "light").click();
+    expect(await colorScheme(page)).toBe("dark");
   });
 
   test("ignores a stored language that it does not have", async () => {
