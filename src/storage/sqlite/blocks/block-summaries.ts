@@ -32,7 +32,7 @@ export const timeSummary: Summary = {
   computed: "min(created_at_ms), max(created_at_ms)",
 };
 
-// Names that are longer than this on average are not summarised: reading the plants is as fast.
+/** If the names of a block are longer than this together, they are not summarised: reading the plants is as fast. */
 export const namesCharactersMax = 128 * blockPlants;
 
 export const nameSummary: Summary = {

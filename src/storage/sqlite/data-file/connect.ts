@@ -3,8 +3,9 @@ import { pathToFileURL } from "node:url";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import { codeOf } from "../../../system/errors.ts";
 
-// How often to retry while another process holds SQLite's write lock, and when to give up.
+/** How long to wait before each retry while another process holds SQLite's write lock. */
 export const lockRetryMs = 5;
+/** How long to retry before giving up. */
 export const lockWaitMsMax = 5000;
 
 /**

@@ -8,8 +8,9 @@ export type WalState =
   | { readonly kind: "sound"; readonly committedBytes: number }
   | { readonly kind: "damaged"; readonly frame: number };
 
-// https://www.sqlite.org/fileformat2.html#walformat
+/** The length of the header of a WAL file: https://www.sqlite.org/fileformat2.html#walformat */
 export const walHeaderBytes = 32;
+/** The length of the header of each frame in it. */
 export const frameHeaderBytes = 24;
 // The magic number of a WAL with checksums of little-endian words, as SQLite writes it on every machine that Bun runs on.
 const magic = 0x377f0682;
