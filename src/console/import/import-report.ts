@@ -25,7 +25,7 @@ export interface RefusedRow {
 const excerptCharactersMax = 160;
 // Enough for that many characters of four bytes, the longest that UTF-8 has.
 const excerptBytesMax = 4 * excerptCharactersMax;
-// The page lists this many of each group; the downloads have all.
+/** The page lists this many of each group; the downloads have all. */
 export const refusedListedMax = 100;
 // What stands between two elements of a JSON array.
 const rowSeparator = ",\n";
