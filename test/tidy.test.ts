@@ -115,6 +115,17 @@ test.each(["src", "bench", "scripts", "test"])(
 );
 
 test.each(["src", "bench", "scripts", "test"])(
+  "a comment above a constant that %s/ exports is /** */",
+  (folder) => {
+    const misplaced = /^\/\/ (?!biome-ignore).*\nexport const .*/gm;
+    const offenders = filesIn(folder).flatMap(({ path, text }) =>
+      Array.from(text.matchAll(misplaced), ([found]) => `${path}: ${found}`),
+    );
+    expect(offenders).toEqual([]);
+  },
+);
+
+test.each(["src", "bench", "scripts", "test"])(
   "a comment above a constant that only its file of %s/ uses is //",
   (folder) => {
     const blockComment = /(?:\/\*\* (?!@type).*| )\*\/\n/.source;

@@ -9,6 +9,7 @@ type Members<Class> = Pick<Class, keyof Class>;
 export const exported: Record<keyof typeof recorded, unknown> = present;
 
 // What a program passes to the client.
+
 export const options = (given: recorded.ClientOptions): present.ClientOptions => given;
 export const plant = (given: recorded.NewPlant): present.NewPlant => given;
 export const plantJson = (given: recorded.PlantJson): present.PlantJson => given;
@@ -17,6 +18,7 @@ export const createOptions = (given: recorded.CreatePlantsOptions): present.Crea
 export const sender = (given: recorded.Fetch): present.Fetch => given;
 
 // What it gets from the client.
+
 export const created = (got: present.CreatedPlant): recorded.CreatedPlant => got;
 export const refused = (got: present.ServiceRefused): Members<recorded.ServiceRefused> => got;
 export const unreachable = (got: present.ServiceUnreachable): Members<recorded.ServiceUnreachable> => got;

@@ -39,7 +39,7 @@ export interface RunOptions {
   readonly through?: "launcher";
 }
 
-// Only what a process needs to run: the developer's own variables must not influence a test.
+/** Only what a process needs to run: the developer's own variables must not influence a test. */
 export const bareEnvironment = {
   PATH: process.env["PATH"] ?? "",
   HOME: process.env["HOME"] ?? "",

@@ -1,5 +1,7 @@
-// Far more than any machine needs: it is reached only if what a test waits for does not happen. Less than the timeout of a test,
-// so that a wait fails with its own error.
+/**
+ * Far more than any machine needs: it is reached only if what a test waits for does not happen. Less than the timeout of a test,
+ * so that a wait fails with its own error.
+ */
 export const waitMsMax = 60_000;
 
 /**

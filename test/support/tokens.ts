@@ -1,4 +1,5 @@
 // The tokens of every test service, and what finds a secret in a text.
+
 export const accessToken = "test-access-token-0123456789";
 export const operatorToken = "test-operator-token-0123456789";
 /** Presets the access token, for a service and for what sends plants to it. */
