@@ -1,3 +1,4 @@
+// What `backup`, `restore` and `verify` share: each works on data files, and not on PostgreSQL.
 import { readConfig } from "../config/read-config.ts";
 import { settings } from "../config/settings.ts";
 import type { OnStep, Step, StoreDigest } from "../plants/plant-backups.ts";
@@ -17,8 +18,6 @@ import {
   UsageError,
   warn,
 } from "./terminal.ts";
-
-// What `backup`, `restore` and `verify` share: each works on data files, and not on PostgreSQL.
 
 /** The flag --database is not the setting of that name, which may also be a PostgreSQL URL. */
 export const dataFileFlags = {

@@ -1,9 +1,8 @@
+// The JSON that the operator API responds with. The console imports these types, so that a field that is renamed here fails its
+// type check. JSON omits what is undefined. Whatever may exceed 2^53 is a decimal string, because JavaScript would round it.
 import type { AuditAction } from "../access/audit.ts";
 import type { Scope } from "../access/scopes.ts";
 import type { StoredPlantJson } from "../files/plant-json.ts";
-
-// The JSON that the operator API responds with. The console imports these types, so that a field that is renamed here fails its
-// type check. JSON omits what is undefined. Whatever may exceed 2^53 is a decimal string, because JavaScript would round it.
 
 /** GET /api/me, and POST /api/sign-in. */
 export interface CallerJson {

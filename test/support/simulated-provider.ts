@@ -1,10 +1,9 @@
+// An identity provider for the unit tests of src/access/: it only replaces `fetch`. `identity-provider.ts` is a real one.
 import { spyOn } from "bun:test";
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from "jose";
 import { Gate } from "../../src/access/gate.ts";
 import { JwtVerifier, type OidcSettings } from "../../src/access/jwt-verifier.ts";
 import { ProviderKeys } from "../../src/access/provider-keys.ts";
-
-// An identity provider for the unit tests of src/access/: it only replaces `fetch`. `identity-provider.ts` is a real one.
 
 export const oidcSettings: OidcSettings = {
   issuer: "https://id.example.org",

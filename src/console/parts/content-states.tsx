@@ -1,8 +1,7 @@
+// What stands in place of content: while it loads, if it cannot be loaded, and if there is none.
 import type { ComponentChildren } from "preact";
 import { errorMessage } from "../api.ts";
 import { Button } from "./controls.tsx";
-
-// What stands in place of content: while it loads, if it cannot be loaded, and if there is none.
 
 /** Grey lines in place of content that is loading. */
 export function Skeleton({ lines }: { readonly lines: number }) {

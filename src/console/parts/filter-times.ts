@@ -1,8 +1,7 @@
-import { hourMs, minuteMs } from "../../text/duration.ts";
-import { formatShortTime } from "../format.ts";
-
 // The times of a filter: ISO 8601 in UTC in the address, as the operator API has them, and local time on the screen;
 // empty if there is none.
+import { hourMs, minuteMs } from "../../text/duration.ts";
+import { formatShortTime } from "../format.ts";
 
 /** The local time of a field in UTC. */
 export function toUtc(field = ""): string {
