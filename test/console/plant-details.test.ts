@@ -95,18 +95,33 @@ test("the title of the tab names the plant while its details are open", async ()
 });
 
 describe("a key", () => {
-  test("of PageDown, PageUp, End and Home moves the focus by a page, or to an end", async () => {
+  /** Opens the table, presses the keys on its first row, and waits until each has moved the focus. */
+  async function pressInTable(keys: readonly string[]): Promise<Page> {
     const page = await openTable("/plants?order=oldest");
     await rows(page).first().locator(".cell-name a").focus();
-    await page.keyboard.press("PageDown");
-    await waitUntil(async () => Number(await focusedRow(page)) > 5);
-    expect(Number(await focusedRow(page))).toBeLessThan(20);
-    await page.keyboard.press("PageUp");
-    await waitUntil(async () => (await focusedRow(page)) === "2");
-    await page.keyboard.press("End");
-    await waitUntil(async () => Number(await focusedRow(page)) >= 200);
-    await page.keyboard.press("Home");
-    await waitUntil(async () => (await focusedRow(page)) === "2");
+    for (const key of keys) {
+      const before = await focusedRow(page);
+      await page.keyboard.press(key);
+      await waitUntil(async () => !["", before].includes(await focusedRow(page)));
+    }
+    return page;
+  }
+
+  // Row 2 is the first below the heading.
+  test.each([
+    ["PageDown moves the focus down by a page", ["PageDown"], 6, 19],
+    ["PageUp moves the focus up by a page", ["PageDown", "PageUp"], 2, 2],
+    ["End moves the focus to the last row", ["End"], 200, 2501],
+    ["Home moves the focus to the first row", ["End", "Home"], 2, 2],
+  ])("of %s", async (_, keys, rowMin, rowMax) => {
+    const page = await pressInTable(keys);
+    const row = Number(await focusedRow(page));
+    expect(row).toBeGreaterThanOrEqual(rowMin);
+    expect(row).toBeLessThanOrEqual(rowMax);
+  });
+
+  test("of Home scrolls to the top", async () => {
+    const page = await pressInTable(["End", "Home"]);
     expect(await scrollPx(page)).toBe(0);
   });
 
