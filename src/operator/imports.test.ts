@@ -16,10 +16,15 @@ describe.each([
 ])("an import %s meanwhile", (_, allowedTimes, servingTimes, headers) => {
   /** Imports five rows, of which none is a plant, until the gate or the service says no. */
   function start() {
-    let allowed = allowedTimes;
-    let serving = servingTimes;
+    let checks = 0;
+    let requests = 0;
     const target = {
-      gate: fake<Gate>({ watch: () => () => allowed-- > 0 }),
+      gate: fake<Gate>({
+        watch: () => () => {
+          checks++;
+          return checks <= allowedTimes;
+        },
+      }),
       rateLimit: new RateLimit({ count: 100, perMs: 1000 }),
       intake: fake<Intake>({}),
       events: fake<Events>({}),
@@ -31,7 +36,8 @@ describe.each([
       query: new URLSearchParams(),
       header: () => undefined,
       refuseWhileDraining() {
-        if (serving-- <= 0) throw new HttpError("closing");
+        requests++;
+        if (requests > servingTimes) throw new HttpError("closing");
       },
       body: async () => Buffer.from(rows),
       json: (answer) => void answers.push(answer),

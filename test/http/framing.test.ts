@@ -11,8 +11,13 @@ const head = `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer 
 const chunkedHead = `${head}Transfer-Encoding: chunked\r\n\r\n`;
 const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map((match) => Number(match[1]));
 const errors = (text: string) => [...text.matchAll(/"error":(\d+)/g)].map((match) => Number(match[1]));
-let nextId = 1000;
-const plant = (name: string) => rawPost(`{"id":${nextId++},"name":"${name}"}`);
+let lastId = 1000;
+const plant = (name: string) => rawPost(`{"id":${newId()},"name":"${name}"}`);
+
+function newId(): number {
+  lastId++;
+  return lastId;
+}
 
 const certificates = `${import.meta.dir}/../certificates`;
 const tls = { "tls-cert": `${certificates}/localhost.pem`, "tls-key": `${certificates}/localhost.key` };
@@ -38,13 +43,13 @@ describe.each([
   });
 
   test("requests arrive in chunks, with extensions and trailers", async () => {
-    const body = `1\r\n{\r\n18;x=y\r\n"id":${nextId++},"name":"chunk"\r\n1\r\n}\r\n0\r\nX: y\r\n\r\n`;
+    const body = `1\r\n{\r\n18;x=y\r\n"id":${newId()},"name":"chunk"\r\n1\r\n}\r\n0\r\nX: y\r\n\r\n`;
     const { text } = await sendRaw(target, [chunkedHead, 0, body, rawPost("{}")]);
     expect(statuses(text)).toEqual([200, 400]);
   });
 
   describe("a request with Expect: 100-continue", () => {
-    const body = () => `{"id":${nextId++},"name":"wait"}`;
+    const body = () => `{"id":${newId()},"name":"wait"}`;
     const expecting = (text: string) => `Expect: 100-continue\r\nContent-Length: ${text.length}\r\n\r\n`;
 
     test("gets a 100 if it may continue", async () => {

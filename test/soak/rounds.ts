@@ -118,7 +118,8 @@ export class Clients implements AsyncDisposable {
   async #client(): Promise<void> {
     while (!this.#stopped) {
       // Spread over all of int64, so that rows go to every page of the index.
-      const id = String(BigInt.asIntN(64, this.#next++ * 0x9e3779b97f4a7c15n));
+      const id = String(BigInt.asIntN(64, this.#next * 0x9e3779b97f4a7c15n));
+      this.#next++;
       const name = `plant ${id} ${"x".repeat(100)}`;
       while (!this.#stopped && !(await this.#isAcknowledged(id, name))) await Bun.sleep(retryMs);
     }

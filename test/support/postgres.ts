@@ -180,7 +180,8 @@ function databasesOn(port: number, prefix: string): Databases {
   return {
     run,
     async newDatabase() {
-      const name = `${prefix}_${++created}`;
+      created++;
+      const name = `${prefix}_${created}`;
       await run(`CREATE DATABASE ${name}`);
       return address(name);
     },

@@ -71,7 +71,8 @@ function opened(thread?: ReturnType<typeof cuedThread>) {
     reports,
     /** One commit, large enough for a checkpoint or not. */
     commit(size: "huge" | "small"): void {
-      insert.run(id++, size === "huge" ? hugeName : "fern");
+      insert.run(id, size === "huge" ? hugeName : "fern");
+      id++;
       checkpointer.committed();
     },
     /** Commits that start a checkpoint each, and the end of each checkpoint. */

@@ -34,7 +34,10 @@ function openStore() {
     other,
     /** As many transactions, each of some pages. */
     write(transactions: number): void {
-      for (let count = 0; count < transactions; count++) insert.run(id++, "fern".repeat(4000));
+      for (let count = 0; count < transactions; count++) {
+        insert.run(id, "fern".repeat(4000));
+        id++;
+      }
     },
     checkpoint: (mode: string) => void other.query(`PRAGMA wal_checkpoint(${mode})`).get(),
     close(): void {
