@@ -358,16 +358,49 @@ browser.describe("in a browser, the docs page", () => {
     await marks("503 Service Unavailable");
   });
 
-  test("filters the errors by any words", async () => {
+  /** The numbers of the errors that the page shows with this text in their filter. */
+  async function filterErrors(page: Page, text: string): Promise<string[]> {
+    await page.getByLabel("Filter the errors").fill(text);
+    return page.locator("article:visible").evaluateAll((all) => all.map(({ id }) => id));
+  }
+
+  const { error: overRate, example: overRateMessage } = catalogue["over-rate"];
+  test.each([
+    ["its number", "42901"],
+    ["its status", "429"],
+    ["the name of its status and a word", "too many requests rate"],
+    ["a header in its remedy", "retry-after"],
+    ["words of its message", "TRY AGAIN IN 1 S"],
+    ["words between commas", "token, rate, limit"],
+    ["its response", JSON.stringify({ error: overRate, message: overRateMessage })],
+  ])("finds an error by %s", async (_, text) => {
+    expect(await filterErrors(await open(), text)).toEqual(["42901"]);
+  });
+
+  test("finds every error by every word that it shows", async () => {
     const page = await open();
-    await page.getByLabel("Filter the errors").fill("TOKEN 401");
-    expect(await page.locator("article:visible").evaluateAll((all) => all.map(({ id }) => id))).toEqual([
-      "40101",
-      "40102",
-    ]);
-    expect(await page.locator("#filter-result").textContent()).toBe(
-      `2 of ${publicKinds.length} errors match.`,
-    );
+    const missed = await page.evaluate<string[]>(`(() => {
+      const filter = document.getElementById("filter-text");
+      const shown = [...document.querySelectorAll("article")].map((article) => {
+        const heading = article.parentElement.querySelector("h3");
+        const copy = article.querySelector("button");
+        const text = heading.innerText + " " + article.innerText.replace(copy.innerText, " ");
+        return { article, words: text.split(/\\s+/) };
+      });
+      return shown.flatMap(({ article, words }) => words.filter((word) => {
+        filter.value = word;
+        filter.dispatchEvent(new Event("input"));
+        return article.hidden;
+      }));
+    })()`);
+    expect(missed).toEqual([]);
+  });
+
+  test("shows the errors that have all words of the filter", async () => {
+    const page = await open();
+    expect(await filterErrors(page, "TOKEN 401")).toEqual(["40101", "40102"]);
+    const result = await page.locator("#filter-result").textContent();
+    expect(result).toBe(`2 of ${publicKinds.length} errors match.`);
   });
 
   test("filters the contents with the errors", async () => {

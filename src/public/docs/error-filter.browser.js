@@ -1,4 +1,4 @@
-// The filter over the errors: by number, status, or any words of their texts.
+// The filter over the errors: by any words that they show, which are their numbers, statuses, texts and messages.
 const filter = document.getElementById("filter");
 const input = document.getElementById("filter-text");
 const result = document.getElementById("filter-result");
@@ -13,6 +13,8 @@ const sections = [...document.querySelectorAll("section.status")].map((section) 
     })),
   };
 });
+// Without punctuation, which a word has where it was copied from, such as in a JSON body.
+const wordPattern = /[\p{L}\p{N}_-]+/gu;
 const total = sections.reduce((sum, { articles }) => sum + articles.length, 0);
 
 function textOf(...elements) {
@@ -23,7 +25,7 @@ function textOf(...elements) {
 }
 
 function showMatches() {
-  const words = input.value.toLowerCase().split(/\s+/);
+  const words = input.value.toLowerCase().match(wordPattern) ?? [];
   let matches = 0;
   for (const { section, inContents, articles } of sections) {
     let isEmpty = true;
@@ -37,7 +39,7 @@ function showMatches() {
     section.hidden = isEmpty;
     inContents.hidden = isEmpty;
   }
-  if (input.value.trim() === "") result.textContent = "";
+  if (words.length === 0) result.textContent = "";
   else result.textContent = matches === 0 ? "No errors match." : `${matches} of ${total} errors match.`;
 }
 
