@@ -77,6 +77,19 @@ test("the file of a token that is stored already is left", async () => {
   expect(readFileSync(path, "utf8")).toBe(`${stored.secret}\n`);
 });
 
+test("a file that cannot be created is reported with the reason", async () => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "nowhere", "first-token");
+  const tokens = fake<TokenStore>({ all: async () => [] });
+  const issued = await issueFirstToken({ tokens, delivery: { path, writeNew } }, mintFirstToken());
+  expect(issued).toMatchObject({
+    kind: "not-delivered",
+    problem: expect.stringContaining(
+      `${path} cannot be created for one: no such file or directory. Create one:`,
+    ),
+  });
+});
+
 test("a file that cannot be written is removed, so that the next start can create it", async () => {
   using folder = temporaryFolder();
   const file = join(folder.path, "first-token");

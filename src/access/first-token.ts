@@ -1,5 +1,5 @@
 import { readFileSync, rmSync } from "node:fs";
-import { codeOf, messageOf } from "../system/errors.ts";
+import { codeOf, describeFileError } from "../system/errors.ts";
 import { localOrigin } from "./local-user.ts";
 import { creationEntry, type Minted, mintToken, type TokenStore } from "./tokens.ts";
 
@@ -74,7 +74,7 @@ function writeSecret({ path, writeNew }: FirstTokenFile, secret: string): string
   } catch (error) {
     const exists = codeOf(error) === "EEXIST";
     if (exists && holds(path, secret)) return undefined;
-    const reason = exists ? "it exists already" : messageOf(error);
+    const reason = exists ? "it exists already" : describeFileError(error);
     return `There is no token yet, and the file ${path} cannot be created for one: ${reason}. ${howToCreate}`;
   }
 }

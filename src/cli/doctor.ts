@@ -20,13 +20,12 @@ import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { realDataFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { isServed } from "../storage/sqlite/data-file/writer-lock.ts";
 import { diagnoseDataFile } from "../storage/sqlite/reading/diagnose-data-file.ts";
-import { codeOf } from "../system/errors.ts";
+import { codeOf, describeFileError } from "../system/errors.ts";
 import type { Address } from "../system/ip-address.ts";
 import type { ListenerName } from "../telemetry/counters.ts";
 import { formatBytes } from "../text/sizes.ts";
 import { isoTime } from "../text/time.ts";
 import { type Command, jsonFlag } from "./command.ts";
-import { describeFileError } from "./file-problem.ts";
 import { escapeInvisible, formatColumns, formatTerms, printJson, type Terminal } from "./terminal.ts";
 
 /** What a check found. A check that throws has failed, for the reason in the message. */

@@ -1,18 +1,5 @@
 import { accessSync, constants } from "node:fs";
-import { codeOf, messageOf } from "../system/errors.ts";
-
-const reasons: Readonly<Record<string, string>> = {
-  ENOENT: "no such file or directory",
-  EISDIR: "it is a directory",
-  ENOTDIR: "part of its path is not a directory",
-  ELOOP: "too many symbolic links",
-  EACCES: "permission denied",
-  EPERM: "permission denied",
-  EROFS: "the filesystem is read-only",
-  ENOSPC: "the disk is full",
-  EDQUOT: "the disk quota is exceeded",
-  EFBIG: "the file would be larger than the system allows (ulimit -f)",
-};
+import { describeFileError } from "../system/errors.ts";
 
 /** A file cannot be read or written; the message has the reason. */
 export class FileProblem extends Error {
@@ -39,9 +26,4 @@ export function orCannotBeWritten<Result>(path: string, work: () => Result): Res
   } catch (error) {
     throw cannotBe("written", path, error);
   }
-}
-
-/** Why a file could not be read or written. */
-export function describeFileError(error: unknown): string {
-  return reasons[codeOf(error)] ?? messageOf(error);
 }

@@ -13,7 +13,7 @@ const read = (
     environment,
     readFile: (path) => {
       const text = files[path];
-      if (text === undefined) throw new Error("ENOENT: no such file");
+      if (text === undefined) throw Object.assign(new Error("as the system has it"), { code: "ENOENT" });
       return text;
     },
   });
@@ -90,7 +90,11 @@ describe("settings", () => {
     [oidc, { PLANT_STORE_ACCESS_TOKEN: "three.parts.of-base64url" }, "PLANT_STORE_ACCESS_TOKEN holds"],
     [{}, { PLANT_STORE_ACCESS_TOKEN: "short" }, "PLANT_STORE_ACCESS_TOKEN must hold a token of at least 20"],
     [{}, { PLANT_STORE_ACCESS_TOKEN: "has a space in it, alas!" }, "PLANT_STORE_ACCESS_TOKEN must hold"],
-    [{}, { PLANT_STORE_OPERATOR_TOKEN_FILE: "nowhere" }, "OPERATOR_TOKEN_FILE names a file that cannot be"],
+    [
+      {},
+      { PLANT_STORE_OPERATOR_TOKEN_FILE: "nowhere" },
+      "PLANT_STORE_OPERATOR_TOKEN_FILE names nowhere, which cannot be read: no such file or directory.",
+    ],
     [{}, { PLANT_STORE_ACCESS_TOKEN: "x", PLANT_STORE_ACCESS_TOKEN_FILE: "y" }, "are both set"],
   ];
   test.each(wrong)("are refused if they are %j and %j", (flags, environment, message) => {

@@ -2,7 +2,7 @@ import type { PresetToken } from "../access/gate.ts";
 import type { OidcSettings } from "../access/jwt-verifier.ts";
 import type { Scope } from "../access/scopes.ts";
 import { bearerShape, digestOf, isMistyped, jwtShape } from "../access/token-secret.ts";
-import { messageOf } from "../system/errors.ts";
+import { describeFileError } from "../system/errors.ts";
 import {
   type SecretName,
   type Setting,
@@ -187,7 +187,9 @@ function findSecret(variable: string, { environment, readFile }: ConfigSources):
   try {
     return { text: readFile(path).trim(), source: "file", label: fileVariable };
   } catch (error) {
-    throw new ConfigProblem(`${fileVariable} names a file that cannot be read: ${messageOf(error)}.`);
+    throw new ConfigProblem(
+      `${fileVariable} names ${path}, which cannot be read: ${describeFileError(error)}.`,
+    );
   }
 }
 

@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { codeOf } from "../system/errors.ts";
+import { describeFileError } from "../system/errors.ts";
 import { dayMs } from "../text/duration.ts";
 import type { TlsMaterial } from "./wire/wire-server.ts";
 
@@ -59,7 +59,7 @@ function readPem<Parsed>(path: string, what: string, parse: (pem: string) => Par
   try {
     pem = readFileSync(path, "utf8");
   } catch (error) {
-    throw new TlsProblem(`The ${what} ${path} cannot be read: ${codeOf(error)}.`);
+    throw new TlsProblem(`The ${what} ${path} cannot be read: ${describeFileError(error)}.`);
   }
   try {
     return { pem, parsed: parse(pem) };

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { codeOf, messageOf, pathOf } from "./errors.ts";
+import { codeOf, describeFileError, messageOf, pathOf } from "./errors.ts";
 
 const missingFile = "/no-such-folder/no-such-file";
 
@@ -34,4 +34,14 @@ test.each([
   expect(codeOf(thrown)).toBe("");
   expect(pathOf(thrown)).toBeUndefined();
   expect(messageOf(thrown)).toBe(message);
+});
+
+test("an error about a file is described in words, without its path", () => {
+  expect(describeFileError(errorOfMissingFile())).toBe("no such file or directory");
+});
+
+test("an error with no words of ours is described by its message", () => {
+  expect(describeFileError(Object.assign(new Error("text file busy"), { code: "ETXTBSY" }))).toBe(
+    "text file busy",
+  );
 });

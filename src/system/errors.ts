@@ -1,3 +1,17 @@
+// What people read in place of a code.
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: "no such file or directory",
+  EISDIR: "it is a directory",
+  ENOTDIR: "part of its path is not a directory",
+  ELOOP: "too many symbolic links",
+  EACCES: "permission denied",
+  EPERM: "permission denied",
+  EROFS: "the filesystem is read-only",
+  ENOSPC: "the disk is full",
+  EDQUOT: "the disk quota is exceeded",
+  EFBIG: "the file would be larger than the system allows (ulimit -f)",
+};
+
 /** The code of an error, such as `ENOENT` of the operating system or `SQLITE_FULL` of SQLite; empty if it has none. */
 export function codeOf(error: unknown): string {
   const code = (error as { code?: unknown } | undefined)?.code;
@@ -17,4 +31,9 @@ export function syscallOf(error: unknown): string {
 /** The message of whatever was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Why a file could not be read or written. */
+export function describeFileError(error: unknown): string {
+  return reasons[codeOf(error)] ?? messageOf(error);
 }

@@ -166,7 +166,11 @@ describe("the command line", () => {
     ["a key without a certificate", ["--tls-key", server.key], "--tls-key needs --tls-cert"],
     ["a certificate without a key", ["--tls-cert", server.cert], "--tls-cert needs --tls-key"],
     ["a client authority without both", ["--tls-client-ca", client.cert], "--tls-client-ca needs"],
-    ["a missing file", pair("/nowhere/cert.pem", server.key), "cannot be read: ENOENT"],
+    [
+      "a missing file",
+      pair("/nowhere/cert.pem", server.key),
+      "/nowhere/cert.pem cannot be read: no such file or directory.",
+    ],
     ["a file that is no key", pair(server.cert, server.cert), "holds no private key"],
     ["a key of another certificate", pair(server.cert, client.key), "does not belong to"],
   ])("refuses %s", async (_, args, message) => {
