@@ -48,8 +48,13 @@ async function peek(file: Chunks): Promise<Pick<Source, "opening" | "chunks">> {
   }
   const opening = withoutBom(first);
   async function* chunks() {
-    if (opening.length > 0) yield opening;
-    yield* { [Symbol.asyncIterator]: () => iterator };
+    try {
+      if (opening.length > 0) yield opening;
+      yield* { [Symbol.asyncIterator]: () => iterator };
+    } finally {
+      // The reader may stop early, such as at a header that is wrong.
+      await iterator.return?.();
+    }
   }
   return { opening, chunks: chunks() };
 }
@@ -74,6 +79,8 @@ async function* gunzip(file: Chunks): AsyncGenerator<Bytes, void, void> {
     for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
   } catch {
     throw unreadable ?? new BrokenFile("The file cannot be decompressed. It may be incomplete.");
+  } finally {
+    await iterator.return?.();
   }
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { openSource } from "./detect-source.ts";
 import type { InputRow } from "./input-row.ts";
@@ -245,4 +246,22 @@ test.each([
   const { opening } = await openSource(chunks());
   expect(decode(opening)).toEqual(first + rest);
   expect(String(detectFormat("-", opening))).toBe(format);
+});
+
+const largeText = encode(`id,name\n${Array.from({ length: 100_000 }, (_, id) => `${id},Fern\n`).join("")}`);
+test.each([
+  ["plain", largeText],
+  ["compressed", Uint8Array.from(gzipSync(largeText))],
+])("a %s file is closed when its reader stops early", async (_, bytes) => {
+  let isClosed = false;
+  async function* chunks() {
+    try {
+      for (let at = 0; at < bytes.length; at += 1000) yield bytes.slice(at, at + 1000);
+    } finally {
+      isClosed = true;
+    }
+  }
+  const source = await openSource(chunks());
+  for await (const _chunk of source.chunks) break;
+  expect(isClosed).toBe(true);
 });
