@@ -310,6 +310,16 @@ describeInBrowser("signing in to the console with an identity provider", () => {
     });
   });
 
+  test("that comes back while the service does not respond says so", async () => {
+    const { page } = await open("/");
+    await page.route("**/api/identity-provider", (route) => route.abort());
+    const pending = { state: "s", nonce: "n", codeVerifier: "v", returnTo: "/tokens" };
+    await page.evaluate(`sessionStorage.setItem("plant-store-sign-in", '${JSON.stringify(pending)}')`);
+    await page.goto(`${running.operatorUrl}/?code=c&state=s`);
+    await page.getByText("The service did not say how to reach the identity provider.").waitFor();
+    await page.context().close();
+  });
+
   test("is not started in a browser that would not remember it", async () => {
     const { page } = await open("/");
     await page.addInitScript(noStorage("sessionStorage"));

@@ -1,6 +1,6 @@
 // Signing in to the console in a browser, for how long, and what a token without every scope is offered.
 import { expect } from "bun:test";
-import type { Page } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { copiedBy, describe, noStorage, secretField, test } from "../support/browser.ts";
 import { heading, see, signIn, textOf, useConsole } from "../support/console-session.ts";
 import { mintToken } from "../support/operator-requests.ts";
@@ -43,6 +43,26 @@ describe("signing in", () => {
     await page.locator(".field-error").waitFor();
     await signIn(page, session.secret);
     await heading(page, "Overview");
+  });
+
+  test("with another token is not undone by a late refusal of the earlier one", async () => {
+    const page = await open("/", { token: "" });
+    await page.evaluate(`sessionStorage.setItem("plant-store-token", "an-earlier-token")`);
+    const held = Promise.withResolvers<Route>();
+    let requests = 0;
+    await page.route("**/api/me", (route) => {
+      requests++;
+      return requests === 1 ? route.abort() : held.resolve(route);
+    });
+    await page.reload();
+    const earlier = await held.promise;
+    await signIn(page, session.secret);
+    await heading(page, "Overview");
+    // The page may have aborted its request, to which there is then no response.
+    const refusal = JSON.stringify({ error: 40102, message: "This token is unknown." });
+    await earlier.fulfill({ status: 401, contentType: "application/json", body: refusal }).catch(() => {});
+    await page.getByRole("link", { name: "Tokens" }).click();
+    await heading(page, "Tokens");
   });
 
   test("hides the token that is entered", async () => {

@@ -71,22 +71,28 @@ export async function redeemCode(
   // Someone else's response would sign the user in under a name that is not theirs.
   if (pending === undefined || query.get("state") !== pending.state)
     throw new Error("This sign-in was not started in this tab. Sign in again.");
+  if (provider.tokenEndpoint === undefined)
+    throw new Error("The service did not say how to reach the identity provider. Sign in again.");
   const issuer = query.get("iss");
   if (issuer !== null && issuer !== provider.issuer)
     throw new Error("The response is not the identity provider's. Sign in again.");
   const failure = query.get("error");
   if (failure !== null)
     throw new Error(`The identity provider refused: ${query.get("error_description") ?? failure}.`);
-  const { access_token: accessToken, id_token: idToken } = await requestTokens(provider, {
-    code: query.get("code") ?? "",
-    code_verifier: pending.codeVerifier,
-  });
+  const { access_token: accessToken, id_token: idToken } = await requestTokens(
+    provider,
+    provider.tokenEndpoint,
+    {
+      code: query.get("code") ?? "",
+      code_verifier: pending.codeVerifier,
+    },
+  );
   if (accessToken === undefined || idToken === undefined || !isForThisSignIn(idToken, provider, pending))
     throw new Error("The identity provider's tokens are not for this sign-in. Sign in again.");
   return accessToken;
 }
 
-async function requestTokens(provider: FetchedProvider, grant: Record<string, string>) {
+async function requestTokens(provider: FetchedProvider, endpoint: string, grant: Record<string, string>) {
   const body = new URLSearchParams({
     grant_type: "authorization_code",
     client_id: provider.clientId ?? "",
@@ -95,7 +101,7 @@ async function requestTokens(provider: FetchedProvider, grant: Record<string, st
     ...grant,
   });
   try {
-    const response = await fetch(provider.tokenEndpoint ?? "", { method: "POST", body, credentials: "omit" });
+    const response = await fetch(endpoint, { method: "POST", body, credentials: "omit" });
     if (response.ok) return (await response.json()) as { access_token?: string; id_token?: string };
   } catch {
     throw new Error("The identity provider does not respond, or does not allow this address (CORS).");

@@ -115,11 +115,19 @@ function useStoredToken(
 ) {
   const [failure, setFailure] = useState<string>();
   const retry = useRef<ReturnType<typeof setTimeout>>(undefined);
-  const stop = (): void => clearTimeout(retry.current);
+  const stopped = useRef(new AbortController());
+  const stop = (): void => {
+    stopped.current.abort();
+    clearTimeout(retry.current);
+  };
   const tryToken = async (token: string): Promise<void> => {
+    const { signal } = stopped.current;
     try {
-      onSignIn(token, await apiOf(token).get("/api/me"));
+      const me = await apiOf(token).get<CallerJson>("/api/me", signal);
+      if (!signal.aborted) onSignIn(token, me);
     } catch (reason) {
+      // Someone has entered another token meanwhile.
+      if (signal.aborted) return;
       const problem = tokenProblem(reason);
       setFailure(problem ?? errorMessage(reason));
       if (problem === undefined) retry.current = setTimeout(() => void tryToken(token), retryMs);
@@ -171,19 +179,26 @@ function ProviderSignIn({ responseRef, onToken }: ProviderSignInProps) {
     });
   }, []);
 
+  const problem = error !== undefined && (
+    <p class="notice" role="alert">
+      {error}
+    </p>
+  );
   const { issuer, authorizationEndpoint, tokenEndpoint } = provider;
-  if (issuer === undefined) return <p>Sign in to the console with a token.</p>;
+  if (issuer === undefined)
+    return (
+      <>
+        <p>Sign in to the console with a token.</p>
+        {problem}
+      </>
+    );
   const reachable = authorizationEndpoint !== undefined && tokenEndpoint !== undefined;
   const name = new URL(issuer).host;
   return (
     <>
       <p>Sign in to the console.</p>
       {!reachable && <p class="notice">The service cannot reach {name}. Reload the page to try again.</p>}
-      {error !== undefined && (
-        <p class="notice" role="alert">
-          {error}
-        </p>
-      )}
+      {problem}
       <Button
         class="primary"
         disabled={busy || !reachable}
