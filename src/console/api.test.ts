@@ -35,10 +35,44 @@ test("a response that is cut off is like none", async () => {
   expect(error).toMatchObject({ name: "ApiError", kind: "no-response", error: undefined });
 });
 
-test("the error of a proxy in front of the service is like no response", async () => {
-  const { error, outcomes } = await failureOf(response(502, "<h1>Bad gateway</h1>"));
-  expect(error).toMatchObject({ name: "ApiError", kind: "no-response", error: undefined });
+test.each([
+  ["HTML", "<h1>Bad gateway</h1>"],
+  ["no body", ""],
+  ["an empty object", "{}"],
+  ["another number and no message", `{"error":502}`],
+  ["an error in words", `{"error":"bad_gateway","message":"Bad gateway"}`],
+  ["null", "null"],
+])("the error of a proxy in front of the service, with %s, is like no response", async (_, body) => {
+  const { error, outcomes } = await failureOf(response(502, body));
+  expect(error).toMatchObject({
+    name: "ApiError",
+    kind: "no-response",
+    message: "The service responded with 502 and no message.",
+  });
   expect(outcomes).toEqual([false]);
+});
+
+test("a request that is aborted while its error is read says nothing of the service", async () => {
+  const aborted = new AbortController();
+  using server = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      data(socket) {
+        socket.write("HTTP/1.1 503 Status\r\nContent-Length: 100\r\n\r\n{");
+        setTimeout(() => aborted.abort(new Error("no longer needed")));
+      },
+    },
+  });
+  const outcomes: boolean[] = [];
+  const api = new OperatorApi(
+    "token",
+    () => {},
+    (responded) => outcomes.push(responded),
+  );
+  const error = await caught(api.get(`http://127.0.0.1:${server.port}/`, aborted.signal));
+  expect(error).toMatchObject({ message: "no longer needed" });
+  expect(outcomes).toEqual([]);
 });
 
 test.each([

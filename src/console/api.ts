@@ -58,29 +58,36 @@ export class OperatorApi {
     } catch (reason) {
       throw this.#failure(reason, init);
     }
-    const error = response.ok ? undefined : await readError(response);
-    this.#onOutcome(error?.kind !== "no-response");
-    if (error === undefined) return response;
+    if (response.ok) {
+      this.#onOutcome(true);
+      return response;
+    }
+    const error = await readError(response);
+    if (isCancelled(init)) throw init.signal?.reason;
+    this.#onOutcome(error.kind === "refused");
     if (isRefusal(error, "no-credentials") || isRefusal(error, "bad-credentials")) this.#onUnauthorized();
     throw error;
   }
 
   /** Why there is no response, or only a part of one. */
-  #failure(reason: unknown, { signal }: RequestInit): unknown {
-    if (signal?.aborted && signal.reason.name !== "TimeoutError") return reason;
+  #failure(reason: unknown, init: RequestInit): unknown {
+    if (isCancelled(init)) return reason;
     this.#onOutcome(false);
     return new ApiError("The service does not respond. Is it running?");
   }
 }
 
+/** Whether nobody waits for the response any more. One that took too long says something of the service. */
+function isCancelled({ signal }: RequestInit): boolean {
+  return signal?.aborted === true && signal.reason.name !== "TimeoutError";
+}
+
 async function readError(response: Response): Promise<ApiError> {
-  try {
-    const { error, message } = (await response.json()) as { error: number; message: string };
-    return new ApiError(message, error);
-  } catch {
-    // Every error of the service has a body, so this is one of a proxy in front of it.
-    return new ApiError(`The service responded with ${response.status} and no message.`);
-  }
+  const body = (await response.json().catch(() => null)) as { error?: unknown; message?: unknown } | null;
+  if (typeof body?.error === "number" && typeof body.message === "string")
+    return new ApiError(body.message, body.error);
+  // Every error of the service has such a body, so this is one of a proxy in front of it.
+  return new ApiError(`The service responded with ${response.status} and no message.`);
 }
 
 /** Whether the service refused a request with this error. */
