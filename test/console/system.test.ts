@@ -54,6 +54,19 @@ describe("the system page", () => {
     expect(await row.textContent()).toBe("max-body-bytes the largest request body accepted65536 default");
   });
 
+  test("shows why the settings cannot be loaded in place of them", async () => {
+    const page = await open("/system");
+    const refusal = JSON.stringify({ error: 40301, message: "This token lacks a scope." });
+    await page.route("**/api/settings", (route) =>
+      route.fulfill({ status: 403, contentType: "application/json", body: refusal }),
+    );
+    await page.reload();
+    await see(page, "This token lacks a scope.");
+    await see(page, "Disk space free");
+    expect(await page.locator("[aria-busy=true]").count()).toBe(0);
+    expect(await page.getByRole("button", { name: /^Show all/ }).count()).toBe(0);
+  });
+
   test("lists a setting that is a secret without its value", async () => {
     const page = await open("/system");
     const row = page.getByRole("row", { name: /OPERATOR_TOKEN/ });

@@ -13,7 +13,7 @@ import { Backups } from "./backups.tsx";
 /** The state of the service, backups and settings. */
 export function SystemPage() {
   const { me } = useSession();
-  const { value, error } = useLoad<SettingsJson>("/api/settings");
+  const configured = useLoad<SettingsJson>("/api/settings");
   const {
     value: overview,
     error: overviewError,
@@ -27,7 +27,7 @@ export function SystemPage() {
           API docs
         </a>
       </PageHead>
-      <ErrorNotice error={error} />
+      <ErrorNotice error={configured.error} />
       <div class="stack">
         {isLoading && <LoadingCard lines={1} />}
         {overview === undefined && <ErrorNotice error={overviewError} />}
@@ -37,7 +37,8 @@ export function SystemPage() {
           </div>
         )}
         <Backups />
-        <Settings settings={value?.settings} />
+        {configured.isLoading && <LoadingCard lines={5} />}
+        {configured.value !== undefined && <Settings settings={configured.value.settings} />}
       </div>
     </>
   );
@@ -63,17 +64,16 @@ const sourceLabels: Readonly<Record<string, string>> = {
 };
 
 /** The settings that differ from their default; a button shows the others too. */
-function Settings({ settings = [] }: { readonly settings: SettingsJson["settings"] | undefined }) {
-  const [isAllShown, showAll] = useState(false);
+function Settings({ settings }: { readonly settings: SettingsJson["settings"] }) {
+  const [isAllShown, setIsAllShown] = useState(false);
   const changed = settings.filter(({ source }) => source !== "default");
   const shown = isAllShown ? settings : changed;
   return (
     <Panel
       id="settings-title"
       title="Current settings"
-      loading={settings.length === 0}
       aside={
-        <Button aria-expanded={isAllShown} onClick={() => showAll(!isAllShown)}>
+        <Button aria-expanded={isAllShown} onClick={() => setIsAllShown(!isAllShown)}>
           {isAllShown ? "Show changed" : `Show all ${settings.length}`}
         </Button>
       }
