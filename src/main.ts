@@ -56,13 +56,17 @@ const terminal: Terminal = {
   },
 };
 
-// An unexpected exception leaves an unknown state, so nothing is closed on the way out.
-process.on("uncaughtException", (error) => {
-  stderr.write(forStandardError(errorReport(error, "").text, terminal), () => exitAsCrash(1));
-});
+// An unexpected exception leaves an unknown state, so nothing is closed on the way out. Bun reports a rejected promise that
+// nobody handles by the second event alone.
+process.on("uncaughtException", reportAndCrash);
+process.on("unhandledRejection", reportAndCrash);
 
 // The command itself.
 process.exitCode = await runCommand(process.argv.slice(2), terminal);
+
+function reportAndCrash(error: unknown): void {
+  stderr.write(forStandardError(errorReport(error, "").text, terminal), () => exitAsCrash(1));
+}
 
 /**
  * Ends the process as a crash would, with the system's _exit: whatever is open stays as it is, for recovery at the

@@ -1,10 +1,10 @@
 // A process ends without a stop: what it acknowledged is stored, and the next start finds the WAL.
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runKillRounds } from "../soak/kill.ts";
 import { seededRandom } from "../soak/rounds.ts";
-import { type Serving, serve } from "../support/command.ts";
+import { serve } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { post } from "../support/post-plants.ts";
@@ -18,17 +18,39 @@ test("what was acknowledged is stored after a loaded service was killed with -9 
   expect(lost).toBe(0);
 });
 
-test.each([
-  ["a second signal", 143, async (service: Serving) => eventually(() => !service.child.kill("SIGTERM"))],
-  ["an exception that nobody caught", 1, async (service: Serving) => service.child.kill("SIGUSR2")],
-])("a process that ends by %s leaves the WAL for the next start", async (_, code, end) => {
-  const throwing = join(folder.path, "throw-on-signal.ts");
-  writeFileSync(throwing, 'process.on("SIGUSR2", () => { throw new Error("unexpected"); });');
+test("a process that ends by a second signal leaves the WAL for the next start", async () => {
   await using service = await serve(["--database", folder.dataFile, "--drain-delay", "60s"], {
-    environment: { ...accessTokenEnvironment, BUN_OPTIONS: `--preload ${throwing}` },
+    environment: accessTokenEnvironment,
   });
   expect((await post(service.url, '{"id":1,"name":"a"}')).status).toBe(200);
-  await end(service);
-  expect((await service.ended).code).toBe(code);
+  await eventually(() => !service.child.kill("SIGTERM"));
+  expect((await service.ended).code).toBe(143);
   expect(statSync(`${folder.dataFile}-wal`).size).toBeGreaterThan(0);
+});
+
+describe.each([
+  ["an exception that nobody caught", 'throw new Error("unexpected");'],
+  ["a rejection that nobody handled", 'void Promise.reject(new Error("unexpected"));'],
+])("a process that ends by %s", (_, statement) => {
+  async function endByIt() {
+    const onSignal = join(folder.path, "on-signal.ts");
+    writeFileSync(onSignal, `process.on("SIGUSR2", () => { ${statement} });`);
+    await using service = await serve(["--database", folder.dataFile], {
+      environment: { ...accessTokenEnvironment, BUN_OPTIONS: `--preload ${onSignal}` },
+    });
+    expect((await post(service.url, '{"id":1,"name":"a"}')).status).toBe(200);
+    service.child.kill("SIGUSR2");
+    return await service.ended;
+  }
+
+  test("leaves the WAL for the next start", async () => {
+    const { code } = await endByIt();
+    expect(code).toBe(1);
+    expect(statSync(`${folder.dataFile}-wal`).size).toBeGreaterThan(0);
+  });
+
+  test("says that it is an internal error", async () => {
+    const { err } = await endByIt();
+    expect(err).toMatch(/^plant-store: Internal error, please report it: Error: unexpected\n {4}at /m);
+  });
 });
