@@ -102,7 +102,12 @@ export class Gate {
     const jwt = bearer.exec(authorization)?.[1] ?? "";
     const verified = await this.#jwts?.verify(jwt, isAwaited);
     if (typeof verified === "string") return verified;
-    const caller = this.admit(authorization, scope, Date.now());
+    return this.admitVerified(authorization, scope, Date.now());
+  }
+
+  /** Like `admit`, where nobody can wait for `verify`: a JWT that needs it counts as one whose issuer is unavailable. */
+  admitVerified(authorization: string | undefined, scope: Scope, nowMs: number): Caller | Denied {
+    const caller = this.admit(authorization, scope, nowMs);
     return caller === "unverified" ? "issuer-unavailable" : caller;
   }
 

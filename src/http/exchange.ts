@@ -8,7 +8,7 @@ import { acceptPattern } from "./accept-pattern.ts";
 import type { ClientAddresses } from "./client-address.ts";
 import type { Cors } from "./cors.ts";
 import { catalogue, type ErrorKind, outcomeOf, quotesTarget, statusOf } from "./error-catalogue.ts";
-import { BodyNotReceived, bearerChallenge, HttpError } from "./http-error.ts";
+import { BodyNotReceived, deniedError, HttpError } from "./http-error.ts";
 import type { RequestIds } from "./request-ids.ts";
 import type { LoggedRequest, RequestLog } from "./request-log.ts";
 import type { ResponseDate } from "./response-date.ts";
@@ -202,10 +202,10 @@ export class Exchange implements BodyReader, LoggedRequest {
   /** Denies the request if the gate no longer accepts the caller. Returns whether it has denied it. */
   #denyIfRevoked(): boolean {
     if (this.#scope === undefined) return false;
-    const caller = this.#shared.gate.admit(this.header("authorization"), this.#scope, Date.now());
+    // If the provider's keys have changed since, nobody waits for another verification here.
+    const caller = this.#shared.gate.admitVerified(this.header("authorization"), this.#scope, Date.now());
     if (typeof caller !== "string") return false;
-    // The provider's keys have changed since, and nobody waits for another verification here.
-    this.deny(caller === "unverified" ? "issuer-unavailable" : caller, this.#scope);
+    this.deny(caller, this.#scope);
     return true;
   }
 
@@ -278,9 +278,8 @@ export class Exchange implements BodyReader, LoggedRequest {
   deny(reason: Denied, scope: Scope): void {
     // The credentials are known, so the log names the caller.
     if (reason === "lacks-scope") this.#caller = this.#shared.gate.identify(this.header("authorization"));
-    if (reason === "store-unavailable" || reason === "issuer-unavailable") return this.error(reason);
-    const message = reason === "lacks-scope" ? `The token lacks the scope ${scope}.` : undefined;
-    this.error(reason, message, bearerChallenge(reason, scope));
+    const { kind, message, headers } = deniedError(reason, scope);
+    this.error(kind, message, headers);
   }
 
   // What the listener responds with, in place of a handler.

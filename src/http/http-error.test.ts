@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { bearerChallenge, overRate } from "./http-error.ts";
+import { deniedError, overRate } from "./http-error.ts";
 
 test.each([
   [1, "1"],
@@ -16,5 +16,18 @@ test.each([
   ["bad-credentials", 'Bearer realm="plant-store", error="invalid_token"'],
   ["lacks-scope", 'Bearer realm="plant-store", error="insufficient_scope", scope="operator"'],
 ] as const)("the challenge to %s is RFC 6750's", (reason, challenge) => {
-  expect(bearerChallenge(reason, "operator")).toEqual({ "WWW-Authenticate": challenge });
+  expect(deniedError(reason, "operator").headers).toEqual({ "WWW-Authenticate": challenge });
 });
+
+test("a caller whose token lacks the scope is told which", () => {
+  expect(deniedError("lacks-scope", "operator").message).toBe("The token lacks the scope operator.");
+});
+
+test.each(["store-unavailable", "issuer-unavailable"] as const)(
+  "credentials are not challenged if %s",
+  (reason) => {
+    const error = deniedError(reason, "operator");
+    expect(error.kind).toBe(reason);
+    expect(error.headers).toEqual({});
+  },
+);

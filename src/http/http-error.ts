@@ -1,3 +1,4 @@
+import type { Denied } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
 import { catalogue, type ErrorKind } from "./error-catalogue.ts";
 import { noHeaders, type ResponseHeaders } from "./response-head.ts";
@@ -26,17 +27,21 @@ export function overRate(waitMs: number, limit = "This token is over its rate li
   return new HttpError("over-rate", message, { "Retry-After": String(seconds) });
 }
 
-/** The challenge to credentials that the gate does not accept for a scope (RFC 6750, 3). */
-export function bearerChallenge(
-  reason: "no-credentials" | "bad-credentials" | "lacks-scope",
-  scope: Scope,
-): ResponseHeaders {
-  const details = {
-    "no-credentials": "",
-    "bad-credentials": ', error="invalid_token"',
-    "lacks-scope": `, error="insufficient_scope", scope="${scope}"`,
-  };
-  return { "WWW-Authenticate": `Bearer realm="plant-store"${details[reason]}` };
+/** The error of a caller that the gate does not accept for a scope, with RFC 6750's challenge to its credentials. */
+export function deniedError(reason: Denied, scope: Scope): HttpError {
+  const realm = 'Bearer realm="plant-store"';
+  switch (reason) {
+    case "no-credentials":
+      return new HttpError(reason, undefined, { "WWW-Authenticate": realm });
+    case "bad-credentials":
+      return new HttpError(reason, undefined, { "WWW-Authenticate": `${realm}, error="invalid_token"` });
+    case "lacks-scope":
+      return new HttpError(reason, `The token lacks the scope ${scope}.`, {
+        "WWW-Authenticate": `${realm}, error="insufficient_scope", scope="${scope}"`,
+      });
+    default:
+      return new HttpError(reason);
+  }
 }
 
 /** The body of a request did not arrive. A handler lets it pass: the client has its response, or has gone away. */

@@ -4,7 +4,7 @@ import type { RateLimit } from "../access/rate-limit.ts";
 import { allows } from "../access/scopes.ts";
 import { catalogue, type ErrorKind } from "../http/error-catalogue.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { bearerChallenge, HttpError, overRate } from "../http/http-error.ts";
+import { deniedError, HttpError, overRate } from "../http/http-error.ts";
 import { requestIdFields } from "../http/request-log.ts";
 import { type Route, route } from "../http/route.ts";
 import { lineFeed } from "../plants/character-codes.ts";
@@ -45,7 +45,6 @@ const linesMax = 1000;
 const rateWaitMsMax = 3000;
 // How soon a stop is noticed meanwhile.
 const rateWaitStepMs = 250;
-const invalidToken = bearerChallenge("bad-credentials", "plants:create");
 
 /** Imports the rows of a file in parts, and records its start and its end. */
 export function importRoutes(
@@ -155,7 +154,7 @@ async function waitForRateLimit(
   deadlineMs: number,
 ): Promise<void> {
   for (;;) {
-    if (!isAllowed()) throw new HttpError("bad-credentials", undefined, invalidToken);
+    if (!isAllowed()) throw deniedError("bad-credentials", "plants:create");
     exchange.refuseWhileDraining();
     const nowMs = performance.now();
     const waitMs = rateLimit?.take(caller.name, nowMs) ?? 0;
