@@ -1,6 +1,6 @@
 import { InvalidValue } from "../config/values.ts";
 import type { PlantFilter } from "../plants/plant-archive.ts";
-import { parseTimeMs } from "../text/time.ts";
+import { parseTimeMs, timeExpected } from "../text/time.ts";
 import { parseFlag } from "./arguments.ts";
 import type { Arguments, Flag } from "./command.ts";
 
@@ -29,6 +29,6 @@ export function parseFilter(args: Arguments): PlantFilter {
 
 function parseTime(text: string): number {
   const timeMs = parseTimeMs(text);
-  if (timeMs === undefined) throw new InvalidValue("must be a time, such as 2026-11-15 or 2026-11-15T09:30Z");
+  if (timeMs === undefined) throw new InvalidValue(timeExpected);
   return timeMs;
 }

@@ -18,6 +18,7 @@ import { cutText } from "../text/cut-text.ts";
 import type { ActionRecorder } from "./action-recorder.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import {
+  missingValue,
   readFields,
   readQuery,
   readRequiredText,
@@ -94,6 +95,7 @@ function importRoute(path: string, handle: (exchange: Exchange, caller: Caller) 
 
 function readTally(values: SentValues, name: string): number {
   const value = values.byName[name];
+  if (value === undefined) throw missingValue(values, name, "an integer");
   if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0)
     throw wrongValue(values, name, "must be an integer, 0 or more");
   return value;

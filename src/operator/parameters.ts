@@ -6,7 +6,8 @@ import { parseMembers } from "../plants/json-body.ts";
 import { CursorProblem, type PlantFilter } from "../plants/plant-archive.ts";
 import { Refusal } from "../plants/refusals.ts";
 import { cutText } from "../text/cut-text.ts";
-import { parseTimeMs } from "../text/time.ts";
+import { durationExpected, parseDurationMs } from "../text/duration.ts";
+import { parseTimeMs, timeExpected } from "../text/time.ts";
 import { eitherOf } from "../text/words.ts";
 
 /** The parameters of a query, or the fields of a body, as they were sent. */
@@ -83,7 +84,7 @@ export function readCount(values: SentValues, name: string, defaultCount: number
   if (value === undefined) return defaultCount;
   const count = Number(value);
   if (!/^\d{1,9}$/.test(value) || count < 1 || count > max)
-    throw wrongValue(values, name, `must be an integer from 1 to ${max}, but is ${quote(value)}`);
+    throw wrongValue(values, name, `must be an integer from 1 to ${max}`);
   return count;
 }
 
@@ -95,7 +96,7 @@ export function readChoice<const Choice extends string>(
   const value = readText(values, name);
   const choice = choices.find((candidate) => candidate === value);
   if (value !== undefined && choice === undefined)
-    throw wrongValue(values, name, `must be ${eitherOf(choices)}, but is ${quote(value)}`);
+    throw wrongValue(values, name, `must be ${eitherOf(choices)}`);
   return choice;
 }
 
@@ -104,16 +105,16 @@ export function readText(values: SentValues, name: string): string | undefined {
   if (value === undefined) return undefined;
   if (typeof value !== "string") throw wrongValue(values, name, "must be a string");
   if (value.includes("\0"))
-    throw wrongValue(values, name, "contains the character U+0000, which no stored text contains");
+    throw problemWith(values, name, "contains the character U+0000, which no stored text contains");
   if (value.length > textCharactersMax)
-    throw wrongValue(values, name, `is over ${textCharactersMax} characters long`);
+    throw problemWith(values, name, `is over ${textCharactersMax} characters long`);
   return value;
 }
 
 /** Reads a field that the body must have. */
 export function readRequiredText(values: SentValues, name: string): string {
   const value = readText(values, name);
-  if (value === undefined) throw wrongValue(values, name, "is missing; expected a string");
+  if (value === undefined) throw missingValue(values, name, "a string");
   return value;
 }
 
@@ -128,7 +129,7 @@ export function readId(value: string, noun: SentValues["noun"] = "Parameter"): b
 function readNamePart(values: SentValues): string | undefined {
   const value = readText(values, "name");
   if (value !== undefined && value.length > namePartCharactersMax)
-    throw wrongValue(values, "name", `is over ${namePartCharactersMax} characters long`);
+    throw problemWith(values, "name", `is over ${namePartCharactersMax} characters long`);
   return value || undefined;
 }
 
@@ -136,9 +137,16 @@ export function readTime(values: SentValues, name: string): number | undefined {
   const value = readText(values, name);
   if (value === undefined) return undefined;
   const timeMs = parseTimeMs(value);
-  if (timeMs === undefined)
-    throw wrongValue(values, name, `must be a time such as 2026-11-15T09:30:00Z, but is ${quote(value)}`);
+  if (timeMs === undefined) throw wrongValue(values, name, timeExpected);
   return timeMs;
+}
+
+export function readDuration(values: SentValues, name: string): number | undefined {
+  const value = readText(values, name);
+  if (value === undefined) return undefined;
+  const durationMs = parseDurationMs(value);
+  if (durationMs === undefined) throw wrongValue(values, name, durationExpected);
+  return durationMs;
 }
 
 /** Turns a problem with what was requested into the caller's error. */
@@ -151,14 +159,28 @@ export async function orWrongParameter<Result>(work: Promise<Result>): Promise<R
   }
 }
 
-function quote(value: string): string {
-  const cut = cutText(value, quotedValueCharactersMax);
-  return JSON.stringify(cut === value ? value : `${cut}…`);
+/** The error of a parameter or field that must be something else: it ends with what was sent. */
+export function wrongValue(values: SentValues, name: string, expected: string): HttpError {
+  return problemWith(values, name, `${expected}, but is ${quote(values.byName[name])}`);
 }
 
-/** Names the parameter or field, and says what is wrong with it. */
-export function wrongValue({ noun }: SentValues, name: string, problem: string): HttpError {
+/** The error of a field that the body must have. */
+export function missingValue(values: SentValues, name: string, expected: string): HttpError {
+  return problemWith(values, name, `is missing; expected ${expected}`);
+}
+
+function problemWith({ noun }: SentValues, name: string, problem: string): HttpError {
   return wrongRequest(`${noun} "${name}" ${problem}.`);
+}
+
+/** A value as a message quotes it: the start of a string, or of the JSON of anything else. */
+function quote(value: unknown): string {
+  return typeof value === "string" ? JSON.stringify(shorten(value)) : shorten(JSON.stringify(value));
+}
+
+function shorten(text: string): string {
+  const cut = cutText(text, quotedValueCharactersMax);
+  return cut === text ? text : `${cut}…`;
 }
 
 /** A request that is wrong in another way. */

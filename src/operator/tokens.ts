@@ -15,13 +15,13 @@ import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
 import { cutText } from "../text/cut-text.ts";
-import { dayMs, durationExpected, parseDurationMs } from "../text/duration.ts";
+import { dayMs, parseDurationMs } from "../text/duration.ts";
 import { isoTime } from "../text/time.ts";
 import {
   orWrongParameter,
+  readDuration,
   readFields,
   readRequiredText,
-  readText,
   type SentValues,
   wrongValue,
 } from "./parameters.ts";
@@ -109,13 +109,6 @@ async function findToken(tokens: TokenStore, wanted: string): Promise<Token> {
   if (token === undefined)
     throw new HttpError("no-such-token", `No token has the id ${cutText(wanted, quotedIdCharactersMax)}.`);
   return token;
-}
-
-function readDuration(values: SentValues, name: string): number | undefined {
-  const text = readText(values, name);
-  const durationMs = text === undefined ? undefined : parseDurationMs(text);
-  if (text !== undefined && durationMs === undefined) throw wrongValue(values, name, durationExpected);
-  return durationMs;
 }
 
 function readScopes(values: SentValues): readonly Scope[] {

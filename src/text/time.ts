@@ -25,6 +25,9 @@ export function timeInFileName(timeMs: number): string {
   return isoTime(timeMs).replaceAll(/[:.]/g, "-");
 }
 
+/** Completes a sentence about a time that cannot be parsed. */
+export const timeExpected = "must be a time, such as 2026-11-15 or 2026-11-15T09:30Z";
+
 /**
  * Reads a time that someone typed, such as `2026-11-15` or `2026-11-15T09:30`; undefined if it is none. Without an offset it is
  * in UTC, as everything that is printed is.

@@ -126,8 +126,16 @@ test("the end of an import is in the audit trail with what was counted", async (
 
 test.each([
   ["without a file", { created: 1, replayed: 0, refused: 0 }, 'Field "file" is missing'],
-  ["without a count", { file: "x", created: 1, replayed: 0 }, 'Field "refused" must be an integer'],
-  ["with a fraction", { file: "x", created: 1.5, replayed: 0, refused: 0 }, 'Field "created" must be'],
+  [
+    "without a count",
+    { file: "x", created: 1, replayed: 0 },
+    'Field "refused" is missing; expected an integer.',
+  ],
+  [
+    "with a fraction",
+    { file: "x", created: 1.5, replayed: 0, refused: 0 },
+    "must be an integer, 0 or more, but is 1.5.",
+  ],
   ["with a negative count", { file: "x", created: 1, replayed: -1, refused: 0 }, 'Field "replayed" must be'],
 ])("the end of an import %s is refused", async (_, body, message) => {
   const response = await finish(body);

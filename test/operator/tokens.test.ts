@@ -127,13 +127,24 @@ describe("tokens", () => {
   test.each([
     { what: "a reserved name", body: '{"name":"oidc:someone"}', error: 40031, says: "reserved" },
     { what: "no name", body: "{}", error: 40031, says: '"name" is missing' },
-    { what: "an unknown scope", body: '{"name":"a","scopes":["all"]}', error: 40031, says: "scopes" },
-    { what: "no scopes", body: '{"name":"a","scopes":[]}', error: 40031, says: "scopes" },
+    {
+      what: "a name that is no string",
+      body: '{"name":7}',
+      error: 40031,
+      says: 'Field "name" must be a string, but is 7.',
+    },
+    {
+      what: "an unknown scope",
+      body: '{"name":"a","scopes":["all"]}',
+      error: 40031,
+      says: 'Field "scopes" must be a list of at least one of plants:create, operator:read, metrics, operator, but is ["all"].',
+    },
+    { what: "no scopes", body: '{"name":"a","scopes":[]}', error: 40031, says: "operator, but is []." },
     {
       what: "an expiry that is no duration",
       body: '{"name":"a","expiresIn":"soon"}',
       error: 40031,
-      says: '"expiresIn" must be a number with a unit',
+      says: 'Field "expiresIn" must be a number with a unit (ms, s, m, h or d), such as 10s, but is "soon".',
     },
     {
       what: "an expiry of 0 s",
