@@ -38,6 +38,18 @@ describe("the form for a plant", () => {
     expect(await focusedField(page)).toBe("id");
   });
 
+  test("has the same space above its buttons as between its fields", async () => {
+    const { dialog } = await openForm();
+    const boxOf = async (selector: string) =>
+      (await dialog.locator(selector).last().boundingBox()) ?? { y: 0, height: 0 };
+    const name = await boxOf(".field:nth-of-type(2)");
+    const tag = await boxOf(".field:nth-of-type(3)");
+    const buttons = await boxOf(".dialog-foot");
+    const between = tag.y - (name.y + name.height);
+    // The line above the buttons adds a little to it.
+    expect(buttons.y - (tag.y + tag.height)).toBeLessThan(1.5 * between);
+  });
+
   test("shows at the id that it is no number", async () => {
     const { add, errorAt } = await openForm();
     await add("12 apples");
