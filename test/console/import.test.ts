@@ -340,6 +340,18 @@ describe("a chosen file", () => {
     ]);
   });
 
+  test("has its rows in two lines on a phone, the name above the id", async () => {
+    const { page } = await openAndWatch();
+    await page.setViewportSize({ width: 360, height: 740 });
+    await choose(page, "sheet.csv", sheet);
+    const row = page.locator(".preview tbody tr").first();
+    const topOf = async (text: string) => (await row.getByText(text, { exact: true }).boundingBox())?.y ?? 0;
+    expect(await topOf("2001")).toBeGreaterThan(await topOf("Fern"));
+    // A tag is a little lower than the text on its line.
+    expect(Math.abs((await topOf("indoor")) - (await topOf("Fern")))).toBeLessThan(4);
+    expect(Math.abs((await topOf("Line 2")) - (await topOf("2001")))).toBeLessThan(4);
+  });
+
   test("is not sent before the import is started", async () => {
     const { page, sent } = await openAndWatch();
     await choose(page, "sheet.csv", sheet);
