@@ -39,7 +39,9 @@ export function FilterPanel({ buttonRef, onApply, children }: FilterPanelProps) 
           }}
         >
           {children}
-          <Button type="submit">Apply</Button>
+          <Button type="submit" class="primary">
+            Apply
+          </Button>
         </form>
       )}
     </Popover>
