@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { cutText } from "../text/cut-text.ts";
+import { shortened } from "../text/cut-text.ts";
 import { AuditPage } from "./audit/audit-page.tsx";
 import type { PageLink } from "./frame.tsx";
 import { ImportPage } from "./import/import-page.tsx";
@@ -50,7 +50,7 @@ function PageNotFound({ path }: { readonly path: string }) {
   return (
     <>
       <PageHead title="Page not found" />
-      <EmptyState title={`There is nothing at ${cutText(path, pathCharactersMax)}`}>
+      <EmptyState title={`There is nothing at ${shortened(path, pathCharactersMax)}`}>
         <Link class="button" href="/">
           Go to the overview
         </Link>

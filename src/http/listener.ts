@@ -4,7 +4,7 @@ import type { Intake } from "../plants/intake.ts";
 import { isLoopback, portMax } from "../system/ip-address.ts";
 import type { ListenerName } from "../telemetry/counters.ts";
 import type { Events } from "../telemetry/events.ts";
-import { cutText } from "../text/cut-text.ts";
+import { shortened } from "../text/cut-text.ts";
 import { ClientAddresses } from "./client-address.ts";
 import { Cors } from "./cors.ts";
 import { Exchange, type SharedByExchanges } from "./exchange.ts";
@@ -177,6 +177,6 @@ function isAcceptedHost(names: readonly string[], header: string | undefined): b
 }
 
 function respondWrongHost(exchange: Exchange): void {
-  const name = cutText(exchange.header("host") ?? "", quotedHostCharactersMax) || "(none)";
+  const name = shortened(exchange.header("host") ?? "", quotedHostCharactersMax) || "(none)";
   exchange.error("wrong-host", `The operator listener does not accept the host name ${name}.`);
 }

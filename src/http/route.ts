@@ -1,6 +1,6 @@
 import type { Caller, Denied, Gate } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
-import { cutText } from "../text/cut-text.ts";
+import { shortened } from "../text/cut-text.ts";
 import type { Exchange, SecretPath } from "./exchange.ts";
 
 /** Handles a request from a caller whose token has the route's scope. A function, because a table of routes holds it. */
@@ -125,7 +125,7 @@ export function secretPathsOf(routes: readonly Route[]): readonly SecretPath[] {
 
 /** The message about a path that does not exist. */
 export function noSuchPathMessage(path: string): string {
-  return `There is nothing at ${cutText(path, quotedPathCharactersMax)}.`;
+  return `There is nothing at ${shortened(path, quotedPathCharactersMax)}.`;
 }
 
 function respondNoSuchMethod(
@@ -135,8 +135,8 @@ function respondNoSuchMethod(
   methods: readonly string[],
 ): void {
   const allowed = methods.flatMap((name) => (name === "GET" ? ["GET", "HEAD"] : [name])).join(", ");
-  const quotedPath = cutText(path, quotedPathCharactersMax);
-  const quotedMethod = cutText(method, quotedMethodCharactersMax);
+  const quotedPath = shortened(path, quotedPathCharactersMax);
+  const quotedMethod = shortened(method, quotedMethodCharactersMax);
   const message = `${quotedPath} does not support ${quotedMethod}; it supports ${allowed}.`;
   exchange.error("no-such-method", message, { Allow: allowed });
 }

@@ -36,7 +36,7 @@ export class ActionRecorder {
   ): Promise<void> {
     const waitMs = this.#rateLimit.take(actor, performance.now());
     if (waitMs > 0) throw overRate(waitMs, actionLimit);
-    const shortened = cutText(detail, detailCharactersMax);
-    await this.#trail.record({ atMs: Date.now(), actor, address, action, subject, detail: shortened });
+    const storedDetail = cutText(detail, detailCharactersMax);
+    await this.#trail.record({ atMs: Date.now(), actor, address, action, subject, detail: storedDetail });
   }
 }

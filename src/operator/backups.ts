@@ -7,7 +7,7 @@ import { type Route, route } from "../http/route.ts";
 import type { Backup, ConfiguredBackups, DatedBackups, Step } from "../plants/plant-backups.ts";
 import { messageOf } from "../system/errors.ts";
 import type { Events } from "../telemetry/events.ts";
-import { cutText } from "../text/cut-text.ts";
+import { shortened } from "../text/cut-text.ts";
 import { shellQuoted } from "../text/shell.ts";
 import { isoTime } from "../text/time.ts";
 import type { ActionRecorder } from "./action-recorder.ts";
@@ -129,7 +129,7 @@ class Backups {
     const { backups, problem } = await this.folder().list();
     if (problem !== undefined) throw wrongRequest(problem);
     if (backups.some((backup) => backup.name === name)) return name;
-    throw new HttpError("no-such-path", `There is no backup ${cutText(name, quotedNameCharactersMax)}.`);
+    throw new HttpError("no-such-path", `There is no backup ${shortened(name, quotedNameCharactersMax)}.`);
   }
 
   /** Says what the running task does now. */

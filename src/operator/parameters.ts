@@ -5,7 +5,7 @@ import { int64Range, parseInt64 } from "../plants/int64.ts";
 import { parseMembers } from "../plants/json-body.ts";
 import { CursorProblem, type PlantFilter } from "../plants/plant-archive.ts";
 import { Refusal } from "../plants/refusals.ts";
-import { cutText } from "../text/cut-text.ts";
+import { shortened } from "../text/cut-text.ts";
 import { durationExpected, parseDurationMs } from "../text/duration.ts";
 import { parseTimeMs, timeExpected } from "../text/time.ts";
 import { eitherOf } from "../text/words.ts";
@@ -30,7 +30,7 @@ export const filterParameters = ["id", "tag", "name", "token", "since", "until"]
 export function readQuery(query: URLSearchParams, known: readonly string[]): SentValues {
   for (const name of new Set(query.keys())) {
     if (!known.includes(name)) {
-      const unknown = JSON.stringify(cutText(name, quotedNameCharactersMax));
+      const unknown = JSON.stringify(shortened(name, quotedNameCharactersMax));
       throw wrongRequest(`There is no parameter ${unknown} here; expected ${known.join(", ")}.`);
     }
     if (query.getAll(name).length > 1) throw wrongRequest(`Parameter "${name}" is sent more than once.`);
@@ -51,7 +51,7 @@ export async function readFields(exchange: Exchange, known: readonly string[] = 
   for (const name of members.keys()) {
     if (known.includes(name)) continue;
     const expected = known.length === 0 ? "no fields are expected" : `expected ${known.join(", ")}`;
-    const unknown = JSON.stringify(cutText(name, quotedNameCharactersMax));
+    const unknown = JSON.stringify(shortened(name, quotedNameCharactersMax));
     throw wrongRequest(`There is no field ${unknown} here; ${expected}.`);
   }
   return { noun: "Field", byName: Object.fromEntries(members) };
@@ -175,12 +175,9 @@ function problemWith({ noun }: SentValues, name: string, problem: string): HttpE
 
 /** A value as a message quotes it: the start of a string, or of the JSON of anything else. */
 function quote(value: unknown): string {
-  return typeof value === "string" ? JSON.stringify(shorten(value)) : shorten(JSON.stringify(value));
-}
-
-function shorten(text: string): string {
-  const cut = cutText(text, quotedValueCharactersMax);
-  return cut === text ? text : `${cut}…`;
+  return typeof value === "string"
+    ? JSON.stringify(shortened(value, quotedValueCharactersMax))
+    : shortened(JSON.stringify(value), quotedValueCharactersMax);
 }
 
 /** A request that is wrong in another way. */

@@ -2,7 +2,7 @@ import { catalogue, type ErrorKind, publicKinds, quotesTarget } from "../http/er
 import { type Route, route } from "../http/route.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { RefusedSender } from "../telemetry/refused-senders.ts";
-import { cutText } from "../text/cut-text.ts";
+import { shortened } from "../text/cut-text.ts";
 import { maskTokens } from "../text/mask-tokens.ts";
 import { isoTime } from "../text/time.ts";
 import type { RefusalJson, RefusalsJson } from "./responses.ts";
@@ -33,14 +33,9 @@ export function presentRefusal(sender: RefusedSender, publicUrl: string): Refusa
     address,
     count,
     lastAt: isoTime(atMs),
-    message: shorten(maskTokens(message)),
+    // Masked first: a token that is cut off would be too short to be recognised as one.
+    message: shortened(maskTokens(message), messageCharactersMax),
     messageIsExample: quotesTarget(kind),
     requestId: requestIdIsMinted ? requestId : maskTokens(requestId),
   };
-}
-
-/** Called after masking: a token that is cut off would be too short to be recognised as one. */
-function shorten(message: string): string {
-  if (message.length <= messageCharactersMax) return message;
-  return `${cutText(message, messageCharactersMax - 1)}…`;
 }

@@ -14,7 +14,7 @@ import {
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
-import { cutText } from "../text/cut-text.ts";
+import { shortened } from "../text/cut-text.ts";
 import { dayMs, parseDurationMs } from "../text/duration.ts";
 import { isoTime } from "../text/time.ts";
 import {
@@ -107,7 +107,7 @@ export function latestExpiryMs({ hasJwt, expiresAtMs }: Caller): number | undefi
 async function findToken(tokens: TokenStore, wanted: string): Promise<Token> {
   const token = (await tokens.all()).find((candidate) => candidate.id === wanted);
   if (token === undefined)
-    throw new HttpError("no-such-token", `No token has the id ${cutText(wanted, quotedIdCharactersMax)}.`);
+    throw new HttpError("no-such-token", `No token has the id ${shortened(wanted, quotedIdCharactersMax)}.`);
   return token;
 }
 

@@ -9,7 +9,7 @@ import { parseNewPlant } from "../plants/parse-new-plant.ts";
 import type { NewPlant } from "../plants/plant.ts";
 import type { Outcome } from "../plants/plant-store.ts";
 import { Refusal } from "../plants/refusals.ts";
-import { cutText } from "../text/cut-text.ts";
+import { shortened } from "../text/cut-text.ts";
 import { BusyResponses } from "./busy-responses.ts";
 import { isJsonMediaType } from "./json-media-type.ts";
 
@@ -85,6 +85,7 @@ class PlantRequest implements BodyHandler, PendingPlant {
 }
 
 function wrongMediaType(contentType: string | undefined): HttpError {
-  const found = contentType === undefined ? "is missing" : `is ${cutText(contentType, quotedCharactersMax)}`;
+  const found =
+    contentType === undefined ? "is missing" : `is ${shortened(contentType, quotedCharactersMax)}`;
   return new HttpError("wrong-media-type", `The Content-Type must be application/json, but ${found}.`);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { cutText } from "./cut-text.ts";
+import { cutText, shortened } from "./cut-text.ts";
 
 test.each([
   ["a shorter text stays as it is", "fern", 5, "fern"],
@@ -9,4 +9,12 @@ test.each([
   ["a character that the cut would split is left out", "fern🌱", 5, "fern"],
 ])("%s", (_, text, lengthMax, cut) => {
   expect(cutText(text, lengthMax)).toBe(cut);
+});
+
+test.each([
+  ["a text of that length stays as it is", "fern🌱", 6, "fern🌱"],
+  ["a longer text ends in an ellipsis", "ferns", 4, "fer…"],
+  ["a character that the cut would split is left out", "fern🌱s", 6, "fern…"],
+])("shortened: %s", (_, text, lengthMax, quoted) => {
+  expect(shortened(text, lengthMax)).toBe(quoted);
 });

@@ -7,3 +7,8 @@ export function cutText(text: string, lengthMax: number): string {
   const splitsPair = last >= 0xd800 && last < 0xdc00;
   return text.slice(0, splitsPair ? lengthMax - 1 : lengthMax);
 }
+
+/** The text as a message quotes it: if it is cut, an ellipsis says so, and counts towards `lengthMax`. */
+export function shortened(text: string, lengthMax: number): string {
+  return text.length <= lengthMax ? text : `${cutText(text, lengthMax - 1)}…`;
+}

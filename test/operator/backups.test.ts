@@ -61,9 +61,9 @@ test("the overview and the metrics have the time of the last backup", async () =
 
 test("the name of a backup that the message would cut within a character is cut before it", async () => {
   await using service = await startWithBackups();
-  const fitting = "a".repeat(99);
-  const response = await service.send(`/${fitting}%F0%9F%8C%B1/verify`);
-  expect(response).toMatchObject({ error: 40401, message: `There is no backup ${fitting}.` });
+  const fitting = "a".repeat(98);
+  const response = await service.send(`/${fitting}%F0%9F%8C%B1a/verify`);
+  expect(response).toMatchObject({ error: 40401, message: `There is no backup ${fitting}….` });
 });
 
 describe("the name of a backup that leads out of the folder", () => {

@@ -78,7 +78,7 @@ test.each([
   ["a time that is none", "plants?since=yesterday", "since"],
   ["an unknown order", "plants?order=random", "newest or oldest"],
   ["an unknown parameter", "plants?colour=green", 'There is no parameter "colour"'],
-  ["an unknown parameter, cut within a character", `plants?${"a".repeat(49)}%F0%9F%8C%B1=`, 'aa" here'],
+  ["an unknown parameter, cut within a character", `plants?${"a".repeat(48)}%F0%9F%8C%B1a=`, 'aa…" here'],
   ["a parameter that is given twice", "plants?tag=a&tag=b", "more than once"],
   ["an id that is none", "plants/x", "id"],
   ["a cursor that no page returned", "plants/count?name=x&cursor=z", "cursor"],

@@ -184,6 +184,7 @@ const refusals: RefusedRequest[] = [
     has: challenge(', error="insufficient_scope", scope="plants:create"'),
   },
   { what: "an unknown path", error: 40401, path: "/plant" },
+  { what: "a long path", error: 40401, path: `/${"p".repeat(100)}`, says: `nothing at /${"p".repeat(98)}….` },
   { what: "the metrics, which are an operator's", error: 40401, method: "GET", path: "/metrics" },
   { what: "GET", error: 40501, method: "GET", has: allow("POST") },
   { what: "a method like an object's property", error: 40501, method: "constructor", has: allow("POST") },

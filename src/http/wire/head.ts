@@ -1,5 +1,5 @@
 import { isIPv6 } from "node:net";
-import { cutText } from "../../text/cut-text.ts";
+import { shortened } from "../../text/cut-text.ts";
 import { carriageReturn, type Fields, lineFeed, parseFields, tokenCharacter } from "./fields.ts";
 import { notHttp, WireFault } from "./wire-fault.ts";
 
@@ -112,7 +112,7 @@ export class ExpectationFailed extends WireFault {
   readonly head: Head;
 
   constructor(head: Head) {
-    const expected = cutText(head.header("expect") ?? "", quotedCharactersMax);
+    const expected = shortened(head.header("expect") ?? "", quotedCharactersMax);
     super("expectation-failed", `The Expect header must be 100-continue, but is ${expected}.`);
     this.head = head;
   }

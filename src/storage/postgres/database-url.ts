@@ -2,7 +2,7 @@ import type { ConnectionOptions } from "node:tls";
 import { parse } from "pg-connection-string";
 import { messageOf, pathOf } from "../../system/errors.ts";
 import { isLoopback, portMax } from "../../system/ip-address.ts";
-import { cutText } from "../../text/cut-text.ts";
+import { shortened } from "../../text/cut-text.ts";
 
 export interface Host {
   readonly host: string;
@@ -107,7 +107,7 @@ function refuseUnknownOption(options: URLSearchParams): void {
   // After an unescaped ? in a password, the rest of the URL, up to its @, looks like an option.
   const named = options.toString().includes("%40")
     ? "an option that"
-    : `the option ${cutText(unknown, quotedCharactersMax)}, which`;
+    : `the option ${shortened(unknown, quotedCharactersMax)}, which`;
   throw new DatabaseMisuse(`The database URL has ${named} is none of ${supported.join(", ")}.`);
 }
 
@@ -115,7 +115,7 @@ function refuseUnknownChoice(options: URLSearchParams, name: string, choices: re
   const given = options.get(name);
   if (given !== null && !choices.includes(given))
     throw new DatabaseMisuse(
-      `The database URL has ${name}=${cutText(given, quotedCharactersMax)}, which is none of ${choices.join(", ")}.`,
+      `The database URL has ${name}=${shortened(given, quotedCharactersMax)}, which is none of ${choices.join(", ")}.`,
     );
 }
 
