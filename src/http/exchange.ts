@@ -244,7 +244,7 @@ export class Exchange implements BodyReader, LoggedRequest {
     const nowMs = this.#observeDuration("other");
     const head = this.#formatHead(200, contentType, headers, framing, nowMs);
     this.#responded = true;
-    this.#shared.log.succeeded(this, 200);
+    this.#shared.log.answered(this, 200);
     if (this.method === "HEAD") {
       this.#connection.send(head, head.length);
       return undefined;
@@ -261,6 +261,15 @@ export class Exchange implements BodyReader, LoggedRequest {
     const allHeaders = statusOf(kind) === 503 ? { "Retry-After": retryAfterSeconds, ...headers } : headers;
     const body = { error: catalogue[kind].error, message };
     this.#sendError(kind, message, "application/json", jsonText(body), allHeaders);
+  }
+
+  /** What a health check gets in place of 200. It looks like an error, but nobody was refused, and nothing has failed. */
+  unready(kind: "store-unavailable" | "closing"): void {
+    const status = statusOf(kind);
+    const { error, example: message } = catalogue[kind];
+    const headers = { "Retry-After": retryAfterSeconds };
+    this.#shared.log.answered(this, status);
+    this.#send(status, "application/json", headers, jsonText({ error, message }), "other");
   }
 
   /** An error whose body is not an Error: a page for a browser. */
@@ -354,7 +363,7 @@ export class Exchange implements BodyReader, LoggedRequest {
     const bodyBytes = isText ? Buffer.byteLength(body) : body.length;
     const nowMs = this.#observeDuration(outcome);
     const head = this.#formatHead(status, contentType, headers, `Content-Length: ${bodyBytes}`, nowMs);
-    if (status < 400) this.#shared.log.succeeded(this, status);
+    if (status < 400) this.#shared.log.answered(this, status);
     // The head is ASCII, so it has as many bytes as characters.
     if (this.method === "HEAD") this.#connection.send(head, head.length);
     else if (isText) this.#connection.send(head + body, head.length + bodyBytes);

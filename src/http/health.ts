@@ -1,6 +1,5 @@
 import type { Gate } from "../access/gate.ts";
 import type { Intake } from "../plants/intake.ts";
-import { HttpError } from "./http-error.ts";
 import { type Route, route } from "./route.ts";
 
 /** Whether plants can be stored now, from every client whose token is stored. */
@@ -32,8 +31,8 @@ export function healthRoutes(readiness: Readiness): readonly Route[] {
     route("GET", "/livez", "none", (exchange) => exchange.json({ status: "live" })),
     route("GET", "/readyz", "none", async (exchange) => {
       const status = await readiness.check();
-      if (status !== "ready") throw new HttpError(status);
-      exchange.json({ status });
+      if (status === "ready") exchange.json({ status });
+      else exchange.unready(status);
     }),
   ];
 }

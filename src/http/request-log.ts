@@ -48,7 +48,8 @@ export class RequestLog {
     if (this.#listener === "public") this.#events.requestTimed(outcome, tookMs);
   }
 
-  succeeded(request: LoggedRequest, status: number): void {
+  /** Logs a response that is not an error's. */
+  answered(request: LoggedRequest, status: number): void {
     if (this.#requests !== "all") return;
     const tookMs = performance.now() - request.startedMs;
     this.#events.answered(requestFields(request, status, undefined, tookMs));

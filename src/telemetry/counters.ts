@@ -9,7 +9,7 @@ export const requestOutcomes = [
   "busy",
   "unavailable",
   "failed",
-  /** Any other response without an error, such as those of health checks. */
+  /** Any other response without an error, and every response to a health check. */
   "other",
 ] as const;
 export type RequestOutcome = (typeof requestOutcomes)[number];
