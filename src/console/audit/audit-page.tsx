@@ -23,8 +23,7 @@ export function AuditPage() {
     since: query.get("since") ?? "",
     until: query.get("until") ?? "",
   };
-  // The operator API and the address bar have the same names.
-  const parameters = queryOf(filter);
+  const filterText = queryOf(filter).toString();
   const change = (changed: AuditListFilter): void => navigate(withQuery(path, queryOf(changed)));
   const remove = (changed: AuditListFilter): void => {
     // The button that removes a filter disappears, so the one that sets them gets the focus.
@@ -36,36 +35,36 @@ export function AuditPage() {
       <PageHead title="Audit" lead="Who did what to tokens, plants and backups. Entries cannot be edited.">
         <AuditFilterPanel buttonRef={filterButton} filter={filter} onChange={change} />
       </PageHead>
-      {parameters.size > 0 && <AuditFilterChips filter={filter} onChange={remove} />}
-      <AuditEntries key={parameters.toString()} parameters={parameters} onClear={() => remove(noFilter)} />
+      {filterText !== "" && <AuditFilterChips filter={filter} onChange={remove} />}
+      <AuditEntries key={filterText} filter={filter} onClear={() => remove(noFilter)} />
     </>
   );
 }
 
 interface AuditEntriesProps {
-  readonly parameters: URLSearchParams;
+  readonly filter: AuditListFilter;
   readonly onClear: () => void;
 }
 
-function AuditEntries({ parameters, onClear }: AuditEntriesProps) {
+function AuditEntries({ filter, onClear }: AuditEntriesProps) {
+  // The operator API and the address bar have the same names.
+  const query = queryOf(filter);
   const { api } = useSession();
   const {
     value: newest,
     error: loadError,
     isLoading,
-  } = useLoad<AuditPageJson>(withQuery("/api/audit", parameters));
+  } = useLoad<AuditPageJson>(withQuery("/api/audit", query));
   const [older, setOlder] = useState<readonly AuditPageJson[]>([]);
   const { busy, error: olderError, attempt } = useAttempt();
   const pages = newest === undefined ? [] : [newest, ...older];
   const entries = newest && pages.flatMap((page) => page.entries);
   const next = pages.at(-1)?.next;
   const error = loadError ?? olderError;
-  const isFiltered = parameters.size > 0;
+  const isFiltered = query.size > 0;
   const loadOlder = (cursor: string) =>
     attempt(async () => {
-      const page = await api.get<AuditPageJson>(
-        withQuery("/api/audit", new URLSearchParams([...parameters, ["cursor", cursor]])),
-      );
+      const page = await api.get<AuditPageJson>(withQuery("/api/audit", queryOf({ ...filter, cursor })));
       setOlder((known) => [...known, page]);
     });
   return (

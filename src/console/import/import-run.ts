@@ -6,11 +6,13 @@ import { backoffMs } from "../../retry/backoff.ts";
 import { ApiError, isRetryable, type OperatorApi } from "../api.ts";
 import { errorNumbers } from "../error-numbers.ts";
 import { Observable } from "../observable.ts";
+import { queryOf, withQuery } from "../query.ts";
 import { ImportReport, type ReportedOutcome } from "./import-report.ts";
 import { openPlantFile, type PlantFile } from "./plant-file.ts";
 
 export type RunState = "running" | "done" | "stopped" | "failed";
 
+const importsPath = "/api/imports";
 const partRowsMax = 1000;
 // Larger parts are no faster, and take long on a slow network.
 const partBytesMax = 256 * 1024;
@@ -196,9 +198,10 @@ export class ImportRun extends Observable {
 
   async #send(api: OperatorApi, lines: (Bytes | string)[]): Promise<readonly LineOutcome[]> {
     // The audit trail has an entry for each file. It has a request of its own, since a part may have to be sent again.
-    if (!this.#isAnnounced) await this.#post(api, `?${new URLSearchParams({ file: this.#auditedName })}`, []);
+    if (!this.#isAnnounced)
+      await this.#post(api, withQuery(importsPath, queryOf({ file: this.#auditedName })), []);
     this.#isAnnounced = true;
-    return (await this.#post(api, "", lines)).outcomes;
+    return (await this.#post(api, importsPath, lines)).outcomes;
   }
 
   /** The file as the audit trail names it. */
@@ -206,10 +209,10 @@ export class ImportRun extends Observable {
     return this.file.name.slice(-auditedNameCharactersMax).toWellFormed();
   }
 
-  #post(api: OperatorApi, query: string, lines: (Bytes | string)[]) {
+  #post(api: OperatorApi, path: string, lines: (Bytes | string)[]) {
     const headers = { "Content-Type": "application/x-ndjson" };
     const init = { method: "POST", headers, body: new Blob(lines), signal: this.#abort.signal };
-    return api.json<ImportedJson>(`/api/imports${query}`, init);
+    return api.json<ImportedJson>(path, init);
   }
 }
 

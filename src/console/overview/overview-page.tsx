@@ -13,6 +13,7 @@ import { PlantText, Tag } from "../parts/plant-text.tsx";
 import { Release, Size, StateLine } from "../parts/state-line.tsx";
 import { RelativeTime, ShortTime } from "../parts/time.tsx";
 import { AddPlantButton } from "../plants/add-plant.tsx";
+import { queryOf, withQuery } from "../query.ts";
 import { Link } from "../router.tsx";
 import { hasScope, useSession } from "../session.ts";
 import { chartRanges } from "./chart-data.ts";
@@ -20,6 +21,7 @@ import { KeyNumbers } from "./key-numbers.tsx";
 import { RateChart } from "./rate-chart.tsx";
 
 const plantsListed = 10;
+const latestPath = withQuery("/api/plants", queryOf({ limit: String(plantsListed) }));
 const defaultRange = "3 h";
 
 export function OverviewPage() {
@@ -112,7 +114,7 @@ function StoreSummary({ overview }: FiguresProps) {
 
 /** The newest plants, live, unless someone points at them. */
 function LatestPlants() {
-  const { value: newest } = useLoad<PlantPageJson>(`/api/plants?limit=${plantsListed}`, true);
+  const { value: newest } = useLoad<PlantPageJson>(latestPath, true);
   const list = useRef<HTMLUListElement>(null);
   const plants = useUnlessRead(newest, list)?.plants;
   return (
@@ -162,7 +164,11 @@ function Refusals({ overview: { refusals, startedAt } }: FiguresProps) {
           {refusals.map(({ error, reason, count }) => (
             <li key={error}>
               <span class="bar-name">
-                {mayLookUp ? <Link href={`/refused?error=${error}`}>{error}</Link> : error}{" "}
+                {mayLookUp ? (
+                  <Link href={withQuery("/refused", queryOf({ error: String(error) }))}>{error}</Link>
+                ) : (
+                  error
+                )}{" "}
                 {formatReason(reason)}
               </span>
               <span class={isServerError(error) ? "meter bad" : "meter"}>

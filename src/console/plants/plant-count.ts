@@ -2,6 +2,7 @@ import type { StoredPlantJson } from "../../files/plant-json.ts";
 import type { PlantCountJson } from "../../operator/responses.ts";
 import type { OperatorApi } from "../api.ts";
 import { Observable } from "../observable.ts";
+import { queryOf, withQuery } from "../query.ts";
 
 /** How many plants match a filter: the service counts them once, and the plants that arrive later are added. */
 export class PlantCount extends Observable {
@@ -48,14 +49,15 @@ export class PlantCount extends Observable {
 
   /** Adds up the parts of a count: the service returns one after 0.4 s at the latest. */
   async #countAll(): Promise<number> {
-    const query = new URLSearchParams(this.#filter);
     let plants = 0;
+    let cursor: string | undefined;
     for (;;) {
-      const part = await this.#api.get<PlantCountJson>(`/api/plants/count?${query}`, this.#signal);
+      const path = withQuery("/api/plants/count", queryOf({ ...this.#filter, cursor }));
+      const part = await this.#api.get<PlantCountJson>(path, this.#signal);
       plants += Number(part.plants);
       this.#newestAt = part.newestAt ?? "";
       if (part.next === undefined) return plants;
-      query.set("cursor", part.next);
+      cursor = part.next;
     }
   }
 

@@ -2,6 +2,7 @@ import type { StoredPlantJson } from "../../files/plant-json.ts";
 import type { PlantPageJson } from "../../operator/responses.ts";
 import type { OperatorApi } from "../api.ts";
 import { Observable } from "../observable.ts";
+import { queryOf, withQuery } from "../query.ts";
 import { PlantCount } from "./plant-count.ts";
 
 export type ListState = "loading" | "idle" | "failed" | "ended" | "full";
@@ -89,8 +90,7 @@ export class PlantList extends Observable {
     const wanted = this.rows.length + pageRows;
     try {
       do {
-        const cursor: Query = this.#next === undefined ? {} : { cursor: this.#next };
-        const query = { ...this.#query, ...cursor, limit: String(pageRows) };
+        const query = { ...this.#query, cursor: this.#next, limit: String(pageRows) };
         const page = await this.#fetch<PlantPageJson>(query, signal);
         this.#newest ??= page.newest;
         this.rows.push(...this.#unknown(page.plants));
@@ -168,8 +168,8 @@ export class PlantList extends Observable {
     return unknown;
   }
 
-  #fetch<Page>(query: Query, signal: AbortSignal): Promise<Page> {
-    return this.#api.get<Page>(`/api/plants?${new URLSearchParams(query)}`, signal);
+  #fetch<Page>(query: Readonly<Record<string, string | undefined>>, signal: AbortSignal): Promise<Page> {
+    return this.#api.get<Page>(withQuery("/api/plants", queryOf(query)), signal);
   }
 
   #setState(state: ListState): void {

@@ -4,6 +4,7 @@ import { formatMinute } from "../format.ts";
 import { Button } from "../parts/controls.tsx";
 import { TableHead } from "../parts/table-head.tsx";
 import { RelativeTime } from "../parts/time.tsx";
+import { queryOf, withQuery } from "../query.ts";
 import { Link } from "../router.tsx";
 import { type TokenRow, tokenRows } from "./token-rows.ts";
 
@@ -100,7 +101,7 @@ interface TokenProps {
 
 function Name({ token: { name } }: TokenProps) {
   return (
-    <Link href={`/plants?${new URLSearchParams({ token: name })}`} title={`Show the plants of ${name}`}>
+    <Link href={withQuery("/plants", queryOf({ token: name }))} title={`Show the plants of ${name}`}>
       {name}
     </Link>
   );
