@@ -15,6 +15,15 @@ export interface AuditListFilter {
 
 export const noFilter: AuditListFilter = { action: "", actor: "", since: "", until: "" };
 
+export function readFilter(query: URLSearchParams): AuditListFilter {
+  return {
+    action: query.get("action") ?? "",
+    actor: query.get("actor") ?? "",
+    since: query.get("since") ?? "",
+    until: query.get("until") ?? "",
+  };
+}
+
 const actionLabels: Readonly<Record<AuditEntryJson["action"], string>> = {
   "token.created": "Created a token",
   "token.rotated": "Rotated a token",

@@ -10,19 +10,20 @@ import { ShortTime } from "../parts/time.tsx";
 import { queryOf, withQuery } from "../query.ts";
 import { useRouter } from "../router.tsx";
 import { useSession } from "../session.ts";
-import { AuditFilterChips, AuditFilterPanel, type AuditListFilter, noFilter } from "./audit-filters.tsx";
+import {
+  AuditFilterChips,
+  AuditFilterPanel,
+  type AuditListFilter,
+  noFilter,
+  readFilter,
+} from "./audit-filters.tsx";
 import { auditSentence } from "./audit-sentence.ts";
 
 /** Who did what, newest first. The filter is in the address bar. */
 export function AuditPage() {
   const { path, query, navigate } = useRouter();
   const filterButton = useRef<HTMLButtonElement>(null);
-  const filter: AuditListFilter = {
-    action: query.get("action") ?? "",
-    actor: query.get("actor") ?? "",
-    since: query.get("since") ?? "",
-    until: query.get("until") ?? "",
-  };
+  const filter = readFilter(query);
   const filterText = queryOf(filter).toString();
   const change = (changed: AuditListFilter): void => navigate(withQuery(path, queryOf(changed)));
   const remove = (changed: AuditListFilter): void => {
