@@ -2,8 +2,8 @@ import { Observable } from "./observable.ts";
 
 /** How long a page waits until it polls again, for newer content or after an error. */
 export const pollMs = 1000;
-/** After this long without a response to a poll, the service counts as lost. */
-export const responseMsMax = 10_000;
+// After this long without a response to a poll, the service counts as lost.
+const responseMsMax = 10_000;
 const pingMs = 2000;
 const pingMsMax = 3000;
 
@@ -12,11 +12,11 @@ export class ServiceConnection extends Observable {
   isLost = false;
   /** When it was lost, or restored. */
   since = new Date().toISOString();
-  readonly #heartbeat = new Poll((signal) => this.#ping(signal));
+  readonly #heartbeat = new Poll((signal) => this.#ping(signal), pingMsMax);
 
-  /** Polls while the tab is visible, and at once when the service responds again. */
+  /** Polls while the tab is visible, and at once when the service is lost and when it responds again. */
   poll(task: Task): Poll {
-    const poll = new Poll(task, () => unsubscribe());
+    const poll = new Poll(task, responseMsMax, () => unsubscribe());
     const unsubscribe = this.subscribe(poll.soon);
     return poll;
   }
@@ -36,26 +36,28 @@ export class ServiceConnection extends Observable {
 
   async #ping(signal: AbortSignal): Promise<number> {
     try {
-      const timeout = AbortSignal.timeout(pingMsMax);
-      this.report((await fetch("/livez", { signal: AbortSignal.any([signal, timeout]) })).ok);
+      const response = await fetch("/livez", { signal });
+      this.report(response.ok);
     } catch {
-      if (!signal.aborted) this.report(false);
+      if (!this.#heartbeat.isStopped) this.report(false);
     }
     return pingMs;
   }
 }
 
-/** Returns after how many milliseconds it runs again. */
+/** Returns after how many milliseconds it runs again. The signal is aborted if it takes too long, or the poll is stopped. */
 type Task = (signal: AbortSignal) => Promise<number>;
 
 /** Runs a task again and again, one run at a time, while the tab is visible. */
 class Poll {
   readonly #stop = new AbortController();
+  readonly #runMsMax: number;
   readonly #onStop: (() => void) | undefined;
   #isDue = false;
   #wake = (): void => {};
 
-  constructor(task: Task, onStop?: () => void) {
+  constructor(task: Task, runMsMax: number, onStop?: () => void) {
+    this.#runMsMax = runMsMax;
     this.#onStop = onStop;
     document.addEventListener("visibilitychange", this.soon);
     void this.#run(task);
@@ -67,6 +69,10 @@ class Poll {
     this.#wake();
   };
 
+  get isStopped(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
   stop(): void {
     document.removeEventListener("visibilitychange", this.soon);
     this.#stop.abort();
@@ -75,12 +81,15 @@ class Poll {
   }
 
   async #run(task: Task): Promise<void> {
-    const { signal } = this.#stop;
-    while (!signal.aborted) {
+    while (!this.isStopped) {
       this.#isDue = false;
-      const waitMs = document.hidden ? undefined : await task(signal);
-      if (!this.#isDue && !signal.aborted) await this.#wait(waitMs);
+      const waitMs = document.hidden ? undefined : await task(this.#runSignal());
+      if (!this.#isDue && !this.isStopped) await this.#wait(waitMs);
     }
+  }
+
+  #runSignal(): AbortSignal {
+    return AbortSignal.any([this.#stop.signal, AbortSignal.timeout(this.#runMsMax)]);
   }
 
   /** Waits until it is woken, or until the time has passed. */

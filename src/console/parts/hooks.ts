@@ -1,7 +1,7 @@
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import { errorMessage, isRetryable } from "../api.ts";
-import { pollMs, responseMsMax, type ServiceConnection } from "../connection.ts";
+import { pollMs, type ServiceConnection } from "../connection.ts";
 import type { Observable } from "../observable.ts";
 import { useSession } from "../session.ts";
 
@@ -20,13 +20,12 @@ export function useLoad<T>(path: string, live = false) {
     const poll = connection.poll(async (signal) => {
       let failure: unknown;
       try {
-        const timeout = AbortSignal.timeout(responseMsMax);
-        const loaded = await api.get<T>(path, AbortSignal.any([signal, timeout]));
+        const loaded = await api.get<T>(path, signal);
         setValue(() => loaded);
       } catch (reason) {
         failure = reason;
       }
-      if (!signal.aborted) setError(failure);
+      if (!poll.isStopped) setError(failure);
       if (!live && !isRetryable(failure)) poll.stop();
       return pollMs;
     });

@@ -1,7 +1,7 @@
 import type { RefObject } from "preact";
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { isNoResponse, isRefusal } from "../api.ts";
-import { pollMs, responseMsMax } from "../connection.ts";
+import { pollMs } from "../connection.ts";
 import { isRead, useObserved } from "../parts/hooks.ts";
 import { useRouter } from "../router.tsx";
 import { useSession } from "../session.ts";
@@ -99,13 +99,13 @@ function useNewPlants(
     const poll = connection.poll(async (signal) => {
       const followed = latest.current;
       try {
-        await followed?.readNew(AbortSignal.any([signal, AbortSignal.timeout(responseMsMax)]));
+        await followed?.readNew(signal);
         setError(undefined);
         if (followed !== undefined && followed === latest.current) showNew(followed);
       } catch (reason) {
         // If the store was restored meanwhile, the list shows what it had before.
         if (isRefusal(reason, "stale-cursor")) reload();
-        else if (!signal.aborted) setError(isNoResponse(reason) ? undefined : reason);
+        else if (!poll.isStopped) setError(isNoResponse(reason) ? undefined : reason);
       }
       return pollMs;
     });
