@@ -12,6 +12,9 @@ import { SqliteAudit } from "./sqlite-audit.ts";
 import { openBeside } from "./writing/open-for-writing.ts";
 import { Writer } from "./writing/writer.ts";
 
+// Whether a token is live at the time that is the second parameter.
+const isLive = "revoked_at_ms IS NULL AND (expires_at_ms IS NULL OR expires_at_ms > ?2)";
+
 /** Tokens in SQLite, together with the plants, so that one file is the entire store. */
 export class SqliteTokens implements TokenStore {
   readonly #database: Database;
@@ -89,16 +92,12 @@ export class SqliteTokens implements TokenStore {
   }
 
   #isNameInUse(name: string, nowMs: number): boolean {
-    const live = this.#database.query(
-      "SELECT 1 FROM tokens WHERE name = ? AND revoked_at_ms IS NULL AND coalesce(expires_at_ms > ?, 1)",
-    );
+    const live = this.#database.query(`SELECT 1 FROM tokens WHERE name = ?1 AND ${isLive}`);
     return live.get(name, nowMs) !== null;
   }
 
   #isLive(digest: string, nowMs: number): boolean {
-    const live = this.#database.query(
-      "SELECT 1 FROM tokens WHERE digest = ? AND revoked_at_ms IS NULL AND coalesce(expires_at_ms > ?, 1)",
-    );
+    const live = this.#database.query(`SELECT 1 FROM tokens WHERE digest = ?1 AND ${isLive}`);
     return live.get(digest, nowMs) !== null;
   }
 
