@@ -1,6 +1,7 @@
 import type { AuditAction, AuditEntry, AuditFilter, AuditPage } from "../access/audit.ts";
 import { isScope } from "../access/scopes.ts";
 import { type Token, TokenProblem } from "../access/tokens.ts";
+import { CursorProblem } from "../plants/plant-archive.ts";
 
 /** The columns of the table tokens, in the order of `tokenValues` and `tokenFrom`. */
 export const tokenColumns =
@@ -75,6 +76,11 @@ export function auditValues(entry: AuditEntry): (string | number | null)[] {
 export function auditFilterValues(filter: AuditFilter): (string | number | null)[] {
   const { action, actor, sinceMs, untilMs } = filter;
   return [action ?? null, actor ?? null, sinceMs ?? null, untilMs ?? null];
+}
+
+/** The error for a cursor that no page of the audit trail has returned. */
+export function auditCursorProblem(): CursorProblem {
+  return new CursorProblem("The cursor is not from a page of this audit trail.");
 }
 
 /** The page of these rows, each with its key first. There is one more row than the limit if there is a next page. */

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { AuditEntry, AuditFilter, AuditPage, AuditTrail } from "../../access/audit.ts";
-import { CursorProblem } from "../../plants/plant-archive.ts";
 import {
   auditColumns,
+  auditCursorProblem,
   auditFilterValues,
   auditPage,
   auditValues,
@@ -57,8 +57,7 @@ export class PostgresAudit implements AuditTrail {
   }
 
   async page(limit: number, cursor: string | undefined, filter: AuditFilter = {}): Promise<AuditPage> {
-    if (cursor !== undefined && !idShape.test(cursor))
-      throw new CursorProblem("The cursor is not from a page of this audit trail.");
+    if (cursor !== undefined && !idShape.test(cursor)) throw auditCursorProblem();
     const values = [cursor ?? afterEveryId, limit + 1, ...auditFilterValues(filter)];
     return auditPage(await this.#pool.query(selectPage, values), limit);
   }

@@ -1,7 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { AuditFilter, AuditPage, AuditTrail } from "../../../access/audit.ts";
-import { CursorProblem } from "../../../plants/plant-archive.ts";
-import { auditColumns, auditFilterValues, auditPage } from "../../access-rows.ts";
+import { auditColumns, auditCursorProblem, auditFilterValues, auditPage } from "../../access-rows.ts";
 import type { SyncedRead } from "./synced-reads.ts";
 
 const cursorShape = /^\d{1,15}$/;
@@ -26,8 +25,7 @@ export function readAuditPage(
   cursor: string | undefined,
   filter: AuditFilter = {},
 ): AuditPage {
-  if (cursor !== undefined && !cursorShape.test(cursor))
-    throw new CursorProblem("The cursor is not from a page of this audit trail.");
+  if (cursor !== undefined && !cursorShape.test(cursor)) throw auditCursorProblem();
   const before = BigInt(cursor ?? Number.MAX_SAFE_INTEGER);
   const values = [before, limit + 1, ...auditFilterValues(filter)];
   return auditPage(database.query(selectPage).values(...values), limit);
