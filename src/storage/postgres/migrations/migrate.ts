@@ -56,7 +56,7 @@ const withoutTimeouts = "SET statement_timeout = 0; SET lock_timeout = 0";
  * @throws DatabaseProblem the tables are not those of this version, and may not or cannot become so.
  */
 export async function migrate(session: Session, changes: TableChanges, known = migrations): Promise<void> {
-  const newest = known.at(-1)?.number ?? 0;
+  const newest = newestOf(known);
   // The first look takes no lock: a node may have no privilege to change the schema.
   const found = await readCheckedVersion(session, known);
   if (found === newest) return;
@@ -84,6 +84,10 @@ export async function readCheckedVersion(session: Session, known = migrations): 
   return found;
 }
 
+function newestOf(known: readonly Migration[]): number {
+  return known.at(-1)?.number ?? 0;
+}
+
 async function readVersion(session: Session, statement: { text: string }): Promise<number> {
   return Number((await session.run(statement))[0]?.[0] ?? 0);
 }
@@ -95,7 +99,7 @@ async function refuseUnknownTables(
   known: readonly Migration[],
 ): Promise<void> {
   if (found === 0) return;
-  if (found > (known.at(-1)?.number ?? 0))
+  if (found > newestOf(known))
     throw new DatabaseProblem(
       "The database was set up by a newer plant-store; use that version or a newer one.",
     );

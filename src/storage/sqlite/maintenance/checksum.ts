@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { createReadStream, readFileSync, statSync } from "node:fs";
 import { basename } from "node:path";
 import type { OnStep } from "../../../plants/plant-backups.ts";
+import { fileSize } from "../data-file/durable-files.ts";
 import { ignoreStep } from "./step.ts";
 
 // A SHA-256 and the longest path.
@@ -26,7 +27,7 @@ export function isChecksumOfBackup(backup: string): boolean {
 /** The SHA-256 of a file. It must not be a database that this process has open: closing it would drop SQLite's locks on it. */
 export async function checksum(path: string, onStep: OnStep = ignoreStep): Promise<string> {
   const hash = createHash("sha256");
-  const totalBytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  const totalBytes = fileSize(path);
   let readBytes = 0;
   onStep({
     doing: "computing the checksum of",

@@ -65,7 +65,10 @@ interface ComparedBlock {
 /** The blocks up to the last plant of the first store, in order, including those that have plants in the other store only. */
 function* blocksOf(store: ComparedStore, other: ComparedStore): Generator<number, void, void> {
   const nextBlock = (from: number): number =>
-    Math.min(store.digests.nextBlock(from) ?? Infinity, other.digests.nextBlock(from) ?? Infinity);
+    Math.min(
+      store.digests.nextBlock(from) ?? Number.POSITIVE_INFINITY,
+      other.digests.nextBlock(from) ?? Number.POSITIVE_INFINITY,
+    );
   for (let block = nextBlock(0); rangeOf(block).low <= store.last; block = nextBlock(block + 1)) yield block;
 }
 

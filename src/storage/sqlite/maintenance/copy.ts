@@ -1,11 +1,18 @@
-import { linkSync, lstatSync, readSync, renameSync } from "node:fs";
+import { linkSync, lstatSync, renameSync } from "node:fs";
 import type { OnStep } from "../../../plants/plant-backups.ts";
 import { codeOf, messageOf } from "../../../system/errors.ts";
 import { describeEachBlock, lastSeq } from "../blocks/blocks.ts";
-import { sqliteMagic } from "../data-file/data-file-header.ts";
+import { hasMagic, sqliteMagic } from "../data-file/data-file-header.ts";
 import { refuseExisting } from "../data-file/data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file/data-file-problem.ts";
-import { fileSize, partialEnding, removeDatabase, syncFile, withFile } from "../data-file/durable-files.ts";
+import {
+  fileSize,
+  partialEnding,
+  readAt,
+  removeDatabase,
+  syncFile,
+  withFile,
+} from "../data-file/durable-files.ts";
 import { openReadOnly, type ReadOptions } from "../reading/open-read-only.ts";
 import { Thread } from "../threads/thread.ts";
 import type { CheckedRows } from "./check-rows.ts";
@@ -130,9 +137,8 @@ export async function refuseUnsound(copy: string, onStep: OnStep = ignoreStep): 
 export function isLeftover(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined || !found.isFile()) return false;
-  const start = Buffer.alloc(sqliteMagic.length);
-  if (found.size > 0) withFile(path, "r", (file) => readSync(file, start));
-  return found.size === 0 || start.equals(sqliteMagic);
+  if (found.size === 0) return true;
+  return withFile(path, "r", (file) => hasMagic(readAt(file, sqliteMagic.length, 0)));
 }
 
 /** Starts a thread for one call. Each is a long statement of SQLite, which would otherwise keep the main thread from all else. */

@@ -1,9 +1,9 @@
-import { existsSync, statSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { mayWrite, realDataFile, refuseUnreadable } from "../data-file/data-file-path.ts";
 import { asDataFileProblem } from "../data-file/data-file-problem.ts";
 import { fileSize } from "../data-file/durable-files.ts";
 import { readMarker, refuseReplaced } from "../data-file/failure-marker.ts";
-import { refuseMountPoint } from "../data-file/links-and-mounts.ts";
+import { countNames, refuseMountPoint } from "../data-file/links-and-mounts.ts";
 import { isServed } from "../data-file/writer-lock.ts";
 import { refuseMalformed } from "../inspection/inspect-files.ts";
 import { openReadOnly } from "./open-read-only.ts";
@@ -44,6 +44,6 @@ export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
     writable: mayWrite(path),
     hasWriter: isServed(path),
     syncFailed: failure !== undefined,
-    names: statSync(path).nlink,
+    names: countNames(path),
   };
 }
