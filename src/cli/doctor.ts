@@ -18,7 +18,7 @@ import { bindError, formatAddress, listenProblem } from "../http/listen-address.
 import { certificateState, readTlsFiles, renewalDays, type TlsPaths } from "../http/tls-files.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { realDataFile } from "../storage/sqlite/data-file/data-file-path.ts";
-import { isServed } from "../storage/sqlite/data-file/writer-lock.ts";
+import { hasWriter } from "../storage/sqlite/data-file/writer-lock.ts";
 import { diagnoseDataFile } from "../storage/sqlite/reading/diagnose-data-file.ts";
 import { codeOf, describeFileError } from "../system/errors.ts";
 import type { Address } from "../system/ip-address.ts";
@@ -125,7 +125,7 @@ function formatFindings(
 function checksFor(config: Config): Checks {
   const { database, listen, operatorListen, tls } = config;
   const isFile = !isDatabaseUrl(database);
-  const served = isFile ? isServed(database) : undefined;
+  const isInUse = isFile ? hasWriter(database) : undefined;
   return {
     ...(isFile
       ? {
@@ -134,8 +134,8 @@ function checksFor(config: Config): Checks {
           "data file": () => checkDataFile(database),
         }
       : { database: () => checkPostgres(database, config) }),
-    "public listener": () => checkListener("public", listen, served),
-    ...(operatorListen && { "operator listener": () => checkListener("operator", operatorListen, served) }),
+    "public listener": () => checkListener("public", listen, isInUse),
+    ...(operatorListen && { "operator listener": () => checkListener("operator", operatorListen, isInUse) }),
     ...(tls && { certificate: () => checkCertificate(tls) }),
   };
 }
@@ -236,20 +236,20 @@ async function checkPostgres(url: string, options: Config): Promise<Facts> {
 }
 
 /**
- * Whether the address can be bound, unless a service may have it. `served` says whether one has the store open; undefined if that
- * cannot be known.
+ * Whether the address can be bound, unless a service may have it. `isInUse` says whether one has the store open; undefined if
+ * that cannot be known.
  */
 async function checkListener(
   listener: ListenerName,
   address: Address,
-  served: boolean | undefined,
+  isInUse: boolean | undefined,
 ): Promise<Facts> {
   const shown = formatAddress(address);
   const error = await bindError(address);
   if (error === undefined) return { facts: `${shown} is free` };
   if (codeOf(error) !== "EADDRINUSE") throw listenProblem(error, address, listener);
-  if (served === false) throw new Error(`${shown} is in use, and no service has this data file open`);
-  return served
+  if (isInUse === false) throw new Error(`${shown} is in use, and no service has this data file open`);
+  return isInUse
     ? { facts: `${shown} is in use, and a service has this data file open` }
     : { facts: `${shown} is in use`, doubts: ["Make sure that this service is the one using it."] };
 }

@@ -11,7 +11,7 @@ import type { AuditEntry } from "../../access/audit.ts";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
 import { DataFileProblem } from "./data-file/data-file-problem.ts";
 import { readUseWithoutWal } from "./data-file/store-use.ts";
-import { isServed } from "./data-file/writer-lock.ts";
+import { hasWriter } from "./data-file/writer-lock.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
 /** A data file with an index that calls a function of an extension, which only the operator's own sqlite3 has loaded. */
@@ -40,7 +40,7 @@ test("a store that is not opened releases its lock", () => {
   const path = join(folder.path, "plants.db");
   storeWithUnknownFunction(path);
   expect(() => new SqliteStore(path)).toThrow();
-  expect(isServed(path)).toBe(false);
+  expect(hasWriter(path)).toBe(false);
 });
 
 test("a store that is not opened leaves its data file marked as closed", () => {

@@ -93,7 +93,7 @@ export function closeStore(database: Database): void {
  */
 export function closeBeside(database: Database, path: string, close = () => database.close()): void {
   using lock = lockAgainstWriters(path);
-  if (!lock.isServed && mayDeleteWal(database, path)) keepWal(database, false);
+  if (!lock.hasWriter && mayDeleteWal(database, path)) keepWal(database, false);
   close();
 }
 

@@ -2,9 +2,9 @@ import { afterAll, expect, spyOn, test } from "bun:test";
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
-import { inspectFiles, refuseDamagedUnlessServed } from "../inspection/inspect-files.ts";
+import { inspectFiles, refuseDamagedWithoutWriter } from "../inspection/inspect-files.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
-import { isServed, lockAgainstWriters, lockForWriting, tryLock } from "./writer-lock.ts";
+import { hasWriter, lockAgainstWriters, lockForWriting, tryLock } from "./writer-lock.ts";
 
 const temporary = temporaryFolder();
 const folder = temporary.path;
@@ -23,21 +23,21 @@ test("several processes may inspect the files together, and keep a writer out", 
   expect(isFree(path)).toBe(false);
 });
 
-test("a data file is served while a process holds its lock for writing", () => {
-  const path = join(folder, "served.db");
-  expect(isServed(path)).toBe(false);
+test("a data file has a writer while a process holds its lock for writing", () => {
+  const path = join(folder, "written.db");
+  expect(hasWriter(path)).toBe(false);
   {
     using _writer = lockForWriting(path);
-    expect(isServed(path)).toBe(true);
+    expect(hasWriter(path)).toBe(true);
   }
-  expect(isServed(path)).toBe(false);
+  expect(hasWriter(path)).toBe(false);
 });
 
 test("a process that inspects the files does not serve them", () => {
-  const path = join(folder, "not-served.db");
+  const path = join(folder, "not-written.db");
   lockForWriting(path)[Symbol.dispose]();
   using _shared = lockAgainstWriters(path);
-  expect(isServed(path)).toBe(false);
+  expect(hasWriter(path)).toBe(false);
 });
 
 test("a data file that does not exist yet has one lock, by whichever path its folder is reached", () => {
@@ -76,12 +76,12 @@ function damagedFile(name: string): string {
 test("a WAL is not inspected while a writer holds the lock", () => {
   const path = damagedFile("written.db");
   using _writer = lockForWriting(path);
-  expect(() => refuseDamagedUnlessServed(path)).not.toThrow();
+  expect(() => refuseDamagedWithoutWriter(path)).not.toThrow();
 });
 
 test("the lock of an inspection is released", () => {
   const path = damagedFile("inspected-once.db");
   lockForWriting(path)[Symbol.dispose]();
-  expect(() => refuseDamagedUnlessServed(path)).toThrow(DataFileProblem);
+  expect(() => refuseDamagedWithoutWriter(path)).toThrow(DataFileProblem);
   expect(isFree(path)).toBe(true);
 });

@@ -52,7 +52,7 @@ export function tryLock(path: string): WriterLock | undefined {
 /** What keeps a writer out until it is disposed of, unless there is one already. */
 export interface LockAgainstWriters extends Disposable {
   /** Whether a process holds the lock for writing: a service, or a command that writes plants. Then nothing is locked. */
-  readonly isServed: boolean;
+  readonly hasWriter: boolean;
 }
 
 /**
@@ -61,23 +61,23 @@ export interface LockAgainstWriters extends Disposable {
  */
 export function lockAgainstWriters(path: string): LockAgainstWriters {
   let lock: Database | undefined;
-  let isServed = false;
+  let hasWriter = false;
   try {
     lock = lockWith(lockFile(path), (database) => {
       database.run("BEGIN");
       readSchema(database);
     });
-    isServed = lock === undefined;
+    hasWriter = lock === undefined;
   } catch {
     // There is no lock file, or this user may not read it.
   }
-  return { isServed, [Symbol.dispose]: () => lock?.close() };
+  return { hasWriter, [Symbol.dispose]: () => lock?.close() };
 }
 
 /** Whether a service, or a command that writes plants, has the data file open. */
-export function isServed(path: string): boolean {
+export function hasWriter(path: string): boolean {
   using lock = lockAgainstWriters(path);
-  return lock.isServed;
+  return lock.hasWriter;
 }
 
 function lockWith(file: string, lock: (database: Database) => void): Database | undefined {

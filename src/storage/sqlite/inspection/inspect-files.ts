@@ -58,7 +58,7 @@ export function refuseJournal(path: string): void {
  * `warnOfLostWal`, a lost WAL is no reason to refuse.
  * @throws DataFileProblem a file is damaged or missing.
  */
-export function refuseDamagedUnlessServed(path: string, warnOfLostWal?: (problem: LostWal) => void): void {
+export function refuseDamagedWithoutWriter(path: string, warnOfLostWal?: (problem: LostWal) => void): void {
   refuseUnreadable(path);
   const failure = readMarker(path);
   // This holds even while a service that has lost its data file is still up: its WAL must not be applied to another file.
@@ -69,7 +69,7 @@ export function refuseDamagedUnlessServed(path: string, warnOfLostWal?: (problem
     );
   refuseJournal(path);
   using lock = lockAgainstWriters(path);
-  if (lock.isServed) return;
+  if (lock.hasWriter) return;
   try {
     inspectFiles(path);
   } catch (error) {

@@ -4,7 +4,7 @@ import { asDataFileProblem } from "../data-file/data-file-problem.ts";
 import { fileSize } from "../data-file/durable-files.ts";
 import { readMarker, refuseReplaced } from "../data-file/failure-marker.ts";
 import { countNames, refuseMountPoint } from "../data-file/links-and-mounts.ts";
-import { isServed } from "../data-file/writer-lock.ts";
+import { hasWriter } from "../data-file/writer-lock.ts";
 import { refuseMalformed } from "../inspection/inspect-files.ts";
 import { openReadOnly } from "./open-read-only.ts";
 
@@ -42,7 +42,7 @@ export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
     bytes: fileSize(path),
     walBytes: fileSize(`${path}-wal`),
     writable: mayWrite(path),
-    hasWriter: isServed(path),
+    hasWriter: hasWriter(path),
     syncFailed: failure !== undefined,
     names: countNames(path),
   };

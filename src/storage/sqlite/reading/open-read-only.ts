@@ -7,9 +7,9 @@ import { asDataFileProblem, DataFileProblem, type LostWal } from "../data-file/d
 import { fileSize } from "../data-file/durable-files.ts";
 import { openUnmoved } from "../data-file/inode.ts";
 import { closeBeside } from "../data-file/store-use.ts";
-import { isServed, lockAgainstWriters } from "../data-file/writer-lock.ts";
+import { hasWriter, lockAgainstWriters } from "../data-file/writer-lock.ts";
 import { contentsWithoutWal, foreignWalProblem, refuseForeignWal } from "../inspection/foreign-wal.ts";
-import { refuseDamagedUnlessServed, refuseShort } from "../inspection/inspect-files.ts";
+import { refuseDamagedWithoutWriter, refuseShort } from "../inspection/inspect-files.ts";
 import { readCheckedVersion, refuseForeignFile, refuseUnmigrated } from "../migrations/migrate.ts";
 
 export interface ReadOptions {
@@ -27,10 +27,10 @@ const readOnlyOptions = { readonly: true, strict: true, safeIntegers: true };
  */
 export function openReadOnly(named: string, { older = false, warnOfLostWal }: ReadOptions = {}): Database {
   const path = realDataFile(named);
-  refuseDamagedUnlessServed(path, warnOfLostWal);
+  refuseDamagedWithoutWriter(path, warnOfLostWal);
   refuseMissingFile(path);
   // The service itself must not do this: closing the file, other than through SQLite, would drop its locks.
-  const withoutWal = isServed(path) ? undefined : contentsWithoutWal(path);
+  const withoutWal = hasWriter(path) ? undefined : contentsWithoutWal(path);
   try {
     const database = connectReadOnly(path);
     return closeOnError(database, () => {
@@ -93,7 +93,7 @@ function connectUnshared(path: string): Database | undefined {
   if (!mayWrite(dirname(path)) || existsSync(`${path}-shm`)) return undefined;
   using unused = new DisposableStack();
   const lock = unused.use(lockAgainstWriters(path));
-  if (lock.isServed) return undefined;
+  if (lock.hasWriter) return undefined;
   const database = new LockedDatabase(path, lock);
   // From here on the connection releases the lock.
   unused.move();

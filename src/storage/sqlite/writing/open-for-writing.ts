@@ -26,7 +26,7 @@ import { closeOnErrorUnlessSyncFailed, DataFileLeftOpen, recordSyncFailure } fro
 import { refuseMountPoint } from "../data-file/links-and-mounts.ts";
 import { closeBeside, closeStore, markInUse } from "../data-file/store-use.ts";
 import { lockForWriting, tryLock, type WriterLock } from "../data-file/writer-lock.ts";
-import { refuseDamagedUnlessServed, refuseMalformed } from "../inspection/inspect-files.ts";
+import { refuseDamagedWithoutWriter, refuseMalformed } from "../inspection/inspect-files.ts";
 import { migrate, readCheckedVersion, refuseForeignFile, refuseUnmigrated } from "../migrations/migrate.ts";
 import { recover } from "./recovery.ts";
 
@@ -80,7 +80,7 @@ export function openBeside(named: string, { create }: Pick<OpenOptions, "create"
 export function openDatabase(path: string, options: OpenOptions): Database {
   const { create } = options;
   if (!create) {
-    refuseDamagedUnlessServed(path);
+    refuseDamagedWithoutWriter(path);
     refuseMissingFile(path);
   }
   const database = connectOrCreate(path, create);
