@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { isRetryable, kindOf, readFailure, ServerUnavailable, StatementTimeout } from "./faults.ts";
+import { asStoreUnavailable, isRetryable, kindOf, ServerUnavailable, StatementTimeout } from "./faults.ts";
 import { retryWaitMs } from "./retry-wait.ts";
 import type { Server } from "./server.ts";
 import { type Row, Session, type Statement } from "./session.ts";
@@ -90,7 +90,7 @@ export class ConnectionPool {
     try {
       return await this.use(this.#options.statementMsMax, (run) => run(statement, values));
     } catch (error) {
-      throw readFailure(error);
+      throw asStoreUnavailable(error);
     }
   }
 

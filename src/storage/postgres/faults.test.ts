@@ -1,6 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
-import { CommitWarning, type FaultKind, kindOf, maySplit, readFailure, ServerUnavailable } from "./faults.ts";
+import {
+  asStoreUnavailable,
+  CommitWarning,
+  type FaultKind,
+  kindOf,
+  maySplit,
+  ServerUnavailable,
+} from "./faults.ts";
 
 const fromServer = (code: string) => Object.assign(new Error("it said so"), { severity: "ERROR", code });
 const fromNetwork = (code: string) => Object.assign(new Error("it said so"), { code });
@@ -40,7 +47,7 @@ describe("a failure of PostgreSQL", () => {
 
   test("of a read is thrown unchanged if it is internal", () => {
     const internal = fromServer("42601");
-    expect(readFailure(internal)).toBe(internal);
+    expect(asStoreUnavailable(internal)).toBe(internal);
   });
 
   test.each([
@@ -48,6 +55,6 @@ describe("a failure of PostgreSQL", () => {
     ["is a serialization failure", fromServer("40001")],
     ["has no server", new ServerUnavailable("x")],
   ])("of a read is thrown as StoreUnavailable if it %s", (_, error) => {
-    expect(readFailure(error)).toBeInstanceOf(StoreUnavailable);
+    expect(asStoreUnavailable(error)).toBeInstanceOf(StoreUnavailable);
   });
 });

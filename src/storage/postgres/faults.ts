@@ -63,7 +63,7 @@ export function maySplit(error: unknown): boolean {
 }
 
 /** What a read throws: StoreUnavailable if a later one may succeed, otherwise the error itself. */
-export function readFailure(error: unknown): unknown {
+export function asStoreUnavailable(error: unknown): unknown {
   return kindOf(error) === "internal" || error instanceof StoreUnavailable
     ? error
     : new StoreUnavailable(reasonOf(error), { cause: error });

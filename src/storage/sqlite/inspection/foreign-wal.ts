@@ -36,20 +36,20 @@ export function refuseForeignWal(
   if (withoutWal === undefined) return;
   const withWal = readContents(database);
   if (withWal.storeId === withoutWal.storeId && withWal.lastSeq >= withoutWal.lastSeq) return;
-  throw foreignWal(path);
+  throw foreignWalProblem(path);
 }
 
 /** The error from opening both: a data file that can be read alone, but not with the WAL, is not what is damaged. */
-export function foreignWalProblem(
+export function blameForeignWal(
   error: unknown,
   path: string,
   withoutWal: StoreContents | undefined,
 ): unknown {
   const isOfWal = withoutWal !== undefined && sqliteCodeOf(error).startsWith("SQLITE_CORRUPT");
-  return isOfWal ? foreignWal(path) : error;
+  return isOfWal ? foreignWalProblem(path) : error;
 }
 
-function foreignWal(path: string): DataFileProblem {
+function foreignWalProblem(path: string): DataFileProblem {
   return new DataFileProblem(
     `${path}-wal is not the WAL of ${path}, or is older than it, and would remove plants; no file was changed. Move it away, or copy both files again from where they belong together.`,
   );

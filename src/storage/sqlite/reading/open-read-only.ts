@@ -8,7 +8,7 @@ import { fileSize } from "../data-file/durable-files.ts";
 import { openUnmoved } from "../data-file/inode.ts";
 import { closeBeside } from "../data-file/store-use.ts";
 import { hasWriter, lockAgainstWriters } from "../data-file/writer-lock.ts";
-import { contentsWithoutWal, foreignWalProblem, refuseForeignWal } from "../inspection/foreign-wal.ts";
+import { blameForeignWal, contentsWithoutWal, refuseForeignWal } from "../inspection/foreign-wal.ts";
 import { refuseDamagedWithoutWriter, refuseShort } from "../inspection/inspect-files.ts";
 import { readCheckedVersion, refuseForeignFile, refuseUnmigrated } from "../migrations/migrate.ts";
 
@@ -40,7 +40,7 @@ export function openReadOnly(named: string, { older = false, warnOfLostWal }: Re
       refuseForeignWal(database, path, withoutWal);
     });
   } catch (error) {
-    throw asDataFileProblem(foreignWalProblem(error, path, withoutWal), path);
+    throw asDataFileProblem(blameForeignWal(error, path, withoutWal), path);
   }
 }
 

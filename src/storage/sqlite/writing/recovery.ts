@@ -14,8 +14,8 @@ import { countNames, refuseOpenElsewhere, removePartialName } from "../data-file
 import { checkpointAndMarkClosed } from "../data-file/store-use.ts";
 import { inspectWal } from "../data-file/wal-file.ts";
 import {
+  blameForeignWal,
   contentsWithoutWal,
-  foreignWalProblem,
   refuseForeignWal,
   type StoreContents,
 } from "../inspection/foreign-wal.ts";
@@ -168,7 +168,7 @@ function tryBeginOnOwnWal(
     refuseForeignWal(database, path, withoutWal);
     return true;
   } catch (error) {
-    throw foreignWalProblem(error, path, withoutWal);
+    throw blameForeignWal(error, path, withoutWal);
   }
 }
 
