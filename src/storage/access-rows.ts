@@ -60,7 +60,7 @@ const entriesOfEachKindMax = 100_000;
 export const entriesPerRemoval = 1000;
 
 /** Changes of tokens have a limit of their own, so that no flood of sign-ins or exports removes one. `key` orders the entries. */
-export function removeOldest(key: "seq" | "id"): string[] {
+export function removalStatements(key: "seq" | "id"): string[] {
   return ["action LIKE 'token.%'", "action NOT LIKE 'token.%'"].map(
     (kind) => `DELETE FROM audit_trail WHERE ${kind} AND ${key} <=
       (SELECT ${key} FROM audit_trail WHERE ${kind} ORDER BY ${key} DESC LIMIT 1 OFFSET ${entriesOfEachKindMax})`,

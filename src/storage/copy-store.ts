@@ -140,16 +140,16 @@ async function comparePlants(
     for (const plant of plants) {
       if (failedIds.has(plant.id)) continue;
       counts.compared++;
-      const fault = faultOf(plant, copies.get(plant.id));
-      if (fault !== undefined && counts.problems.length < problemsMax)
-        counts.problems.push(`the plant with the id ${plant.id} ${fault}`);
+      const difference = differenceOf(plant, copies.get(plant.id));
+      if (difference !== undefined && counts.problems.length < problemsMax)
+        counts.problems.push(`the plant with the id ${plant.id} ${difference}`);
     }
     await nextTurn();
     if (stop.aborted) return;
   }
 }
 
-function faultOf(plant: StoredPlant, copy: StoredPlant | undefined): string | undefined {
+function differenceOf(plant: StoredPlant, copy: StoredPlant | undefined): string | undefined {
   if (copy === undefined) return "is missing";
   const fields = (["name", "tag", "createdAtMs", "createdBy"] as const).filter(
     (field) => plant[field] !== copy[field],

@@ -7,7 +7,7 @@ import {
   auditPage,
   auditValues,
   entriesPerRemoval,
-  removeOldest,
+  removalStatements,
 } from "../access-rows.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 
@@ -53,7 +53,7 @@ export class PostgresAudit implements AuditTrail {
     const isDue = this.#inserted % entriesPerRemoval === 0;
     this.#inserted++;
     if (!isDue) return;
-    for (const text of removeOldest("id")) await this.#pool.query({ text }).catch(() => {});
+    for (const text of removalStatements("id")) await this.#pool.query({ text }).catch(() => {});
   }
 
   async page(limit: number, cursor: string | undefined, filter: AuditFilter = {}): Promise<AuditPage> {

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { AuditEntry, AuditFilter, AuditPage, AuditTrail } from "../../access/audit.ts";
-import { auditColumns, auditValues, entriesPerRemoval, removeOldest } from "../access-rows.ts";
+import { auditColumns, auditValues, entriesPerRemoval, removalStatements } from "../access-rows.ts";
 import type { Writer } from "./writing/writer.ts";
 
 /** The audit trail in SQLite. */
@@ -27,7 +27,7 @@ export class SqliteAudit implements AuditTrail {
       .query(`INSERT INTO audit_trail (${auditColumns}) VALUES (?, ?, ?, ?, ?, ?)`)
       .run(...auditValues(entry));
     if (this.#inserted % entriesPerRemoval === 0)
-      for (const statement of removeOldest("seq")) this.#database.run(statement);
+      for (const statement of removalStatements("seq")) this.#database.run(statement);
     this.#inserted++;
   }
 

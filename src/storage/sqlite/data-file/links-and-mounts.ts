@@ -52,7 +52,7 @@ export function countNames(path: string): number {
 function isMountPoint(path: string): boolean {
   try {
     const lines = readFileSync(mountTable, "utf8").split("\n");
-    return lines.some((line) => unescaped(line.split(" ")[4] ?? "") === path);
+    return lines.some((line) => unescapeOctal(line.split(" ")[4] ?? "") === path);
   } catch {
     // Only Linux has this table.
     return false;
@@ -60,7 +60,7 @@ function isMountPoint(path: string): boolean {
 }
 
 /** Spaces, tabs, line feeds and backslashes are octal numbers. */
-function unescaped(field: string): string {
+function unescapeOctal(field: string): string {
   return field.replaceAll(/\\(\d{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }
 

@@ -142,7 +142,7 @@ class RowCheck {
     const missing = high - low + 1 - rows.length;
     if (missing > 0) this.#report(`${missing} of the plants ${low} to ${high} are missing`);
     for (const row of rows)
-      for (const fault of faultsOf(row)) this.#report(`the plant with the id ${row.id}: ${fault}`);
+      for (const problem of problemsOf(row)) this.#report(`the plant with the id ${row.id}: ${problem}`);
   }
 
   #checkDigest(digests: DigestReader, block: number, stored: string | undefined): void {
@@ -171,13 +171,18 @@ function damageOfRows(error: unknown): string {
   return error.message;
 }
 
-function faultsOf({ name, tag, created_at_ms: createdAtMs, created_by: createdBy }: UncheckedRow): string[] {
-  const faults: string[] = [];
-  if (name === null || !isText(name)) faults.push("its name is not text");
-  if (tag !== null && !isText(tag)) faults.push("its tag is not text");
-  if (typeof createdAtMs !== "bigint") faults.push("its time is not a number");
-  if (typeof createdBy !== "string" || createdBy === "") faults.push("it is not known who sent it");
-  return faults;
+function problemsOf({
+  name,
+  tag,
+  created_at_ms: createdAtMs,
+  created_by: createdBy,
+}: UncheckedRow): string[] {
+  const problems: string[] = [];
+  if (name === null || !isText(name)) problems.push("its name is not text");
+  if (tag !== null && !isText(tag)) problems.push("its tag is not text");
+  if (typeof createdAtMs !== "bigint") problems.push("its time is not a number");
+  if (typeof createdBy !== "string" || createdBy === "") problems.push("it is not known who sent it");
+  return problems;
 }
 
 function isText(bytes: Uint8Array): boolean {
