@@ -26,7 +26,7 @@ export class ServiceConnection extends Observable {
     if (responded !== this.isLost) return;
     this.isLost = !responded;
     this.since = new Date().toISOString();
-    this.changed();
+    this.notify();
   }
 
   /** Stops watching the service, when the user signs out. */

@@ -6,7 +6,7 @@ class Counter extends Observable {
 
   increment(): void {
     this.count++;
-    this.changed();
+    this.notify();
   }
 }
 

@@ -103,12 +103,12 @@ export class ImportRun extends Observable {
     this.#started = { ms: performance.now(), bytes: this.bytesDone };
     this.#abort = new AbortController();
     this.state = "running";
-    this.changed();
+    this.notify();
     void this.#run(this.isCheck ? undefined : api);
   }
 
   async #run(api: OperatorApi | undefined): Promise<void> {
-    const progress = setInterval(() => this.changed(), progressMs);
+    const progress = setInterval(() => this.notify(), progressMs);
     try {
       this.#opened ??= await this.#open();
       while (await this.#readPart(this.#opened.rows)) {
@@ -124,7 +124,7 @@ export class ImportRun extends Observable {
     }
     this.waiting = false;
     clearInterval(progress);
-    this.changed();
+    this.notify();
   }
 
   async #open(): Promise<PlantFile> {

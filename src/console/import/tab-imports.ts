@@ -22,13 +22,13 @@ export class TabImports extends Observable {
   startCheck(file: File, rowBytesMax: number): void {
     this.check?.stop();
     this.check = this.#start(file, undefined, rowBytesMax);
-    this.changed();
+    this.notify();
   }
 
   endCheck(): void {
     this.check?.stop();
     this.check = undefined;
-    this.changed();
+    this.notify();
   }
 
   stop(): void {
@@ -44,7 +44,7 @@ export class TabImports extends Observable {
 
   #start(file: File, api: OperatorApi | undefined, rowBytesMax: number): ImportRun {
     const run = new ImportRun(file, api, rowBytesMax);
-    run.subscribe(() => this.changed());
+    run.subscribe(() => this.notify());
     return run;
   }
 }

@@ -101,13 +101,13 @@ export function isDialogOpen(): boolean {
 }
 
 /** Whether someone points at the element, or moves through it with the keyboard, so that nothing in it may move. */
-export function isRead(element: HTMLElement | null): boolean {
+export function isBeingRead(element: HTMLElement | null): boolean {
   return element?.matches(":hover, :has(:focus-visible)") ?? false;
 }
 
 /** The newest value, or the one before for as long as someone reads the element that shows it. */
 export function useUnlessRead<T>(newest: T, element: RefObject<HTMLElement | null>): T {
   const shown = useRef(newest);
-  if (!isRead(element.current)) shown.current = newest;
+  if (!isBeingRead(element.current)) shown.current = newest;
   return shown.current;
 }

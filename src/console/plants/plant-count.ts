@@ -33,7 +33,7 @@ export class PlantCount extends Observable {
     this.#isCounting = false;
     if (this.plants === undefined) return;
     this.#addArrived();
-    this.changed();
+    this.notify();
   }
 
   /** Adds new plants, once it is known whether the service has counted them too. */

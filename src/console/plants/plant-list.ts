@@ -58,7 +58,7 @@ export class PlantList extends Observable {
     this.#query = query;
     this.#filter = filter;
     this.#count = new PlantCount(api, filter, this.#stop.signal);
-    this.#count.subscribe(() => this.changed());
+    this.#count.subscribe(() => this.notify());
   }
 
   /** How many plants match; undefined until all were counted. A list that has ended needs no count. */
@@ -79,7 +79,7 @@ export class PlantList extends Observable {
 
   activate(row: number): void {
     this.#active = row;
-    this.changed();
+    this.notify();
   }
 
   /** Loads about a page more, or up to the end. */
@@ -96,7 +96,7 @@ export class PlantList extends Observable {
         this.rows.push(...this.#unknown(page.plants));
         this.searched += page.searched;
         this.#next = page.next;
-        this.changed();
+        this.notify();
       } while (this.#next !== undefined && this.rows.length < wanted);
       if (this.#next === undefined) {
         this.#setState("ended");
@@ -120,7 +120,7 @@ export class PlantList extends Observable {
       row = this.rows.findIndex(({ id }) => id === position.id);
     }
     this.startRow = row === -1 ? Math.min(position.row, this.rows.length - 1) : row;
-    this.changed();
+    this.notify();
   }
 
   /** Loads nothing more. */
@@ -148,7 +148,7 @@ export class PlantList extends Observable {
       this.waiting.push(...fresh.slice(0, waitingMax - this.waiting.length));
       this.isOutdated ||= this.waiting.length === waitingMax;
     }
-    if (this.hasNew) this.changed();
+    if (this.hasNew) this.notify();
   }
 
   /** Adds the waiting plants on top, and activates one of the rows then. False if the list must be loaded again. */
@@ -157,7 +157,7 @@ export class PlantList extends Observable {
     if (this.isOutdated || rows.length + waiting.length > rowsMax) return false;
     this.#active = activated === "same plant" ? this.#active + waiting.length : 0;
     rows.unshift(...waiting.splice(0).reverse());
-    this.changed();
+    this.notify();
     return true;
   }
 
@@ -174,6 +174,6 @@ export class PlantList extends Observable {
 
   #setState(state: ListState): void {
     this.state = state;
-    this.changed();
+    this.notify();
   }
 }

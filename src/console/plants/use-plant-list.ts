@@ -2,7 +2,7 @@ import type { RefObject } from "preact";
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { isNoResponse, isRefusal } from "../api.ts";
 import { pollMs } from "../connection.ts";
-import { isRead, useObserved } from "../parts/hooks.ts";
+import { isBeingRead, useObserved } from "../parts/hooks.ts";
 import { useRouter } from "../router.tsx";
 import { useSession } from "../session.ts";
 import { apiFilter, filterQuery, type ListFilter } from "./list-filter.ts";
@@ -88,7 +88,7 @@ function useNewPlants(
     // A search scans the store, so it is not repeated unless the user asks for it.
     const searching = filter.name !== "" || filter.token !== "";
     const showNew = (list: PlantList): void => {
-      const isFree = (scroller.current?.scrollTop ?? 0) < atTopPx && !isRead(scroller.current);
+      const isFree = (scroller.current?.scrollTop ?? 0) < atTopPx && !isBeingRead(scroller.current);
       if (!list.hasNew || !isFree) return;
       // A focused row keeps the focus; otherwise the arrow keys start at the top.
       const isFocused = scroller.current?.contains(document.activeElement);
