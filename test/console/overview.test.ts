@@ -31,7 +31,7 @@ describe("the overview", () => {
 
   test("shows a new plant live", async () => {
     const page = await open("/");
-    const total = page.locator(".kpi-total .number > span");
+    const total = page.locator(".key-number-total .number > span");
     await total.waitFor();
     const count = async () => Number(((await total.textContent()) ?? "").replaceAll(",", ""));
     const before = await count();
@@ -90,7 +90,7 @@ describe("the overview", () => {
     await Promise.all(plants.map((plant) => post(busy.url, plant)));
     const page = await open("/", { origin: busy.operatorUrl, token: operatorToken });
     await see(page, /^peak/);
-    const figures = /^([\d.]+) peak ([\d.]+) in 3 h$/.exec(await textOf(page, ".kpi-rate .number"));
+    const figures = /^([\d.]+) peak ([\d.]+) in 3 h$/.exec(await textOf(page, ".key-number-rate .number"));
     const peak = Number(figures?.[2]);
     expect(peak).toBeGreaterThan(0);
     expect(Number(figures?.[1])).toBeLessThanOrEqual(peak);
@@ -103,7 +103,7 @@ describe("the overview", () => {
     await page.getByRole("heading", { name: "No plants yet" }).waitFor();
     await page.getByRole("link", { name: "Overview" }).click();
     await see(page, "Ready for the first plant");
-    expect(await page.locator(".kpi, .plot").count()).toBe(0);
+    expect(await page.locator(".key-number, .plot").count()).toBe(0);
     const command = await textOf(page, ".empty .code");
     const run = command.replace("YOUR_TOKEN", accessToken).replace("curl", "curl -s");
     expect((await start("sh", ["-c", run]).ended).out).toBe('{"name":"Fern","tag":"indoor"}');

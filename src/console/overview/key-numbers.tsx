@@ -18,35 +18,35 @@ export function KeyNumbers({ overview, recent }: KeyNumbersProps) {
   const { total, ratePerSecond } = overview;
   const { diskFreeBytes } = overview.store;
   return (
-    <div class="card kpis">
-      <Kpi
+    <div class="card key-numbers">
+      <KeyNumber
         id="total"
         title="Plants stored"
         value={total && formatCount(total)}
         note={recent && `+${formatCount(sum(recent.creates))} in ${recent.label}`}
       >
         {recent && <Trend values={running(recent.creates)} />}
-      </Kpi>
-      <Kpi
+      </KeyNumber>
+      <KeyNumber
         id="rate"
         title="Created per second"
         value={ratePerSecond === undefined ? undefined : formatRate(ratePerSecond)}
         note={recent && `peak ${formatRate(peakRate(recent, ratePerSecond))} in ${recent.label}`}
       >
         {recent && <Trend values={recent.drawn} />}
-      </Kpi>
+      </KeyNumber>
       {recent && (
-        <Kpi
+        <KeyNumber
           id="refused"
           title="Refused per minute"
           value={formatCount(recent.refusals.at(-1) ?? 0)}
           note={`${formatCount(sum(recent.refusals))} ${recent.refusalsFrom > 0 ? "since the start" : `in ${recent.label}`}`}
         >
           <Trend values={recent.refusals} kind="refused" />
-        </Kpi>
+        </KeyNumber>
       )}
       {diskFreeBytes !== undefined && (
-        <Kpi
+        <KeyNumber
           id="disk"
           title="Disk space free"
           value={formatBytes(diskFreeBytes)}
@@ -64,7 +64,7 @@ function peakRate({ creates }: ChartRange, ratePerSecond = 0): number {
   return Math.max(ratePerSecond, Math.max(...creates) / minuteSeconds);
 }
 
-interface KpiProps {
+interface KeyNumberProps {
   readonly id: string;
   readonly title: string;
   /** Undefined if the service cannot read it. */
@@ -73,9 +73,9 @@ interface KpiProps {
   readonly children?: ComponentChildren;
 }
 
-function Kpi({ id, title, value, note, children }: KpiProps) {
+function KeyNumber({ id, title, value, note, children }: KeyNumberProps) {
   return (
-    <section class={`kpi kpi-${id}`} aria-labelledby={`${id}-title`}>
+    <section class={`key-number key-number-${id}`} aria-labelledby={`${id}-title`}>
       <h2 id={`${id}-title`} class="note">
         {title}
       </h2>
