@@ -1,37 +1,48 @@
 // Three digits, of which at most two are decimals.
-const short = new Intl.NumberFormat("en", {
+const rateFormat = new Intl.NumberFormat("en", {
   maximumSignificantDigits: 3,
   maximumFractionDigits: 2,
   roundingPriority: "lessPrecision",
 });
-const times = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
+const compactFormat = new Intl.NumberFormat("en", { notation: "compact" });
+const shareFormat = new Intl.NumberFormat("en", { style: "percent", maximumSignificantDigits: 2 });
 /** "18:52". */
 export const minuteFormat = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });
 const secondFormat = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
-const shortTimes = new Intl.DateTimeFormat("en-GB", {
+const timeFormat = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
+const shortTimeFormat = new Intl.DateTimeFormat("en-GB", {
   day: "numeric",
   month: "short",
   hour: "2-digit",
   minute: "2-digit",
 });
-const yearTimes = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
-const dates = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" });
-const relativeTimes = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+const yearTimeFormat = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
+const dateFormat = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" });
+const relativeTimeFormat = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
-/** When an error is sent, as the catalogue has it, without its backquotes. */
-export function formatReason(when: string): string {
+// A time within this long of now is "just now", or "in a moment".
+const momentSeconds = 5;
+// The units of a relative time, each with its seconds, and with the count from which the next larger unit is used.
+const units = [
+  { unit: "second", length: 1, countMax: 60 },
+  { unit: "minute", length: 60, countMax: 60 },
+  { unit: "hour", length: 3600, countMax: 24 },
+  { unit: "day", length: 86_400, countMax: 14 },
+] as const;
+
+/** The condition of an error, from the catalogue, without its backquotes. */
+export function formatCondition(when: string): string {
   return when.replaceAll("`", "");
 }
 
 /** 0.0167 → "0.02", 1234.5 → "1,230". */
-export const formatRate = short.format;
+export const formatRate = rateFormat.format;
 
 /** 15000 → "15K". */
-export const formatCompact = new Intl.NumberFormat("en", { notation: "compact" }).format;
+export const formatCompact = compactFormat.format;
 
 /** 0.034 → "3.4%". */
-export const formatShare = new Intl.NumberFormat("en", { style: "percent", maximumSignificantDigits: 2 })
-  .format;
+export const formatShare = shareFormat.format;
 
 /** "18:52:10". */
 export function formatClock(iso: string): string {
@@ -40,7 +51,7 @@ export function formatClock(iso: string): string {
 
 /** "15 Nov 2026, 18:52:10 UTC". */
 export function formatTime(iso: string): string {
-  return times.format(new Date(iso));
+  return timeFormat.format(new Date(iso));
 }
 
 /** "18:52", with the date unless it is today, and with the year unless it is this one. */
@@ -54,7 +65,7 @@ export function formatMinute(iso: string, now = new Date()): string {
 export function formatShortTime(iso: string, now = new Date()): string {
   const then = new Date(iso);
   if (then.toDateString() === now.toDateString()) return secondFormat.format(then);
-  const format = then.getFullYear() === now.getFullYear() ? shortTimes : yearTimes;
+  const format = then.getFullYear() === now.getFullYear() ? shortTimeFormat : yearTimeFormat;
   return format.format(then);
 }
 
@@ -69,9 +80,9 @@ export function formatRelativeTime(iso: string, nowMs = Date.now()): string {
   const round = seconds > 0 ? Math.round : Math.trunc;
   for (const { unit, length, countMax } of units) {
     const count = round(seconds / length);
-    if (Math.abs(count) < countMax) return relativeTimes.format(count, unit);
+    if (Math.abs(count) < countMax) return relativeTimeFormat.format(count, unit);
   }
-  return dates.format(then);
+  return dateFormat.format(then);
 }
 
 /** 4000 seconds → "1 h 7 min". */
@@ -82,12 +93,3 @@ export function formatDuration(seconds: number): string {
   if (minutes < 60) return `${minutes} min`;
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
-
-// The units of a relative time, each with its seconds, and with the count from which the next larger unit is used.
-const units = [
-  { unit: "second", length: 1, countMax: 60 },
-  { unit: "minute", length: 60, countMax: 60 },
-  { unit: "hour", length: 3600, countMax: 24 },
-  { unit: "day", length: 86_400, countMax: 14 },
-] as const;
-const momentSeconds = 5;

@@ -69,7 +69,7 @@ export function scaleOf(counts: readonly number[], linesMax: number): readonly n
   return Array.from({ length: Math.ceil(highest / step) }, (_, line) => (line + 1) * step);
 }
 
-const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+const dayFormat = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 
 /** The labels under the chart, each at its position from 0 to 1: at the first step of a local day, and of a round part of one. */
 export function timeTicks({ times, tickSeconds, unit }: ChartRange) {
@@ -80,12 +80,12 @@ export function timeTicks({ times, tickSeconds, unit }: ChartRange) {
     const isFirstOf = (seconds: number) => local % seconds < stepSeconds[unit];
     if (!isFirstOf(tickSeconds)) return [];
     const isDay = isFirstOf(daySeconds);
-    return { at: step / (times.length - 1), isDay, label: (isDay ? day : minuteFormat).format(time) };
+    return { at: step / (times.length - 1), isDay, label: (isDay ? dayFormat : minuteFormat).format(time) };
   });
 }
 
 /** A minute or hour of the chart, for its tooltip. */
 export function formatStep(seconds: number, unit: "minute" | "hour"): string {
   const time = minuteFormat.format(seconds * 1000);
-  return unit === "minute" ? time : `${day.format(seconds * 1000)}, ${time}`;
+  return unit === "minute" ? time : `${dayFormat.format(seconds * 1000)}, ${time}`;
 }

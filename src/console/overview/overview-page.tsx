@@ -3,7 +3,7 @@ import type { OverviewJson, PlantPageJson } from "../../operator/responses.ts";
 import { formatCount } from "../../text/counts.ts";
 import { isNoResponse } from "../api.ts";
 import { isServerError } from "../error-numbers.ts";
-import { formatReason, formatShare } from "../format.ts";
+import { formatCondition, formatShare } from "../format.ts";
 import { ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
 import { FirstPlant } from "../parts/first-plant.tsx";
 import { useLoad, useUnlessRead } from "../parts/hooks.ts";
@@ -169,7 +169,7 @@ function Refusals({ overview: { refusals, startedAt } }: FiguresProps) {
                 ) : (
                   error
                 )}{" "}
-                {formatReason(reason)}
+                {formatCondition(reason)}
               </span>
               <span class={isServerError(error) ? "meter bad" : "meter"}>
                 <span style={{ width: `${(count / whole) * 100}%` }} />

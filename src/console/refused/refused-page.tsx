@@ -2,7 +2,7 @@ import { useRef } from "preact/hooks";
 import type { RefusalJson, RefusalsJson } from "../../operator/responses.ts";
 import { formatPlural } from "../../text/counts.ts";
 import { mask } from "../../text/mask-tokens.ts";
-import { formatReason, formatShortTime } from "../format.ts";
+import { formatCondition, formatShortTime } from "../format.ts";
 import { EmptyState, ErrorNotice, LoadingCard, NothingListed } from "../parts/content-states.tsx";
 import { CopyButton, Select } from "../parts/controls.tsx";
 import { useLoad, useUnlessRead } from "../parts/hooks.ts";
@@ -80,7 +80,7 @@ function RefusalFilters({ refusals, filter, onChange }: RefusalFiltersProps) {
   const errors: Record<string, string> = { "": "All errors" };
   if (filter.error !== "") errors[errorQuery(filter.error)] = filter.error;
   for (const { error, reason } of refusals.toSorted((one, other) => one.error - other.error))
-    errors[errorQuery(String(error))] = `${error} ${formatReason(reason)}`;
+    errors[errorQuery(String(error))] = `${error} ${formatCondition(reason)}`;
   const senders: Record<string, string> = { "": "All senders" };
   if (senderQuery(filter) !== "") senders[senderQuery(filter)] = senderName(filter);
   for (const sender of refusals.toSorted((one, other) => senderName(one).localeCompare(senderName(other))))
@@ -150,7 +150,7 @@ function ErrorNumber({ refusal: { error, reason, docsUrl } }: { readonly refusal
   return (
     <>
       {docsUrl === undefined ? error : <a href={docsUrl}>{error}</a>}{" "}
-      <span class="note">{formatReason(reason)}</span>
+      <span class="note">{formatCondition(reason)}</span>
     </>
   );
 }
