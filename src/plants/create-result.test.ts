@@ -26,6 +26,6 @@ test.each<[string, Outcome | Rejected, CreateResult]>([
   ["a full queue", { kind: "too-busy" }, { kind: "too-busy" }],
   ["an unavailable store", { kind: "store-unavailable" }, { kind: "store-unavailable" }],
   ["a service that stops", { kind: "closing" }, { kind: "closing" }],
-])("the sender hears of %s", (_, outcome, result) => {
+])("the client learns of %s", (_, outcome, result) => {
   expect(createResult({ id: 7n, name: "fern", tag: undefined }, outcome)).toEqual(result);
 });

@@ -3,7 +3,7 @@ import type { NewPlant } from "./plant.ts";
 import type { Outcome } from "./plant-store.ts";
 import { idConflict, type Refusal } from "./refusals.ts";
 
-/** What the sender of a plant learns: that it is stored, now or before, or the error that it gets. */
+/** What a client learns about its plant: that it is stored, now or before, or the error that it gets. */
 export type CreateResult =
   | { readonly kind: "created" | "replayed" }
   | { readonly kind: "refused"; readonly refusal: Refusal }
@@ -11,7 +11,7 @@ export type CreateResult =
   | { readonly kind: "internal-error"; readonly reason: string }
   | Rejected;
 
-/** What the sender of a plant gets for its outcome; POST /plants and imports share it. */
+/** What a client gets for the outcome of its plant; POST /plants and imports share it. */
 export function createResult(plant: NewPlant, outcome: Outcome | Rejected): CreateResult {
   switch (outcome.kind) {
     case "conflict":

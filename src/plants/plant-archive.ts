@@ -8,7 +8,7 @@ export interface StoredPlant extends NewPlant {
   readonly createdBy: string;
 }
 
-/** The plant as one to be stored elsewhere, with its time and sender. */
+/** The plant as one to be stored elsewhere, with its time and creator. */
 export function plantToStore(plant: StoredPlant): PlantToStore {
   return { plant, createdBy: plant.createdBy, createdAtMs: plant.createdAtMs };
 }

@@ -252,7 +252,7 @@ describe("a filter", () => {
     expect([...new URL(page.url()).searchParams.keys()]).toEqual(["since"]);
   });
 
-  test("by sender offers the name of each token once", async () => {
+  test("by creator offers the name of each token once", async () => {
     const { running } = session;
     const { token } = await mintToken(running, { name: "offered" });
     await operatorPost(running, `/api/tokens/${token.id}/rotate`, {});
@@ -264,7 +264,7 @@ describe("a filter", () => {
     expect(await offered.count()).toBe(1);
   });
 
-  test("by sender asks for no names of tokens if the caller may not list them", async () => {
+  test("by creator asks for no names of tokens if the caller may not list them", async () => {
     const { secret } = await mintToken(session.running, { name: "looks", scopes: ["operator:read"] });
     const page = await open("/plants", { token: secret });
     await rows(page).first().waitFor();
@@ -322,24 +322,24 @@ describe("a click", () => {
     await says(page, "2 plants match");
   });
 
-  test("on a sender in the table filters by it too", async () => {
+  test("on a creator in the table filters by it too", async () => {
     const { secret } = await mintToken(session.running, {
-      name: "clicked sender",
+      name: "clicked creator",
       scopes: ["plants:create"],
     });
     const headers = bearer(secret);
     await post(session.running.url, '{"id":890003,"name":"Sent aster"}', headers);
     await add(890_004, "Sent rose");
     const page = await openTable("/plants?name=sent");
-    await rows(page).getByRole("link", { name: "clicked sender", exact: true }).click();
-    await page.waitForURL(/\?name=sent&token=clicked\+sender$/);
+    await rows(page).getByRole("link", { name: "clicked creator", exact: true }).click();
+    await page.waitForURL(/\?name=sent&token=clicked\+creator$/);
     await says(page, "1 plant matches");
     expect(await names(page)).toEqual(["Sent aster"]);
   });
 
   test.each([
     ["tag", "detailed", /\?name=detail&tag=detailed$/],
-    ["sender", "preset-access", /\?name=detail&token=preset-access$/],
+    ["creator", "preset-access", /\?name=detail&token=preset-access$/],
   ])("on a %s in the details filters by it too, and closes them", async (_, text, address) => {
     await add(890_005, "Detail aster", "detailed");
     const page = await openTable("/plants?name=detail");

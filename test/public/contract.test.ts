@@ -56,7 +56,7 @@ onEveryEngine((engine) => {
       expect(response.headers.has("idempotent-replayed")).toBe(false);
     });
 
-    test("is stored with its time and sender", async () => {
+    test("is stored with its time and creator", async () => {
       const id = newId();
       const beforeMs = Date.now();
       await post(service.url, `{"id":${id},"name":"Fern","tag":"indoor"}`);

@@ -50,7 +50,7 @@ describe("verify", () => {
     ["a name, in case only", "name = upper(name)"],
     ["an empty tag instead of none", "tag = '', name = name"],
     ["a time, within those of its block", "created_at_ms = created_at_ms + 1"],
-    ["a sender", "created_by = 'someone'"],
+    ["a creator", "created_by = 'someone'"],
     ["a byte that is not UTF-8", "name = CAST(CAST(name AS BLOB) || x'ff' AS TEXT)"],
   ])("names the block with %s changed", async (_, changed) => {
     // Plant 1023 has no tag.

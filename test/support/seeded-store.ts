@@ -11,7 +11,7 @@ const species =
     " ",
   );
 const tags = "perennial indoor shrub tree herb climber succulent bulb fern annual orchid moss".split(" ");
-const senders = ["greenhouse", "nursery", "field-team", "catalogue"];
+const creators = ["greenhouse", "nursery", "field-team", "catalogue"];
 const withoutTagEvery = 11;
 // Coprime to 2^63, so multiples are spread over the range and never repeat.
 const idStep = 6_364_136_223_846_793_005n;
@@ -39,9 +39,9 @@ export function seedStore(
     for (let seq = 1; seq <= plants; seq++) {
       const pick = hashOf(seq);
       const name = `${genera[pick % genera.length]} ${species[(pick >>> 8) % species.length]}`;
-      const sender = senders[(pick >>> 20) % senders.length] ?? "";
+      const creator = creators[(pick >>> 20) % creators.length] ?? "";
       const createdAtMs = Math.round(fromMs + (untilMs - fromMs) * varying(seq / plants));
-      insert.run(seq, idOf(seq), name, tagOf(seq, pick), createdAtMs, sender);
+      insert.run(seq, idOf(seq), name, tagOf(seq, pick), createdAtMs, creator);
     }
     new BlockSummaries(database).summariseIfFull(0);
   })();

@@ -24,7 +24,7 @@ interface FilterLinkProps extends Pick<AnchorHTMLAttributes, "tabIndex" | "child
   readonly part: Partial<ListFilter>;
 }
 
-/** A tag or a sender, as a link to the plants that have it. */
+/** A tag or a creator, as a link to the plants that have it. */
 export function FilterLink({ part, ...attributes }: FilterLinkProps) {
   const { hrefWith } = usePlantLinks();
   return <Link class="filter-link" title="List only these plants" href={hrefWith(part)} {...attributes} />;

@@ -19,13 +19,13 @@ const tagOf = (id: number) => (id % 5 === 0 ? undefined : id === 1 ? "first" : `
 // Line feeds, letters of other scripts and characters that patterns use; one block has names too long for its summary.
 const nameOf = (id: number) =>
   id % 7 === 0 ? `Été\n${id}%` : id > 1024 && id < 1100 ? `Long ${"x".repeat(3000)} ${id}` : `Fern_${id} é`;
-const senderOf = (id: number) => `sender-${id % 4}`;
+const creatorOf = (id: number) => `creator-${id % 4}`;
 // Ten plants per second by a clock that was a month fast for a while, and was set back later.
 const timeOf = (id: number) =>
   startMs + id * 100 + (id > 900 && id <= 1400 ? 30 * 24 * 60 * minuteMs : id > 2000 ? -minuteMs : 0);
 const plantOf = (id: number): PlantToStore => ({
   plant: { id: BigInt(id), name: nameOf(id), tag: tagOf(id) },
-  createdBy: senderOf(id),
+  createdBy: creatorOf(id),
   createdAtMs: timeOf(id),
 });
 
@@ -56,7 +56,7 @@ function fits({ tag, namePart, createdBy, sinceMs, untilMs }: PlantFilter, id: n
   return (
     (tag === undefined || tagOf(id) === tag) &&
     (namePart === undefined || nameOf(id).toLowerCase().includes(namePart.toLowerCase())) &&
-    (createdBy === undefined || senderOf(id) === createdBy) &&
+    (createdBy === undefined || creatorOf(id) === createdBy) &&
     (sinceMs === undefined || timeOf(id) >= sinceMs) &&
     (untilMs === undefined || timeOf(id) < untilMs)
   );
@@ -93,7 +93,7 @@ const alone: PlantFilter[] = [
   ...["FERN_24", "été", "ÉTÉ\n7", "x 10", "%", "_", "no such", "n_2400 é"].map((namePart) => ({
     namePart,
   })),
-  { createdBy: "sender-3" },
+  { createdBy: "creator-3" },
   { sinceMs: startMs + 2 * minuteMs },
   { untilMs: startMs + 3 * minuteMs },
   { sinceMs: startMs + 95_000, untilMs: startMs + 95_050 },
@@ -106,7 +106,7 @@ const pairs = alone.flatMap((one, index) =>
     .filter((other) => Object.keys(other).every((field) => !(field in one)))
     .map((other) => ({ ...one, ...other })),
 );
-const all = { tag: "t1", namePart: "fern_1", createdBy: "sender-2", sinceMs: startMs, untilMs: startMs * 2 };
+const all = { tag: "t1", namePart: "fern_1", createdBy: "creator-2", sinceMs: startMs, untilMs: startMs * 2 };
 
 const filters = [...alone, ...pairs, all];
 
