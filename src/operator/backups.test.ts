@@ -31,6 +31,7 @@ function routesOf(verify: DatedBackups["verify"]) {
       address: "127.0.0.1",
       parameter: name,
       body: async () => Buffer.alloc(0),
+      refuseWhileDraining() {},
       json: (value) => void bodies.push(value as BackupsJson),
     });
     await found?.handle(exchange, caller);

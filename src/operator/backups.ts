@@ -137,13 +137,17 @@ class Backups {
     this.#step = step;
   }
 
-  /** Records the action in the audit trail, then starts the work, which continues after the response. */
+  /**
+   * Records the action in the audit trail, then starts the work, which continues after the response.
+   * @throws HttpError once the drain has begun, or while there is another task.
+   */
   async start(
     exchange: Exchange,
     caller: Caller,
     task: BackupTaskJson,
     work: () => Promise<Omit<BackupResultJson, "kind">>,
   ): Promise<void> {
+    exchange.refuseWhileDraining();
     if (this.#task !== undefined)
       throw new HttpError(
         "too-busy",

@@ -1,10 +1,13 @@
 // How a stop ends connections: what is in flight is answered, and nothing new begins.
 import { describe, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
 import { connect } from "node:net";
+import { backupCalls } from "../support/backups.ts";
 import { eventually } from "../support/eventually.ts";
 import { startHeldPost } from "../support/held-post.ts";
 import { rawPost, sendRaw } from "../support/raw-http.ts";
 import { storedPlants } from "../support/stored-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { startTestService } from "../support/test-service.ts";
 import { operatorToken } from "../support/tokens.ts";
 
@@ -84,25 +87,48 @@ describe("a stop during a request whose body is incomplete", () => {
     expect((await draining.response).text).toContain("HTTP/1.1 200 ");
   });
 
-  test("starts no export", async () => {
-    await using draining = await serveWithHeldPost();
+  /** What the operator listener responds to a request during the stop. */
+  async function sendDuring(draining: Draining, request: string): Promise<string> {
     const livez = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    const startExport = `GET /api/export HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${operatorToken}\r\n\r\n`;
+    const authorized = `${request} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${operatorToken}\r\n\r\n`;
     // On a connection that the service knows, and that has no request in progress.
     const { text } = await sendRaw(draining.operatorPort, [
       livez,
       (received) => eventually(() => received().includes("live")),
       draining.stop,
-      startExport + livez,
+      authorized + livez,
     ]);
-    expect(text).toMatch(/HTTP\/1\.1 503 .*\r\nConnection: close\r\n.*"error":50303,[^}]*\}$/s);
+    return text;
+  }
+  const refusal = /HTTP\/1\.1 503 .*\r\nConnection: close\r\n.*"error":50303,[^}]*\}$/s;
+
+  test("starts no export", async () => {
+    await using draining = await serveWithHeldPost();
+    expect(await sendDuring(draining, "GET /api/export")).toMatch(refusal);
+  });
+
+  test("starts no backup", async () => {
+    using folder = temporaryFolder();
+    await using draining = await serveWithHeldPost({ "backup-folder": folder.path });
+    expect(await sendDuring(draining, "POST /api/backups")).toMatch(refusal);
+    expect(readdirSync(folder.path)).toEqual([]);
+  });
+
+  test("starts no verification of a backup", async () => {
+    using folder = temporaryFolder();
+    await using draining = await serveWithHeldPost({ "backup-folder": folder.path });
+    const { name } = await backupCalls(draining).makeBackup();
+    expect(await sendDuring(draining, `POST /api/backups/${name}/verify`)).toMatch(refusal);
   });
 });
 
+type Draining = Awaited<ReturnType<typeof serveWithHeldPost>>;
+
 /** A service with a request whose body is held back until `finish` is called. It drains for as long as this request lasts. */
-async function serveWithHeldPost() {
+async function serveWithHeldPost(flags: Record<string, string> = {}) {
   await using cleanUp = new AsyncDisposableStack();
-  const running = cleanUp.use(await startTestService({ "drain-timeout": "10m", "body-timeout": "10m" }));
+  const patient = { "drain-timeout": "10m", "body-timeout": "10m" };
+  const running = cleanUp.use(await startTestService({ ...patient, ...flags }));
   const operatorPort = Number(new URL(running.operatorUrl).port);
   const { finish, response } = await startHeldPost(running.port);
   cleanUp.defer(() => finish());
@@ -110,6 +136,7 @@ async function serveWithHeldPost() {
   return {
     port: running.port,
     operatorPort,
+    operatorUrl: running.operatorUrl,
     finish,
     response,
     /** Begins the stop, and waits until both listeners are closed. */
