@@ -4,12 +4,12 @@ import { parseChoice } from "../config/values.ts";
 import { exportFormatNames, exportFormats, exportText } from "../files/export-formats.ts";
 import { pagesOf } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
-import { formatPlural } from "../text/counts.ts";
+import { formatPlural, shareOf } from "../text/counts.ts";
 import { parseFlag } from "./arguments.ts";
 import { type Command, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
 import { filterFlags, parseFilter } from "./plant-filter.ts";
-import { type Progress, shareOf, showProgress } from "./progress.ts";
+import { type Progress, showProgress } from "./progress.ts";
 import { interruptedCode, printParagraph, stopSignalOf } from "./terminal.ts";
 
 const pageRows = 5000;

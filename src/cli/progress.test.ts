@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { fakeTimers, stoppedClock } from "../../test/support/clock.ts";
-import { type Progress, progressText, shareOf, showProgress } from "./progress.ts";
+import { type Progress, progressText, showProgress } from "./progress.ts";
 import type { Terminal } from "./terminal.ts";
 
 const importing: Progress = {
@@ -56,14 +56,6 @@ test("progress counts bytes", () => {
 
 test("progress escapes what could control the terminal", () => {
   expect(progressText({ ...importing, what: "Importing \u001b[2J" }, 16_000, 120)).not.toContain("\u001b");
-});
-
-test.each([
-  [0, 0, undefined],
-  [1, 4, 0.25],
-  [5, 4, 1],
-])("%i of %i is a share of %p", (done, total, share) => {
-  expect(shareOf(done, total)).toBe(share as number);
 });
 
 test("progress computes the time left from the moment when the share is known", () => {

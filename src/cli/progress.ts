@@ -1,5 +1,5 @@
 import type { Step } from "../plants/plant-backups.ts";
-import { formatCount, formatPlural } from "../text/counts.ts";
+import { formatCount, formatPlural, shareOf } from "../text/counts.ts";
 import { formatBytes } from "../text/sizes.ts";
 import { columnsOf, cutToColumns, escapeInvisible, type Terminal } from "./terminal.ts";
 
@@ -64,15 +64,10 @@ export function showProgress(terminal: Terminal, progress: () => Progress): Prog
   return { clear, end, [Symbol.dispose]: end };
 }
 
-/** How far a task is that reports its steps. */
+/** The progress of a task from its current step. */
 export function progressOfStep(what: string, step: Step): Progress {
   const done = step.done();
   return { what, done, unit: step.unit, share: shareOf(done, step.total()) };
-}
-
-/** How much of the total is done, from 0 to 1; undefined if nothing is known of it. A store that is in use may grow meanwhile. */
-export function shareOf(done: number, total: number): number | undefined {
-  return total > 0 ? Math.min(1, done / total) : undefined;
 }
 
 /**

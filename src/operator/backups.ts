@@ -7,6 +7,7 @@ import { type Route, route } from "../http/route.ts";
 import type { Backup, ConfiguredBackups, DatedBackups, Step } from "../plants/plant-backups.ts";
 import { messageOf } from "../system/errors.ts";
 import type { Events } from "../telemetry/events.ts";
+import { shareOf } from "../text/counts.ts";
 import { shortened } from "../text/cut-text.ts";
 import { shellQuoted } from "../text/shell.ts";
 import { isoTime } from "../text/time.ts";
@@ -185,8 +186,7 @@ class Backups {
 }
 
 function presentStep({ doing, done, total }: Step): BackupProgressJson {
-  const all = total();
-  return { doing, share: all === 0 ? undefined : Math.min(1, done() / all) };
+  return { doing, share: shareOf(done(), total()) };
 }
 
 function presentBackup({ folderPath, databasePath }: DatedBackups, backup: Backup): BackupJson {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { formatCount, formatPlural } from "./counts.ts";
+import { formatCount, formatPlural, shareOf } from "./counts.ts";
 
 test.each([
   [0, "0"],
@@ -23,4 +23,12 @@ test.each([
 
 test("a phrase has its own plural", () => {
   expect(formatPlural(2, "row was refused", "rows were refused")).toBe("2 rows were refused");
+});
+
+test.each([
+  [0, 0, undefined],
+  [1, 4, 0.25],
+  [5, 4, 1],
+])("%i of %i is a share of %p", (done, total, share) => {
+  expect(shareOf(done, total)).toBe(share as number);
 });

@@ -8,3 +8,11 @@ export function formatCount(count: number | string): string {
 export function formatPlural(count: number, singular: string, plural = `${singular}s`): string {
   return `${formatCount(count)} ${count === 1 ? singular : plural}`;
 }
+
+/**
+ * How much of the total is done, from 0 to 1; undefined if the total is 0, which means that nobody knows it. More than the total
+ * may be done, because a store that is in use grows meanwhile.
+ */
+export function shareOf(done: number, total: number): number | undefined {
+  return total > 0 ? Math.min(1, done / total) : undefined;
+}
