@@ -42,7 +42,8 @@ export interface Service {
   readonly openedLater: Promise<FirstToken | undefined> | undefined;
   /**
    * Settles if the service cannot go on: with the failure of the store; or, after a start without the database, with what kept
-   * the service from opening it or reading its tokens.
+   * the service from opening it or reading its tokens. A lost data file does not settle it: the service stays up, and accepts no
+   * more plants.
    */
   readonly mustStop: Promise<Error>;
   /**
@@ -198,7 +199,7 @@ async function stopService(
   if (finished.includes(false)) events.drainTimedOut();
   await intake.close();
 
-  // All that was started, the store last. That drains the listeners once more, without waiting, which closes what they had left.
+  // Closes everything that was started, the store last. The listeners' disposal closes the connections that the drain left.
   stopping.abort();
   await started.disposeAsync();
 
@@ -266,7 +267,7 @@ async function loadTokens(tokenUpkeep: TokenUpkeep, store: Store): Promise<void>
 
 /**
  * Whichever finds the failure, a write or the store itself, the intake gets it first and accepts no more plants. Then it is
- * logged, and the service stops.
+ * logged, and the service stops, unless only this process still has what is stored.
  */
 function stopIfStoreFails(
   store: Store,
@@ -276,16 +277,15 @@ function stopIfStoreFails(
 ): void {
   void store.failure?.then((failure) => intake.handleStoreError(failure));
   void intake.storeFailed.then((failure) => {
-    logStoreFailure(failure, events);
-    // If the data file was lost, this process alone still has what is stored, so it stays until it is told to stop.
-    if (!(failure instanceof DataFileReplaced)) stopBecause(failure);
+    if (failure instanceof DataFileReplaced) {
+      // The files that this process has open are the only copy, so it stays up until it is told to stop.
+      events.dataFileLost(failure);
+      return;
+    }
+    if (failure instanceof WalIndexLost) events.walIndexLost(failure);
+    else events.outcomeUnknown(failure);
+    stopBecause(failure);
   });
-}
-
-function logStoreFailure(failure: Error, events: Events): void {
-  if (failure instanceof DataFileReplaced) events.dataFileLost(failure);
-  else if (failure instanceof WalIndexLost) events.walIndexLost(failure);
-  else events.outcomeUnknown(failure);
 }
 
 /** Why the service stops, as the log has it. */
