@@ -37,7 +37,7 @@ export interface AuditFilter {
   readonly action?: AuditAction | undefined;
   readonly actor?: string | undefined;
   readonly sinceMs?: number | undefined;
-  /** The first time that is too late. */
+  /** Exclusive: an entry of exactly this time does not match. */
   readonly untilMs?: number | undefined;
 }
 

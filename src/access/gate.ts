@@ -37,8 +37,8 @@ export class Gate {
   #callers = new Map<string, Caller>();
   #knowsStoredTokens = false;
   /**
-   * Headers admitted before, so that a caller's secret is hashed once and not on each request. Only admitted headers
-   * are cached, and the cache is cleared whenever the tokens change.
+   * Headers whose credentials are valid, whatever their scope, so that a caller's secret is hashed once and not on each request.
+   * No others are cached, and the cache is cleared whenever the tokens change.
    */
   #cached = new Map<string, Caller>();
   #uses = new Map<string, number>();

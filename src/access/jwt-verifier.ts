@@ -32,6 +32,7 @@ const algorithms = [
 ];
 // The type of RFC 9068, and what older providers send.
 const types = ["at+jwt", "application/at+jwt", "jwt"];
+// How far the provider's clock may be ahead of ours: for `nbf` alone, since `isPlausible` and the gate compare `exp` without it.
 const clockToleranceSeconds = 30;
 const acceptedMax = 10_000;
 // Enough to keep the threads busy that check signatures; the event loop stays free for other requests.
@@ -71,7 +72,8 @@ export class JwtVerifier {
       const { iss, aud, exp, nbf, iat } = partOf(jwt, 1);
       return (
         algorithms.includes(alg as string) &&
-        types.includes((typ as string).toLowerCase()) &&
+        typeof typ === "string" &&
+        types.includes(typ.toLowerCase()) &&
         (kid === undefined || typeof kid === "string") &&
         iss === this.#settings.issuer &&
         [aud].flat().includes(this.#settings.audience) &&

@@ -122,7 +122,7 @@ export class Exchange implements BodyReader, LoggedRequest {
     return this.#caller;
   }
 
-  /** The address of the client, as far as trusted proxies name it. */
+  /** The address of the client, as trusted proxies report it. */
   get address(): string {
     return this.#shared.addresses.of(this.peerAddress, this.head);
   }

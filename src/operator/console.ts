@@ -41,7 +41,7 @@ export class Console {
     ];
   }
 
-  /** Sends the page, which says so, to a browser that opens a path that does not exist. */
+  /** Sends the page to a browser that opens a path that does not exist. The page itself then says that there is nothing. */
   async sendNotFound(exchange: Exchange): Promise<void> {
     const page = await this.#find("/");
     if (page === undefined) throw new Error("the bundle has no page");

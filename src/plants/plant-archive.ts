@@ -21,7 +21,7 @@ export interface PlantFilter {
   readonly namePart?: string | undefined;
   readonly createdBy?: string | undefined;
   readonly sinceMs?: number | undefined;
-  /** The first time that is too late. */
+  /** Exclusive: a plant of exactly this time does not match. */
   readonly untilMs?: number | undefined;
 }
 

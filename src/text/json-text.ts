@@ -3,7 +3,7 @@ export function jsonText(value: unknown, indent?: number): string {
   return JSON.stringify(value, null, indent).replace(/[\x7f-\x9f]/g, escapeCharacter);
 }
 
-/** The members of a JSON object; none if the text is anything else, such as half of one. */
+/** The members of a JSON object; none if the text is not JSON, such as half of one. Other JSON has no members by name. */
 export function parseJsonObject(text: string): Readonly<Record<string, unknown>> {
   try {
     return Object(JSON.parse(text));
