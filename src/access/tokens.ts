@@ -202,7 +202,7 @@ async function findLive(store: TokenStore, nameOrId: string, nowMs: number): Pro
   const live = (await store.all()).filter(
     (token) => (token.name === nameOrId || token.id === nameOrId) && isLive(token, nowMs),
   );
-  if (live.length === 0) throw new TokenProblem(`No live token is named "${nameOrId}".`);
+  if (live.length === 0) throw new TokenProblem(`No live token has the name or id "${nameOrId}".`);
   return live;
 }
 

@@ -83,8 +83,8 @@ describe("a command that is misused", () => {
   );
 
   test.each([
-    ["revoke nobody", 'No live token is named "nobody"'],
-    ["rotate nobody", 'No live token is named "nobody"'],
+    ["revoke nobody", 'No live token has the name or id "nobody"'],
+    ["rotate nobody", 'No live token has the name or id "nobody"'],
     ["create --name somebody", "rotate or revoke"],
     ["create --name=green\u2028house", "Use letters (all Latin or none)"],
   ])("names what is wrong with the name of a token: token %j", async (line, said) => {
