@@ -5,7 +5,7 @@ import { JwtVerifier } from "./access/jwt-verifier.ts";
 import { ProviderKeys } from "./access/provider-keys.ts";
 import { RateLimit } from "./access/rate-limit.ts";
 import { TokenUpkeep } from "./access/token-upkeep.ts";
-import type { Config } from "./config/read-config.ts";
+import type { Config, ServiceConfig } from "./config/read-config.ts";
 import { connectionBudget } from "./http/connection-budget.ts";
 import { Readiness } from "./http/health.ts";
 import { refuseAddressInUse } from "./http/listen-address.ts";
@@ -65,7 +65,7 @@ export type AfterStop = "exit" | "exit-without-closing" | "stay-up";
 
 /** Wires everything, in the order in which it starts. The command line runs this, and so do the tests. */
 export async function startService(
-  config: Config,
+  config: ServiceConfig,
   log: Log,
   options: StartOptions = { printsFirstToken: false },
 ): Promise<Service> {

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { commands } from "../src/cli/run.ts";
-import { readConfig } from "../src/config/read-config.ts";
+import { readServiceConfig } from "../src/config/read-config.ts";
 import { secrets, settings } from "../src/config/settings.ts";
 import { start } from "./support/command.ts";
 import { lacks } from "./support/lacks.ts";
@@ -16,7 +16,7 @@ const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
 const examples = names.filter((name) => name.startsWith("examples/"));
 const read = (name: string) => readFileSync(join(folder, name), "utf8");
 const configOf = (environment: Record<string, string>, secret = "a-token-of-the-operator-0123456789") =>
-  readConfig({ flags: {}, environment, readFile: () => secret });
+  readServiceConfig({ flags: {}, environment, readFile: () => secret });
 
 /** The objects of a YAML file, or those below them. */
 type Node = Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-import { effectiveSettings, readConfig, unknownVariables } from "../config/read-config.ts";
+import { effectiveSettings, readServiceConfig, unknownVariables } from "../config/read-config.ts";
 import { type SettingName, settings } from "../config/settings.ts";
 import { type Command, jsonFlag } from "./command.ts";
 import { type Column, formatTable } from "./table.ts";
@@ -26,7 +26,7 @@ export const config: Command = {
     }
     for (const name of unknownVariables(terminal.environment)) warn(terminal, `Unknown variable ${name}.`);
     // Validated after the listing, so that an invalid value is listed with its source before the error.
-    readConfig(args.sources);
+    readServiceConfig(args.sources);
     return 0;
   },
 };

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { localUser } from "../access/local-user.ts";
-import { type Config, readConfig } from "../config/read-config.ts";
+import { type Config, readServiceConfig } from "../config/read-config.ts";
 import { type SettingName, settings } from "../config/settings.ts";
 import { bindError, formatAddress, listenProblem } from "../http/listen-address.ts";
 import { certificateState, readTlsFiles, renewalDays, type TlsPaths } from "../http/tls-files.ts";
@@ -94,7 +94,7 @@ export const doctor: Command = {
   settings: Object.keys(settings) as SettingName[],
   async run(args, terminal) {
     const findings: Finding[] = [];
-    for (const [check, run] of Object.entries(checksFor(readConfig(args.sources))))
+    for (const [check, run] of Object.entries(checksFor(readServiceConfig(args.sources))))
       findings.push(await findingOf(check, run));
     const worst = (["fail", "warn", "ok"] as const).find((outcome) =>
       findings.some((finding) => finding.outcome === outcome),

@@ -1,6 +1,6 @@
 import { isRetryable } from "../client/errors.ts";
 import { ServiceRefused, ServiceUnreachable } from "../client/plant-store-client.ts";
-import { type Config, readConfig, readSecret } from "../config/read-config.ts";
+import { type Config, readAccessToken, readConfig } from "../config/read-config.ts";
 import { ConfigProblem, parseBaseUrl, parseChoice, parseCount } from "../config/values.ts";
 import { describeSource } from "../files/detect-source.ts";
 import { BrokenFile, type InputRow } from "../files/input-row.ts";
@@ -106,7 +106,7 @@ function readOptions(args: Arguments): ImportOptions {
 }
 
 function readTarget(args: Arguments, { baseUrl, listen, tls }: Config): ImportTarget {
-  const token = readSecret("accessToken", args.sources);
+  const token = readAccessToken(args.sources);
   if (token === undefined)
     throw new ConfigProblem(
       "Set PLANT_STORE_ACCESS_TOKEN. To create a token: plant-store token create --name NAME",

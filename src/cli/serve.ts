@@ -1,6 +1,6 @@
 import packageFile from "../../package.json" with { type: "json" };
 import type { FirstToken } from "../access/first-token.ts";
-import { type Config, readConfig, secretFiles, unknownVariables } from "../config/read-config.ts";
+import { type Config, readServiceConfig, secretFiles, unknownVariables } from "../config/read-config.ts";
 import { type Service, startService } from "../service.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { createLog, type Level, type Log } from "../telemetry/log.ts";
@@ -49,7 +49,7 @@ export const serve: Command = {
     const stopSignal = terminal.stopSignal();
 
     // The configuration, and the log as it asks for it.
-    const config = readConfig(args.sources);
+    const config = readServiceConfig(args.sources);
     const lines = batchLines(terminal);
     const log = createServiceLog(config, terminal, lines.write);
     warnOfUnknownVariables(terminal, log);

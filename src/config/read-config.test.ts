@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { mintSecret } from "../access/token-secret.ts";
-import { readConfig, unknownVariables } from "./read-config.ts";
+import { readConfig, readServiceConfig, unknownVariables } from "./read-config.ts";
 import { ConfigProblem, withoutPassword } from "./values.ts";
 
 const read = (
@@ -8,7 +8,7 @@ const read = (
   environment: Record<string, string> = {},
   files: Record<string, string> = {},
 ) =>
-  readConfig({
+  readServiceConfig({
     flags,
     environment,
     readFile: (path) => {
@@ -161,6 +161,24 @@ describe("preset tokens", () => {
     const [fromFile] = read({}, { PLANT_STORE_ACCESS_TOKEN_FILE: "f" }, { f: `${secret}\n` }).presetTokens;
     expect(fromVariable).toEqual(fromFile as typeof fromVariable);
     expect(fromVariable).toMatchObject({ name: "preset-access", scopes: ["plants:create"] });
+  });
+
+  test("are read once, since their file may be a pipe", () => {
+    const reads: string[] = [];
+    const readFile = (path: string) => {
+      reads.push(path);
+      return secret;
+    };
+    readServiceConfig({ flags: {}, environment: { PLANT_STORE_ACCESS_TOKEN_FILE: "pipe" }, readFile });
+    expect(reads).toEqual(["pipe"]);
+  });
+
+  test("are not read by a command that does not need them", () => {
+    const environment = { PLANT_STORE_ACCESS_TOKEN: "short", PLANT_STORE_OPERATOR_TOKEN_FILE: "unread" };
+    const readFile = () => {
+      throw new Error("it was read");
+    };
+    expect(() => readConfig({ flags: {}, environment, readFile })).not.toThrow();
   });
 
   test("are one caller with both scopes if they have the same secret", () => {

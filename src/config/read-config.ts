@@ -23,9 +23,13 @@ export type Config = SettingValues & {
     | undefined;
   /** The identity provider, if there is one. */
   readonly oidc: OidcSettings | undefined;
-  readonly presetTokens: readonly PresetToken[];
   /** A function if it comes from a file, which is read again each time it is needed. */
   readonly databasePassword: string | (() => string) | undefined;
+};
+
+/** What the service needs in addition: other commands must not fail for a token that they never use. */
+export type ServiceConfig = Config & {
+  readonly presetTokens: readonly PresetToken[];
   /** What `plant-store config` prints. */
   readonly effective: readonly EffectiveSetting[];
 };
@@ -57,31 +61,45 @@ interface Found {
 }
 
 const presetCharactersMin = 20;
+const bearerCharacters = "characters out of A-Z a-z 0-9 - . _ ~ + / with = only at its end";
 
 export function readConfig(sources: ConfigSources): Config {
-  const found = findAll(sources);
-  const values = mapValues(found.settings, (setting, name) =>
+  const values = mapValues(findSettings(sources), (setting, name) =>
     parseFound<unknown>(setting, settings[name].parse),
   ) as SettingValues;
-  const oidc = oidcSettings(values);
   return {
     ...values,
     tls: tlsFiles(values),
-    oidc,
-    presetTokens: presetTokens(found.secrets, oidc !== undefined),
-    databasePassword: databasePassword(found.secrets.databasePassword, sources),
-    effective: present(found),
+    oidc: oidcSettings(values),
+    databasePassword: databasePassword(sources),
+  };
+}
+
+/** The configuration of the service, for `serve`, and for commands that say whether it would start. */
+export function readServiceConfig(sources: ConfigSources): ServiceConfig {
+  const config = readConfig(sources);
+  // Once: the file of a token may be a pipe.
+  const foundSecrets = findSecrets(sources);
+  return {
+    ...config,
+    presetTokens: presetTokens(foundSecrets, config.oidc !== undefined),
+    effective: present(findSettings(sources), foundSecrets),
   };
 }
 
 /** What is in force, valid or not. */
 export function effectiveSettings(sources: ConfigSources): EffectiveSetting[] {
-  return present(findAll(sources));
+  return present(findSettings(sources), findSecrets(sources));
 }
 
-/** A secret as it was given, for a command that has to send it. `readConfig` validates it. */
-export function readSecret(name: SecretName, sources: ConfigSources): string | undefined {
-  return findSecret(secrets[name], sources)?.text;
+/** The access token, for a command that sends it: one of any service, so it may be short or a JWT. */
+export function readAccessToken(sources: ConfigSources): string | undefined {
+  const found = findSecret(secrets.accessToken, sources);
+  if (found === undefined) return undefined;
+  if (!bearerShape.test(found.text))
+    throw new ConfigProblem(`${found.label} must hold a token of ${bearerCharacters}.`);
+  refuseMistyped(found);
+  return found.text;
 }
 
 /** The files that hold secrets. */
@@ -127,28 +145,32 @@ function oidcSettings(values: SettingValues): Config["oidc"] {
   return { issuer, audience, clientId };
 }
 
-function databasePassword(found: Found | undefined, sources: ConfigSources): Config["databasePassword"] {
-  if (found?.source === "file") return () => readSecret("databasePassword", sources) ?? "";
+function databasePassword(sources: ConfigSources): Config["databasePassword"] {
+  const find = () => findSecret(secrets.databasePassword, sources);
+  const found = find();
+  if (found?.source === "file") return () => find()?.text ?? "";
   return found?.text ?? (sources.environment["PGPASSWORD"] || undefined);
 }
 
+type FoundSettings = Readonly<Record<SettingName, Found>>;
 type FoundSecrets = Readonly<Record<SecretName, Found | undefined>>;
 
-function findAll(sources: ConfigSources) {
-  return {
-    settings: mapValues(settings, (setting) => findSetting(setting, sources)),
-    secrets: mapValues(secrets, (variable) => findSecret(variable, sources)) as FoundSecrets,
-  };
+function findSettings(sources: ConfigSources): FoundSettings {
+  return mapValues(settings, (setting) => findSetting(setting, sources));
 }
 
-function present(found: ReturnType<typeof findAll>): EffectiveSetting[] {
-  const plain = mapValues(found.settings, ({ text, source }, name) => ({
+function findSecrets(sources: ConfigSources): FoundSecrets {
+  return mapValues(secrets, (variable) => findSecret(variable, sources));
+}
+
+function present(foundSettings: FoundSettings, foundSecrets: FoundSecrets): EffectiveSetting[] {
+  const plain = mapValues(foundSettings, ({ text, source }, name) => ({
     name: settings[name].flag,
     meaning: settings[name].help,
     value: withoutPassword(text),
     source,
   }));
-  const hidden = mapValues(found.secrets, (secret, name) => ({
+  const hidden = mapValues(foundSecrets, (secret, name) => ({
     name: secrets[name],
     meaning: secretMeanings[name],
     value: secret === undefined ? "" : "(set, not shown)",
@@ -214,15 +236,19 @@ function presetTokens({ accessToken, operatorToken }: FoundSecrets, withJwts: bo
 function preset(name: string, scope: Scope, { text, label }: Found, withJwts: boolean): PresetToken {
   if (text.length < presetCharactersMin || !bearerShape.test(text))
     throw new ConfigProblem(
-      `${label} must hold a token of at least ${presetCharactersMin} characters out of A-Z a-z 0-9 - . _ ~ + / with = only at its end.`,
+      `${label} must hold a token of at least ${presetCharactersMin} ${bearerCharacters}.`,
     );
-  if (isMistyped(text))
-    throw new ConfigProblem(
-      `${label} begins with pst_ but its checksum is wrong: it was mistyped or truncated.`,
-    );
+  refuseMistyped({ text, label });
   if (withJwts && jwtShape.test(text))
     throw new ConfigProblem(
       `${label} holds a token in three parts with dots between them, which --oidc-issuer makes a JWT; choose another.`,
     );
   return { name, scopes: [scope], digest: digestOf(text), expiresAtMs: undefined };
+}
+
+function refuseMistyped({ text, label }: Pick<Found, "text" | "label">): void {
+  if (isMistyped(text))
+    throw new ConfigProblem(
+      `${label} begins with pst_ but its checksum is wrong: it was mistyped or truncated.`,
+    );
 }

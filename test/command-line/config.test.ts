@@ -29,6 +29,15 @@ describe("config", () => {
     expect(err).toBe("plant-store: Unknown variable PLANT_STORE_DATABSE.\n");
   });
 
+  test("refuses a token that the service would refuse, after it has listed it", async () => {
+    const { code, out, err } = await runInProcess(["config"], {
+      environment: { PLANT_STORE_ACCESS_TOKEN: "short" },
+    });
+    expect(out).toContain("(set, not shown)");
+    expect(err).toContain("PLANT_STORE_ACCESS_TOKEN must hold a token of at least 20 characters");
+    expect(code).toBe(2);
+  });
+
   const withPassword = "postgres://me:hidden@127.0.0.1:1/plants";
 
   test("warns of a password in a flag", async () => {

@@ -231,6 +231,13 @@ describe("the certificate", () => {
   });
 });
 
+test("a token that the service would refuse is refused", async () => {
+  const environment = { PLANT_STORE_ACCESS_TOKEN: "short" };
+  const { code, err } = await runInProcess(["doctor", ...freePorts], { environment });
+  expect(err).toContain("PLANT_STORE_ACCESS_TOKEN must hold a token of at least 20 characters");
+  expect(code).toBe(2);
+});
+
 test("an address that another program has fails, with what to do", async () => {
   const [listen = ""] = service.service.addresses;
   const { code, find } = await examine("--database", join(folder.path, "none.db"), "--listen", listen);

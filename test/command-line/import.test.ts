@@ -301,10 +301,43 @@ describe("an import of standard input", () => {
   });
 });
 
+test("an import sends a JWT, also where the service itself would accept JWTs", async () => {
+  const sent: (string | null)[] = [];
+  using receiver = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch(request) {
+      sent.push(request.headers.get("authorization"));
+      return Response.json({ name: "a" });
+    },
+  });
+  const file = write("jwt.ndjson", '{"id":1,"name":"a"}\n');
+  const { code } = await runInProcess(["import", file, "--url", receiver.url.origin], {
+    environment: {
+      PLANT_STORE_OIDC_ISSUER: "https://id.example.org",
+      PLANT_STORE_OIDC_AUDIENCE: "plants",
+      PLANT_STORE_ACCESS_TOKEN: "a.b.c",
+    },
+  });
+  expect(code).toBe(0);
+  expect(sent).toEqual(["Bearer a.b.c"]);
+});
+
+test("an import reads no token that it does not send", async () => {
+  const file = write("unsent.ndjson", '{"id":1,"name":"a"}\n');
+  const { code, err } = await runInProcess(["import", file, "--dry-run"], {
+    environment: { PLANT_STORE_ACCESS_TOKEN: "short", PLANT_STORE_OPERATOR_TOKEN_FILE: folder.newPath() },
+  });
+  expect(err).not.toContain("TOKEN");
+  expect(code).toBe(0);
+});
+
 describe("an import command is refused", () => {
   // FILE, HARD-LINK and LOOP stand for the paths of files that each test makes.
   test.each<[args: string, code: number, message: string, variables?: Record<string, string>]>([
     ["FILE", 2, "Set PLANT_STORE_ACCESS_TOKEN. To create a token:", {}],
+    ["FILE", 2, "PLANT_STORE_ACCESS_TOKEN must hold a token", { PLANT_STORE_ACCESS_TOKEN: "two words" }],
+    ["FILE", 2, "its checksum is wrong", { PLANT_STORE_ACCESS_TOKEN: "pst_mistyped" }],
     ["MISSING", 1, "MISSING cannot be read: no such file or directory.", {}],
     ["FILE --format xml", 2, "--format must be ndjson, json or csv"],
     ["FILE --attempts 0", 2, "--attempts must be"],

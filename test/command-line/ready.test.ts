@@ -47,6 +47,17 @@ describe("ready", () => {
     expect(err).toBe(`${service.publicUrl} is ready.\n`);
   });
 
+  test("reads no token, since it needs none", async () => {
+    await using running = await startTestService();
+    const environment = {
+      PLANT_STORE_OPERATOR_TOKEN_FILE: "/no/such/file",
+      PLANT_STORE_ACCESS_TOKEN: "short",
+    };
+    const { code, err } = await runInProcess(["ready", "--url", running.url], { environment });
+    expect(err).toBe(`${running.url} is ready.\n`);
+    expect(code).toBe(0);
+  });
+
   test("fails without a response", async () => {
     await using service = await start();
     await service.running.service.stop("test", 0);

@@ -1,6 +1,6 @@
 // The service in the process of a test.
 import { join } from "node:path";
-import { readConfig } from "../../src/config/read-config.ts";
+import { readServiceConfig } from "../../src/config/read-config.ts";
 import { type Service, startService } from "../../src/service.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { printIfTestFails } from "./service-logs.ts";
@@ -26,7 +26,7 @@ export async function startTestService(
   const database = flags["database"] ?? join(cleanUp.use(temporaryFolder()).path, "plants.db");
   const logged: string[] = [];
   const leaked: string[] = [];
-  const config = readConfig({
+  const config = readServiceConfig({
     flags: { listen: "127.0.0.1:0", "operator-listen": "127.0.0.1:0", ...flags, database },
     environment: { ...bothTokensEnvironment, ...environment },
     readFile: () => "",
