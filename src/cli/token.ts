@@ -16,6 +16,7 @@ import { isoSeconds } from "../text/time.ts";
 import { eitherOf } from "../text/words.ts";
 import { parseFlag, parseFlags, wrongUsage } from "./arguments.ts";
 import { type Arguments, type Command, jsonFlag, storeSettings } from "./command.ts";
+import { lostWalWarning } from "./lost-wal.ts";
 import { noteOfNewFile } from "./new-data-file.ts";
 import { type Column, formatTable } from "./table.ts";
 import { escapeInvisible, printJson, type Terminal } from "./terminal.ts";
@@ -86,7 +87,7 @@ export const tokenList: Command = {
   flags: { json: jsonFlag },
   settings: storeSettings,
   async run(args, terminal) {
-    await using opened = await openArchive(readConfig(args.sources));
+    await using opened = await openArchive(readConfig(args.sources), lostWalWarning(terminal));
     const all = await opened.tokens.all();
     if (args.has("json")) printJson(terminal, all.map(presentToken));
     else if (all.length === 0)

@@ -61,7 +61,6 @@ describe("a data file in use", () => {
     test.each([
       ["serve"],
       ["token create --name a"],
-      ["token list"],
       ["token revoke a"],
       ["backup backup.db"],
       ["backup -"],
@@ -100,7 +99,7 @@ describe("a data file in use", () => {
       expect(code).toBe(1);
     });
 
-    test.each([["list"], ["show 1"], ["export"], ["audit"]])(
+    test.each([["list"], ["show 1"], ["export"], ["audit"], ["token list"]])(
       "is read by %s, with a warning, and does not change",
       async (command) => {
         const before = readFileSync(folder.dataFile);
