@@ -36,16 +36,20 @@ describe("with --cors-origins", () => {
     expect(response.headers.get("vary")).toBe("Origin");
   });
 
-  test.each([`${origin}.evil.example`, origin.replace("https", "http"), "null", "*"])(
+  describe.each([`${origin}.evil.example`, origin.replace("https", "http"), "null", "*"])(
     "the origin %s gets none of them",
-    async (other) => {
-      for (const response of [
-        await options(running.url, { Origin: other, ...preflight }),
-        await post(running.url, "{}", { Origin: other }),
-      ]) {
-        expect([...response.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
+    (other) => {
+      test("in response to a preflight", async () => {
+        const response = await options(running.url, { Origin: other, ...preflight });
+        expect(corsHeaders(response)).toEqual([]);
         expect(response.headers.get("vary")).toBe("Origin");
-      }
+      });
+
+      test("in response to a create", async () => {
+        const response = await post(running.url, "{}", { Origin: other });
+        expect(corsHeaders(response)).toEqual([]);
+        expect(response.headers.get("vary")).toBe("Origin");
+      });
     },
   );
 
@@ -73,6 +77,10 @@ test("without --cors-origins, no response mentions origins", async () => {
   expect(status).toBe(405);
   expect([...headers.keys()].join()).not.toMatch(/access-control|vary/);
 });
+
+function corsHeaders({ headers }: Response): string[] {
+  return [...headers.keys()].filter((name) => name.startsWith("access-control"));
+}
 
 function options(url: string, headers: Record<string, string>): Promise<Response> {
   return fetch(`${url}/plants`, { method: "OPTIONS", headers });
