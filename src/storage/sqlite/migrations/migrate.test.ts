@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -118,30 +118,40 @@ const unknownFiles = unknown.flatMap(([what, sql, message]) => [
   { what, sql, message, after: "a clean stop", ends: [""] },
   { what, sql, message, after: "a crash", ends: ["", "-wal"] },
 ]);
-test.each(unknownFiles)(
-  "migrations refuse a schema $what in one sentence after $after, and leave every file unchanged",
-  ({ sql, message, ends }) => {
+const openers: [how: string, open: (file: string) => unknown][] = [
+  ["for reading", openReadOnly],
+  ["for reading by a command that reads older files too", (file) => openReadOnly(file, { older: true })],
+  ["for writing", openForWriting],
+];
+describe.each(unknownFiles)("a file of a schema $what after $after", ({ sql, message, ends }) => {
+  /** The file as the clean stop or the crash left it. */
+  function newUnknownFile(): string {
     const made = newFile();
     const file = newFile();
     using database = new Database(made);
     database.run(sql);
     if (ends.length === 1) database.close();
     for (const end of ends) copyFileSync(made + end, file + end);
-    const bytes = () => ends.map((end) => readFileSync(file + end, "hex"));
-    const before = bytes();
-    // The writer last: with a WAL it is not closed.
-    const problems = [
-      problemOf(() => openReadOnly(file)),
-      problemOf(() => openReadOnly(file, { older: true })),
-      problemOf(() => openForWriting(file)),
-    ];
-    expect(bytes()).toEqual(before);
-    for (const problem of problems) {
-      expect(problem.message).toMatch(message);
+    return file;
+  }
+
+  describe.each(openers)("opened %s", (_, open) => {
+    test("is refused", () => {
+      const file = newUnknownFile();
+      const problem = problemOf(() => open(file));
       expect(problem).toBeInstanceOf(DataFileProblem);
-    }
-  },
-);
+      expect(problem.message).toMatch(message);
+    });
+
+    test("is left unchanged", () => {
+      const file = newUnknownFile();
+      const bytes = () => ends.map((end) => readFileSync(file + end, "hex"));
+      const before = bytes();
+      problemOf(() => open(file));
+      expect(bytes()).toEqual(before);
+    });
+  });
+});
 
 test("migrations that fail in the middle leave the file as it was", async () => {
   const file = newFile();
