@@ -95,34 +95,33 @@ test("the title of the tab names the plant while its details are open", async ()
 });
 
 describe("a key", () => {
-  /** Opens the table, presses the keys on its first row, and waits until each has moved the focus. */
-  async function pressInTable(keys: readonly string[]): Promise<Page> {
+  /** Where the table is after these keys on its first row, each of which moves the focus. */
+  const pressInTable = memoize(async (keys: string) => {
     const page = await openTable("/plants?order=oldest");
     await rows(page).first().locator(".cell-name a").focus();
-    for (const key of keys) {
+    for (const key of keys.split(" ")) {
       const before = await focusedRow(page);
       await page.keyboard.press(key);
       await waitUntil(async () => !["", before].includes(await focusedRow(page)));
     }
-    return page;
-  }
+    return { row: Number(await focusedRow(page)), scrolledPx: await scrollPx(page) };
+  });
 
   // Row 2 is the first below the heading.
   test.each([
-    ["PageDown moves the focus down by a page", ["PageDown"], 6, 19],
-    ["PageUp moves the focus up by a page", ["PageDown", "PageUp"], 2, 2],
-    ["End moves the focus to the last row", ["End"], 200, 2501],
-    ["Home moves the focus to the first row", ["End", "Home"], 2, 2],
+    ["PageDown moves the focus down by a page", "PageDown", 6, 19],
+    ["PageUp moves the focus up by a page", "PageDown PageUp", 2, 2],
+    ["End moves the focus to the last row", "End", 200, 2501],
+    ["Home moves the focus to the first row", "End Home", 2, 2],
   ])("of %s", async (_, keys, rowMin, rowMax) => {
-    const page = await pressInTable(keys);
-    const row = Number(await focusedRow(page));
+    const { row } = await pressInTable(keys);
     expect(row).toBeGreaterThanOrEqual(rowMin);
     expect(row).toBeLessThanOrEqual(rowMax);
   });
 
   test("of Home scrolls to the top", async () => {
-    const page = await pressInTable(["End", "Home"]);
-    expect(await scrollPx(page)).toBe(0);
+    const { scrolledPx } = await pressInTable("End Home");
+    expect(scrolledPx).toBe(0);
   });
 
   test("/ moves the focus to the search", async () => {
@@ -139,19 +138,16 @@ describe("a key", () => {
     expect(await page.getByLabel("Search by name or id").inputValue()).toBe("/");
   });
 
-  test("of an arrow opens the next plant while the details are open", async () => {
+  test.each([
+    ["ArrowDown opens the next plant", "ArrowDown", 5],
+    ["ArrowUp opens the plant before", "ArrowUp", 3],
+  ])("of %s while the details are open", async (_, key, seq) => {
     const page = await openTable("/plants?order=oldest");
     await rows(page).nth(3).click();
     await page.locator(".facts").waitFor();
-    for (const [key, seq] of [
-      ["ArrowDown", 5],
-      ["ArrowDown", 6],
-      ["ArrowUp", 5],
-    ] as const) {
-      await page.keyboard.press(key);
-      await page.waitForURL(new RegExp(`/plants/${idOf(seq)}\\?`));
-      await page.locator(".facts .exact", { hasText: String(idOf(seq)) }).waitFor();
-    }
+    await page.keyboard.press(key);
+    await page.waitForURL(new RegExp(`/plants/${idOf(seq)}\\?`));
+    await page.locator(".facts .exact", { hasText: String(idOf(seq)) }).waitFor();
     await waitUntil(() => page.evaluate<boolean>('document.activeElement.id === "detail-title"'));
   });
 });
@@ -194,44 +190,78 @@ async function tabTo(page: Page, name: string | RegExp): Promise<void> {
   throw new Error(`the Tab key never reached ${name}`);
 }
 
-test("with the keyboard only, a user never loses the focus", async () => {
-  const page = await openTable();
-  await page.keyboard.press("Tab");
-  expect(await focused(page)).toBe("Skip to content");
-  await page.keyboard.press("Enter");
-  expect(await page.evaluate("document.activeElement.id")).toBe("main");
-  await tabTo(page, "Export");
-  await page.keyboard.press("Enter");
-  await waitUntil(async () => (await focused(page)).includes("NDJSON"));
-  await page.keyboard.press("Escape");
-  expect(await focused(page)).toBe("Export");
-  await tabTo(page, "Filter");
-  await page.keyboard.press("Enter");
-  await waitUntil(() => page.evaluate<boolean>("document.activeElement.matches('input')"));
-  await page.keyboard.type("fern");
-  await page.keyboard.press("Enter");
-  await waitUntil(async () => (await focused(page)) === "Filter");
-  await tabTo(page, "Remove the filter Tag: fern");
-  await page.keyboard.press("Enter");
-  await waitUntil(async () => (await focused(page)) === "Search by name or id");
-  await page.keyboard.type("rosa");
-  await page.waitForURL(/name=rosa/);
-  await waitUntil(async () => (await names(page)).every((name) => name.startsWith("Rosa")));
-  await tabTo(page, /^Rosa /);
-  await page.keyboard.press("ArrowDown");
-  await page.keyboard.press("ArrowDown");
-  await waitUntil(async () => (await focusedRow(page)) === "4");
-  await page.keyboard.press("Tab");
-  expect(await page.evaluate("document.activeElement.closest('span').className")).toBe("cell-tag");
-  await page.keyboard.press("ArrowUp");
-  await waitUntil(async () => (await focusedRow(page)) === "3");
-  await page.keyboard.press("ArrowDown");
-  await waitUntil(async () => (await focusedRow(page)) === "4");
-  await page.keyboard.press("Enter");
-  await page.locator(".facts").waitFor();
-  await waitUntil(async () => (await focused(page)).startsWith("Rosa "));
-  await tabTo(page, "Copy id");
-  await page.keyboard.press("Escape");
-  await page.locator(".facts").waitFor({ state: "detached" });
-  await waitUntil(async () => (await focusedRow(page)) === "4");
+describe("with the keyboard only, a user", () => {
+  /** Opens the table, and moves the focus to its search. */
+  async function openSearch(path?: string): Promise<Page> {
+    const page = await openTable(path);
+    await page.keyboard.press("/");
+    return page;
+  }
+
+  test("skips the navigation", async () => {
+    const page = await openTable();
+    await page.keyboard.press("Tab");
+    expect(await focused(page)).toBe("Skip to content");
+    await page.keyboard.press("Enter");
+    expect(await page.evaluate("document.activeElement.id")).toBe("main");
+  });
+
+  test("is at the button of a menu that Escape closed", async () => {
+    const page = await openTable();
+    await tabTo(page, "Export");
+    await page.keyboard.press("Enter");
+    await waitUntil(async () => (await focused(page)).includes("NDJSON"));
+    await page.keyboard.press("Escape");
+    expect(await focused(page)).toBe("Export");
+  });
+
+  test("is at the button of the filter that was set", async () => {
+    const page = await openSearch();
+    await tabTo(page, "Filter");
+    await page.keyboard.press("Enter");
+    await waitUntil(() => page.evaluate<boolean>("document.activeElement.matches('input')"));
+    await page.keyboard.type("fern");
+    await page.keyboard.press("Enter");
+    await waitUntil(async () => (await focused(page)) === "Filter");
+  });
+
+  test("is in the search once the last filter is removed", async () => {
+    const page = await openSearch("/plants?tag=fern");
+    await tabTo(page, "Remove the filter Tag: fern");
+    await page.keyboard.press("Enter");
+    await waitUntil(async () => (await focused(page)) === "Search by name or id");
+  });
+
+  test("reaches what a search found", async () => {
+    const page = await openSearch();
+    await page.keyboard.type("rosa");
+    await page.waitForURL(/name=rosa/);
+    await waitUntil(async () => (await names(page)).every((name) => name.startsWith("Rosa")));
+    await tabTo(page, /^Rosa /);
+    expect(await focusedRow(page)).toBe("2");
+  });
+
+  test("moves from row to row from a tag too", async () => {
+    const page = await openSearch("/plants?tag=fern");
+    await tabTo(page, "fern");
+    expect(await page.evaluate("document.activeElement.closest('span').className")).toBe("cell-tag");
+    await page.keyboard.press("ArrowDown");
+    await waitUntil(async () => (await focusedRow(page)) === "3");
+    await page.keyboard.press("ArrowUp");
+    await waitUntil(async () => (await focusedRow(page)) === "2");
+  });
+
+  test("is at the row of the plant whose details Escape closed", async () => {
+    const page = await openSearch("/plants?name=rosa");
+    await tabTo(page, /^Rosa /);
+    await page.keyboard.press("ArrowDown");
+    await waitUntil(async () => (await focusedRow(page)) === "3");
+    await page.keyboard.press("Enter");
+    await page.locator(".facts").waitFor();
+    await waitUntil(async () => (await focused(page)).startsWith("Rosa "));
+    await tabTo(page, "Copy id");
+    await page.keyboard.press("Escape");
+    await page.locator(".facts").waitFor({ state: "detached" });
+    await waitUntil(async () => (await focusedRow(page)) === "3");
+  });
 });
