@@ -14,7 +14,7 @@ import { post, statusOf } from "../support/post-plants.ts";
 import { type PostgresServer, startPostgres } from "../support/postgres.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess, serveInProcess } from "../support/terminal.ts";
-import { startOpenService } from "../support/test-service.ts";
+import { startOpenService, type TestService } from "../support/test-service.ts";
 import { accessTokenEnvironment } from "../support/tokens.ts";
 
 const password = "pass@word/with:signs";
@@ -255,17 +255,39 @@ describe("a server that can lose acknowledged writes", () => {
     });
   });
 
-  test("is refused on each new connection, while open connections keep the setting that was checked", async () => {
-    await using running = await startOpenService(database);
-    expect((await create(running, 1)).status).toBe(200);
-    await configure("synchronous_commit", "off");
-    expect((await create(running, 2)).status).toBe(200);
-    const nodes = "pg_stat_activity WHERE application_name = 'plant-store'";
-    await server.run(`SELECT pg_terminate_backend(pid) FROM ${nodes}`);
-    expect((await create(running, 3)).status).toBe(503);
-    expect(running.logged.join("")).toContain("synchronous_commit=off");
-    await configure("synchronous_commit");
-    await eventually(async () => (await create(running, 3)).status === 200, "the service to recover");
+  describe("by synchronous_commit=off since the service started", () => {
+    afterEach(() => configure("synchronous_commit"));
+
+    /** Ends every session of the service, so that it has to connect again. */
+    async function endSessions(): Promise<void> {
+      const nodes = "pg_stat_activity WHERE application_name = 'plant-store'";
+      await server.run(`SELECT pg_terminate_backend(pid) FROM ${nodes}`);
+    }
+
+    test("is used by open connections, which keep the setting that was checked", async () => {
+      await using running = await startOpenService(database);
+      expect((await create(running, 1)).status).toBe(200);
+      await configure("synchronous_commit", "off");
+      expect((await create(running, 2)).status).toBe(200);
+    });
+
+    test("is refused on each new connection", async () => {
+      await using running = await startOpenService(database);
+      expect((await create(running, 1)).status).toBe(200);
+      await configure("synchronous_commit", "off");
+      await endSessions();
+      expect((await create(running, 2)).status).toBe(503);
+      expect(running.logged.join("")).toContain("synchronous_commit=off");
+    });
+
+    test("is used again once the setting is reset", async () => {
+      await using running = await startOpenService(database);
+      await configure("synchronous_commit", "off");
+      await endSessions();
+      expect((await create(running, 1)).status).toBe(503);
+      await configure("synchronous_commit");
+      await eventually(async () => (await create(running, 1)).status === 200, "the service to recover");
+    });
   });
 });
 
@@ -294,31 +316,47 @@ describe("a standby that does not confirm", () => {
     }
   }
 
-  // A server with this setting gets the statements for Citus, which PostgreSQL also accepts. The role hides warnings.
-  const forms = { PostgreSQL: "", Citus: "?options=-c%20citus.shard_count%3D8" };
-  test.each(Object.entries(forms))(
-    "makes a cancelled wait a failure, and a retry waits for it again (%s)",
-    async (form, query) => {
-      await server.run(`CREATE ROLE deaf_${form} LOGIN SUPERUSER`);
-      await server.run(`ALTER ROLE deaf_${form} SET client_min_messages = error`);
-      const url = database.replace("postgres@", `deaf_${form.toLowerCase()}@`);
-      await using running = await startOpenService(`${url}${query}`);
-      expect((await create(running, 1)).status).toBe(200);
+  afterEach(() => configure("synchronous_standby_names"));
+
+  // A server with this setting gets the statements for Citus, which PostgreSQL also accepts.
+  describe.each([
+    ["PostgreSQL", ""],
+    ["Citus", "?options=-c%20citus.shard_count%3D8"],
+  ])("to a session that hides warnings, with the statements for %s", (form, query) => {
+    const role = `deaf_${form.toLowerCase()}`;
+    beforeAll(async () => {
+      await server.run(`CREATE ROLE ${role} LOGIN SUPERUSER`);
+      await server.run(`ALTER ROLE ${role} SET client_min_messages = error`);
+    });
+
+    const startDeaf = () => startOpenService(`${database.replace("postgres@", `${role}@`)}${query}`);
+
+    /** Creates a plant whose commit waits for the standby until the wait is cancelled. */
+    async function createCancelled(running: TestService, id: number): Promise<Response> {
       await waitForStandby();
-      const refusing = create(running, 2);
+      const refusing = create(running, id);
       await cancelWait();
-      const refused = await refusing;
+      return refusing;
+    }
+
+    test("makes a commit whose wait was cancelled a failure", async () => {
+      await using running = await startDeaf();
+      const refused = await createCancelled(running, 1);
       expect(refused.status).toBe(503);
       expect(await refused.json()).toMatchObject({ error: 50302 });
       expect(running.logged.join("")).toContain("canceling wait for synchronous replication");
-      // It is visible on the primary now, but the standby may not have it.
-      expect((await server.stored(database)).map(({ id }) => id)).toEqual([1n, 2n]);
-      const again = create(running, 2);
+    });
+
+    test("makes a retry wait, though the primary has the plant", async () => {
+      await using running = await startDeaf();
+      await createCancelled(running, 1);
+      expect((await server.stored(database)).map(({ id }) => id)).toEqual([1n]);
+      const again = create(running, 1);
       await eventually(async () => (await waiting()).length > 0, "the retry to wait");
       await configure("synchronous_standby_names");
       expect((await again).headers.get("idempotent-replayed")).toBe("true");
-    },
-  );
+    });
+  });
 
   test("does not use up the server's connections", async () => {
     await using running = await startOpenService(database);
