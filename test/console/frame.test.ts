@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { chromium, type Page } from "playwright-core";
 import { chromiumOptions, describe, newPage, noStorage, test } from "../support/browser.ts";
 import { heading, see, useConsole, waitUntil } from "../support/console-session.ts";
+import { memoize } from "../support/memoize.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const folder = temporaryFolder();
@@ -19,26 +20,53 @@ describe("the theme", () => {
   const light = "rgb(251, 251, 250)";
   const dark = "rgb(14, 17, 16)";
 
-  test("follows the system until one is chosen", async () => {
+  /** The background on a system that is light: before one is chosen, with dark chosen, and with the system chosen again. */
+  const readBackgrounds = memoize(async () => {
     const page = await open("/import", { alone: true });
     await page.emulateMedia({ colorScheme: "light" });
-    await page.getByRole("button", { name: "Theme: system" }).click();
-    await page.getByRole("button", { name: "Theme: light" }).click();
-    await page.getByRole("button", { name: "Theme: dark" }).waitFor();
-    expect(await background(page)).toBe(dark);
+    const unchosen = await background(page);
+    await chooseDark(page);
+    const chosen = await background(page);
     // Without the page's script, what is left is what the file in <head> has done.
     await page.route("**/assets/main-*.js", (route) => route.abort());
     await page.reload();
     await see(page, "Loading the console.");
-    expect(await background(page)).toBe(dark);
+    const beforeScript = await background(page);
     await page.unrouteAll();
     await page.reload();
     await page.getByRole("button", { name: "Theme: dark" }).click();
     await page.getByRole("button", { name: "Theme: system" }).waitFor();
-    expect(await background(page)).toBe(light);
+    const systemChosen = await background(page);
     await page.emulateMedia({ colorScheme: "dark" });
-    expect(await background(page)).toBe(dark);
+    const systemChanged = await background(page);
     await page.context().close();
+    return { unchosen, chosen, beforeScript, systemChosen, systemChanged };
+  });
+
+  async function chooseDark(page: Page): Promise<void> {
+    await page.getByRole("button", { name: "Theme: system" }).click();
+    await page.getByRole("button", { name: "Theme: light" }).click();
+    await page.getByRole("button", { name: "Theme: dark" }).waitFor();
+  }
+
+  test("is the system's until one is chosen", async () => {
+    expect((await readBackgrounds()).unchosen).toBe(light);
+  });
+
+  test("is the chosen one", async () => {
+    expect((await readBackgrounds()).chosen).toBe(dark);
+  });
+
+  test("is the chosen one before the page's script has loaded", async () => {
+    expect((await readBackgrounds()).beforeScript).toBe(dark);
+  });
+
+  test("is the system's once that is chosen again", async () => {
+    expect((await readBackgrounds()).systemChosen).toBe(light);
+  });
+
+  test("changes with the system's", async () => {
+    expect((await readBackgrounds()).systemChanged).toBe(dark);
   });
 
   test("can be chosen until the next load in a browser that keeps nothing", async () => {
@@ -46,9 +74,7 @@ describe("the theme", () => {
     await page.emulateMedia({ colorScheme: "light" });
     await page.addInitScript(noStorage("localStorage"));
     await page.reload();
-    await page.getByRole("button", { name: "Theme: system" }).click();
-    await page.getByRole("button", { name: "Theme: light" }).click();
-    await page.getByRole("button", { name: "Theme: dark" }).waitFor();
+    await chooseDark(page);
     expect(await background(page)).toBe(dark);
     await page.context().close();
   });
