@@ -5,6 +5,7 @@ import { recordLastBackup } from "../../src/storage/sqlite/maintenance/backup-re
 import { describe, test } from "../support/browser.ts";
 import { start } from "../support/command.ts";
 import { heading, see, textOf, useConsole, waitUntil } from "../support/console-session.ts";
+import { memoize } from "../support/memoize.ts";
 import { post } from "../support/post-plants.ts";
 import { startTestService } from "../support/test-service.ts";
 import { accessToken, operatorToken } from "../support/tokens.ts";
@@ -95,22 +96,43 @@ describe("the overview", () => {
     expect(peak).toBeGreaterThan(0);
     expect(Number(figures?.[1])).toBeLessThanOrEqual(peak);
   });
+});
 
-  test("of an empty store shows how to send the first plant", async () => {
+describe("an empty store", () => {
+  /** What the console shows of it, and what the command that is shown prints. */
+  const readEmpty = memoize(async () => {
     await using empty = await startTestService();
-    const page = await open("/", { origin: empty.operatorUrl, token: operatorToken });
-    await page.getByRole("link", { name: "Plants", exact: true }).click();
-    await page.getByRole("heading", { name: "No plants yet" }).waitFor();
+    const page = await open("/plants", { origin: empty.operatorUrl, token: operatorToken });
+    await page.locator("h2").first().waitFor();
+    const listHeading = await page.locator("h2").first().textContent();
     await page.getByRole("link", { name: "Overview" }).click();
     await see(page, "Ready for the first plant");
-    expect(await page.locator(".key-number, .plot").count()).toBe(0);
+    const figures = await page.locator(".key-number, .plot").count();
     const command = await textOf(page, ".empty .code");
     const run = command.replace("YOUR_TOKEN", accessToken).replace("curl", "curl -s");
-    expect((await start("sh", ["-c", run]).ended).out).toBe('{"name":"Fern","tag":"indoor"}');
+    const { out } = await start("sh", ["-c", run]).ended;
+    return { listHeading, figures, out };
+  });
+
+  test("has a list that says so", async () => {
+    expect((await readEmpty()).listHeading).toBe("No plants yet");
+  });
+
+  test("has no figures on its overview", async () => {
+    expect((await readEmpty()).figures).toBe(0);
+  });
+
+  test("has a command on its overview that creates the first plant", async () => {
+    expect((await readEmpty()).out).toBe('{"name":"Fern","tag":"indoor"}');
+  });
+
+  test("shows the first plant live", async () => {
+    await using empty = await startTestService();
+    const page = await open("/", { origin: empty.operatorUrl, token: operatorToken });
+    await see(page, "Ready for the first plant");
+    await post(empty.url, '{"id":1,"name":"Fern"}');
     await page.locator(".latest").getByText("Fern").waitFor();
     await see(page, "All plants are on disk");
     await see(page, "No backup yet");
-    await page.getByRole("link", { name: "Plants", exact: true }).click();
-    await page.locator(".rows").getByText("Fern").waitFor();
   });
 });
