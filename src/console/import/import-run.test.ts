@@ -46,24 +46,56 @@ describe("a check", () => {
   });
 });
 
-test("rows are sent in parts, and again what a temporary error or a short response left", async () => {
-  // A row that is no plant counts like the others, but is not sent.
-  const rows = Array.from({ length: 1500 }, (_, id) => (id === 1 ? "no name" : `${id},"two\nlines"`));
-  let requests = 0;
-  const { run, sent } = await importWith("rows.csv", `id,name\n${rows.join("\n")}`, (lines) => {
-    requests++;
-    if (requests === 2 || requests === 4) throw new ApiError("The service is shutting down.", 50303);
-    return requests === 3 ? createAll(lines.slice(0, 400)) : createAll(lines);
+describe("an import of 1,500 rows", () => {
+  const rows = Array.from({ length: 1500 }, (_, id) => `${id},"two\nlines"`);
+
+  /** Imports the rows with a service that answers each request, which are numbered from 1, with this. */
+  async function importRows(answer: (request: number, lines: string[]) => LineOutcome[], content = rows) {
+    let requests = 0;
+    const { run, sent } = await importWith("rows.csv", `id,name\n${content.join("\n")}`, (lines) => {
+      requests++;
+      return answer(requests, lines);
+    });
+    // The first request has no rows: it only names the file.
+    const [, ...parts] = sent.map(({ lines }) => lines.length);
+    return { run, parts };
+  }
+
+  test("sends them in parts", async () => {
+    const { run, parts } = await importRows((_, lines) => createAll(lines));
+    expect(run.state).toBe("done");
+    expect(run.report.created).toBe(1500);
+    expect(run.share).toBe(1);
+    expect(parts).toEqual([1000, 500]);
   });
-  expect(run.state).toBe("done");
-  expect(run.report.created).toBe(1499);
-  expect(run.report.refused).toBe(1);
-  expect(run.share).toBe(1);
-  // The first request has no rows: it only names the file.
-  expect(sent.map(({ lines }) => lines.length)).toEqual([0, 999, 999, 599, 599, 500]);
+
+  test("sends a part again after a temporary error", async () => {
+    const { run, parts } = await importRows((request, lines) => {
+      if (request === 2) throw new ApiError("The service is shutting down.", 50303);
+      return createAll(lines);
+    });
+    expect(run.report.created).toBe(1500);
+    expect(parts).toEqual([1000, 1000, 500]);
+  });
+
+  test("sends again what a short response left of a part", async () => {
+    const { run, parts } = await importRows((request, lines) =>
+      createAll(request === 2 ? lines.slice(0, 400) : lines),
+    );
+    expect(run.report.created).toBe(1500);
+    expect(parts).toEqual([1000, 600, 500]);
+  });
+
+  test("counts a row that is no plant as part of those sent together", async () => {
+    const { run, parts } = await importRows((_, lines) => createAll(lines), rows.with(1, "no name"));
+    expect(run.report.created).toBe(1499);
+    expect(run.report.refused).toBe(1);
+    expect(run.share).toBe(1);
+    expect(parts).toEqual([999, 500]);
+  });
 });
 
-test("the file is named once, for the audit trail, in a request that is not sent again with the rows", async () => {
+test("the file is named for the audit trail in a request of its own, which is sent once", async () => {
   let requests = 0;
   const { sent } = await importWith("rows.csv", "id,name\n1,a\n", (lines) => {
     requests++;
