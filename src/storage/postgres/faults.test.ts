@@ -28,21 +28,39 @@ describe("a failure of PostgreSQL", () => {
     },
   );
 
-  test("of the network, or of the connection, needs another connection", () => {
-    const errors = [fromNetwork("ECONNREFUSED"), fromNetwork("ENOTFOUND"), new ServerUnavailable("x")];
-    expect(errors.map(kindOf)).toEqual(["reconnect", "reconnect", "reconnect"]);
+  test.each([
+    ["a refused connection", fromNetwork("ECONNREFUSED")],
+    ["an unknown host", fromNetwork("ENOTFOUND")],
+    ["an unusable session", new ServerUnavailable("x")],
+  ])("by %s needs another connection", (_, error) => {
+    expect(kindOf(error)).toBe("reconnect");
+  });
+
+  test("by a commit with a warning makes the store unavailable", () => {
     expect(kindOf(new CommitWarning("x"))).toBe("unavailable");
-    // Splitting a batch because of a certificate would only send one statement for each plant.
+  });
+
+  test("by an expired certificate splits no batch", () => {
+    // It would only send one statement for each plant.
     expect(maySplit(fromNetwork("CERT_HAS_EXPIRED"))).toBe(false);
   });
 
-  test("is a retry if Citus lost the connection to a worker, which it reports as internal", () => {
+  describe("with the code of an internal error", () => {
     const said = (message: string) => Object.assign(new Error(message), { severity: "ERROR", code: "XX000" });
-    const lost = said("server closed the connection unexpectedly\n\tThis probably means");
-    expect(kindOf(lost)).toBe("retry");
-    expect(maySplit(lost)).toBe(false);
-    expect(kindOf(said("could not receive data from server: Connection reset by peer"))).toBe("retry");
-    expect(kindOf(said("invalid page in block 7"))).toBe("internal");
+
+    // As Citus reports it.
+    test.each([
+      "server closed the connection unexpectedly\n\tThis probably means",
+      "could not receive data from server: Connection reset by peer",
+    ])("is a retry if the connection to a worker was lost: %j", (message) => {
+      const lost = said(message);
+      expect(kindOf(lost)).toBe("retry");
+      expect(maySplit(lost)).toBe(false);
+    });
+
+    test("is internal if it concerns no connection", () => {
+      expect(kindOf(said("invalid page in block 7"))).toBe("internal");
+    });
   });
 
   test("of a read is thrown unchanged if it is internal", () => {
