@@ -11,13 +11,13 @@
   // tokens.css has a color-scheme for each, which every colour follows; "system" follows the system's.
   root.dataset.theme = ["light", "dark"].includes(stored) ? stored : "system";
 
-  /** A switch only sets the attribute; the choice is kept for the next visit here. */
-  function keep() {
+  // A switch only sets the attribute; the choice is kept for the next visit here.
+  const keep = () => {
     try {
       localStorage.setItem(key, root.dataset.theme);
     } catch {
       // It holds until the page is closed.
     }
-  }
+  };
   new MutationObserver(keep).observe(root, { attributeFilter: ["data-theme"] });
 }
