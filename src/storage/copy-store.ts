@@ -1,4 +1,3 @@
-// Two data files are read and written on this thread: a turn of the event loop after each page lets timers and signals in.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AuditEntry } from "../access/audit.ts";
 import { localOrigin } from "../access/local-user.ts";
@@ -95,6 +94,7 @@ async function copyPlants(
         onFailed(id, outcome.reason);
       }
     }
+    // Two data files are read and written on this thread: a turn of the event loop after each page lets timers and signals in.
     await nextTurn();
   }
   return failedIds;

@@ -58,6 +58,8 @@ export interface OpeningEvents {
   readonly plantsRewritten: (by: readonly string[]) => void;
 }
 
+// Only SQLite fails in these two ways. They are here, since the service treats each in its own way, and imports no engine.
+
 /** The data file or its WAL was deleted or replaced, so only this process still has both open; or it was overwritten. */
 export class DataFileReplaced extends OutcomeUnknown {}
 

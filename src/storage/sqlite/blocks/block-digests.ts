@@ -63,7 +63,7 @@ export class BlockDigests {
 }
 
 /**
- * Gives a copy of a store the digests that it has not: those of blocks that 1.0.0 filled. A file that is not migrated yet gets
+ * Gives a copy of a store the digests that it lacks: those of blocks that 1.0.0 filled. A file that is not migrated yet gets
  * none. Only for the one writer of the file.
  */
 export function addMissingDigests(database: Database): void {

@@ -10,7 +10,7 @@ import { openDatabase } from "../writing/open-for-writing.ts";
 import { type CopiedPlants, compareWithSource, refuseUnsound } from "./copy.ts";
 
 /**
- * Makes a copy a new store: migrates it, gives it a new store id and the digests that it has not, and compares its plants with
+ * Makes a copy a new store: migrates it, gives it a new store id and the digests that it lacks, and compares its plants with
  * those of its source. Opening also checks that it is a data file.
  */
 export async function makeNewStore(path: string, source: string, onStep: OnStep): Promise<CopiedPlants> {

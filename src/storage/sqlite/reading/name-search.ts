@@ -35,7 +35,7 @@ export function searchablePart(
 
 /**
  * The plants of the first blocks of the range, at most `blocksMax`, whose summaries have the names, which are then short.
- * Undefined if the first has not, or if none may be searched as a whole.
+ * Undefined if the first block has no summary, or one without names, or if no block may be searched as a whole.
  */
 function summarisedPart(
   database: Database,
