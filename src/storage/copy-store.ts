@@ -83,15 +83,15 @@ async function copyPlants(
   for await (const { plants } of pagesOf(from, {}, rowsPerRead)) {
     if (stop.aborted) break;
     const outcomes = await to.plants.create(plants.map(plantToStore), Date.now());
-    for (const [index, outcome] of outcomes.entries()) {
-      if (outcome.kind === "created") counts.created++;
-      else if (outcome.kind === "replayed") counts.replayed++;
-      else if (outcome.kind === "conflict") counts.conflicts++;
+    for (const [index, { id }] of plants.entries()) {
+      const outcome = outcomes[index];
+      if (outcome?.kind === "created") counts.created++;
+      else if (outcome?.kind === "replayed") counts.replayed++;
+      else if (outcome?.kind === "conflict") counts.conflicts++;
       else {
-        const id = plants[index]?.id ?? 0n;
         counts.failed++;
         failedIds.add(id);
-        onFailed(id, outcome.reason);
+        onFailed(id, outcome?.reason ?? "the target reported no outcome");
       }
     }
     // Two data files are read and written on this thread: a turn of the event loop after each page lets timers and signals in.
