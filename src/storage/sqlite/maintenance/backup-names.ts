@@ -44,19 +44,24 @@ export class BackupNames {
     return names
       .filter((name) => name.startsWith(start) && name.endsWith(ending))
       .sort()
-      .map((name) => ({ name, atMs: parseTimestamp(name.slice(start.length, -ending.length)) }))
-      .filter(({ atMs }) => !Number.isNaN(atMs));
+      .flatMap((name) => {
+        const atMs = parseTimestamp(name.slice(start.length, -ending.length));
+        return atMs === undefined ? [] : { name, atMs };
+      });
   }
 }
 
 /** The time in the name of a backup that was made into a folder; undefined for any other file. */
 export function timeInName(backup: string): number | undefined {
-  const atMs = parseTimestamp(parse(backup).name.slice(-timestampLength));
-  return Number.isNaN(atMs) ? undefined : atMs;
+  return parseTimestamp(parse(backup).name.slice(-timestampLength));
 }
 
-/** The time of a timestamp; not a number if the text is none. */
-function parseTimestamp(text: string): number {
-  const [, hour, minute, second, rest] = timestamp.exec(text) ?? [];
-  return Date.parse(`${hour}:${minute}:${second}.${rest}`);
+/** The time of a timestamp; undefined if the text is none. */
+function parseTimestamp(text: string): number | undefined {
+  const match = timestamp.exec(text);
+  if (match === null) return undefined;
+  const [, hour, minute, second, rest] = match;
+  const atMs = Date.parse(`${hour}:${minute}:${second}.${rest}`);
+  // A month may be 13.
+  return Number.isNaN(atMs) ? undefined : atMs;
 }

@@ -74,11 +74,7 @@ export function recordDigest(
   { coveredPlants, digest }: StoreDigest,
   verified?: FileState,
 ): void {
-  const verification = verified && {
-    verifiedAtMs: Date.now(),
-    bytes: verified.size,
-    modifiedAtMs: Math.floor(verified.mtimeMs),
-  };
+  const verification = verified === undefined ? {} : verificationNow(verified);
   replaceFile(digestRecordFile(backup), `${JSON.stringify({ coveredPlants, digest, ...verification })}\n`);
 }
 
@@ -96,6 +92,10 @@ export async function readDigestRecord(backup: string, { size, mtimeMs }: FileSt
   const isUnchanged = bytes === size && modifiedAtMs === Math.floor(mtimeMs);
   const isVerified = typeof verifiedAtMs === "number" && isUnchanged;
   return { ...digestIn(record), verifiedAtMs: isVerified ? verifiedAtMs : undefined };
+}
+
+function verificationNow({ size, mtimeMs }: FileState) {
+  return { verifiedAtMs: Date.now(), bytes: size, modifiedAtMs: Math.floor(mtimeMs) };
 }
 
 /**

@@ -25,7 +25,9 @@ export async function verifyBackup(backup: string, onStep: OnStep): Promise<Veri
   if (checked.problems.length === 0) {
     const unrecorded = tryToRecord(() => recordDigest(backup, checked, file));
     const warning =
-      unrecorded && `Nothing wrong was found in the backup, but that could not be recorded: ${unrecorded}.`;
+      unrecorded === undefined
+        ? undefined
+        : `Nothing wrong was found in the backup, but that could not be recorded: ${unrecorded}.`;
     return { ...checked, warning };
   }
   const unrecorded = tryToRecord(() => recordDigest(backup, recorded));
