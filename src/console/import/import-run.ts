@@ -220,7 +220,8 @@ function outcomeOfCheck(row: InputRow): ReportedOutcome {
   const checked = checkRow(row);
   if (checked.plant !== undefined) return "valid";
   const { kind, message, reason } = checked;
-  return { error: kind && errorNumbers[kind], message, reason };
+  const error = kind === undefined ? undefined : errorNumbers[kind];
+  return { error, message, reason };
 }
 
 /** The line of a request. An element of a JSON array may have been on several. */

@@ -5,7 +5,7 @@ import { formatShortTime } from "../format.ts";
 
 /** The local time of a field in UTC. */
 export function toUtc(field = ""): string {
-  return field && new Date(field).toISOString();
+  return field === "" ? "" : new Date(field).toISOString();
 }
 
 /** The time as a field has it, such as "2026-11-15T18:00"; empty if it is none. */

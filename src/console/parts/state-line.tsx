@@ -13,14 +13,14 @@ interface StateLineProps {
 
 /** Whether plants can be stored, on one quiet line with other facts about the store. */
 export function StateLine({ overview: { store }, good, children }: StateLineProps) {
-  const bad = store.ready ? "" : "bad";
+  const isBad = !store.ready;
   return (
-    <div class={`card line note state-line ${bad}`}>
+    <div class={isBad ? "card line note state-line bad" : "card line note state-line"}>
       <span class="line">
-        <span class={`dot ${bad}`} aria-hidden="true" />
-        <b>{bad ? "Plants cannot be stored" : good}</b>
+        <span class={isBad ? "dot bad" : "dot"} aria-hidden="true" />
+        <b>{isBad ? "Plants cannot be stored" : good}</b>
       </span>
-      {bad && <span>See the service's log for the reason.</span>}
+      {isBad && <span>See the service's log for the reason.</span>}
       {store.engine !== "sqlite" && <span>In PostgreSQL</span>}
       {children}
     </div>
