@@ -41,14 +41,6 @@ export function refuseUnwritable(path: string): void {
   refuseDenied(path, constants.R_OK | constants.W_OK);
 }
 
-function refuseDenied(path: string, access: number): void {
-  try {
-    accessSync(path, access);
-  } catch (error) {
-    if (isDenied(error)) throw asDataFileProblem(error, path);
-  }
-}
-
 export function mayWrite(path: string): boolean {
   try {
     accessSync(path, constants.W_OK);
@@ -71,4 +63,12 @@ export function refuseExisting(path: string, why: string): void {
   // A symlink exists, even if its target does not.
   if (lstatSync(path, { throwIfNoEntry: false }) !== undefined)
     throw new DataFileProblem(`${path} already exists. ${why}.`);
+}
+
+function refuseDenied(path: string, access: number): void {
+  try {
+    accessSync(path, access);
+  } catch (error) {
+    if (isDenied(error)) throw asDataFileProblem(error, path);
+  }
 }

@@ -68,6 +68,18 @@ export function readRebuiltCopy(path: string): RebuiltCopy | undefined {
     : { bytes, plants, digest, folder };
 }
 
+export function removeMarker(path: string): void {
+  rmSync(markerFile(path), { force: true });
+}
+
+/** @throws DataFileProblem the data file is not the one that the last process wrote to. */
+export function refuseReplaced(path: string, failure: FailureReason | undefined): void {
+  if (failure !== "replaced") return;
+  throw new DataFileProblem(
+    `${path} or its WAL was deleted, replaced or overwritten while the service ran: run \`plant-store restore FILE --replace\` with a copy made from the running process, or with a backup; or, to use the file that is there now, with ${path} itself.`,
+  );
+}
+
 function readFields(path: string): (Partial<RebuiltCopy> & { readonly reason: FailureReason }) | undefined {
   let text: string;
   try {
@@ -81,16 +93,4 @@ function readFields(path: string): (Partial<RebuiltCopy> & { readonly reason: Fa
   }
   // The marker may have been truncated by the failed sync that it records; the other reasons are written by a disk that works.
   return { reason: "sync-failed", ...parseJsonObject(text) };
-}
-
-export function removeMarker(path: string): void {
-  rmSync(markerFile(path), { force: true });
-}
-
-/** @throws DataFileProblem the data file is not the one that the last process wrote to. */
-export function refuseReplaced(path: string, failure: FailureReason | undefined): void {
-  if (failure !== "replaced") return;
-  throw new DataFileProblem(
-    `${path} or its WAL was deleted, replaced or overwritten while the service ran: run \`plant-store restore FILE --replace\` with a copy made from the running process, or with a backup; or, to use the file that is there now, with ${path} itself.`,
-  );
 }

@@ -27,16 +27,6 @@ export function summaryProblems(database: Database, plants: number): string[] {
   return problems;
 }
 
-/** How many blocks have a plant, up to that one. */
-function blocksWithPlants(database: Database, upTo: number): number {
-  const row = database
-    .query<{ blocks: bigint }, [number]>(
-      `SELECT count(DISTINCT (seq - 1) / ${blockPlants}) AS blocks FROM plants WHERE seq <= ?`,
-    )
-    .get(upTo);
-  return Number(row?.blocks ?? 0n);
-}
-
 /** Where the names and times of one block differ from its plants. Its tags are compared with those of all other blocks. */
 export function blockProblems(database: Database, block: number): string[] {
   const { low, high } = rangeOf(block);
@@ -50,6 +40,16 @@ export function blockProblems(database: Database, block: number): string[] {
       return compare.get(low, high, block)?.same !== 1n;
     })
     .map((summary) => mismatch(block, summary));
+}
+
+/** How many blocks have a plant, up to that one. */
+function blocksWithPlants(database: Database, upTo: number): number {
+  const row = database
+    .query<{ blocks: bigint }, [number]>(
+      `SELECT count(DISTINCT (seq - 1) / ${blockPlants}) AS blocks FROM plants WHERE seq <= ?`,
+    )
+    .get(upTo);
+  return Number(row?.blocks ?? 0n);
 }
 
 /** One query for all blocks: the counts are stored by tag, so those of one block are scattered over the table. */

@@ -141,6 +141,29 @@ export function isLeftover(path: string): boolean {
   return withFile(path, "r", (file) => hasMagic(readAt(file, sqliteMagic.length, 0)));
 }
 
+/** Counts the plants of a store that no process writes to. */
+export function countPlants(path: string): number {
+  using database = openReadOnly(path, { older: true });
+  const row = database.query<{ plants: bigint }, []>("SELECT count(*) AS plants FROM plants").get();
+  return Number(row?.plants ?? 0n);
+}
+
+/**
+ * Gives a complete file its name: by a link, which fails if a file was created in the meantime, where a rename would replace it.
+ * @throws DataFileProblem
+ */
+export function putInPlace(partial: string, path: string, link = linkSync): void {
+  try {
+    link(partial, path);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === "EEXIST") throw new DataFileProblem(`${path} was created meanwhile; it was not replaced.`);
+    if (!noLinks.includes(code)) throw new DataFileProblem(`${path}: ${messageOf(error)}.`);
+    refuseExisting(path, "It was created meanwhile");
+    renameSync(partial, path);
+  }
+}
+
 /** Starts a thread for one call. Each is a long statement of SQLite, which would otherwise keep the main thread from all else. */
 async function inThread<Result>(
   failure: string,
@@ -163,28 +186,5 @@ function lastSeqOf(path: string, options: Pick<ReadOptions, "warnOfLostWal"> = {
     return lastSeq(database);
   } catch (error) {
     throw asDataFileProblem(error, path);
-  }
-}
-
-/** Counts the plants of a store that no process writes to. */
-export function countPlants(path: string): number {
-  using database = openReadOnly(path, { older: true });
-  const row = database.query<{ plants: bigint }, []>("SELECT count(*) AS plants FROM plants").get();
-  return Number(row?.plants ?? 0n);
-}
-
-/**
- * Gives a complete file its name: by a link, which fails if a file was created in the meantime, where a rename would replace it.
- * @throws DataFileProblem
- */
-export function putInPlace(partial: string, path: string, link = linkSync): void {
-  try {
-    link(partial, path);
-  } catch (error) {
-    const code = codeOf(error);
-    if (code === "EEXIST") throw new DataFileProblem(`${path} was created meanwhile; it was not replaced.`);
-    if (!noLinks.includes(code)) throw new DataFileProblem(`${path}: ${messageOf(error)}.`);
-    refuseExisting(path, "It was created meanwhile");
-    renameSync(partial, path);
   }
 }

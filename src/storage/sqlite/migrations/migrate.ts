@@ -86,19 +86,6 @@ export function readCheckedVersion(database: Database, path: string, migrations 
   return version;
 }
 
-/** @throws DataFileProblem one of these tables has a trigger. */
-function refuseTriggers(database: Database, path: string, tables: readonly string[]): void {
-  const trigger = database
-    .query<{ name: string }, [string]>(
-      "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) IN (SELECT value FROM json_each(?))",
-    )
-    .get(JSON.stringify(tables));
-  if (trigger !== null)
-    throw new DataFileProblem(
-      `${path} has the trigger ${JSON.stringify(trigger.name)}, which could change or delete what is stored: drop it first.`,
-    );
-}
-
 /** The schema of a data file, and which versions of plant-store can use it. */
 export interface FileSchema {
   readonly schema: number;
@@ -135,6 +122,19 @@ export function refuseUnmigrated(
   if (version < newest && !older)
     throw new DataFileProblem(
       `${path} was written by an older plant-store (schema ${version}, this one has ${newest}): start the service on it once to migrate it.`,
+    );
+}
+
+/** @throws DataFileProblem one of these tables has a trigger. */
+function refuseTriggers(database: Database, path: string, tables: readonly string[]): void {
+  const trigger = database
+    .query<{ name: string }, [string]>(
+      "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) IN (SELECT value FROM json_each(?))",
+    )
+    .get(JSON.stringify(tables));
+  if (trigger !== null)
+    throw new DataFileProblem(
+      `${path} has the trigger ${JSON.stringify(trigger.name)}, which could change or delete what is stored: drop it first.`,
     );
 }
 

@@ -29,6 +29,15 @@ export function isContinued(known: DataFileState, now: DataFileState): boolean {
   return wasCheckpointed(known.index, now.index) && isLater(known, now);
 }
 
+/** Whether the WAL lacks frames that the index says are in it. */
+export function isWalOverwritten({ wal, shm }: OpenFiles): boolean {
+  const index = readWalIndex(shm);
+  if (index === undefined || index.frames === 0 || hasFrames(wal, index)) return false;
+  // Another process may have restarted the WAL in between.
+  const again = readWalIndex(shm);
+  return again !== undefined && again.frames === index.frames && again.salts.equals(index.salts);
+}
+
 function wasCheckpointed(known: WalIndex | undefined, now: WalIndex | undefined): boolean {
   if (known === undefined || now === undefined) return true;
   return (
@@ -46,15 +55,6 @@ function isLater(known: DataFileState, { header, bytes }: DataFileState): boolea
   if (!hasMagic(header)) return false;
   if (changeCounter(header) < changeCounter(known.header)) return false;
   return bytes >= known.bytes || isWhole(header, bytes);
-}
-
-/** Whether the WAL lacks frames that the index says are in it. */
-export function isWalOverwritten({ wal, shm }: OpenFiles): boolean {
-  const index = readWalIndex(shm);
-  if (index === undefined || index.frames === 0 || hasFrames(wal, index)) return false;
-  // Another process may have restarted the WAL in between.
-  const again = readWalIndex(shm);
-  return again !== undefined && again.frames === index.frames && again.salts.equals(index.salts);
 }
 
 function hasFrames(wal: number, { pageBytes, frames, salts, lastChecksum }: WalIndex): boolean {

@@ -73,6 +73,28 @@ export function replaceByRebuilt(path: string, folder: string | undefined): void
   removeMarker(path);
 }
 
+/** What a copy is recognised by. The digest is of all its plants, those of the last block included. */
+type Contents = Omit<RebuiltCopy, "folder">;
+
+export function contentsOf(copy: string): Contents {
+  // Nothing writes to it, and a connection that looks for a WAL would leave files beside it.
+  using database = new ImmutableDatabase(copy);
+  const digests = new DigestReader(database);
+  const blocks: BlockDigest[] = [];
+  let plants = 0;
+  for (let block = digests.nextBlock(0); block !== undefined; block = digests.nextBlock(block + 1)) {
+    const read = digests.read(rangeOf(block));
+    plants += read.plants;
+    blocks.push({ block, digest: read.digest });
+  }
+  return { bytes: fileSize(copy), plants, digest: digestOfStore(blocks).digest };
+}
+
+/** The complete copy that is to take the data file's place. */
+export function rebuiltFile(path: string): string {
+  return `${path}.rebuilt`;
+}
+
 function moveOldInto(folder: string, path: string): void {
   makeDirectory(folder);
   // The WAL goes first: without it, the data file is refused.
@@ -108,28 +130,6 @@ function tryContentsOf(copy: string): Contents | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** What a copy is recognised by. The digest is of all its plants, those of the last block included. */
-type Contents = Omit<RebuiltCopy, "folder">;
-
-export function contentsOf(copy: string): Contents {
-  // Nothing writes to it, and a connection that looks for a WAL would leave files beside it.
-  using database = new ImmutableDatabase(copy);
-  const digests = new DigestReader(database);
-  const blocks: BlockDigest[] = [];
-  let plants = 0;
-  for (let block = digests.nextBlock(0); block !== undefined; block = digests.nextBlock(block + 1)) {
-    const read = digests.read(rangeOf(block));
-    plants += read.plants;
-    blocks.push({ block, digest: read.digest });
-  }
-  return { bytes: fileSize(copy), plants, digest: digestOfStore(blocks).digest };
-}
-
-/** The complete copy that is to take the data file's place. */
-export function rebuiltFile(path: string): string {
-  return `${path}.rebuilt`;
 }
 
 /**
