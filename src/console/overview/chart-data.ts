@@ -4,6 +4,13 @@ import { minuteFormat } from "../format.ts";
 const daySeconds = 86_400;
 const stepSeconds = { minute: 60, hour: 3600 };
 
+// Plants are counted in whole numbers, so the grid is too.
+const wholeSteps = Array.from({ length: 13 }, (_, power) =>
+  [1, 2, 5].map((step) => step * 10 ** power),
+).flat();
+
+const dayFormat = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+
 /** What the chart can show: a time range, and the counts in it. */
 export interface ChartRange {
   readonly label: string;
@@ -53,23 +60,12 @@ export function sum(counts: readonly number[]): number {
   return counts.reduce((total, count) => total + count, 0);
 }
 
-function secondsOf(iso: string): number {
-  return new Date(iso).getTime() / 1000;
-}
-
-// Plants are counted in whole numbers, so the grid is too.
-const wholeSteps = Array.from({ length: 13 }, (_, power) =>
-  [1, 2, 5].map((step) => step * 10 ** power),
-).flat();
-
 /** The values of a band's grid lines, at most that many, at round values; the last is its top, above every count. */
 export function scaleOf(counts: readonly number[], linesMax: number): readonly number[] {
   const highest = Math.max(linesMax, ...counts);
   const step = wholeSteps.find((step) => highest / step <= linesMax) ?? 1;
   return Array.from({ length: Math.ceil(highest / step) }, (_, line) => (line + 1) * step);
 }
-
-const dayFormat = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 
 /** The labels under the chart, each at its position from 0 to 1: at the first step of a local day, and of a round part of one. */
 export function timeTicks({ times, tickSeconds, unit }: ChartRange) {
@@ -88,4 +84,8 @@ export function timeTicks({ times, tickSeconds, unit }: ChartRange) {
 export function formatStep(seconds: number, unit: "minute" | "hour"): string {
   const time = minuteFormat.format(seconds * 1000);
   return unit === "minute" ? time : `${dayFormat.format(seconds * 1000)}, ${time}`;
+}
+
+function secondsOf(iso: string): number {
+  return new Date(iso).getTime() / 1000;
 }

@@ -10,13 +10,6 @@ import { usePlantLinks } from "./plant-links.tsx";
 
 const int64Bits = 64;
 
-/** The id in the text of the search or the filter, without leading zeros; undefined if the text is not an int64. */
-function idIn(text: string): string | undefined {
-  if (!/^\s*-?\d{1,19}\s*$/.test(text)) return undefined;
-  const id = BigInt(text.trim());
-  return BigInt.asIntN(int64Bits, id) === id ? String(id) : undefined;
-}
-
 /** Whether there is a plant with an id that was searched for. */
 interface IdLookup {
   readonly id: string;
@@ -104,4 +97,11 @@ function MatchLink({ plant, linkRef }: MatchLinkProps) {
       <span class="note">Enter opens it</span>
     </Link>
   );
+}
+
+/** The id in the text of the search or the filter, without leading zeros; undefined if the text is not an int64. */
+function idIn(text: string): string | undefined {
+  if (!/^\s*-?\d{1,19}\s*$/.test(text)) return undefined;
+  const id = BigInt(text.trim());
+  return BigInt.asIntN(int64Bits, id) === id ? String(id) : undefined;
 }
