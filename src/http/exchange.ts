@@ -327,7 +327,7 @@ export class Exchange implements BodyReader, LoggedRequest {
    * @throws HttpError once the drain has begun.
    */
   refuseWhileDraining(): void {
-    if (!this.#shared.streams.draining) return;
+    if (!this.#shared.streams.isDraining) return;
     this.closeAfterResponse();
     throw new HttpError("closing");
   }

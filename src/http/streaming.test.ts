@@ -14,7 +14,7 @@ async function connected(pieces: number) {
     if (path !== "/stream") return connection.send(emptyResponse, emptyResponse.length);
     const stream = streams.start(connection, isHttp11, () => seen.isAllowed);
     connection.stream("HTTP/1.1 200 OK\r\n\r\n", stream);
-    for (; seen.pieces < pieces && stream.open; seen.pieces++) {
+    for (; seen.pieces < pieces && stream.isOpen; seen.pieces++) {
       seen.isWaiting = true;
       await stream.write("x".repeat(pieceCharacters));
       seen.isWaiting = false;

@@ -8,7 +8,7 @@ export class StreamedResponse implements StreamOwner {
   readonly #connection: Connection;
   readonly #chunked: boolean;
   readonly #onEnd: () => void;
-  #open = true;
+  #isOpen = true;
   #writable = Promise.withResolvers<void>();
 
   /** HTTP/1.0 has no chunks: there the end of the connection is the end of the body. */
@@ -18,25 +18,25 @@ export class StreamedResponse implements StreamOwner {
     this.#onEnd = onEnd;
   }
 
-  get open(): boolean {
-    return this.#open;
+  get isOpen(): boolean {
+    return this.#isOpen;
   }
 
   /** Settles once the next piece should be written, or there is no one left to read it. */
   async write(part: string | Uint8Array): Promise<void> {
-    if (part.length === 0 || !this.#open) return;
+    if (part.length === 0 || !this.#isOpen) return;
     const bytes =
       typeof part === "string" ? Buffer.from(part) : Buffer.from(part.buffer, part.byteOffset, part.length);
     const piece = this.#chunked
       ? Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from("\r\n")])
       : bytes;
-    if (this.#connection.write(piece) || !this.#open) return;
+    if (this.#connection.write(piece) || !this.#isOpen) return;
     await this.#writable.promise;
   }
 
   /** The response is complete. */
   end(): void {
-    if (!this.#open) return;
+    if (!this.#isOpen) return;
     if (this.#chunked) this.#connection.write(Buffer.from("0\r\n\r\n"));
     this.#connection.endStream();
     this.#finish();
@@ -44,7 +44,7 @@ export class StreamedResponse implements StreamOwner {
 
   /** Closes the connection without the last chunk, so that the client knows the response is incomplete. */
   abort(): void {
-    if (this.#open) this.#connection.close();
+    if (this.#isOpen) this.#connection.close();
     this.#finish();
   }
 
@@ -60,8 +60,8 @@ export class StreamedResponse implements StreamOwner {
 
   /** Either side may end it, and both may; only the first time counts. */
   #finish(): void {
-    if (!this.#open) return;
-    this.#open = false;
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
     this.#wake();
     this.#onEnd();
   }
@@ -77,9 +77,13 @@ export class StreamedResponse implements StreamOwner {
 export class OpenStreams {
   /** Each stream, and whether its caller is still allowed to read it. */
   readonly #streams = new Map<StreamedResponse, () => boolean>();
-  /** Whether no stream may start any more. */
-  draining = false;
+  #isDraining = false;
   #timer: NodeJS.Timeout | undefined;
+
+  /** Whether no stream may start any more. */
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
 
   start(connection: Connection, chunked: boolean, isAllowed: () => boolean): StreamedResponse {
     const stream = new StreamedResponse(connection, chunked, () => this.#remove(stream));
@@ -89,7 +93,7 @@ export class OpenStreams {
   }
 
   drain(): void {
-    this.draining = true;
+    this.#isDraining = true;
     for (const stream of this.#streams.keys()) stream.abort();
   }
 

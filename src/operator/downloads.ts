@@ -83,7 +83,7 @@ export async function sendFile(
   if (stream === undefined) return;
   for await (const piece of pieces) {
     await stream.write(piece);
-    if (!stream.open) return;
+    if (!stream.isOpen) return;
   }
   stream.end();
 }

@@ -72,7 +72,7 @@ export class ConnectionState {
     this.#sinceMs = this.#clock.nowMs;
   }
 
-  get expired(): boolean {
+  get isExpired(): boolean {
     return this.#clock.nowMs - this.#sinceMs >= this.#timeoutsMs[this.#state];
   }
 
@@ -87,11 +87,11 @@ export class ConnectionState {
   }
 
   /** A request is being read or responded to; one whose head is incomplete does not count. */
-  get busy(): boolean {
-    return this.responding || this.#state === "body";
+  get isBusy(): boolean {
+    return this.isResponding || this.#state === "body";
   }
 
-  get responding(): boolean {
+  get isResponding(): boolean {
     return this.#state === "handling" || this.#state === "writing" || this.#state === "streaming";
   }
 

@@ -168,7 +168,7 @@ export class Connection implements LimitedConnection, TakesTurns {
   inputEnded(): void {
     this.#hasInputEnded = true;
     if (this.state.expectsHead) this.#advance();
-    else if (!this.state.responding) this.#socket.end();
+    else if (!this.state.isResponding) this.#socket.end();
   }
 
   /** The socket is closed, by whichever side. */
@@ -269,7 +269,7 @@ export class Connection implements LimitedConnection, TakesTurns {
 
   /** Ends what has outlived its deadline. */
   sweep(): void {
-    if (!this.state.expired) return;
+    if (!this.state.isExpired) return;
     if (this.state.now === "body") this.#fail(bodyTooSlow(this.#limits.bodyTimeoutMs));
     else this.close();
   }

@@ -79,10 +79,10 @@ export class WireServer implements CoarseClock {
     for (const connection of this.#connections) connection.drain();
     for (let passedMs = 0; passedMs < timeoutMs; passedMs = this.#now() - startMs) {
       const mayRequest = passedMs < idleGraceMs && this.#some(({ state }) => state.mayStillRequest);
-      if (!mayRequest && !this.#some(({ state }) => state.busy)) break;
+      if (!mayRequest && !this.#some(({ state }) => state.isBusy)) break;
       await sleep(drainPollMs);
     }
-    const finished = !this.#some(({ state }) => state.busy);
+    const finished = !this.#some(({ state }) => state.isBusy);
     clearInterval(this.#sweeper);
     for (const connection of this.#connections) connection.close();
     return finished;
