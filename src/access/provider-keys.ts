@@ -46,8 +46,7 @@ export class ProviderKeys implements Disposable {
   readonly #issuer: string;
   readonly #events: ProviderEvents;
   readonly #now: () => number;
-  /** The keys in use, if there are any. It is the same object until the provider publishes something else. */
-  current: KeySet | undefined;
+  #current: KeySet | undefined;
   #fetching: Promise<void> | undefined;
   #fetchedMs = Number.NEGATIVE_INFINITY;
   #nextUnknownMs = Number.NEGATIVE_INFINITY;
@@ -60,6 +59,11 @@ export class ProviderKeys implements Disposable {
     this.#issuer = issuer;
     this.#events = events;
     this.#now = now;
+  }
+
+  /** The keys in use, if there are any. It is the same object until the provider publishes something else. */
+  get current(): KeySet | undefined {
+    return this.#current;
   }
 
   /** Calls the listener whenever the keys change: tokens that were accepted before must be verified again. */
@@ -105,7 +109,7 @@ export class ProviderKeys implements Disposable {
       // Loading it takes tens of milliseconds, which a service without an identity provider does not pay.
       const { createLocalJWKSet, jwtVerify } = await import("jose");
       const find = createLocalJWKSet(provider);
-      if (JSON.stringify(provider) !== JSON.stringify(this.current?.provider))
+      if (JSON.stringify(provider) !== JSON.stringify(this.#current?.provider))
         this.#replace({
           provider,
           verify: (jwt, options) => jwtVerify(jwt, find, options),
@@ -118,7 +122,7 @@ export class ProviderKeys implements Disposable {
       if (this.#available) this.#events.providerUnavailable(messageOf(error));
       this.#available = false;
       const isOld = this.#now() - this.#fetchedMs >= usableMs;
-      if (isOld && this.current !== undefined) this.#replace(undefined);
+      if (isOld && this.#current !== undefined) this.#replace(undefined);
     }
   }
 
@@ -141,7 +145,7 @@ export class ProviderKeys implements Disposable {
   }
 
   #replace(current: KeySet | undefined): void {
-    this.current = current;
+    this.#current = current;
     this.#onChange();
   }
 }
