@@ -1,6 +1,6 @@
 import type { JWK, JWTVerifyOptions, JWTVerifyResult } from "jose";
 import { messageOf } from "../system/errors.ts";
-import { isLoopback } from "../system/ip-address.ts";
+import { isLoopbackHttp } from "../system/ip-address.ts";
 import type { Scope } from "./scopes.ts";
 
 /** What an identity provider publishes (OpenID Connect Discovery 1.0). */
@@ -178,10 +178,6 @@ async function fetchProvider(issuer: string): Promise<Provider> {
 export function isTrustedUrl(text: string, issuer: string): boolean {
   const url = URL.parse(text);
   return url?.protocol === "https:" || (issuer.startsWith("http:") && url !== null && isLoopbackHttp(url));
-}
-
-export function isLoopbackHttp({ protocol, hostname }: URL): boolean {
-  return protocol === "http:" && isLoopback(hostname);
 }
 
 /** Follows no redirect, so that nobody but the provider decides where keys come from. */

@@ -1,7 +1,6 @@
 import { isIP } from "node:net";
-import { isLoopbackHttp } from "../access/provider-keys.ts";
 import type { Rate } from "../access/rate-limit.ts";
-import { type Address, portMax } from "../system/ip-address.ts";
+import { type Address, isLoopbackHttp, portMax } from "../system/ip-address.ts";
 import { durationExpected, hourMs, minuteMs, parseDurationMs } from "../text/duration.ts";
 import { eitherOf } from "../text/words.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isLoopback, networkOf } from "./ip-address.ts";
+import { isLoopback, isLoopbackHttp, networkOf } from "./ip-address.ts";
 
 test.each([
   ["192.0.2.1", "192.0.2.1"],
@@ -37,4 +37,13 @@ test.each([
   "example.org",
 ])("other machines may reach %p", (host) => {
   expect(isLoopback(host)).toBe(false);
+});
+
+test.each([
+  ["http://localhost:8080/", true],
+  ["http://[::1]/", true],
+  ["https://localhost/", false],
+  ["http://id.example.org/", false],
+])("whether %s is plain http on loopback is %p", (url, expected) => {
+  expect(isLoopbackHttp(new URL(url))).toBe(expected);
 });

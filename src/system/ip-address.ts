@@ -35,6 +35,11 @@ export function isLoopback(host: string): boolean {
   return address === "localhost" || address === "::1" || (isIP(address) === 4 && address.startsWith("127."));
 }
 
+/** Whether a URL is plain http that never leaves this machine. */
+export function isLoopbackHttp({ protocol, hostname }: URL): boolean {
+  return protocol === "http:" && isLoopback(hostname);
+}
+
 /**
  * What one sender can be expected to have: an IPv4 address, or the /64 of an IPv6 address, of which every host has 2^64. A
  * link-local address stays whole: the hosts of a link share its /64.
