@@ -28,8 +28,9 @@ export type CounterName =
   | "checkpoints"
   | "checkpoint-failures"
   | `closed-at-limit:${ClosedAtLimit}`
-  | `connections:${ListenerName}`
   | `${ListenerName}:${number}`;
+/** What is set to its current value, and not counted. */
+export type GaugeName = `connections:${ListenerName}`;
 export type HistogramName =
   | `request:${RequestOutcome}`
   | "commit"
@@ -46,20 +47,19 @@ const plantsBounds = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
 /** The counters, gauges and histograms of a service, by name. */
 export class Counters {
-  readonly #values = new Map<CounterName, number>();
+  readonly #values = new Map<CounterName | GaugeName, number>();
   readonly #histograms = new Map<HistogramName, Histogram>();
 
   add(name: CounterName, count = 1): void {
     this.#values.set(name, this.value(name) + count);
   }
 
-  /** Sets a gauge. */
-  set(name: CounterName, value: number): void {
+  set(name: GaugeName, value: number): void {
     this.#values.set(name, value);
   }
 
-  /** 0 if nothing was counted under this name. */
-  value(name: CounterName): number {
+  /** 0 if nothing was counted or set under this name. */
+  value(name: CounterName | GaugeName): number {
     return this.#values.get(name) ?? 0;
   }
 
