@@ -32,7 +32,7 @@ import { escapeInvisible, formatColumns, formatTerms, printJson, type Terminal }
 interface Facts {
   readonly facts: string;
   /** What an operator may have chosen, or only the operator can know, each with what to do about it. */
-  readonly doubts?: readonly string[];
+  readonly warnings?: readonly string[];
 }
 
 interface Finding {
@@ -43,19 +43,13 @@ interface Finding {
   readonly advice: string | null;
 }
 
-type Checks = Readonly<Record<string, () => Facts | Promise<Facts>>>;
+interface Check {
+  readonly name: string;
+  readonly run: () => Facts | Promise<Facts>;
+  /** What to do if it fails. */
+  readonly remedy: string;
+}
 
-// What to do if a check fails.
-const remedies: Readonly<Record<string, string>> = {
-  folder: "Make the service's user its owner, free space, or name another folder with --database.",
-  fsync: "Plants cannot be stored there. Free space, fix the permissions, or name another folder.",
-  "data file": 'See "Crashes" in docs/operating.md.',
-  database: "Check the server, the URL, the password, pg_hba.conf and the role.",
-  "public listener": "Free the address, or choose another with --listen.",
-  "operator listener": "Free the address, or choose another with --operator-listen.",
-  certificate:
-    "Renew it, or check --tls-cert and --tls-key. A running service reads them when it is restarted.",
-};
 const freeBytesMin = 64e6;
 const inMemory = "The folder is in memory, which a reboot clears. Use one on a disk.";
 const onNetwork = "SQLite's locks are not reliable on network filesystems. Use a local disk, or PostgreSQL.";
@@ -94,8 +88,7 @@ export const doctor: Command = {
   settings: Object.keys(settings) as SettingName[],
   async run(args, terminal) {
     const findings: Finding[] = [];
-    for (const [check, run] of Object.entries(checksFor(readServiceConfig(args.sources))))
-      findings.push(await findingOf(check, run));
+    for (const check of checksFor(readServiceConfig(args.sources))) findings.push(await findingOf(check));
     const worst = (["fail", "warn", "ok"] as const).find((outcome) =>
       findings.some((finding) => finding.outcome === outcome),
     );
@@ -122,32 +115,69 @@ function formatFindings(
   return formatTerms(terms, "", outIsTerminal ? outColumns : Number.POSITIVE_INFINITY);
 }
 
-function checksFor(config: Config): Checks {
+/** The checks of this configuration, in the order in which they run. */
+function checksFor(config: Config): readonly Check[] {
   const { database, listen, operatorListen, tls } = config;
   const isFile = !isDatabaseUrl(database);
   const isInUse = isFile ? hasWriter(database) : undefined;
+  const checks = isFile ? dataFileChecks(database) : [databaseCheck(database, config)];
+  checks.push({
+    name: "public listener",
+    run: () => checkListener("public", listen, isInUse),
+    remedy: "Free the address, or choose another with --listen.",
+  });
+  if (operatorListen !== undefined)
+    checks.push({
+      name: "operator listener",
+      run: () => checkListener("operator", operatorListen, isInUse),
+      remedy: "Free the address, or choose another with --operator-listen.",
+    });
+  if (tls !== undefined)
+    checks.push({
+      name: "certificate",
+      run: () => checkCertificate(tls),
+      remedy:
+        "Renew it, or check --tls-cert and --tls-key. A running service reads them when it is restarted.",
+    });
+  return checks;
+}
+
+function dataFileChecks(dataFile: string): Check[] {
+  return [
+    {
+      name: "folder",
+      run: () => checkFolder(dataFile),
+      remedy: "Make the service's user its owner, free space, or name another folder with --database.",
+    },
+    {
+      name: "fsync",
+      run: () => judgeFsync(timeFsyncs(dataFile)),
+      remedy: "Plants cannot be stored there. Free space, fix the permissions, or name another folder.",
+    },
+    {
+      name: "data file",
+      run: () => checkDataFile(dataFile),
+      remedy: 'See "Crashes" in docs/operating.md.',
+    },
+  ];
+}
+
+function databaseCheck(url: string, config: Config): Check {
   return {
-    ...(isFile
-      ? {
-          folder: () => checkFolder(database),
-          fsync: () => judgeFsync(timeFsyncs(database)),
-          "data file": () => checkDataFile(database),
-        }
-      : { database: () => checkPostgres(database, config) }),
-    "public listener": () => checkListener("public", listen, isInUse),
-    ...(operatorListen && { "operator listener": () => checkListener("operator", operatorListen, isInUse) }),
-    ...(tls && { certificate: () => checkCertificate(tls) }),
+    name: "database",
+    run: () => checkPostgres(url, config),
+    remedy: "Check the server, the URL, the password, pg_hba.conf and the role.",
   };
 }
 
 /** One check that fails does not end the others. */
-async function findingOf(check: string, run: Checks[string]): Promise<Finding> {
+async function findingOf({ name: check, run, remedy }: Check): Promise<Finding> {
   try {
-    const { facts, doubts = [] } = await run();
-    const advice = doubts.join(" ");
+    const { facts, warnings = [] } = await run();
+    const advice = warnings.join(" ");
     return { check, outcome: advice === "" ? "ok" : "warn", message: facts, advice: advice || null };
   } catch (error) {
-    return { check, outcome: "fail", message: describeFileError(error), advice: remedies[check] ?? null };
+    return { check, outcome: "fail", message: describeFileError(error), advice: remedy };
   }
 }
 
@@ -163,15 +193,15 @@ function checkFolder(dataFile: string): Facts {
   const freeBytes = bavail * bsize;
   const facts = `${path}, ${formatBytes(freeBytes)} free`;
   if (freeBytes < freeBytesMin) throw new Error(`${facts}: on a full disk, creates are refused with 50302`);
-  const doubts: string[] = [];
+  const warnings: string[] = [];
   if (!exists)
-    doubts.push(
+    warnings.push(
       "The data folder does not exist yet. The first start creates it. If you expected one, check --database.",
     );
   // Node returns the number as a signed one.
   const unsuitable = filesystems.get(type >>> 0);
-  if (unsuitable !== undefined) doubts.push(unsuitable);
-  return { facts, doubts };
+  if (unsuitable !== undefined) warnings.push(unsuitable);
+  return { facts, warnings };
 }
 
 /** Times real fsyncs, on a file that is removed again. */
@@ -198,13 +228,13 @@ export function judgeFsync(timesMs: readonly number[]): Facts {
   const sorted = timesMs.toSorted((one, other) => one - other);
   const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? 0;
   const facts = `median ${at(0.5).toFixed(3)} ms, p99 ${at(0.99).toFixed(3)} ms, of ${sorted.length}`;
-  const doubts: string[] = [];
+  const warnings: string[] = [];
   if (at(0.5) < implausibleMs)
-    doubts.push(
+    warnings.push(
       "Most devices cannot flush that fast. Unless this one has power-loss protection, a volatile cache (of the disk, or of a virtual machine's host) may lose acknowledged plants in a power failure. Turn it off.",
     );
-  if (at(0.5) > slowMs) doubts.push("That is slow, and every batch waits for one. Use a faster disk.");
-  return { facts, doubts };
+  if (at(0.5) > slowMs) warnings.push("That is slow, and every batch waits for one. Use a faster disk.");
+  return { facts, warnings };
 }
 
 function checkDataFile(dataFile: string): Facts {
@@ -214,16 +244,16 @@ function checkDataFile(dataFile: string): Facts {
   const open = hasWriter ? "a service has it open" : "no service has it open";
   const facts = `${dataFile} can be read, ${formatBytes(bytes)} and a WAL of ${formatBytes(walBytes)}; ${open}`;
   if (!writable) throw new Error(`${facts}; ${localUser()} may not write to it`);
-  const doubts: string[] = [];
+  const warnings: string[] = [];
   if (syncFailed && !hasWriter)
-    doubts.push(
+    warnings.push(
       "An fsync failed in the previous run. The next start rebuilds the file, which needs as much free space again; check the disk (dmesg, smartctl) first.",
     );
   if (names > 1)
-    doubts.push(
+    warnings.push(
       `It has ${names} names (hard links). Never open it by another one: each has a WAL of its own.`,
     );
-  return { facts, doubts };
+  return { facts, warnings };
 }
 
 async function checkPostgres(url: string, options: Config): Promise<Facts> {
@@ -231,8 +261,8 @@ async function checkPostgres(url: string, options: Config): Promise<Facts> {
   const { diagnoseDatabase } = await import("../storage/postgres/diagnose-database.ts");
   const { facts, rewriting } = await diagnoseDatabase(url, options);
   if (rewriting.length === 0) return { facts };
-  const doubt = `The table plants has the ${rewriting.join(" and the ")}, which may change or drop a plant before it is stored. See "On PostgreSQL" in docs/operating.md.`;
-  return { facts, doubts: [doubt] };
+  const warning = `The table plants has the ${rewriting.join(" and the ")}, which may change or drop a plant before it is stored. See "On PostgreSQL" in docs/operating.md.`;
+  return { facts, warnings: [warning] };
 }
 
 /**
@@ -251,7 +281,7 @@ async function checkListener(
   if (isInUse === false) throw new Error(`${shown} is in use, and no service has this data file open`);
   return isInUse
     ? { facts: `${shown} is in use, and a service has this data file open` }
-    : { facts: `${shown} is in use`, doubts: ["Make sure that this service is the one using it."] };
+    : { facts: `${shown} is in use`, warnings: ["Make sure that this service is the one using it."] };
 }
 
 /** Whether the certificate and the key can be read and belong together, and how long clients will accept them. */
@@ -264,7 +294,7 @@ function checkCertificate(paths: TlsPaths): Facts {
   if (state !== "expires-soon") return { facts };
   return {
     facts,
-    doubts: [`That is in less than ${renewalDays} days. Renew it, then restart the service.`],
+    warnings: [`That is in less than ${renewalDays} days. Renew it, then restart the service.`],
   };
 }
 

@@ -149,10 +149,10 @@ describe("the disk", () => {
     [1.25, []],
     [0.02, [expect.stringContaining("Most devices cannot flush that fast")]],
     [40, [expect.stringContaining("slow")]],
-  ])("whose fsyncs take %p ms has the doubts that it deserves", (ms, expected) => {
-    const { facts, doubts } = judgeFsync(Array.from({ length: 100 }, () => ms));
+  ])("whose fsyncs take %p ms has the warnings that it deserves", (ms, expected) => {
+    const { facts, warnings } = judgeFsync(Array.from({ length: 100 }, () => ms));
     expect(facts).toBe(`median ${ms.toFixed(3)} ms, p99 ${ms.toFixed(3)} ms, of 100`);
-    expect(doubts as unknown[]).toEqual(expected);
+    expect(warnings as unknown[]).toEqual(expected);
   });
 });
 
