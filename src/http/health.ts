@@ -2,7 +2,9 @@ import type { Gate } from "../access/gate.ts";
 import type { Intake } from "../plants/intake.ts";
 import { type Route, route } from "./route.ts";
 
-/** Whether plants can be stored now, from every client whose token is stored. */
+export type ReadinessState = "ready" | "closing" | "store-unavailable";
+
+/** Whether plants can be stored now, from every client whose token is stored. `/readyz`, the metrics and the console ask it. */
 export class Readiness {
   readonly #gate: Gate;
   readonly #intake: Intake;
@@ -13,12 +15,12 @@ export class Readiness {
     this.#intake = intake;
   }
 
-  /** `readyz` answers 503 from now on, and everything else as before. */
+  /** The check says `closing` from now on; everything else is served as before. */
   goUnready(): void {
     this.#stopping = true;
   }
 
-  async check(): Promise<"ready" | "closing" | "store-unavailable"> {
+  async check(): Promise<ReadinessState> {
     if (this.#stopping) return "closing";
     const canStore = await this.#intake.ready();
     return canStore && this.#gate.knowsStoredTokens ? "ready" : "store-unavailable";

@@ -2,6 +2,7 @@ import { readdir } from "node:fs/promises";
 import packageFile from "../../package.json" with { type: "json" };
 import { type TokenStore, tokenState } from "../access/tokens.ts";
 import { catalogue, type ErrorKind, publicKinds } from "../http/error-catalogue.ts";
+import type { Readiness } from "../http/health.ts";
 import { type Route, route } from "../http/route.ts";
 import type { Intake } from "../plants/intake.ts";
 import { descriptorLimit } from "../system/descriptor-limit.ts";
@@ -21,7 +22,7 @@ const histogram = (help: string) => ({ type: "histogram", help }) as const;
 /** Every metric, in the order of the page. docs/monitor.md, the dashboard and the alerts are tested against this table. */
 export const metricFamilies = {
   plant_store_build_info: gauge("Always 1; the labels have the version, runtime and engine."),
-  plant_store_ready: gauge("1 while plants can be stored."),
+  plant_store_ready: gauge("1 while /readyz returns 200."),
   plant_store_start_time_seconds: gauge("When this process started serving."),
   plant_store_plants_created_total: counter("Plants stored by this process."),
   plant_store_plants_replayed_total: counter("Plants that were stored already."),
@@ -64,6 +65,7 @@ export const metricFamilies = {
 interface MetricSources {
   readonly store: OperatedStore;
   readonly intake: Intake;
+  readonly readiness: Readiness;
   readonly counters: Counters;
   /** When the TLS certificate expires; undefined without TLS. */
   readonly certificateExpiresAtMs: number | undefined;
@@ -131,12 +133,12 @@ function readCounters({ counters, store }: MetricSources): Samples {
 
 /** What is read on each scrape. A value that cannot be read is omitted. */
 async function readGauges(sources: MetricSources): Promise<Samples> {
-  const { store, intake, certificateExpiresAtMs, startedAtMs } = sources;
-  const ready = await intake.ready();
+  const { store, intake, readiness, certificateExpiresAtMs, startedAtMs } = sources;
+  const [state, isReachable] = await Promise.all([readiness.check(), intake.ready()]);
   const [disk, byState, last, openDescriptors] = await Promise.all([
     orUndefined(store.archive.diskUsage()),
     // A scrape does not wait for a database that is known to be unreachable.
-    ready ? orUndefined(tokensByState(store.tokens)) : undefined,
+    isReachable ? orUndefined(tokensByState(store.tokens)) : undefined,
     orUndefined(store.lastBackup?.()),
     orUndefined(countDescriptors()),
   ]);
@@ -145,7 +147,7 @@ async function readGauges(sources: MetricSources): Promise<Samples> {
   const build = { version: packageFile.version, runtime: navigator.userAgent, engine: store.engine };
   return {
     plant_store_build_info: [["", build, 1]],
-    plant_store_ready: value(ready ? 1 : 0),
+    plant_store_ready: value(state === "ready" ? 1 : 0),
     plant_store_pending_plants: value(intake.pending),
     plant_store_start_time_seconds: value(startedAtMs / 1000),
     plant_store_tokens: byState ?? [],

@@ -39,12 +39,12 @@ export function operatorRoutes(
 ): readonly Route[] {
   const { store, tokenUpkeep, backups, counters, identityProvider, settings } = dependencies;
   const { rateLimit, createPlant, startedAtMs } = dependencies;
-  const { gate, intake, events } = dependencies.listener;
+  const { gate, intake, readiness, events } = dependencies.listener;
   const { url: publicUrl, certificateExpiresAtMs } = dependencies.publicListener;
   const actions = new ActionRecorder(store.audit);
   return [
     ...signInRoutes(identityProvider, publicUrl, actions, bodyBytesMax),
-    overviewRoute({ store, intake, counters, events, startedAtMs }),
+    overviewRoute({ store, readiness, counters, events, startedAtMs }),
     refusalsRoute(events, publicUrl, startedAtMs),
     ...plantRoutes(store.archive, actions),
     ...exportRoutes(store.archive, actions, gate),
@@ -58,6 +58,6 @@ export function operatorRoutes(
     ...consolePages.routes(),
     // The public contract itself, under the console's own origin.
     route("POST", "/plants", "plants:create", createPlant),
-    metricsRoute({ store, intake, counters, certificateExpiresAtMs, startedAtMs }),
+    metricsRoute({ store, intake, readiness, counters, certificateExpiresAtMs, startedAtMs }),
   ];
 }

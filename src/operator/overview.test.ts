@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { fake } from "../../test/support/fake.ts";
-import type { Intake } from "../plants/intake.ts";
+import type { Readiness, ReadinessState } from "../http/health.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import { Counters } from "../telemetry/counters.ts";
@@ -14,7 +14,7 @@ const nowMs = 29_000_000 * minuteMs;
 const broken = () => Promise.reject(new StoreUnavailable("canceling statement due to statement timeout"));
 
 /** An overview of a store with one new plant, with some methods of its archive replaced. */
-function overviewOf(methods: Partial<PlantArchive>) {
+function overviewOf(methods: Partial<PlantArchive>, state: ReadinessState = "ready") {
   const failures: string[] = [];
   const archive = fake<PlantArchive>({
     total: async () => 1,
@@ -25,7 +25,7 @@ function overviewOf(methods: Partial<PlantArchive>) {
   const overview = new Overview({
     store: fake<OperatedStore>({ engine: "sqlite", archive }),
     counters: new Counters(),
-    intake: fake<Intake>({ ready: async () => true }),
+    readiness: fake<Readiness>({ check: async () => state }),
     events: fake<Events>({
       figureFailed: (figure: string) => void failures.push(figure),
       refusals: new RecentRefusals(),
@@ -38,6 +38,14 @@ function overviewOf(methods: Partial<PlantArchive>) {
 test("the overview omits a figure that cannot be read", async () => {
   const { read } = overviewOf({ total: broken });
   expect(await read()).toMatchObject({ total: undefined, ratePerSecond: 1 / 60, store: { ready: true } });
+});
+
+test.each([
+  ["ready", true],
+  ["closing", false],
+  ["store-unavailable", false],
+] as const)("the overview has the state of the readiness check: %s", async (state, ready) => {
+  expect(await overviewOf({}, state).read()).toMatchObject({ store: { ready } });
 });
 
 test("a figure that cannot be read is reported once", async () => {

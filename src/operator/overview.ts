@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import packageFile from "../../package.json" with { type: "json" };
 import { catalogue, publicKinds } from "../http/error-catalogue.ts";
+import type { Readiness } from "../http/health.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
-import type { Intake } from "../plants/intake.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { Counters } from "../telemetry/counters.ts";
 import type { Events } from "../telemetry/events.ts";
@@ -15,7 +15,7 @@ import type { CountsOverTimeJson, OverviewJson, RefusalCountJson } from "./respo
 /** What the figures are read from. */
 interface OverviewSources {
   readonly store: OperatedStore;
-  readonly intake: Intake;
+  readonly readiness: Readiness;
   readonly counters: Counters;
   readonly events: Events;
   readonly startedAtMs: number;
@@ -50,13 +50,13 @@ export class Overview {
   }
 
   async read(nowMs: number): Promise<OverviewJson> {
-    const { store, intake, counters, startedAtMs } = this.#sources;
-    const [total, ratePerSecond, diskUsage, lastBackupAt, ready, perMinute, perHour] = await Promise.all([
+    const { store, readiness, counters, startedAtMs } = this.#sources;
+    const [total, ratePerSecond, diskUsage, lastBackupAt, state, perMinute, perHour] = await Promise.all([
       this.#figure("total", store.archive.total().then(String)),
       this.#figure("ratePerSecond", recentRate(store.archive, nowMs)),
       this.#figure("diskUsage", store.archive.diskUsage()),
       this.#figure("lastBackupAt", timeOfLastBackup(store)),
-      intake.ready(),
+      readiness.check(),
       this.#minutes.at(nowMs),
       this.#hours.at(nowMs),
     ]);
@@ -70,7 +70,7 @@ export class Overview {
       refusals: refusalsByError(counters),
       store: {
         engine: store.engine,
-        ready,
+        ready: state === "ready",
         bytes: diskUsage?.bytes,
         walBytes: diskUsage?.walBytes,
         diskFreeBytes: diskUsage?.diskFreeBytes,

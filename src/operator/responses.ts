@@ -88,6 +88,7 @@ export interface RefusalJson {
 /** On PostgreSQL, the sizes and the last backup are undefined. */
 export interface StoreJson {
   readonly engine: string;
+  /** As `/readyz` says. */
   readonly ready: boolean;
   readonly bytes: number | undefined;
   readonly walBytes: number | undefined;

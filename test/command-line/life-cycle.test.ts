@@ -16,12 +16,13 @@ import {
 } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
+import { operatorFetch, operatorGet } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { storedPlants } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { startTestService } from "../support/test-service.ts";
-import { accessTokenEnvironment } from "../support/tokens.ts";
+import { accessTokenEnvironment, bothTokensEnvironment } from "../support/tokens.ts";
 
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
@@ -185,7 +186,7 @@ describe("a graceful shutdown", () => {
   async function startDelaying() {
     const args = ["--database", folder.newPath(), "--drain-delay", "10m"];
     await using cleanUp = new AsyncDisposableStack();
-    const service = cleanUp.use(await serve(args, { environment: accessTokenEnvironment }));
+    const service = cleanUp.use(await serve(args, { environment: bothTokensEnvironment }));
     service.child.kill("SIGTERM");
     await eventually(() => service.err().includes("stopping"));
     cleanUp.move();
@@ -197,6 +198,19 @@ describe("a graceful shutdown", () => {
     const response = await fetch(`${service.url}/readyz`);
     expect(response.status).toBe(503);
     expect(await response.json()).toMatchObject({ error: 50303 });
+  });
+
+  test("is unready in the metrics too", async () => {
+    await using service = await startDelaying();
+    const metrics = await (await operatorFetch(service, "/metrics")).text();
+    expect(metrics).toContain("\nplant_store_ready 0\n");
+    expect(metrics).toContain('\nplant_store_tokens{state="live"} 0\n');
+  });
+
+  test("is unready in the console's overview too", async () => {
+    await using service = await startDelaying();
+    const overview = await operatorGet(service, "/api/overview");
+    expect(overview).toMatchObject({ store: { ready: false } });
   });
 
   test("keeps serving for the drain delay", async () => {

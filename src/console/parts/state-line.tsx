@@ -18,7 +18,7 @@ export function StateLine({ overview: { store }, good, children }: StateLineProp
     <div class={isBad ? "card line note state-line bad" : "card line note state-line"}>
       <span class="line">
         <span class={isBad ? "dot bad" : "dot"} aria-hidden="true" />
-        <b>{isBad ? "Plants cannot be stored" : good}</b>
+        <b>{isBad ? "The service is not ready" : good}</b>
       </span>
       {isBad && <span>See the service's log for the reason.</span>}
       {store.engine !== "sqlite" && <span>In PostgreSQL</span>}
