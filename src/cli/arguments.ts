@@ -3,10 +3,22 @@ import { describeInvalid, InvalidValue, withoutPassword } from "../config/values
 import { shellQuoted } from "../text/shell.ts";
 import { type Arguments, type Command, flagsOf } from "./command.ts";
 import { nearestWord } from "./suggestion.ts";
-import { type Terminal, UsageError } from "./terminal.ts";
+import type { Terminal } from "./terminal.ts";
 
 // An id may be negative, and - is standard input.
 const notFlag = /^(?:[^-]|-\d|-$|$)/;
+
+/** The command line is wrong. The message is one sentence without its full stop; the exit code is 2. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+  /** What was probably meant, as a question; empty if nothing is near. */
+  readonly suggestion: string;
+
+  constructor(message: string, meant?: string) {
+    super(message);
+    this.suggestion = meant === undefined ? "" : `Did you mean ${meant}?`;
+  }
+}
 
 /** @throws UsageError */
 export function parseArguments(

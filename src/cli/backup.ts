@@ -4,7 +4,7 @@ import type { OnStep } from "../plants/plant-backups.ts";
 import { type BackupFile, streamBackup, writeBackup } from "../storage/sqlite/maintenance/backup.ts";
 import { BackupFolder, type CompletedBackup } from "../storage/sqlite/maintenance/backup-folder.ts";
 import { recordLastBackup, tryToRecord } from "../storage/sqlite/maintenance/backup-records.ts";
-import { parseFlag } from "./arguments.ts";
+import { parseFlag, UsageError } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
 import {
   changedText,
@@ -15,7 +15,7 @@ import {
   withProgress,
 } from "./data-file-command.ts";
 import { orCannotBeWritten } from "./file-problem.ts";
-import { printJson, type Terminal, UsageError, warn } from "./terminal.ts";
+import { printJson, type Terminal, warn } from "./terminal.ts";
 
 const keepMax = 100_000;
 

@@ -7,18 +7,11 @@ import { refuseMissingFile } from "../storage/sqlite/data-file/data-file-path.ts
 import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { capitalized } from "../text/words.ts";
-import { wrongUsage } from "./arguments.ts";
+import { UsageError, wrongUsage } from "./arguments.ts";
 import { type Command, jsonFlag } from "./command.ts";
 import { noteOfNewFile } from "./new-data-file.ts";
 import { type Progress, progressOfStep, showProgress } from "./progress.ts";
-import {
-  escapeInvisible,
-  interruptedCode,
-  printJson,
-  printParagraph,
-  stopSignalOf,
-  UsageError,
-} from "./terminal.ts";
+import { escapeInvisible, interruptedCode, printJson, printParagraph, stopSignalOf } from "./terminal.ts";
 
 export const copy: Command = {
   usage: "copy --from DATABASE --to DATABASE",

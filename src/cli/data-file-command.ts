@@ -8,16 +8,10 @@ import type { BackupFile } from "../storage/sqlite/maintenance/backup.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { formatBytes } from "../text/sizes.ts";
 import { capitalized } from "../text/words.ts";
+import { UsageError } from "./arguments.ts";
 import { type Arguments, jsonFlag } from "./command.ts";
 import { type Progress, progressOfStep, showProgress } from "./progress.ts";
-import {
-  escapeInvisible,
-  interruptedCode,
-  printParagraph,
-  type Terminal,
-  UsageError,
-  warn,
-} from "./terminal.ts";
+import { escapeInvisible, interruptedCode, printParagraph, type Terminal, warn } from "./terminal.ts";
 
 /** The flag --database is not the setting of that name, which may also be a PostgreSQL URL. */
 export const dataFileFlags = {

@@ -8,7 +8,7 @@ import { detectFormat, type FileFormat, fileFormats, readRows, rowReaderFor } fr
 import { reachableUrl } from "../http/listen-address.ts";
 import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
 import { messageOf } from "../system/errors.ts";
-import { parseFlag } from "./arguments.ts";
+import { parseFlag, UsageError } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
 import { FileProblem, refuseUnreadable } from "./file-problem.ts";
 import { openInput } from "./import-input.ts";
@@ -22,14 +22,7 @@ import {
   withSilenceTimer,
 } from "./import-rows.ts";
 import { showProgress } from "./progress.ts";
-import {
-  escapeInvisible,
-  interruptedCode,
-  printJson,
-  stopSignalOf,
-  type Terminal,
-  UsageError,
-} from "./terminal.ts";
+import { escapeInvisible, interruptedCode, printJson, stopSignalOf, type Terminal } from "./terminal.ts";
 
 // This many attempts take at least 15 seconds, even if jitter halves each delay and each attempt fails immediately.
 const attemptsDefault = 12;

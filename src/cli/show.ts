@@ -4,9 +4,10 @@ import { int64Range, parseInt64 } from "../plants/int64.ts";
 import type { StoredPlant } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
 import { isoTime } from "../text/time.ts";
+import { UsageError } from "./arguments.ts";
 import { type Command, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
-import { escapeInvisible, formatColumns, printJson, UsageError, visibleText, warn } from "./terminal.ts";
+import { escapeInvisible, formatColumns, printJson, visibleText, warn } from "./terminal.ts";
 
 export const show: Command = {
   usage: "show ID",

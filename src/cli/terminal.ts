@@ -60,18 +60,6 @@ export function stopSignalOf(terminal: Pick<Terminal, "stopSignal">): AbortSigna
   return stopping.signal;
 }
 
-/** The command line is wrong. The message is one sentence without its full stop; the exit code is 2. */
-export class UsageError extends Error {
-  override readonly name = "UsageError";
-  /** What was probably meant, as a question; empty if nothing is near. */
-  readonly suggestion: string;
-
-  constructor(message: string, meant?: string) {
-    super(message);
-    this.suggestion = meant === undefined ? "" : `Did you mean ${meant}?`;
-  }
-}
-
 export function printJson(terminal: Terminal, value: unknown): void {
   terminal.out(`${jsonText(value, 2)}\n`);
 }
