@@ -40,8 +40,9 @@ export function parseArguments(
     }
   }
   const positional = command.positional ? (positionals.shift() ?? "") : "";
-  const [unexpected = ""] = positionals;
-  if (unexpected !== "") throw unexpectedArgument(unexpected, command, given);
+  // A script may quote a variable that is not set, which passes an empty argument.
+  const unexpected = positionals.find((argument) => argument !== "");
+  if (unexpected !== undefined) throw unexpectedArgument(unexpected, command, given);
   if (command.positional && positional === "") throw wrongUsage(command);
   const value = (flag: string) => given.get(flag)?.at(-1);
   const flags = Object.fromEntries(Object.values(settings).map(({ flag }) => [flag, value(flag)]));

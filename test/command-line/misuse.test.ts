@@ -49,6 +49,13 @@ describe("a command that is misused", () => {
     expect(result.err).not.toContain("secret");
   });
 
+  test("is told of an argument after an empty one", async () => {
+    const { code, out, err } = await runInProcess(["version", "", "nonsense"]);
+    expect(err).toContain('Unexpected argument "nonsense". See plant-store version --help.');
+    expect(out).toBe("");
+    expect(code).toBe(2);
+  });
+
   test.each([
     ["improt plants.csv", "Did you mean import?"],
     ["tokens create", "Did you mean token?"],
@@ -108,4 +115,10 @@ describe("a command that is misused", () => {
       expect(readdirSync(data.path)).toEqual([]);
     },
   );
+});
+
+test("an empty argument, such as a quoted variable that is not set, is ignored", async () => {
+  const { code, err } = await runInProcess(["version", ""]);
+  expect(err).toBe("");
+  expect(code).toBe(0);
 });
