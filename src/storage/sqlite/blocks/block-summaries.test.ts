@@ -15,19 +15,39 @@ const batch = 77;
 const startMs = 1_700_000_000_000;
 const minuteMs = 60_000;
 const everyId = Array.from({ length: plants }, (_, index) => index + 1);
-const tagOf = (id: number) => (id % 5 === 0 ? undefined : id === 1 ? "first" : `t${id % 3}`);
-// Line feeds, letters of other scripts and characters that patterns use; one block has names too long for its summary.
-const nameOf = (id: number) =>
-  id % 7 === 0 ? `Été\n${id}%` : id > 1024 && id < 1100 ? `Long ${"x".repeat(3000)} ${id}` : `Fern_${id} é`;
-const creatorOf = (id: number) => `creator-${id % 4}`;
-// Ten plants per second by a clock that was a month fast for a while, and was set back later.
-const timeOf = (id: number) =>
-  startMs + id * 100 + (id > 900 && id <= 1400 ? 30 * 24 * 60 * minuteMs : id > 2000 ? -minuteMs : 0);
-const plantOf = (id: number): PlantToStore => ({
-  plant: { id: BigInt(id), name: nameOf(id), tag: tagOf(id) },
-  createdBy: creatorOf(id),
-  createdAtMs: timeOf(id),
-});
+
+function tagOf(id: number): string | undefined {
+  if (id % 5 === 0) return undefined;
+  if (id === 1) return "first";
+  return `t${id % 3}`;
+}
+
+/** With line feeds, letters of other scripts and characters that patterns use; one block has names too long for its summary. */
+function nameOf(id: number): string {
+  if (id % 7 === 0) return `Été\n${id}%`;
+  if (id > 1024 && id < 1100) return `Long ${"x".repeat(3000)} ${id}`;
+  return `Fern_${id} é`;
+}
+
+function creatorOf(id: number): string {
+  return `creator-${id % 4}`;
+}
+
+/** Ten plants per second by a clock that was a month fast for a while, and was set back later. */
+function timeOf(id: number): number {
+  const exactMs = startMs + id * 100;
+  if (id > 900 && id <= 1400) return exactMs + 30 * 24 * 60 * minuteMs;
+  if (id > 2000) return exactMs - minuteMs;
+  return exactMs;
+}
+
+function plantOf(id: number): PlantToStore {
+  return {
+    plant: { id: BigInt(id), name: nameOf(id), tag: tagOf(id) },
+    createdBy: creatorOf(id),
+    createdAtMs: timeOf(id),
+  };
+}
 
 /** A new store with these plants. */
 async function createStore(path: string): Promise<SqliteStore> {
