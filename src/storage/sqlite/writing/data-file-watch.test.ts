@@ -83,7 +83,7 @@ test("the file is lost if its folder was replaced by a file", () => {
 });
 
 test.each(["PASSIVE", "RESTART", "TRUNCATE"])(
-  "is not an overwritten file: one that another connection checkpoints with %s at any moment",
+  "a file that another connection checkpoints with %s does not count as overwritten",
   (mode) => {
     // In every fourth round a reader limits the checkpoint.
     using reader = new Database(store.path);
