@@ -87,81 +87,116 @@ export async function openTransaction(database: string, sql: string): Promise<Op
 }
 
 /** Starts a server, in a second or two, for a test that changes, stops or fills it. */
-export async function startPostgres({
-  settings = {},
-  access = [],
-  tls = false,
-  standbyOf,
-  installation,
-}: PostgresSetup = {}): Promise<PostgresServer> {
+export async function startPostgres(setup: PostgresSetup = {}): Promise<PostgresServer> {
   await using cleanUp = new AsyncDisposableStack();
   const { path: folder } = cleanUp.use(temporaryFolder());
   if (isRoot) chownSync(folder, nobody, nobody);
-  const binaries = join(installation ?? copyInstallation(folder), "bin");
-  const data = join(folder, "data");
-  if (standbyOf !== undefined) await copyData(standbyOf, data);
-  else runProgram(join(binaries, "initdb"), ["-D", data, ...initdbOptions]);
-  const accessFile = join(data, "pg_hba.conf");
-  writeFileSync(accessFile, [...access, readFileSync(accessFile, "utf8")].join("\n"));
+  const binaries = join(setup.installation ?? copyInstallation(folder), "bin");
+  await createData(folder, binaries, setup);
   const port = freePort();
-  const options = {
-    listen_addresses: "127.0.0.1",
-    unix_socket_directories: folder,
-    port,
-    ...(standbyOf ? { primary_conninfo: `host=127.0.0.1 port=${standbyOf.port} user=postgres` } : {}),
-    ...(tls ? { ssl: "on", ...certificate(folder) } : {}),
-    ...settings,
-  };
-  const flags = Object.entries(options).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-  let server: ChildProcess | undefined;
-  const start = async () => {
-    let said = "";
-    server = spawn(join(binaries, "postgres"), ["-D", data, ...flags], {
-      ...asUser,
-      cwd: folder,
-      stdio: ["ignore", "ignore", "pipe"],
-    });
-    server.stderr?.on("data", (text) => {
-      said += text;
-    });
-    const isReady = () => /ready to accept (?:read-only )?connections/.test(said);
-    try {
-      await eventually(() => isReady() || hasEnded(), "PostgreSQL to accept connections");
-    } catch (error) {
-      await stop("immediate");
-      throw error;
-    }
-    if (!isReady()) throw new Error(`postgres exited: ${said}`);
-  };
-  // A process that a signal has killed has no exit code.
-  const hasEnded = () => server?.exitCode !== null || server.signalCode !== null;
-  const stop = async (how: "fast" | "immediate") => {
-    if (server === undefined || hasEnded()) return;
-    const ended = new Promise((resolve) => server?.on("close", resolve));
-    server.kill(how === "fast" ? "SIGINT" : "SIGQUIT");
-    await ended;
-  };
-  cleanUp.defer(() => stop("immediate"));
-  await start();
+  const server = new LocalServer(folder, binaries, settingsOf(setup, folder, port));
+  cleanUp.defer(() => server.stop("immediate"));
+  await server.start();
   const owned = cleanUp.move();
   return {
     port,
     folder,
-    start,
-    stop,
+    start: () => server.start(),
+    stop: (how) => server.stop(how),
+    crash: () => server.crash(),
     ...databasesOn(port, "plants"),
-    async crash() {
-      const pid = server?.pid ?? 0;
-      const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")
-        .trim()
-        .split(" ")
-        .map(Number);
-      const ended = new Promise((resolve) => server?.on("close", resolve));
-      for (const one of [pid, ...children]) process.kill(one, "SIGKILL");
-      await ended;
-    },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+const dataIn = (folder: string) => join(folder, "data");
+
+/** Creates the data of a new server, or copies that of its primary, and grants the access. */
+async function createData(folder: string, binaries: string, { access = [], standbyOf }: PostgresSetup) {
+  const data = dataIn(folder);
+  if (standbyOf === undefined) runProgram(join(binaries, "initdb"), ["-D", data, ...initdbOptions]);
+  else await copyData(standbyOf, data);
+  const accessFile = join(data, "pg_hba.conf");
+  writeFileSync(accessFile, [...access, readFileSync(accessFile, "utf8")].join("\n"));
+}
+
+/** As in postgresql.conf. */
+function settingsOf(
+  { settings = {}, tls = false, standbyOf }: PostgresSetup,
+  folder: string,
+  port: number,
+): Record<string, string> {
+  const certificates = tls ? { ssl: "on", ...certificate(folder) } : {};
+  const replication =
+    standbyOf === undefined
+      ? {}
+      : { primary_conninfo: `host=127.0.0.1 port=${standbyOf.port} user=postgres` };
+  return {
+    listen_addresses: "127.0.0.1",
+    unix_socket_directories: folder,
+    port: String(port),
+    ...replication,
+    ...certificates,
+    ...settings,
+  };
+}
+
+/** The processes of a server, which can be started again after they were stopped or killed. */
+class LocalServer {
+  readonly #folder: string;
+  readonly #binaries: string;
+  readonly #flags: string[];
+  #process: ChildProcess | undefined;
+
+  constructor(folder: string, binaries: string, settings: Record<string, string>) {
+    this.#folder = folder;
+    this.#binaries = binaries;
+    this.#flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  }
+
+  async start(): Promise<void> {
+    let said = "";
+    this.#process = spawn(join(this.#binaries, "postgres"), ["-D", dataIn(this.#folder), ...this.#flags], {
+      ...asUser,
+      cwd: this.#folder,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    this.#process.stderr?.on("data", (text) => {
+      said += text;
+    });
+    const isReady = () => /ready to accept (?:read-only )?connections/.test(said);
+    try {
+      await eventually(() => isReady() || !this.#isRunning(), "PostgreSQL to accept connections");
+    } catch (error) {
+      await this.stop("immediate");
+      throw error;
+    }
+    if (!isReady()) throw new Error(`postgres exited: ${said}`);
+  }
+
+  async stop(how: "fast" | "immediate"): Promise<void> {
+    if (!this.#isRunning()) return;
+    const ended = this.#ended();
+    this.#process?.kill(how === "fast" ? "SIGINT" : "SIGQUIT");
+    await ended;
+  }
+
+  async crash(): Promise<void> {
+    const pid = this.#process?.pid ?? 0;
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
+    const ended = this.#ended();
+    for (const one of [pid, ...children.trim().split(" ").map(Number)]) process.kill(one, "SIGKILL");
+    await ended;
+  }
+
+  /** A process that a signal has killed has no exit code. */
+  #isRunning(): boolean {
+    return this.#process?.exitCode === null && this.#process.signalCode === null;
+  }
+
+  #ended(): Promise<void> {
+    return new Promise((resolve) => this.#process?.once("close", () => resolve()));
+  }
 }
 
 function databasesOn(port: number, prefix: string): Databases {
