@@ -1,4 +1,4 @@
-// Codes of the characters that the readers of JSON and CSV look for. Each is also its byte in UTF-8.
+// Codes of the characters that the readers of JSON, CSV and HTTP look for. Each is also its byte in UTF-8.
 
 export const tab = 0x09;
 export const lineFeed = 0x0a;

@@ -1,4 +1,5 @@
-import { carriageReturn, parseTrailer, tokenCharacter } from "./fields.ts";
+import { carriageReturn } from "../../plants/character-codes.ts";
+import { parseTrailer, tokenCharacter } from "./fields.ts";
 import { notHttp, WireFault } from "./wire-fault.ts";
 
 const token = `${tokenCharacter}+`;

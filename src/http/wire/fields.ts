@@ -1,9 +1,7 @@
+import { carriageReturn, colon, lineFeed } from "../../plants/character-codes.ts";
 import { notHttp, WireFault } from "./wire-fault.ts";
 
 const headerCountMax = 100;
-const colon = 0x3a;
-export const carriageReturn = 0x0d;
-export const lineFeed = 0x0a;
 const numbersPerField = 4;
 // The headers that the wire itself reads.
 const bits = { host: 1, "content-length": 2, "transfer-encoding": 4, connection: 8, expect: 16 } as const;

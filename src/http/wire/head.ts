@@ -1,6 +1,7 @@
 import { isIPv6 } from "node:net";
+import { carriageReturn, lineFeed } from "../../plants/character-codes.ts";
 import { shortened } from "../../text/cut-text.ts";
-import { carriageReturn, type Fields, lineFeed, parseFields, tokenCharacter } from "./fields.ts";
+import { type Fields, parseFields, tokenCharacter } from "./fields.ts";
 import { notHttp, WireFault } from "./wire-fault.ts";
 
 const pathTarget = String.raw`/[\x21-\x7e]*`;

@@ -1,6 +1,6 @@
 import type { Socket } from "bun";
+import { carriageReturn, lineFeed } from "../../plants/character-codes.ts";
 import type { BodyReader } from "./body.ts";
-import { carriageReturn, lineFeed } from "./fields.ts";
 import { faultSoFar, type Head, HeadReader } from "./head.ts";
 import { WireFault } from "./wire-fault.ts";
 
