@@ -9,6 +9,7 @@ import type { Events } from "../telemetry/events.ts";
 import type { ActionRecorder } from "./action-recorder.ts";
 import { importRoutes } from "./imports.ts";
 
+const caller: Caller = { name: "a", scopes: ["plants:create", "operator:read"], expiresAtMs: undefined };
 const asTheGate = { "WWW-Authenticate": 'Bearer realm="plant-store", error="invalid_token"' };
 describe.each([
   ["whose token is revoked", 2, Number.POSITIVE_INFINITY, asTheGate],
@@ -42,7 +43,6 @@ describe.each([
       body: async () => Buffer.from(rows),
       json: (answer) => void answers.push(answer),
     });
-    const caller: Caller = { name: "a", scopes: ["plants:create", "operator:read"], expiresAtMs: undefined };
     return { answers, run: async () => importing?.handle(exchange, caller) };
   }
 
@@ -58,4 +58,25 @@ describe.each([
     await expect(run()).rejects.toMatchObject({ name: "HttpError", headers });
     expect(answers).toHaveLength(1);
   });
+});
+
+test("a row that fails has the message of POST /plants, a sentence", async () => {
+  const target = {
+    gate: fake<Gate>({ watch: () => () => true }),
+    rateLimit: undefined,
+    intake: fake<Intake>({ create: ({ settle }) => settle({ kind: "failed", reason: "a trigger" }) }),
+    events: fake<Events>({ internalError() {} }),
+  };
+  const [importing] = importRoutes(target, fake<ActionRecorder>({}), 1000);
+  const answers: unknown[] = [];
+  const exchange = fake<Exchange>({
+    query: new URLSearchParams(),
+    header: () => undefined,
+    refuseWhileDraining() {},
+    body: async () => Buffer.from('{"id":1,"name":"a"}\n'),
+    json: (answer) => void answers.push(answer),
+  });
+  await importing?.handle(exchange, caller);
+  const message = "Internal error. The log has the details under the request id.";
+  expect(answers).toEqual([{ outcomes: [{ error: 50001, message, reason: message }] }]);
 });

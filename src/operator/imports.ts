@@ -191,7 +191,7 @@ async function importLine(
       return refused(result.refusal.kind, result.refusal);
     case "internal-error":
       events.internalError(() => requestIdFields(exchange), result.reason);
-      return refusedAlike(result.kind, catalogue[result.kind].when);
+      return refusedAlike(result.kind, catalogue[result.kind].example);
     default:
       return new HttpError(result.kind);
   }
