@@ -166,3 +166,29 @@ describe("a body whose JWT was accepted with the head", () => {
     expect(await sendBody(started, invalidate)).toContain('"error":40102');
   });
 });
+
+test("of a secret below a base path, the log has the route alone", async () => {
+  const logged: string[] = [];
+  const log = createLog({
+    level: "info",
+    format: "json",
+    colour: false,
+    forJournal: false,
+    write: (line) => logged.push(line),
+  });
+  const gate = new Gate([]);
+  const events = createEvents(log, new Counters(), Date.now);
+  const parts = { gate, events, intake: fake<Intake>({}), readiness: fake<Readiness>({}) };
+  const routes = [route("GET", "/files/{secret}", "none", (exchange) => exchange.json("file"))];
+  await using listener = new Listener(
+    routes,
+    parts,
+    { ...kind, basePath: "/garden" },
+    { ...settings, logRequests: "all" },
+  );
+  const { text } = await sendRaw(listener.port, [
+    "GET /garden/files/hidden-0123456789 HTTP/1.1\r\nHost: h\r\n\r\n",
+  ]);
+  expect(text).toStartWith("HTTP/1.1 200 ");
+  expect(logged.map((line) => JSON.parse(line)["url.path"])).toEqual(["/garden/files/{secret}"]);
+});

@@ -101,7 +101,7 @@ export class Listener implements RequestHandler, AsyncDisposable {
       addresses: new ClientAddresses(settings.trustedProxies),
       streams: new OpenStreams(),
       cors: corsOrigins.length === 0 ? undefined : new Cors(corsOrigins),
-      secretPaths: secretPathsOf(routes),
+      secretPaths: secretPathsOf(routes, kind.basePath),
     };
     const tls = settings.tls && readTlsFiles(settings.tls);
     this.certificateExpiresAtMs = tls?.expiresAtMs;

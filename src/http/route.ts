@@ -117,9 +117,9 @@ export class Router {
   }
 }
 
-/** The routes whose paths the log must not have, because they end in a secret. */
-export function secretPathsOf(routes: readonly Route[]): readonly SecretPath[] {
-  const paths = routes.map(({ path }) => path).filter((path) => path.endsWith(secretSegment));
+/** The routes below the base path whose paths the log must not have, because they end in a secret. */
+export function secretPathsOf(routes: readonly Route[], basePath: string): readonly SecretPath[] {
+  const paths = routes.map(({ path }) => basePath + path).filter((path) => path.endsWith(secretSegment));
   return paths.map((path) => ({ route: path, prefix: path.slice(0, -secretSegment.length) }));
 }
 
