@@ -1,5 +1,6 @@
 // Runs test files under the Bun that npm installed, and reports what failed and what was skipped.
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,6 +15,13 @@ const testMsMax = 120_000;
 const filesAtOnce = 4;
 // How long each file took when this was last written, by `npm test -- --update-timings`: the longest start first.
 const timings = ownFile("../test/timings.json");
+// What Bun prints besides the tests: its version, and what the summary has too.
+const ofBun =
+  /^(?:bun test v.*| *\d+ (?:filtered out|expect\(\) calls)| --seed=\d+|Ran \d+ tests? across.*)$/;
+// After this line, Bun prints all failures once more.
+const repeated = /^\d+ tests? failed:$/;
+// How a test ended, by the element of its report.
+const outcomes = { failure: "failed", error: "failed", skipped: "skipped" };
 
 /**
  * Runs the tests in those files or folders and returns the result. `together` runs several files at a time, which share a
@@ -31,11 +39,12 @@ export async function runTests(paths, { together = false, flags = [], environmen
   // So that the servers end, and the folder is removed, after Ctrl-C too.
   for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => tests.kill(signal));
   const counts = {};
+  const printLine = linePrinter();
   for (const input of [tests.stdout, tests.stderr])
     createInterface({ input }).on("line", (line) => {
       const counted = countsIn(line);
       Object.assign(counts, counted);
-      if (Object.keys(counted).length === 0) printTests(line);
+      if (Object.keys(counted).length === 0) printLine(line);
     });
   const { code } = await finished(tests);
   const failed = testsIn(report).filter(({ outcome }) => outcome === "failed");
@@ -129,14 +138,12 @@ function startBun(args, env, stdio) {
 
 async function startServers(env) {
   const child = startBun([ownFile("../test/support/shared-servers.ts")], env, ["pipe", "pipe", "inherit"]);
-  const ended = new Promise((resolve) => child.on("close", resolve));
-  const [address] = await Promise.race([
-    createInterface({ input: child.stdout })
-      [Symbol.asyncIterator]()
-      .next()
-      .then(({ value }) => [value]),
-    ended.then(() => []),
-  ]);
+  const ended = once(child, "close");
+  const failed = ended.then(() => {
+    throw new Error("The servers that the tests share did not start.");
+  });
+  const printed = once(createInterface({ input: child.stdout }), "line");
+  const [address] = await Promise.race([printed, failed]);
   return {
     address,
     stop() {
@@ -146,21 +153,17 @@ async function startServers(env) {
   };
 }
 
-// What Bun prints besides: its version, what the summary has too, and all failures once more at the end.
-const ofBun =
-  /^(?:bun test v.*| *\d+ (?:filtered out|expect\(\) calls)| --seed=\d+|Ran \d+ tests? across.*)$/;
-const repeated = /^\d+ tests? failed:$/;
-let isRepeating = false;
-let lastWasEmpty = true;
-
-function printTests(line) {
-  isRepeating ||= repeated.test(line);
-  if (isRepeating || ofBun.test(line) || (line === "" && lastWasEmpty)) return;
-  lastWasEmpty = line === "";
-  console.log(line);
+/** Prints the lines of Bun that are about tests: no failure twice, and no two empty lines in a row. */
+function linePrinter() {
+  let isRepeating = false;
+  let lastWasEmpty = true;
+  return (line) => {
+    isRepeating ||= repeated.test(line);
+    if (isRepeating || ofBun.test(line) || (line === "" && lastWasEmpty)) return;
+    lastWasEmpty = line === "";
+    console.log(line);
+  };
 }
-
-const outcomes = { failure: "failed", error: "failed", skipped: "skipped" };
 
 function attribute(text, key) {
   const value = new RegExp(`(?:^| )${key}="([^"]*)"`).exec(text)?.[1] ?? "";

@@ -15,11 +15,8 @@ if (findBun() === undefined) fail(bunMissing);
 if (unknown.length > 0) fail(`No such file: ${unknown.join(", ")}`);
 
 const run = await startRun({ sharesServers: true });
-let isInterrupted = false;
-for (const signal of ["SIGINT", "SIGTERM"])
-  process.on(signal, () => {
-    isInterrupted = true;
-  });
+const interruption = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => interruption.abort());
 
 const tests = await listTests(files.length > 0 ? files : ["./src", "./test"]);
 const left = [...tests.entries()];
@@ -29,7 +26,7 @@ await Promise.all(Array.from({ length: testsAtOnce }, runNext));
 const lacking = lackingIn(run);
 await run.end();
 printSummary({ counts, failed, lacking });
-process.exit(failed.length > 0 || isInterrupted || tests.length === 0 ? 1 : 0);
+process.exit(failed.length > 0 || interruption.signal.aborted || tests.length === 0 ? 1 : 0);
 
 /** The tests of these files. A pattern that no title matches has Bun report each of them without running it. */
 async function listTests(paths) {
@@ -45,8 +42,8 @@ async function listTests(paths) {
 }
 
 async function runNext() {
-  for (let next = left.shift(); next !== undefined && !isInterrupted; next = left.shift()) {
-    const [index, test] = next;
+  while (left.length > 0 && !interruption.signal.aborted) {
+    const [index, test] = left.shift();
     const { code, output } = await runBun(index, [test.file, "-t", patternOf(test)]);
     const { pass = 0 } = countsIn(output);
     const title = test.names.join(" > ");
