@@ -1,10 +1,11 @@
 // The console's page that imports a file, in a browser.
 import { expect } from "bun:test";
 import { gzipSync } from "node:zlib";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { contentOf, describe, test } from "../support/browser.ts";
 import { see, signIn, useConsole, waitUntil } from "../support/console-session.ts";
 import { eventually } from "../support/eventually.ts";
+import { memoize } from "../support/memoize.ts";
 import { mintToken, operatorPost } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { storedPlants } from "../support/stored-plants.ts";
@@ -12,7 +13,7 @@ import { startTestService, type TestService } from "../support/test-service.ts";
 import { bearer } from "../support/tokens.ts";
 
 // A limit that makes an import take a minute, once its token has used up the burst.
-const rowsMax = 300;
+const rowsMax = 100;
 const slowly = { "rate-limit": `${rowsMax}/m` };
 const session = useConsole(5, slowly);
 const { open } = session;
@@ -71,60 +72,66 @@ function rowsFrom(firstId: number): string {
 describe("importing a file", () => {
   describe("of lines of JSON", () => {
     const good = '{"id": 9007199254740995, "name": "From a file"}';
-    const lines = [good, '{"name": "Rosa \u202eevil"}', good, "{not json", '{"id": 61, "name": "Last"}'];
+    const refused = ['{"name": "Rosa \u202eevil"}', "{not json", '{"name": "Nor here"}'];
+    const lines = [good, refused[0], good, refused[1], '{"id": 61, "name": "Last"}', refused[2]];
+
+    /** Imports them, and collects what the page shows of the refused rows and offers for download. */
+    const importLines = memoize(async () => {
+      const page = await open("/import");
+      await importFile(page, "lines.ndjson", lines.join("\n"));
+      await page.locator("progress.some-refused").waitFor();
+      const style = "getComputedStyle(document.querySelector('progress'))";
+      const storedEnd = await page.evaluate<string>(`${style}.getPropertyValue("--stored-end")`);
+      const groups = page.locator(".refusal-group");
+      const summaries = await groups.locator("summary").allTextContents();
+      const rowsAtFirst = await groups.locator("tbody tr").count();
+      const missing = await openGroup(groups.nth(0), 2);
+      const invalid = await openGroup(groups.nth(1), 1);
+      const downloaded = await download(page, "Download refused rows");
+      return { storedEnd, summaries, rowsAtFirst, missing, invalid, downloaded };
+    });
+
+    /** Opens the group of refused rows, and returns them once there are so many. */
+    async function openGroup(group: Locator, count: number): Promise<string[]> {
+      await group.locator("summary").click();
+      const rows = group.locator("tbody tr");
+      await rows.nth(count - 1).waitFor();
+      return rows.allTextContents();
+    }
 
     test("stores the rows that are valid", async () => {
-      const page = await open("/import");
-      await importFile(page, "stored.ndjson", lines.join("\n"));
+      await importLines();
       expect(find(9007199254740995n)).toMatchObject({ name: "From a file" });
     });
 
     test("groups the refused rows by their reason", async () => {
-      const page = await open("/import");
-      await importFile(page, "grouped.ndjson", [...lines, '{"name": "Nor here"}'].join("\n"));
-      const groups = page.locator(".refusal-group");
-      expect(await groups.locator("summary").allTextContents()).toEqual([
+      const { summaries, rowsAtFirst } = await importLines();
+      expect(summaries).toEqual([
         '2 rows Field "id" is missing; expected an integer. error 40010',
         "1 row The row is not valid JSON: expected a name or }. error 40002",
       ]);
-      expect(await groups.locator("tbody tr").count()).toBe(0);
+      expect(rowsAtFirst).toBe(0);
     });
 
     test("hatches the part of the bar that was refused", async () => {
-      const page = await open("/import");
-      await importFile(page, "hatched.ndjson", lines.join("\n"));
-      await page.locator("progress.some-refused").waitFor();
-      const style = "getComputedStyle(document.querySelector('progress'))";
-      expect(await page.evaluate<string>(`${style}.getPropertyValue("--stored-end")`)).toBe("60%");
+      expect((await importLines()).storedEnd).toBe("50%");
     });
 
     test("lists the refused rows of one reason when it is opened", async () => {
-      const page = await open("/import");
-      await importFile(page, "listed.ndjson", [...lines, '{"name": "Nor here"}'].join("\n"));
-      const missing = page.locator(".refusal-group").first();
-      await missing.locator("summary").click();
-      await missing.locator("tbody tr").nth(1).waitFor();
-      expect(await missing.locator("tbody tr").allTextContents()).toEqual([
+      expect((await importLines()).missing).toEqual([
         '2{"name": "Rosa U+202Eevil"}',
         '6{"name": "Nor here"}',
       ]);
     });
 
     test("lists a refused row with its own message, which names the position", async () => {
-      const page = await open("/import");
-      await importFile(page, "position.ndjson", lines.join("\n"));
-      const invalid = page.locator(".refusal-group").nth(1);
-      await invalid.locator("summary").click();
-      await invalid.locator("tbody tr").waitFor();
-      expect(await invalid.locator("tbody tr").textContent()).toBe(
+      expect((await importLines()).invalid).toEqual([
         "4The row is not valid JSON: at column 2 of the row, expected a name or } but found n.{not json",
-      );
+      ]);
     });
 
     test("offers the refused rows as they were", async () => {
-      const page = await open("/import");
-      await importFile(page, "refused.ndjson", lines.join("\n"));
-      expect(await download(page, "Download refused rows")).toBe(`${lines[1]}\n{not json\n`);
+      expect((await importLines()).downloaded).toBe(`${refused.join("\n")}\n`);
     });
 
     test("offers a report of every row", async () => {
@@ -165,35 +172,32 @@ describe("importing a file", () => {
   });
 
   describe("of CSV that is broken in its third row", () => {
-    /** Imports the file, with ids from this one on. Returns how many rows were created, already stored, and refused. */
-    function importBroken(page: Page, firstId: number): Promise<string[]> {
-      const broken = `id,name\n${firstId},Oak\nx,Elm\n${firstId + 1},5" pot\n${firstId + 2},Fern\n`;
-      return importFile(page, "broken.csv", broken, "Failed");
-    }
+    /** Imports the file, and collects what the page shows and offers. */
+    const importBroken = memoize(async () => {
+      const page = await open("/import");
+      const broken = 'id,name\n1301,Oak\nx,Elm\n1302,5" pot\n1303,Fern\n';
+      const tally = await importFile(page, "broken.csv", broken, "Failed");
+      const reason = await page.getByText("has a quote inside a field").textContent();
+      const resumeButtons = await page.getByRole("button", { name: "Resume" }).count();
+      return { tally, reason, resumeButtons, refused: await download(page, "Download refused rows") };
+    });
 
     test("says why and where it failed", async () => {
-      const page = await open("/import");
-      await importBroken(page, 1291);
-      await see(page, "The row that starts on line 4 has a quote inside a field");
+      expect((await importBroken()).reason).toContain("The row that starts on line 4 has a quote");
     });
 
     test("stores the rows before it, and none after", async () => {
-      const page = await open("/import");
-      expect(await importBroken(page, 1301)).toEqual(["1", "0", "1"]);
+      expect((await importBroken()).tally).toEqual(["1", "0", "1"]);
       expect(find(1301n)?.name).toBe("Oak");
       expect(find(1303n)).toBeUndefined();
     });
 
     test("offers the refused rows before it", async () => {
-      const page = await open("/import");
-      await importBroken(page, 1311);
-      expect(await download(page, "Download refused rows")).toBe("id,name\nx,Elm\n");
+      expect((await importBroken()).refused).toBe("id,name\nx,Elm\n");
     });
 
     test("cannot be resumed", async () => {
-      const page = await open("/import");
-      await importBroken(page, 1321);
-      expect(await page.getByRole("button", { name: "Resume" }).count()).toBe(0);
+      expect((await importBroken()).resumeButtons).toBe(0);
     });
   });
 
@@ -323,17 +327,23 @@ describe("a chosen file", () => {
 
   const sheet = "id;name;tag\r\n2001;Fern;indoor\r\nx;Elm;\r\n2003;Oak \u202e;\r\n2004;Ash;\r\n";
 
-  test("is shown with its format, its size and its number of rows", async () => {
-    const { page } = await openAndWatch();
+  /** Chooses it, and collects what the page shows and sends before the import is started. */
+  const chooseSheet = memoize(async () => {
+    const { page, sent } = await openAndWatch();
     await choose(page, "sheet.csv", sheet);
-    await see(page, "CSV separated by semicolons, 65 bytes, 4 rows");
+    await page.getByRole("button", { name: "Start import" }).waitFor();
+    const rows = page.locator(".preview tbody tr");
+    await rows.nth(2).waitFor();
+    const facts = await page.getByText(/ bytes, /).allTextContents();
+    return { facts, rows: await rows.allTextContents(), sent: [...sent] };
+  });
+
+  test("is shown with its format, its size and its number of rows", async () => {
+    expect((await chooseSheet()).facts).toEqual(["CSV separated by semicolons, 65 bytes, 4 rows"]);
   });
 
   test("is shown with its first three rows", async () => {
-    const { page } = await openAndWatch();
-    await choose(page, "sheet.csv", sheet);
-    await page.locator(".preview tbody tr").nth(2).waitFor();
-    expect(await page.locator(".preview tbody tr").allTextContents()).toEqual([
+    expect((await chooseSheet()).rows).toEqual([
       "Line 22001Fernindoor",
       'Line 3Field "id" must be an integer, but is the string "x".',
       "Line 42003Oak U+202E",
@@ -353,10 +363,7 @@ describe("a chosen file", () => {
   });
 
   test("is not sent before the import is started", async () => {
-    const { page, sent } = await openAndWatch();
-    await choose(page, "sheet.csv", sheet);
-    await page.getByRole("button", { name: "Start import" }).waitFor();
-    expect(sent).toEqual([]);
+    expect((await chooseSheet()).sent).toEqual([]);
   });
 
   describe("of which nothing can be read", () => {
@@ -384,32 +391,32 @@ describe("a chosen file", () => {
   describe("that is only checked", () => {
     const rows = ['{"id": 2101, "name": "Fern"}', '{"name": "No id"}', "{", '{"name": "Nor here"}'];
 
-    async function openAndCheck() {
-      const watched = await openAndWatch();
-      const { page } = watched;
+    /** Checks it, and collects what the page shows, offers and sends. */
+    const checkFile = memoize(async () => {
+      const { page, sent } = await openAndWatch();
       await choose(page, "checked.ndjson", rows.join("\n"));
       await page.getByRole("button", { name: "Check only" }).click();
       await page.getByRole("heading", { name: "Checked: checked.ndjson" }).waitFor();
-      return watched;
-    }
+      const tally = await page.locator(".tally dd").allTextContents();
+      const summaries = await page.locator(".refusal-group summary").allTextContents();
+      return { tally, summaries, refused: await download(page, "Download refused rows"), sent: [...sent] };
+    });
 
     test("has every row validated", async () => {
-      const { page } = await openAndCheck();
-      expect(await page.locator(".tally dd").allTextContents()).toEqual(["1", "3"]);
-      expect(await page.locator(".refusal-group summary").allTextContents()).toEqual([
+      const { tally, summaries } = await checkFile();
+      expect(tally).toEqual(["1", "3"]);
+      expect(summaries).toEqual([
         '2 rows Field "id" is missing; expected an integer. error 40010',
         "1 row The row is not valid JSON: expected a name or } but the row ends. error 40002",
       ]);
     });
 
     test("offers the rows that would be refused", async () => {
-      const { page } = await openAndCheck();
-      expect(await download(page, "Download refused rows")).toBe(`${rows.slice(1).join("\n")}\n`);
+      expect((await checkFile()).refused).toBe(`${rows.slice(1).join("\n")}\n`);
     });
 
     test("is not sent", async () => {
-      const { sent } = await openAndCheck();
-      expect(sent).toEqual([]);
+      expect((await checkFile()).sent).toEqual([]);
       expect(find(2101n)).toBeUndefined();
     });
   });
