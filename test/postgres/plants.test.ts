@@ -2,14 +2,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { beginningCursor, type PlantFilter } from "../../src/plants/plant-archive.ts";
 import { StoreUnavailable } from "../../src/plants/plant-store.ts";
-import { openStore } from "../../src/storage/open-store.ts";
 import { migrate, migrations } from "../../src/storage/postgres/migrations/migrate.ts";
 import { Server } from "../../src/storage/postgres/server.ts";
 import type { Store } from "../../src/storage/store.ts";
+import { openStoreAt } from "../support/open-engine-store.ts";
 import { operatorFetch } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { type Databases, openTransaction, usePostgres } from "../support/postgres.ts";
-import { kindsOf } from "../support/stored-plants.ts";
+import { kindsOf, testPlants } from "../support/stored-plants.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { startOpenService } from "../support/test-service.ts";
 import { accessToken } from "../support/tokens.ts";
@@ -24,14 +24,11 @@ beforeEach(async () => {
   database = await server.newDatabase();
 });
 
-const options = { databasePassword: undefined, allowUnsafeDatabase: false };
-const open = (url = database) => openStore({ ...options, database: url });
+const open = (url = database) => openStoreAt(url);
 // A server with this setting gets the statements for Citus, which PostgreSQL also accepts.
 const likeCitus = "?options=-c%20citus.shard_count%3D8";
 const close = (stores: readonly Store[]) => Promise.all(stores.map((store) => store[Symbol.asyncDispose]()));
 const upTo = (count: number) => Array.from({ length: count }, (_, id) => id);
-const plantsToStore = (ids: readonly number[], name = "fern") =>
-  ids.map((id) => ({ plant: { id: BigInt(id), name, tag: undefined }, createdBy: "t" }));
 const createTables = async () => close([await open()]);
 
 // How the row is found, and what happens if there is no time for it, is in src/storage/postgres/postgres-plants.test.ts.
@@ -89,17 +86,15 @@ describe("a plant that the database rejects", () => {
 
 test("the statements for Citus create, replay and refuse as those for PostgreSQL do", async () => {
   await using store = await open(database + likeCitus);
-  expect(kindsOf(await store.plants.create(plantsToStore(upTo(1000)), 1))).toEqual(
-    Array(1000).fill("created"),
-  );
-  const batch = [...plantsToStore([6]), ...plantsToStore([7], "rose"), ...plantsToStore([1000])];
+  expect(kindsOf(await store.plants.create(testPlants(upTo(1000)), 1))).toEqual(Array(1000).fill("created"));
+  const batch = [...testPlants([6]), ...testPlants([7], "rose"), ...testPlants([1000])];
   expect(await store.plants.create(batch, 2)).toEqual([
     { kind: "replayed" },
     { kind: "conflict", differing: ["name"] },
     { kind: "created" },
   ]);
   const last = (await server.stored(database)).at(-1);
-  expect(last).toMatchObject({ id: 1000n, name: "fern", tag: null, created_by: "t" });
+  expect(last).toMatchObject({ id: 1000n, name: "fern", tag: null, created_by: "test" });
 });
 
 describe("several nodes on one database", () => {
@@ -236,8 +231,8 @@ test("a trigger that changes a name makes the retry of its plant a conflict", as
     database,
   );
   await using store = await open();
-  expect(kindsOf(await store.plants.create(plantsToStore([1]), 1))).toEqual(["created"]);
-  expect(kindsOf(await store.plants.create(plantsToStore([1]), 1))).toEqual(["conflict"]);
+  expect(kindsOf(await store.plants.create(testPlants([1]), 1))).toEqual(["created"]);
+  expect(kindsOf(await store.plants.create(testPlants([1]), 1))).toEqual(["conflict"]);
 });
 
 test("a trigger that drops a row fails its whole batch", async () => {
@@ -248,12 +243,12 @@ test("a trigger that drops a row fails its whole batch", async () => {
     database,
   );
   await using store = await open();
-  await expect(store.plants.create(plantsToStore([1, 2, 3]), 1)).rejects.toThrow(StoreUnavailable);
+  await expect(store.plants.create(testPlants([1, 2, 3]), 1)).rejects.toThrow(StoreUnavailable);
 });
 
 test("a search that has no time left returns after one plant", async () => {
   await using store = await open();
-  await store.plants.create(plantsToStore([1, 2, 3], "fern"), Date.now());
+  await store.plants.create(testPlants([1, 2, 3], "fern"), Date.now());
   const request = { order: "oldest-first", cursor: undefined, limit: 10, searchMsMax: 0 } as const;
   const page = await store.archive.page({ ...request, filter: { namePart: "oak" } });
   expect(page.searched).toBe(1);
@@ -277,7 +272,7 @@ describe("a client that follows the store", () => {
     await using store = await open();
     const start = await after(store, beginningCursor);
     await using other = await openTransaction(database, insert(1, "late", Date.now()));
-    await store.plants.create(plantsToStore([2, 3, 4], "later"), Date.now());
+    await store.plants.create(testPlants([2, 3, 4], "later"), Date.now());
     const before = await after(store, start.next, filter);
     expect(before.ids).not.toContain(1);
     await other.commit();
@@ -371,7 +366,7 @@ describe("the tables", () => {
     await createTables();
     await server.run("ALTER TABLE plants ADD COLUMN colour TEXT", database);
     await using store = await open();
-    expect(kindsOf(await store.plants.create(plantsToStore([1]), 1))).toEqual(["created"]);
+    expect(kindsOf(await store.plants.create(testPlants([1]), 1))).toEqual(["created"]);
   });
 
   test.each(["list", "export", "token list", "token revoke x", "audit"])(
@@ -397,6 +392,7 @@ describe("the tables", () => {
   ] as const)("are not upgraded by a command that %s", async (_, changes) => {
     await createTables();
     const later = [...migrations, { number: 7, sql: "", columns: {} }];
+    const options = { databasePassword: undefined, allowUnsafeDatabase: false };
     const connection = await new Server(database, options).open();
     await expect(migrate(connection, changes, later)).rejects.toThrow(
       "was set up by an older plant-store: start the service on it once",

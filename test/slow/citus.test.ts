@@ -1,13 +1,13 @@
 // The suites that run on every engine, on a cluster of Citus.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { openStore } from "../../src/storage/open-store.ts";
 import { Clients } from "../soak/rounds.ts";
 import { type CitusCluster, citusIsInstalled, startCitus } from "../support/citus-cluster.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
 import { runNested } from "../support/nested-run.ts";
+import { openStoreAt } from "../support/open-engine-store.ts";
 import { post, statusOf } from "../support/post-plants.ts";
-import { kindsOf } from "../support/stored-plants.ts";
+import { kindsOf, testPlants } from "../support/stored-plants.ts";
 import { startTestService } from "../support/test-service.ts";
 
 const suites = [
@@ -26,7 +26,7 @@ let cluster: CitusCluster;
 let database: string;
 const clients = 1500;
 const upTo = (count: number) => Array.from({ length: count }, (_, id) => id);
-const open = () => openStore({ database, databasePassword: undefined, allowUnsafeDatabase: false });
+const open = () => openStoreAt(database);
 withCitus("on Citus", () => {
   beforeAll(async () => {
     cluster = await startCitus(32);
@@ -47,10 +47,7 @@ withCitus("on Citus", () => {
 
   test("nodes that race for the same ids of all shards create each once, without a deadlock", async () => {
     const nodes = await Promise.all(upTo(4).map(open));
-    const batch = upTo(300).map((id) => ({
-      plant: { id: BigInt(id), name: "fern", tag: undefined },
-      createdBy: "t",
-    }));
+    const batch = testPlants(upTo(300));
     const results = await Promise.all(nodes.map(({ plants }) => plants.create(batch, 1)));
     const kinds = kindsOf(results.flat());
     expect(kinds.sort()).toEqual([...Array(300).fill("created"), ...Array(900).fill("replayed")]);

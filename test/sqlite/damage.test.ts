@@ -23,7 +23,9 @@ let roots: ReadonlyMap<string, number>;
 beforeAll(async () => {
   {
     await using store = new SqliteStore(sound);
-    const plantsToStore = Array.from({ length: plants }, (_, id) => testPlant(id, nameOf(id), "green"));
+    const plantsToStore = Array.from({ length: plants }, (_, id) =>
+      testPlant(id, nameOf(id), { tag: "green" }),
+    );
     await store.plants.create(plantsToStore, 1000);
   }
   await runInProcess(["token", "create", "--name", "greenhouse", "--database", sound]);

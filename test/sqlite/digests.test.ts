@@ -13,6 +13,7 @@ import { seededRandom } from "../soak/rounds.ts";
 import { lacks } from "../support/lacks.ts";
 import { openAsNextStart } from "../support/next-start.ts";
 import { seedStore } from "../support/seeded-store.ts";
+import { testPlants } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 
@@ -154,11 +155,8 @@ describe("a file of 1.0.0", () => {
     const file = copyOfStore(of100);
     {
       await using store = new SqliteStore(file);
-      const plantsToStore = Array.from({ length: 600 }, (_, index) => ({
-        plant: { id: BigInt(-index), name: "Fern", tag: undefined },
-        createdBy: "test",
-      }));
-      await store.plants.create(plantsToStore, 1);
+      const ids = Array.from({ length: 600 }, (_, index) => -index);
+      await store.plants.create(testPlants(ids), 1);
     }
     expect(await verify(file)).toMatchObject({ plants: 3100, matchedPlants: 1024, problems: [] });
   });

@@ -1,10 +1,10 @@
 // copy: from a data file to PostgreSQL and back, with every plant and token.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { openStore } from "../../src/storage/open-store.ts";
 import { type DatabaseServer, startServer } from "../support/engines.ts";
+import { openStoreAt } from "../support/open-engine-store.ts";
 import { post } from "../support/post-plants.ts";
-import { storedPlants } from "../support/stored-plants.ts";
+import { storedPlants, testPlant } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { startTestService } from "../support/test-service.ts";
@@ -29,12 +29,9 @@ const nameOf = (id: bigint) => `n ${id} é`;
 const tagOf = (id: bigint) => (id % 3n === 0n ? undefined : "t");
 
 async function create(database: string, ids: readonly bigint[], name = nameOf, atMs = 1) {
-  await using store = await openStore({ database, databasePassword: undefined, allowUnsafeDatabase: false });
-  const plants = ids.map((id) => ({ id, name: name(id), tag: tagOf(id) }));
-  await store.plants.create(
-    plants.map((plant) => ({ plant, createdBy: "test" })),
-    atMs,
-  );
+  await using store = await openStoreAt(database);
+  const plants = ids.map((id) => testPlant(id, name(id), { tag: tagOf(id) }));
+  await store.plants.create(plants, atMs);
 }
 
 describe("a copy from a file to PostgreSQL, and from there to another file,", () => {

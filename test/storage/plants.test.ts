@@ -27,9 +27,9 @@ onEveryEngine((engine) => {
       const second = newId();
       const batch = [
         testPlant(second, "a"),
-        testPlant(first, "b", "t"),
+        testPlant(first, "b", { tag: "t" }),
         testPlant(second, "a"),
-        testPlant(second, "c", "t"),
+        testPlant(second, "c", { tag: "t" }),
       ];
       expect(await store.plants.create(batch, 1)).toEqual([
         { kind: "created" },
@@ -44,11 +44,11 @@ onEveryEngine((engine) => {
       const stored = newId();
       const tagged = newId();
       const added = newId();
-      await store.plants.create([testPlant(stored, "a"), testPlant(tagged, "b", "t")], 1);
+      await store.plants.create([testPlant(stored, "a"), testPlant(tagged, "b", { tag: "t" })], 1);
       const later = [
         testPlant(stored, "c"),
         testPlant(added, "d"),
-        testPlant(tagged, "b", "t"),
+        testPlant(tagged, "b", { tag: "t" }),
         testPlant(added, "d"),
       ];
       expect(kindsOf(await store.plants.create(later, 2))).toEqual([
@@ -71,10 +71,10 @@ onEveryEngine((engine) => {
     const extremes = ["-9223372036854775808", "9223372036854775807", "9007199254740992", "9007199254740993"];
     test.each(extremes)("are found with everything that was stored under the id %s", async (digits) => {
       const id = BigInt(digits);
-      const { plant } = testPlant(id, `name of ${id}`);
-      await store.plants.create([{ plant, createdBy: "who" }], 1234);
+      const named = testPlant(id, `name of ${id}`, { createdBy: "who" });
+      await store.plants.create([named], 1234);
       expect(await store.archive.find(id)).toEqual({
-        ...plant,
+        ...named.plant,
         createdAtMs: engine.storedAt(1234),
         createdBy: "who",
       });
@@ -98,8 +98,8 @@ onEveryEngine((engine) => {
     const special = ["null", "NULL", "", "{}", '{"a"}', '"', "\\", '\\"', "a,b", " ", "\n\r\t", "a'b", "\\N"];
     const texts = [...special, "🌱é\u{10ffff}", "%_$1"];
     test.each(texts)("keep the text %j unchanged", async (text) => {
-      const named = testPlant(newId(), text, `x${text}`);
-      const tagged = testPlant(newId(), `x${text}`, text);
+      const named = testPlant(newId(), text, { tag: `x${text}` });
+      const tagged = testPlant(newId(), `x${text}`, { tag: text });
       await store.plants.create([named, tagged], 1);
       expect(await store.archive.find(named.plant.id)).toMatchObject(named.plant);
       expect(await store.archive.find(tagged.plant.id)).toMatchObject(tagged.plant);
@@ -107,7 +107,7 @@ onEveryEngine((engine) => {
     });
 
     test("keep all texts of one batch apart, however special", async () => {
-      const batch = texts.map((text) => testPlant(newId(), text, `x${text}`));
+      const batch = texts.map((text) => testPlant(newId(), text, { tag: `x${text}` }));
       await store.plants.create(batch, 1);
       const found = await store.archive.findAll(batch.map(({ plant }) => plant.id));
       const names = new Map(found.map(({ id, name, tag }) => [id, { name, tag }]));
@@ -136,10 +136,10 @@ onEveryEngine((engine) => {
       ["of 2,700 characters", "c", randomText(2700)],
       ["of 64,000 bytes beyond ASCII", "d", "🌱".repeat(16_000)],
     ])("with a tag %s are found by it", async (_, name, tag) => {
-      const { plant, createdBy } = testPlant(newId(), name, tag);
-      expect(kindsOf(await store.plants.create([{ plant, createdBy }], 1))).toEqual(["created"]);
+      const tagged = testPlant(newId(), name, { tag });
+      expect(kindsOf(await store.plants.create([tagged], 1))).toEqual(["created"]);
       const page = await store.archive.page(pageRequest({ filter: { tag } }));
-      expect(page.plants).toMatchObject([plant]);
+      expect(page.plants).toMatchObject([tagged.plant]);
     });
   });
 });

@@ -23,7 +23,10 @@ onEveryEngine((engine) => {
       for (const batch of [0, 1, 2, 3, 4]) {
         const numbers = [0, 1, 2, 3, 4].map((index) => batch * 5 + index);
         const plants = numbers.map((number) =>
-          testPlant((number * 7) % 25, `Plant ${number} Ä`, tagOf(number), `by-${batch}`),
+          testPlant((number * 7) % 25, `Plant ${number} Ä`, {
+            tag: tagOf(number),
+            createdBy: `by-${batch}`,
+          }),
         );
         await store.plants.create(plants, startMs + batch * minuteMs);
       }

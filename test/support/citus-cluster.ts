@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { openStore } from "../../src/storage/open-store.ts";
+import { openStoreAt } from "./open-engine-store.ts";
 import { startPostgres } from "./postgres.ts";
 
 export type CitusCluster = Awaited<ReturnType<typeof startCitus>>;
@@ -46,7 +46,7 @@ export async function startCitus(shards = 8) {
     await run("CREATE EXTENSION citus");
     await run(`SELECT citus_set_coordinator_host('127.0.0.1', ${coordinator.port})`);
     for (const { port } of workers) await run(`SELECT citus_add_node('127.0.0.1', ${port})`);
-    const store = await openStore({ database, databasePassword: undefined, allowUnsafeDatabase: false });
+    const store = await openStoreAt(database);
     await store[Symbol.asyncDispose]();
     await run("ALTER ROLE postgres SET lock_timeout = '100ms'");
     await run(`SET citus.shard_count = ${shards}; SELECT create_distributed_table('plants', 'id')`);

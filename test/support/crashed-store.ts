@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { copyFileSync, rmSync } from "node:fs";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { eventually } from "./eventually.ts";
+import { testPlant } from "./stored-plants.ts";
 
 /**
  * A rollback journal with the header that SQLite writes: the file had no pages when the transaction began, so undoing
@@ -24,8 +25,7 @@ export async function crashedStore(
     await using store = new SqliteStore(running);
     using other = new Database(running);
     for (let id = 1; id <= plants; id++) {
-      const plant = { id: BigInt(id), name: nameOf(id), tag: undefined };
-      await store.plants.create([{ plant, createdBy: "crashed" }], Date.now());
+      await store.plants.create([testPlant(id, nameOf(id))], Date.now());
       if (id !== checkpointed) continue;
       // Another program's table between the plants: a copy that SQLite makes has its pages in another order.
       other.run("CREATE TABLE others_own AS SELECT zeroblob(20000) AS bytes");

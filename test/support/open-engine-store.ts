@@ -4,7 +4,7 @@ import type { Token } from "../../src/access/tokens.ts";
 import type { PageRequest } from "../../src/plants/plant-archive.ts";
 import { openStore, openTokens } from "../../src/storage/open-store.ts";
 import type { Store } from "../../src/storage/store.ts";
-import type { Engine } from "./engines.ts";
+import type { Databases } from "./postgres.ts";
 
 const settingOf = (database: string) => ({
   database,
@@ -18,7 +18,7 @@ export function openStoreAt(database: string): Promise<Store> {
 }
 
 /** An empty store that no other test uses. */
-export async function openNewStore(engine: Engine): Promise<Store> {
+export async function openNewStore(engine: Pick<Databases, "newDatabase">): Promise<Store> {
   return openStoreAt(await engine.newDatabase());
 }
 

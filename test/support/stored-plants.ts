@@ -14,10 +14,22 @@ export interface PlantRow {
 export function testPlant(
   id: bigint | number,
   name = "fern",
-  tag?: string,
-  createdBy = "test",
+  {
+    tag,
+    createdBy = "test",
+    createdAtMs,
+  }: {
+    readonly tag?: string | undefined;
+    readonly createdBy?: string;
+    readonly createdAtMs?: number;
+  } = {},
 ): PlantToStore {
-  return { plant: { id: BigInt(id), name, tag }, createdBy };
+  return { plant: { id: BigInt(id), name, tag }, createdBy, createdAtMs };
+}
+
+/** A plant for each of these ids, all with the same name. */
+export function testPlants(ids: readonly number[], name?: string): PlantToStore[] {
+  return ids.map((id) => testPlant(id, name));
 }
 
 /** The kind of each plant's result. */

@@ -1,14 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { eventually } from "../../../test/support/eventually.ts";
-import { kindsOf } from "../../../test/support/stored-plants.ts";
+import { kindsOf, testPlants } from "../../../test/support/stored-plants.ts";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
 import type { ConnectionPool, RunStatement } from "./connection-pool.ts";
 import { ServerUnavailable } from "./faults.ts";
 import { PostgresPlants } from "./postgres-plants.ts";
 
 const upTo = (count: number) => Array.from({ length: count }, (_, id) => id);
-const plantsToStore = (ids: readonly number[], name = "fern") =>
-  ids.map((id) => ({ plant: { id: BigInt(id), name, tag: undefined }, createdBy: "t" }));
 
 /** A server that judges each INSERT of these ids, and without ids each other statement, by `insert`, which throws. */
 function storeOn(insert: (ids: readonly number[]) => void) {
@@ -32,20 +30,20 @@ describe("rows that the database rejects", () => {
 
   test("fail alone", async () => {
     const { plants } = storeOn(rejectWeeds);
-    const kinds = kindsOf(await plants.create(plantsToStore(upTo(1000)), 1));
+    const kinds = kindsOf(await plants.create(testPlants(upTo(1000)), 1));
     expect(kinds).toEqual(upTo(1000).map((id) => (weeds.includes(id) ? "failed" : "created")));
   });
 
   test("are found by halving, not row by row", async () => {
     const { plants, sizes } = storeOn(rejectWeeds);
-    await plants.create(plantsToStore(upTo(1000)), 1);
+    await plants.create(testPlants(upTo(1000)), 1);
     expect(sizes.length).toBeLessThan(60);
   });
 });
 
 test("plants that are too large together are stored in several statements", async () => {
   const { plants, sizes } = storeOn(() => {});
-  const kinds = kindsOf(await plants.create(plantsToStore(upTo(4), "x".repeat(2 ** 21)), 1));
+  const kinds = kindsOf(await plants.create(testPlants(upTo(4), "x".repeat(2 ** 21)), 1));
   expect(kinds).toEqual(Array(4).fill("created"));
   expect(sizes).toEqual([2, 2]);
 });
@@ -60,7 +58,7 @@ describe("while the server is unreachable", () => {
       server,
       plants,
       sizes,
-      create: () => plants.create(plantsToStore([1]), 1),
+      create: () => plants.create(testPlants([1]), 1),
       /** Ends the writes in the background. */
       [Symbol.dispose]() {
         server.isReachable = true;

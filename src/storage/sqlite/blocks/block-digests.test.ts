@@ -3,8 +3,8 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createEmptyStore } from "../../../../test/support/seeded-store.ts";
+import { testPlant, testPlants } from "../../../../test/support/stored-plants.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
-import type { PlantToStore } from "../../../plants/plant-store.ts";
 import { checkpoint } from "../data-file/connect.ts";
 import { verify } from "../maintenance/verify.ts";
 import { SqliteStore } from "../sqlite-store.ts";
@@ -50,10 +50,10 @@ test("a digest is the SHA-256 of the rows as lines of JSON", async () => {
   const startMs = 1_700_000_000_000;
   // What JSON escapes, what it does not, and letters of one to four bytes.
   const names = ["", 'a "quoted" \\ name', "tab\tline\ncontrol\u0001", "\u007f/'", "é日本🌱"];
-  const plantsToStore = Array.from({ length: 2100 }, (_, index): PlantToStore => {
+  const plantsToStore = Array.from({ length: 2100 }, (_, index) => {
     const id = index % 2 === 0 ? 2n ** 63n - 1n - BigInt(index) : -(2n ** 63n) + BigInt(index);
     const tag = index % 3 === 0 ? undefined : "green";
-    return { plant: { id, name: names[index % names.length] ?? "", tag }, createdBy: "test" };
+    return testPlant(id, names[index % names.length], { tag });
   });
   {
     await using store = new SqliteStore(file);
@@ -88,11 +88,7 @@ describe("the writer, which knows how much text it stored itself,", () => {
   const longName = "x".repeat(8000);
 
   async function create(store: SqliteStore, first: number, last: number, name: string): Promise<void> {
-    const batch = seqs(first, last).map((id) => ({
-      plant: { id: BigInt(id), name, tag: undefined },
-      createdBy: "test",
-    }));
-    await store.plants.create(batch, 1);
+    await store.plants.create(testPlants(seqs(first, last), name), 1);
   }
 
   test("writes no digest of a block with too much text", async () => {
@@ -213,8 +209,7 @@ test("a create after a block without any plant succeeds", async () => {
   insert(database, [1, 5000]);
   database.close();
   await using store = new SqliteStore(file);
-  const plant = { id: 7n, name: "Ivy", tag: undefined };
-  expect(await store.plants.create([{ plant, createdBy: "test" }], 1)).toEqual([{ kind: "created" }]);
+  expect(await store.plants.create([testPlant(7)], 1)).toEqual([{ kind: "created" }]);
 });
 
 test("a row that is damaged while its block is filled leaves the block without a digest", () => {

@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
+import { testPlant } from "../../../../test/support/stored-plants.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import type { PageRequest, PlantFilter } from "../../../plants/plant-archive.ts";
 import type { PlantToStore } from "../../../plants/plant-store.ts";
@@ -42,11 +43,11 @@ function timeOf(id: number): number {
 }
 
 function plantOf(id: number): PlantToStore {
-  return {
-    plant: { id: BigInt(id), name: nameOf(id), tag: tagOf(id) },
+  return testPlant(id, nameOf(id), {
+    tag: tagOf(id),
     createdBy: creatorOf(id),
     createdAtMs: timeOf(id),
-  };
+  });
 }
 
 /** A new store with these plants. */

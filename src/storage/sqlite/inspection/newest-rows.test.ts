@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { closeSync, openSync, readFileSync, truncateSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { openAsNextStart } from "../../../../test/support/next-start.ts";
+import { testPlant } from "../../../../test/support/stored-plants.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { runInProcess } from "../../../../test/support/terminal.ts";
 import { SqliteStore } from "../sqlite-store.ts";
@@ -17,10 +18,10 @@ afterAll(() => folder[Symbol.dispose]());
 beforeAll(async () => {
   expect((await runInProcess(["token", "create", "--name", "a", "--database", sound])).code).toBe(0);
   await using store = new SqliteStore(sound);
-  const plantsToStore = Array.from({ length: plants }, (_, index) => ({
-    plant: { id: BigInt(index + 1) * 1_000_003n, name: nameOf(index + 1), tag: `tag ${index % 7}` },
-    createdBy: "test",
-  }));
+  const plantsToStore = Array.from({ length: plants }, (_, index) => {
+    const seq = index + 1;
+    return testPlant(seq * 1_000_003, nameOf(seq), { tag: `tag ${seq % 7}` });
+  });
   await store.plants.create(plantsToStore, 1);
 });
 

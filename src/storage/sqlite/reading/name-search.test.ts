@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { testPlant } from "../../../../test/support/stored-plants.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import type { PageRequest } from "../../../plants/plant-archive.ts";
 import { blockPlants, type SeqRange } from "../blocks/blocks.ts";
@@ -28,11 +29,7 @@ beforeAll(async () => {
   store = new SqliteStore(file);
   for (let first = 1; first <= last; first += 500) {
     const seqs = Array.from({ length: Math.min(500, last - first + 1) }, (_, index) => first + index);
-    const plantsToStore = seqs.map((seq) => ({
-      plant: { id: BigInt(seq), name: nameOf(seq), tag: undefined },
-      createdBy: "test",
-      createdAtMs: seq,
-    }));
+    const plantsToStore = seqs.map((seq) => testPlant(seq, nameOf(seq), { createdAtMs: seq }));
     await store.plants.create(plantsToStore, 1);
   }
   database = new Database(file, { readonly: true, strict: true, safeIntegers: true });
