@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { chromium, type Page } from "playwright-core";
 import { chromiumOptions, describe, newPage, noStorage, test } from "../support/browser.ts";
-import { heading, see, useConsole, waitUntil } from "../support/console-session.ts";
+import { see, textOf, useConsole, waitUntil } from "../support/console-session.ts";
 import { memoize } from "../support/memoize.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -91,13 +91,27 @@ describe("the theme", () => {
   });
 });
 
-describe("a phone of 360 px", () => {
-  /** The boxes that can be scrolled sideways, and the page itself if it can. */
-  const scrolledSideways = `[...document.querySelectorAll("html, body *")]
+/** The pages that the navigation marks as current. */
+const markedPages = (page: Page) => page.locator("nav [aria-current=page]").allInnerTexts();
+
+/** Opens a page, and collects what the navigation marks, and what a phone of 360 px would have to scroll sideways. */
+const readPage = memoize(async (path: string) => {
+  const page = await open(path);
+  await page.getByRole("navigation", { name: "Pages" }).waitFor();
+  const marked = await markedPages(page);
+  await page.setViewportSize({ width: 360, height: 740 });
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  await waitUntil(async () => (await page.locator('[aria-busy="true"]').count()) === 0);
+  const title = await textOf(page, "h1");
+  // The boxes that can be scrolled sideways, and the page itself if it can.
+  const scrolledSideways = await page.evaluate(`[...document.querySelectorAll("html, body *")]
     .filter((box) => box === document.documentElement || /auto|scroll/.test(getComputedStyle(box).overflowX))
     .filter((box) => box.scrollWidth > box.clientWidth)
-    .map((box) => box.outerHTML.slice(0, 80))`;
+    .map((box) => box.outerHTML.slice(0, 80))`);
+  return { marked, title, scrolledSideways };
+});
 
+describe("a phone of 360 px", () => {
   test.each([
     ["/", "Overview"],
     ["/plants", "Plants"],
@@ -107,45 +121,41 @@ describe("a phone of 360 px", () => {
     ["/audit", "Audit"],
     ["/system", "System"],
   ])("shows all of %s without scrolling sideways", async (path, title) => {
-    const page = await open(path);
-    await page.setViewportSize({ width: 360, height: 740 });
-    await heading(page, title);
-    await waitUntil(async () => (await page.locator('[aria-busy="true"]').count()) === 0);
-    expect(await page.evaluate(scrolledSideways)).toEqual([]);
+    const shown = await readPage(path);
+    expect(shown.title).toBe(title);
+    expect(shown.scrolledSideways).toEqual([]);
   });
 });
 
 describe("the controls on a phone of 360 px", () => {
   const fingertipPx = 44;
 
-  /** The height of each element, by its text. */
-  const heights = (page: Page, selector: string) =>
-    page.locator(selector).evaluateAll((elements) =>
+  /** The controls of the page with the tokens: how high each is, and where the links of the navigation are. */
+  const measureControls = memoize(async () => {
+    const page = await open("/tokens");
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.getByRole("button", { name: "Rotate ops" }).waitFor();
+    const controls = await page.locator("nav a, main button, .account button").evaluateAll((elements) =>
       elements.map((element) => ({
         text: element.textContent,
         heightPx: element.getBoundingClientRect().height,
       })),
     );
+    const links = page.getByRole("navigation").getByRole("link");
+    const linkTops = await links.evaluateAll((all) => all.map((link) => link.getBoundingClientRect().top));
+    return { controls, linkTops };
+  });
 
   test("are as high as a fingertip needs", async () => {
-    const page = await open("/tokens");
-    await page.setViewportSize({ width: 360, height: 740 });
-    await page.getByRole("button", { name: "Rotate ops" }).waitFor();
-    const controls = await heights(page, "nav a, main button, .account button");
+    const { controls } = await measureControls();
     expect(controls.length).toBeGreaterThanOrEqual(10);
     expect(controls.filter(({ heightPx }) => heightPx < fingertipPx)).toEqual([]);
   });
 
   test("include all pages of the navigation, on two rows", async () => {
-    const page = await open("/tokens");
-    await page.setViewportSize({ width: 360, height: 740 });
-    await heading(page, "Tokens");
-    const tops = await page
-      .getByRole("navigation")
-      .getByRole("link")
-      .evaluateAll((links) => links.map((link) => link.getBoundingClientRect().top));
-    expect(tops.length).toBe(7);
-    expect(new Set(tops).size).toBe(2);
+    const { linkTops } = await measureControls();
+    expect(linkTops.length).toBe(7);
+    expect(new Set(linkTops).size).toBe(2);
   });
 });
 
@@ -179,37 +189,42 @@ describe("a dialog", () => {
   });
 });
 
-describe("the navigation", () => {
-  const marked = (page: Page) => page.locator("nav [aria-current=page]").allInnerTexts();
+/** Opens a path at which there is no page, and collects what the console responds with. */
+const readUnknown = memoize(async (path: string) => {
+  const page = await open("/livez");
+  const response = await page.goto(session.running.operatorUrl + path);
+  await see(page, `There is nothing at ${path}`);
+  return { status: response?.status(), title: await page.title(), marked: await markedPages(page) };
+});
 
+describe("the navigation", () => {
   test.each([
     ["/", "Overview"],
     ["/plants", "Plants"],
-    ["/plants/12", "Plants"],
     ["/import", "Import"],
   ])("marks the page at %p as current", async (path, name) => {
-    const page = await open(path);
+    expect((await readPage(path)).marked).toEqual([name]);
+  });
+
+  test("marks the page of plants as current at a plant", async () => {
+    const page = await open("/plants/12");
     await page.getByRole("navigation", { name: "Pages" }).waitFor();
-    expect(await marked(page)).toEqual([name]);
+    expect(await markedPages(page)).toEqual(["Plants"]);
   });
 
   test.each(["/nowhere", "/plantsfoo", "/plants/", "/import/12"])(
     "marks no page as current at %p",
     async (path) => {
-      const page = await open(path);
-      await see(page, `There is nothing at ${path}`);
-      expect(await marked(page)).toEqual([]);
+      expect((await readUnknown(path)).marked).toEqual([]);
     },
   );
 });
 
 describe("an unknown path", () => {
   test.each(["/nowhere", "/plants/", "/plants/%zz"])("such as %p says so", async (path) => {
-    const page = await open("/livez");
-    const response = await page.goto(session.running.operatorUrl + path);
-    expect(response?.status()).toBe(404);
-    await see(page, `There is nothing at ${path}`);
-    expect(await page.title()).toBe("Page not found · Plant Store");
+    const { status, title } = await readUnknown(path);
+    expect(status).toBe(404);
+    expect(title).toBe("Page not found · Plant Store");
   });
 
   test("has a link to the overview", async () => {
