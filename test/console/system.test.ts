@@ -6,6 +6,7 @@ import type { Page } from "playwright-core";
 import { backupCalls } from "../support/backups.ts";
 import { contentOf, copiedBy, describe, test } from "../support/browser.ts";
 import { see, textOf, useConsole } from "../support/console-session.ts";
+import { memoize } from "../support/memoize.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const folder = temporaryFolder();
@@ -17,41 +18,47 @@ const session = useConsole(1100, { "backup-folder": backupFolder });
 const { open } = session;
 
 describe("the system page", () => {
-  test("says whether plants can be stored, and how much space is left", async () => {
+  /** What it shows as it is opened, in a window of 768 pixels, and when it is asked for all settings. */
+  const readSystem = memoize(async () => {
     const page = await open("/system");
     await see(page, "Disk space free");
-    expect(await textOf(page, ".state-line")).toMatch(
+    const state = await textOf(page, ".state-line");
+    const version = await page.getByText(/^Version /).textContent();
+    const docs = await page.getByRole("link", { name: "API docs" }).getAttribute("href");
+    const settings = page.getByRole("table", { name: "Current settings" });
+    await settings.getByRole("row", { name: /^backup-folder/ }).waitFor();
+    const sources = await settings.locator("tbody td > :last-child").allTextContents();
+    const secret = await page.getByRole("row", { name: /OPERATOR_TOKEN/ }).textContent();
+    const content = await page.content();
+    await page.setViewportSize({ width: 768, height: 800 });
+    const stateBox = await page.locator(".state-line").boundingBox();
+    await page.getByRole("button", { name: /^Show all \d\d$/ }).click();
+    const unchanged = await page.getByRole("row", { name: /max-body-bytes/ }).textContent();
+    return { state, version, docs, sources, secret, content, stateBox, unchanged };
+  });
+
+  test("says whether plants can be stored, and how much space is left", async () => {
+    expect((await readSystem()).state).toMatch(
       /^Plants can be storedData file [\d.]+ \w+WAL [\d.]+ \w+Disk space free [\d.]+ \w+$/,
     );
   });
 
   test("has the state on one line of 768 pixels", async () => {
-    const page = await open("/system");
-    await see(page, "Disk space free");
-    await page.setViewportSize({ width: 768, height: 800 });
-    expect((await page.locator(".state-line").boundingBox())?.height).toBeLessThan(50);
+    expect((await readSystem()).stateBox?.height).toBeLessThan(50);
   });
 
   test("says which version is running", async () => {
-    const page = await open("/system");
-    await see(page, /^Version [\d.]+, started /);
+    expect((await readSystem()).version).toMatch(/^Version [\d.]+, started /);
   });
 
   test("lists the settings that were changed, with their sources", async () => {
-    const page = await open("/system");
-    const settings = page.getByRole("table", { name: "Current settings" });
-    await settings.getByRole("row", { name: /^backup-folder/ }).waitFor();
-    const sources = settings.locator("tbody td > :last-child");
-    expect(new Set(await sources.allTextContents())).toEqual(
-      new Set(["from its flag", "from the environment"]),
-    );
+    const { sources } = await readSystem();
+    expect(new Set(sources)).toEqual(new Set(["from its flag", "from the environment"]));
   });
 
   test("lists the settings that have their defaults when it is asked to", async () => {
-    const page = await open("/system");
-    await page.getByRole("button", { name: /^Show all \d\d$/ }).click();
-    const row = page.getByRole("row", { name: /max-body-bytes/ });
-    expect(await row.textContent()).toBe("max-body-bytes the largest request body accepted65536 default");
+    const { unchanged } = await readSystem();
+    expect(unchanged).toBe("max-body-bytes the largest request body accepted65536 default");
   });
 
   test("shows why the settings cannot be loaded in place of them", async () => {
@@ -68,16 +75,13 @@ describe("the system page", () => {
   });
 
   test("lists a setting that is a secret without its value", async () => {
-    const page = await open("/system");
-    const row = page.getByRole("row", { name: /OPERATOR_TOKEN/ });
-    expect(await row.textContent()).toContain("not shown");
-    expect(await page.content()).not.toMatch(/test-(?:access|operator)-token/);
+    const { secret, content } = await readSystem();
+    expect(secret).toContain("not shown");
+    expect(content).not.toMatch(/test-(?:access|operator)-token/);
   });
 
   test("links to the docs page", async () => {
-    const page = await open("/system");
-    const docs = page.getByRole("link", { name: "API docs" });
-    expect(await docs.getAttribute("href")).toBe(`${session.running.url}/docs`);
+    expect((await readSystem()).docs).toBe(`${session.running.url}/docs`);
   });
 
   test("says that there are no backups yet", async () => {
@@ -144,20 +148,24 @@ describe("on the system page, a backup", () => {
     expect(await rows(page).textContent()).not.toContain("not yet");
   });
 
-  test("has a digest to copy", async () => {
+  /** What the buttons beside a backup copy, and the command that is shown. */
+  const copyFromBackup = memoize(async () => {
     const page = await openWithBackup();
     await page.getByText("Restore command and digest").click();
     const digest = await copiedBy(page.getByRole("button", { name: "Copy digest" }));
-    expect(digest).toMatch(/^1024 [0-9a-f]{64}$/);
     await rows(page).getByRole("button", { name: "Copied" }).waitFor();
+    const command = await copiedBy(page.getByRole("button", { name: "Copy command" }));
+    return { digest, command, shownCommand: await textOf(page, ".backups pre >> nth=0") };
+  });
+
+  test("has a digest to copy", async () => {
+    expect((await copyFromBackup()).digest).toMatch(/^1024 [0-9a-f]{64}$/);
   });
 
   test("has a command to copy that restores it", async () => {
-    const page = await openWithBackup();
-    await page.getByText("Restore command and digest").click();
-    const command = await copiedBy(page.getByRole("button", { name: "Copy command" }));
+    const { command, shownCommand } = await copyFromBackup();
     expect(command).toMatch(/^plant-store restore \S+\.db --replace --database \S+\.db$/);
-    expect(await textOf(page, ".backups pre >> nth=0")).toBe(command);
+    expect(shownCommand).toBe(command);
   });
 
   test("is downloaded", async () => {
