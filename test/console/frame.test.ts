@@ -94,7 +94,7 @@ describe("the theme", () => {
 /** The pages that the navigation marks as current. */
 const markedPages = (page: Page) => page.locator("nav [aria-current=page]").allInnerTexts();
 
-/** Opens a page, and collects what the navigation marks, and what a phone of 360 px would have to scroll sideways. */
+// Opens a page, and collects what the navigation marks, and what a phone of 360 px would have to scroll sideways.
 const readPage = memoize(async (path: string) => {
   const page = await open(path);
   await page.getByRole("navigation", { name: "Pages" }).waitFor();
@@ -189,7 +189,7 @@ describe("a dialog", () => {
   });
 });
 
-/** Opens a path at which there is no page, and collects what the console responds with. */
+// Opens a path at which there is no page, and collects what the console responds with.
 const readUnknown = memoize(async (path: string) => {
   const page = await open("/livez");
   const response = await page.goto(session.running.operatorUrl + path);
