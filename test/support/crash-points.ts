@@ -238,7 +238,7 @@ async function runCommand(args: readonly string[]): Promise<void> {
 }
 
 function isSame(one: readonly bigint[], other: readonly bigint[]): boolean {
-  return one.length === other.length && missingIn(one, other).length === 0;
+  return one.length === other.length && idsWithout(one, other).length === 0;
 }
 
 /** Starts a store on the files; and on a copy without the WAL, which must be refused unless nothing is missing. */
@@ -247,9 +247,9 @@ async function lostPlants(folder: string, ids: readonly bigint[]): Promise<strin
   cpSync(folder, without, { recursive: true });
   rmSync(join(without, `${name}-wal`), { force: true });
   try {
-    const missing = missingIn(ids, await plantsAfterStart(join(folder, name)));
+    const missing = idsWithout(ids, await plantsAfterStart(join(folder, name)));
     if (missing.length > 0) return `the plants ${missing} are missing`;
-    const unnoticed = missingIn(ids, (await tryPlantsAfterStart(join(without, name))) ?? ids);
+    const unnoticed = idsWithout(ids, (await tryPlantsAfterStart(join(without, name))) ?? ids);
     return unnoticed.length > 0 ? `without its WAL it starts, and lacks the plants ${unnoticed}` : undefined;
   } catch (error) {
     return `it does not start: ${(error as Error).message}`;
@@ -258,8 +258,8 @@ async function lostPlants(folder: string, ids: readonly bigint[]): Promise<strin
   }
 }
 
-function missingIn(ids: readonly bigint[], stored: readonly bigint[]): bigint[] {
-  return ids.filter((id) => !stored.includes(id));
+function idsWithout(ids: readonly bigint[], others: readonly bigint[]): bigint[] {
+  return ids.filter((id) => !others.includes(id));
 }
 
 async function plantsAfterStart(path: string): Promise<bigint[]> {
