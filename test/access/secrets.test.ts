@@ -118,12 +118,12 @@ async function useTokens(service: Serving, secrets: readonly string[]): Promise<
   for (const [index, secret] of secrets.flatMap(spellings).entries()) {
     const token = Buffer.from(secret).toString("latin1");
     const created = await post(service.url, `{"id":${index + 1},"name":"Fern"}`, bearer(token));
-    written[`create ${index}`] = await textOf(created);
-    written[`who ${index}`] = await textOf(await operatorFetch(service, "/api/me", { token }));
+    written[`create ${index}`] = await everythingIn(created);
+    written[`who ${index}`] = await everythingIn(await operatorFetch(service, "/api/me", { token }));
   }
   const basic = { Authorization: `Basic ${access}` };
-  written["not bearer"] = await textOf(await post(service.url, "{}", basic));
-  written["a bad body"] = await textOf(await post(service.url, '{"id":"x"}', bearer(access)));
+  written["not bearer"] = await everythingIn(await post(service.url, "{}", basic));
+  written["a bad body"] = await everythingIn(await post(service.url, '{"id":"x"}', bearer(access)));
   return written;
 }
 
@@ -145,7 +145,7 @@ async function sendMalformed(service: Serving): Promise<Written> {
 async function readRoutes(service: Serving): Promise<Written> {
   const written: Written = {};
   for (const { path } of readableRoutes) {
-    written[path] = await textOf(await operatorFetch(service, path, { token: operator }));
+    written[path] = await everythingIn(await operatorFetch(service, path, { token: operator }));
   }
   return written;
 }
@@ -170,6 +170,6 @@ async function runCommands(database: readonly string[], backup: string): Promise
 }
 
 /** Its headers and its body. */
-async function textOf(response: Response): Promise<string> {
+async function everythingIn(response: Response): Promise<string> {
   return JSON.stringify([...response.headers]) + (await response.text());
 }

@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { describe, test } from "../support/browser.ts";
-import { see, textOf, useConsole } from "../support/console-session.ts";
+import { see, textIn, useConsole } from "../support/console-session.ts";
 import { post } from "../support/post-plants.ts";
 import { storedPlants } from "../support/stored-plants.ts";
 
@@ -27,7 +27,7 @@ describe("the form for a plant", () => {
     const errorAt = async (label: string): Promise<string> => {
       await page.locator(".field-error").first().waitFor();
       const descriptionId = await dialog.getByLabel(label).getAttribute("aria-describedby");
-      return textOf(page, `[id="${descriptionId}"]`);
+      return textIn(page, `[id="${descriptionId}"]`);
     };
     return { page, dialog, add, errorAt };
   }

@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { chromium, type Page } from "playwright-core";
 import { chromiumOptions, describe, newPage, noStorage, test } from "../support/browser.ts";
-import { see, textOf, useConsole, waitUntil } from "../support/console-session.ts";
+import { see, textIn, useConsole, waitUntil } from "../support/console-session.ts";
 import { memoize } from "../support/memoize.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -102,7 +102,7 @@ const readPage = memoize(async (path: string) => {
   await page.setViewportSize({ width: 360, height: 740 });
   await page.getByRole("heading", { level: 1 }).waitFor();
   await waitUntil(async () => (await page.locator('[aria-busy="true"]').count()) === 0);
-  const title = await textOf(page, "h1");
+  const title = await textIn(page, "h1");
   // The boxes that can be scrolled sideways, and the page itself if it can.
   const scrolledSideways = await page.evaluate(`[...document.querySelectorAll("html, body *")]
     .filter((box) => box === document.documentElement || /auto|scroll/.test(getComputedStyle(box).overflowX))

@@ -4,7 +4,7 @@ import packageFile from "../../package.json" with { type: "json" };
 import { recordLastBackup } from "../../src/storage/sqlite/maintenance/backup-records.ts";
 import { describe, test } from "../support/browser.ts";
 import { start } from "../support/command.ts";
-import { heading, see, textOf, useConsole, waitUntil } from "../support/console-session.ts";
+import { heading, see, textIn, useConsole, waitUntil } from "../support/console-session.ts";
 import { memoize } from "../support/memoize.ts";
 import { post } from "../support/post-plants.ts";
 import { startTestService } from "../support/test-service.ts";
@@ -52,11 +52,11 @@ describe("the overview", () => {
   test("charts the plants of a period", async () => {
     const page = await open("/");
     await page.locator(".plot").hover({ position: { x: 400, y: 100 } });
-    expect(await textOf(page, ".chart-tip")).toMatch(/^\d\d:\d\d\d+ createdrefusals unknown$/);
+    expect(await textIn(page, ".chart-tip")).toMatch(/^\d\d:\d\d\d+ createdrefusals unknown$/);
     await page.getByRole("button", { name: "7 d" }).click();
     await page.getByRole("heading", { name: "Plants per hour" }).waitFor();
     expect(await page.locator(".plot").getAttribute("aria-label")).toStartWith("In the last 7 days, 1,1");
-    expect(await textOf(page, ".legend")).toMatch(/^Created 1,1\d\dRefused \d+ since the start/);
+    expect(await textIn(page, ".legend")).toMatch(/^Created 1,1\d\dRefused \d+ since the start/);
   });
 
   test("says that it has not counted while the first count takes long", async () => {
@@ -91,7 +91,7 @@ describe("the overview", () => {
     await Promise.all(plants.map((plant) => post(busy.url, plant)));
     const page = await open("/", { origin: busy.operatorUrl, token: operatorToken });
     await see(page, /^peak/);
-    const figures = /^([\d.]+) peak ([\d.]+) in 3 h$/.exec(await textOf(page, ".key-number-rate .number"));
+    const figures = /^([\d.]+) peak ([\d.]+) in 3 h$/.exec(await textIn(page, ".key-number-rate .number"));
     const peak = Number(figures?.[2]);
     expect(peak).toBeGreaterThan(0);
     expect(Number(figures?.[1])).toBeLessThanOrEqual(peak);
@@ -108,7 +108,7 @@ describe("an empty store", () => {
     await page.getByRole("link", { name: "Overview" }).click();
     await see(page, "Ready for the first plant");
     const figures = await page.locator(".key-number, .plot").count();
-    const command = await textOf(page, ".empty .code");
+    const command = await textIn(page, ".empty .code");
     const run = command.replace("YOUR_TOKEN", accessToken).replace("curl", "curl -s");
     const { out } = await start("sh", ["-c", run]).ended;
     return { listHeading, figures, out };

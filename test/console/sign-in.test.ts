@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import type { Page, Route } from "playwright-core";
 import { copiedBy, describe, noStorage, secretField, test } from "../support/browser.ts";
-import { heading, see, signIn, textOf, useConsole } from "../support/console-session.ts";
+import { heading, see, signIn, textIn, useConsole } from "../support/console-session.ts";
 import { memoize } from "../support/memoize.ts";
 import { mintToken } from "../support/operator-requests.ts";
 import { accessToken } from "../support/tokens.ts";
@@ -20,7 +20,7 @@ describe("signing in", () => {
     await page.getByLabel("Token").fill(token);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.locator(".field-error").waitFor();
-    expect(await textOf(page, ".field-error")).toContain(reason);
+    expect(await textIn(page, ".field-error")).toContain(reason);
     expect(await page.getByLabel("Token").getAttribute("aria-invalid")).toBe("true");
   });
 
@@ -28,7 +28,7 @@ describe("signing in", () => {
   const openRefused = memoize(async () => {
     const page = await open("/", { token: "an-earlier-token" });
     await page.locator(".field-error").waitFor();
-    const form = await textOf(page, ".sign-in form");
+    const form = await textIn(page, ".sign-in form");
     return { form, storedItems: await page.evaluate<number>("sessionStorage.length") };
   });
 
@@ -77,7 +77,7 @@ describe("signing in", () => {
 
   test("shows how to create a token", async () => {
     const page = await open("/", { token: "" });
-    const command = await textOf(page, ".how .code");
+    const command = await textIn(page, ".how .code");
     expect(command).toContain("--name ops --scope operator");
     expect(await copiedBy(page.getByRole("button", { name: "Copy command" }))).toBe(command);
   });
@@ -92,7 +92,7 @@ describe("signing in", () => {
     });
     await signIn(page, secret);
     await page.locator(".field-error").waitFor();
-    expect(await textOf(page, ".field-error")).toMatch(/limit of 60 actions per minute.* Try again in 1 s\./);
+    expect(await textIn(page, ".field-error")).toMatch(/limit of 60 actions per minute.* Try again in 1 s\./);
   });
 
   test("opens the requested page", async () => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { backupCalls } from "../support/backups.ts";
 import { contentOf, copiedBy, describe, test } from "../support/browser.ts";
-import { see, textOf, useConsole } from "../support/console-session.ts";
+import { see, textIn, useConsole } from "../support/console-session.ts";
 import { memoize } from "../support/memoize.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -22,7 +22,7 @@ describe("the system page", () => {
   const readSystem = memoize(async () => {
     const page = await open("/system");
     await see(page, "Disk space free");
-    const state = await textOf(page, ".state-line");
+    const state = await textIn(page, ".state-line");
     const version = await page.getByText(/^Version /).textContent();
     const docs = await page.getByRole("link", { name: "API docs" }).getAttribute("href");
     const settings = page.getByRole("table", { name: "Current settings" });
@@ -155,7 +155,7 @@ describe("on the system page, a backup", () => {
     const digest = await copiedBy(page.getByRole("button", { name: "Copy digest" }));
     await rows(page).getByRole("button", { name: "Copied" }).waitFor();
     const command = await copiedBy(page.getByRole("button", { name: "Copy command" }));
-    return { digest, command, shownCommand: await textOf(page, ".backups pre >> nth=0") };
+    return { digest, command, shownCommand: await textIn(page, ".backups pre >> nth=0") };
   });
 
   test("has a digest to copy", async () => {

@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import type { Locator, Page } from "playwright-core";
 import { copiedBy, describe, test } from "../support/browser.ts";
-import { heading, see, signIn, textOf, useConsole, waitUntil } from "../support/console-session.ts";
+import { heading, see, signIn, textIn, useConsole, waitUntil } from "../support/console-session.ts";
 import { memoize } from "../support/memoize.ts";
 import { mintToken, operatorPost } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
@@ -13,7 +13,7 @@ const { open } = session;
 
 const focusedText = (page: Page) => page.evaluate<string>("document.activeElement.textContent.trim()");
 const isFocused = (element: Locator) => element.evaluate((node) => node.ownerDocument.activeElement === node);
-const secretOf = (page: Page) => textOf(page, "pre.secret");
+const secretOf = (page: Page) => textIn(page, "pre.secret");
 const dialogWidth = (page: Page) =>
   page.evaluate<number>(`document.querySelector("dialog").getBoundingClientRect().width`);
 

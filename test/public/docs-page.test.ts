@@ -5,7 +5,14 @@ import { name as clientName } from "../../packages/client/package.json" with { t
 import { catalogue, publicKinds } from "../../src/http/error-catalogue.ts";
 import * as browser from "../support/browser.ts";
 import { collectErrors } from "../support/console-session.ts";
-import { bodyOf, hostileName, runRequest, sampleOf, textOf, tryItSample } from "../support/docs-samples.ts";
+import {
+  bodyOf,
+  hostileName,
+  runRequest,
+  sampleOf,
+  textOfMarkup,
+  tryItSample,
+} from "../support/docs-samples.ts";
 import { eventually } from "../support/eventually.ts";
 import { memoize } from "../support/memoize.ts";
 import { post } from "../support/post-plants.ts";
@@ -32,7 +39,7 @@ describe("the docs page", () => {
   test("has each error under its status, with a link to it and a response as an example", () => {
     const shown = all(/(<section class="status".*?<\/section>)/gs).flatMap((section) =>
       all(/(<article.*?<\/article>)/gs, section).map((article) => {
-        const { error, message } = JSON.parse(textOf(/<pre>(.*?)<\/pre>/s.exec(article)?.[1] ?? ""));
+        const { error, message } = JSON.parse(textOfMarkup(/<pre>(.*?)<\/pre>/s.exec(article)?.[1] ?? ""));
         expect(article).toContain(`<article id="${error}">`);
         expect(article).toContain(`<a href="#${error}">${error}</a>`);
         return [/id="status-(\d+)"/.exec(section)?.[1], error, message];
@@ -43,7 +50,7 @@ describe("the docs page", () => {
   });
 
   test("names the client library as its package does", () => {
-    expect(textOf(html)).toContain(`from "${clientName}"`);
+    expect(textOfMarkup(html)).toContain(`from "${clientName}"`);
   });
 });
 
@@ -52,7 +59,7 @@ describe("the docs page has as an example", () => {
 
   function exampleOf(response: string): string {
     const shown = new RegExp(`id="example-${response}"[^>]*>(.*?)</pre>`, "s").exec(html);
-    return textOf(shown?.[1] ?? "");
+    return textOfMarkup(shown?.[1] ?? "");
   }
 
   /** Without what differs each time. */

@@ -90,7 +90,7 @@ export const see = (page: Page, text: string | RegExp) => page.getByText(text).f
 export const heading = (page: Page, name: string) => page.getByRole("heading", { name, level: 1 }).waitFor();
 
 /** The text of the one element that the selector matches. */
-export const textOf = async (page: Page, selector: string) =>
+export const textIn = async (page: Page, selector: string) =>
   (await page.locator(selector).textContent()) ?? "";
 
 export async function signIn(page: Page, secret: string): Promise<void> {

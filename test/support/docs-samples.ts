@@ -26,10 +26,10 @@ export function sampleOf(html: string, group: "create" | "large", language: Lang
   const samples = html.slice(html.indexOf(`id="${group}-samples"`));
   const [, markup = ""] =
     new RegExp(`class="sample ${language}">.*?<pre>(.*?)</pre>`, "s").exec(samples) ?? [];
-  return textOf(markup);
+  return textOfMarkup(markup);
 }
 
-export function textOf(markup: string): string {
+export function textOfMarkup(markup: string): string {
   return markup
     .replaceAll(/<[^>]+>/g, "")
     .replaceAll("&quot;", '"')
