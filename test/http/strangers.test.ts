@@ -25,7 +25,7 @@ const descriptors = 120;
 const requests = 10;
 const client = "127.0.0.1";
 const attacker = "127.0.0.2";
-const create = (id: number) => rawPost(`{"id":${id},"name":"n"}`);
+const createRequest = (id: number) => rawPost(`{"id":${id},"name":"n"}`);
 
 interface Attack {
   readonly connections?: number;
@@ -71,7 +71,7 @@ describe.skipIf(lacks("/proc", process.platform !== "linux"))("more connections 
     for (let number = 1; number <= requests; number++)
       newJwts.push(await createWithNewJwt(provider, -1 - number));
     if (attack.providerHangs === true) provider.hang();
-    const request = (id: number) => (isOnOperator ? whoAmI : create(id));
+    const request = (id: number) => (isOnOperator ? whoAmI : createRequest(id));
     using kept = await KeptConnections.open(client, port, 2, request(1000));
 
     const { connections = 80, addresses = [attacker] } = attack;

@@ -7,7 +7,7 @@ import { Server } from "../../src/storage/postgres/server.ts";
 import { expectOneLine } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { operatorGet } from "../support/operator-requests.ts";
-import { errorIn, post, statusOf } from "../support/post-plants.ts";
+import { errorIn, post, postPlant, statusOf } from "../support/post-plants.ts";
 import { type Databases, openTransaction, usePostgres } from "../support/postgres.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -31,15 +31,13 @@ beforeEach(async () => {
 });
 
 type Running = { readonly url: string };
-const create = ({ url }: Running, id: number, headers = {}) =>
-  post(url, `{"id":${id},"name":"plant ${id}"}`, headers);
 const throughPort = (port: number) => database.replace(/:\d+\//, `:${port}/`);
 const proxied = () => startTcpProxy(Number(new URL(database).port));
 const createToken = async () =>
   (await runInProcess(["token", "create", "--name", "x", "--database", database])).out.trim();
 
 async function expectUnavailable(running: Running, id: number, headers = {}): Promise<void> {
-  const response = await create(running, id, headers);
+  const response = await postPlant(running.url, id, headers);
   expect(response.status).toBe(503);
   expect(response.headers.get("retry-after")).toBe("1");
   expect(await response.json()).toMatchObject({ error: 50302 });
@@ -50,16 +48,16 @@ async function expectBack(running: Running, id: number): Promise<void> {
     async () => (await statusOf(running.url, "/readyz")) === 200,
     "the service to be ready again",
   );
-  expect((await create(running, id)).status).toBe(200);
+  expect((await postPlant(running.url, id)).status).toBe(200);
 }
 
 describe("a database that cannot be reached", () => {
   test("only delays the plants that wait if it is back soon", async () => {
     using proxy = await proxied();
     await using running = await startOpenService(throughPort(proxy.port));
-    expect((await create(running, 1)).status).toBe(200);
+    expect((await postPlant(running.url, 1)).status).toBe(200);
     proxy.refuse();
-    const waiting = create(running, 2);
+    const waiting = postPlant(running.url, 2);
     await eventually(() => proxy.refused() > 0, "the service to try again");
     proxy.accept();
     expect((await waiting).status).toBe(200);
@@ -70,9 +68,11 @@ describe("a database that cannot be reached", () => {
     using proxy = await proxied();
     await using running = await startTestService({ "max-pending": "4", database: throughPort(proxy.port) });
     await running.service.openedLater;
-    expect((await create(running, 1)).status).toBe(200);
+    expect((await postPlant(running.url, 1)).status).toBe(200);
     proxy.cut();
-    const responses = await Promise.all(Array.from({ length: 20 }, (_, id) => create(running, id + 10)));
+    const responses = await Promise.all(
+      Array.from({ length: 20 }, (_, id) => postPlant(running.url, id + 10)),
+    );
     const errors = await Promise.all(responses.map(async (response) => (await errorIn(response)).error));
     expect(errors.filter((error) => error === 50301)).toHaveLength(16);
     expect(errors.filter((error) => error === 50302)).toHaveLength(4);
@@ -106,10 +106,10 @@ describe("a database that cannot be reached", () => {
     proxy.loseResponsesTo("FROM tokens");
     await using running = await startTestService({ database: throughPort(proxy.port) });
     await eventually(() => running.logged.join("").includes("database unavailable, retrying"));
-    expect((await create(running, 1, bearer(secret))).status).toBe(503);
+    expect((await postPlant(running.url, 1, bearer(secret))).status).toBe(503);
     proxy.loseResponsesTo(undefined);
     await running.service.openedLater;
-    expect((await create(running, 1, bearer(secret))).status).toBe(200);
+    expect((await postPlant(running.url, 1, bearer(secret))).status).toBe(200);
   });
 
   test("fails a command in one sentence", async () => {
@@ -140,7 +140,7 @@ describe("a database that cannot be reached", () => {
 
   test("on one of its hosts is used on another", async () => {
     await using running = await startOpenService(database.replace("127.0.0.1", "127.0.0.1:1,127.0.0.1"));
-    expect((await create(running, 1)).status).toBe(200);
+    expect((await postPlant(running.url, 1)).status).toBe(200);
   });
 });
 
@@ -195,7 +195,7 @@ describe("a database that is unreachable at the start", () => {
     await eventually(() => service.out().includes(file), "the first token to be delivered");
     expect(service.out()).toContain("The database is available now");
     const secret = readFileSync(file, "utf8").trim();
-    expect((await create(service, 1, bearer(secret))).status).toBe(200);
+    expect((await postPlant(service.url, 1, bearer(secret))).status).toBe(200);
   });
 
   test("gets one first token if the responses to its INSERT are lost", async () => {
@@ -210,7 +210,7 @@ describe("a database that is unreachable at the start", () => {
     proxy.loseResponsesTo(undefined);
     await eventually(() => service.out().includes(file), "the first token to be delivered");
     const secret = readFileSync(file, "utf8").trim();
-    expect((await create(service, 1, bearer(secret))).status).toBe(200);
+    expect((await postPlant(service.url, 1, bearer(secret))).status).toBe(200);
     const changes = await server.run("SELECT name, action FROM tokens, audit_trail", database);
     expect(changes).toEqual([{ name: "first", action: "token.created" }]);
   });
@@ -281,7 +281,7 @@ test("a first token that could not be saved is not created", async () => {
 describe("a database that accepts no writes", () => {
   test("because its sessions are read-only is used again once they are not", async () => {
     await using running = await startOpenService(database);
-    expect((await create(running, 1)).status).toBe(200);
+    expect((await postPlant(running.url, 1)).status).toBe(200);
     const name = new URL(database).pathname.slice(1);
     const configure = (setting: string) =>
       server.run(
@@ -332,9 +332,9 @@ test("a role that does not own the tables needs no more privileges than those th
   await grantAllButUpdateOfTokens(role);
   await server.run(`GRANT UPDATE ON tokens TO ${role}`, database);
   await using running = await startOpenService(urlOf(role));
-  const created = await create(running, 1);
+  const created = await postPlant(running.url, 1);
   expect(created.status).toBe(200);
-  const replayed = await create(running, 1);
+  const replayed = await postPlant(running.url, 1);
   expect(replayed.status).toBe(200);
 });
 

@@ -10,7 +10,7 @@ import { Server } from "../../src/storage/postgres/server.ts";
 import { expectOneLine } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
-import { post, statusOf } from "../support/post-plants.ts";
+import { postPlant, statusOf } from "../support/post-plants.ts";
 import { type PostgresServer, startPostgres } from "../support/postgres.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess, serveInProcess } from "../support/terminal.ts";
@@ -41,8 +41,6 @@ beforeEach(async () => {
 });
 
 const options = { databasePassword: undefined, allowUnsafeDatabase: false };
-const create = ({ url }: { readonly url: string }, id: number) =>
-  post(url, `{"id":${id},"name":"plant ${id}"}`);
 const address = (host: string, login: string, query: string) =>
   `postgres://${login}@${host}:${server.port}${new URL(database).pathname}?${query}`;
 const login = `gardener:${encodeURIComponent(password)}`;
@@ -169,7 +167,7 @@ describe("connecting", () => {
     const query =
       "sslmode=require&channel_binding=require&options=-c%20search_path%3Dgarden&target_session_attrs=read-write";
     await using running = await startOpenService(address("127.0.0.1", login, query));
-    expect((await create(running, 1)).status).toBe(200);
+    expect((await postPlant(running.url, 1)).status).toBe(200);
     expect(await server.run("SELECT id FROM garden.plants", database)).toEqual([{ id: "1" }]);
   });
 
@@ -196,13 +194,13 @@ describe("connecting", () => {
       ...accessTokenEnvironment,
       PLANT_STORE_DATABASE_PASSWORD_FILE: file,
     });
-    expect((await create(service, 1)).status).toBe(503);
+    expect((await postPlant(service.url, 1)).status).toBe(503);
     writeFileSync(file, `${password}\n`);
     await eventually(
       async () => (await statusOf(service.url, "/readyz")) === 200,
       "the password to be read again",
     );
-    expect((await create(service, 1)).status).toBe(200);
+    expect((await postPlant(service.url, 1)).status).toBe(200);
   });
 });
 
@@ -266,17 +264,17 @@ describe("a server that can lose acknowledged writes", () => {
 
     test("is used by open connections, which keep the setting that was checked", async () => {
       await using running = await startOpenService(database);
-      expect((await create(running, 1)).status).toBe(200);
+      expect((await postPlant(running.url, 1)).status).toBe(200);
       await configure("synchronous_commit", "off");
-      expect((await create(running, 2)).status).toBe(200);
+      expect((await postPlant(running.url, 2)).status).toBe(200);
     });
 
     test("is refused on each new connection", async () => {
       await using running = await startOpenService(database);
-      expect((await create(running, 1)).status).toBe(200);
+      expect((await postPlant(running.url, 1)).status).toBe(200);
       await configure("synchronous_commit", "off");
       await endSessions();
-      expect((await create(running, 2)).status).toBe(503);
+      expect((await postPlant(running.url, 2)).status).toBe(503);
       expect(running.logged.join("")).toContain("synchronous_commit=off");
     });
 
@@ -284,9 +282,12 @@ describe("a server that can lose acknowledged writes", () => {
       await using running = await startOpenService(database);
       await configure("synchronous_commit", "off");
       await endSessions();
-      expect((await create(running, 1)).status).toBe(503);
+      expect((await postPlant(running.url, 1)).status).toBe(503);
       await configure("synchronous_commit");
-      await eventually(async () => (await create(running, 1)).status === 200, "the service to recover");
+      await eventually(
+        async () => (await postPlant(running.url, 1)).status === 200,
+        "the service to recover",
+      );
     });
   });
 });
@@ -334,7 +335,7 @@ describe("a standby that does not confirm", () => {
     /** Creates a plant whose commit waits for the standby until the wait is cancelled. */
     async function createCancelled(running: TestService, id: number): Promise<Response> {
       await waitForStandby();
-      const refusing = create(running, id);
+      const refusing = postPlant(running.url, id);
       await cancelWait();
       return refusing;
     }
@@ -351,7 +352,7 @@ describe("a standby that does not confirm", () => {
       await using running = await startDeaf();
       await createCancelled(running, 1);
       expect((await server.stored(database)).map(({ id }) => id)).toEqual([1n]);
-      const again = create(running, 1);
+      const again = postPlant(running.url, 1);
       await eventually(async () => (await waiting()).length > 0, "the retry to wait");
       await configure("synchronous_standby_names");
       expect((await again).headers.get("idempotent-replayed")).toBe("true");
@@ -361,13 +362,13 @@ describe("a standby that does not confirm", () => {
   test("does not use up the server's connections", async () => {
     await using running = await startOpenService(database);
     await waitForStandby();
-    const refusing = create(running, 1);
+    const refusing = postPlant(running.url, 1);
     await eventually(async () => (await waiting()).length > 0, "the commit to wait");
     const [abandoned = 0] = await waiting();
     expect((await refusing).status).toBe(503);
     // It does not notice that its client is gone, so the next connection cancels it.
     await eventually(async () => !(await waiting()).includes(abandoned), "it to be cancelled");
     await configure("synchronous_standby_names");
-    await eventually(async () => (await create(running, 1)).status === 200, "the service to recover");
+    await eventually(async () => (await postPlant(running.url, 1)).status === 200, "the service to recover");
   });
 });

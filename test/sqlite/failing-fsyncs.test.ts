@@ -10,7 +10,7 @@ import { crashedStore } from "../support/crashed-store.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { memoize } from "../support/memoize.ts";
 import { openAsNextStart } from "../support/next-start.ts";
-import { create, createUntilRefused, largeName } from "../support/post-plants.ts";
+import { createStatus, createUntilRefused, largeName } from "../support/post-plants.ts";
 import { createEmptyStore } from "../support/seeded-store.ts";
 import { missingIn, storedPlants } from "../support/stored-plants.ts";
 import { lacksSyncShim, recordSyncs, serveRecorded } from "../support/syncs.ts";
@@ -28,7 +28,7 @@ describe.skipIf(lacksSyncShim())("an fsync that fails", () => {
   ): Promise<Serving> {
     await using cleanUp = new AsyncDisposableStack();
     const service = cleanUp.use(await serveRecorded(path, syncs, "--drain-delay", drainDelay));
-    expect(await create(service.url, 0)).toBe(200);
+    expect(await createStatus(service.url, 0)).toBe(200);
     cleanUp.move();
     return service;
   }

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { expectOneLine } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
-import { create } from "../support/post-plants.ts";
+import { createStatus } from "../support/post-plants.ts";
 import { storedPlants } from "../support/stored-plants.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { startTestService } from "../support/test-service.ts";
@@ -52,7 +52,7 @@ describe("a data file that a service writes to", () => {
 
   test("gives a backup", async () => {
     await using running = await startTestService({ database: folder.dataFile });
-    await create(running.url, 1);
+    await createStatus(running.url, 1);
     const backup = join(folder.path, "backup.db");
     expect((await command("backup", backup)).code).toBe(0);
     expect(storedPlants(backup)).toMatchObject([{ id: 1n }]);
@@ -60,7 +60,7 @@ describe("a data file that a service writes to", () => {
 
   test("is read by list", async () => {
     await using running = await startTestService({ database: folder.dataFile });
-    await create(running.url, 1);
+    await createStatus(running.url, 1);
     expect((await command("list")).out).toContain("fern");
   });
 
@@ -73,7 +73,7 @@ describe("a data file that a service writes to", () => {
   test("is still written by the service after token create", async () => {
     await using running = await startTestService({ database: folder.dataFile });
     await command("token", "create", "--name", "greenhouse");
-    expect(await create(running.url, 1)).toBe(200);
+    expect(await createStatus(running.url, 1)).toBe(200);
   });
 });
 

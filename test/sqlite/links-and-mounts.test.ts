@@ -8,7 +8,7 @@ import { crashedStore } from "../support/crashed-store.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { lacksMounts } from "../support/lacks.ts";
 import { memoize } from "../support/memoize.ts";
-import { create } from "../support/post-plants.ts";
+import { createStatus } from "../support/post-plants.ts";
 import { missingIn, storedPlants } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
@@ -33,13 +33,13 @@ describe("a data file with a hard link", () => {
       const elsewhere = own.newFolder();
       const otherName = join(elsewhere, "linked.db");
       await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
-      expect(await create(service.url, 1)).toBe(200);
+      expect(await createStatus(service.url, 1)).toBe(200);
       linkSync(file, otherName);
       const { code, err } = await runInProcess([...command.split(" "), "--database", otherName], {
         environment: accessTokenEnvironment,
       });
       const beside = readdirSync(elsewhere).filter((name) => !name.endsWith(".lock"));
-      expect(await create(service.url, 2)).toBe(200);
+      expect(await createStatus(service.url, 2)).toBe(200);
       service.child.kill("SIGTERM");
       expect((await service.ended).code).toBe(0);
       return { code, err, beside, missing: missingIn(file, [1, 2]) };
@@ -64,11 +64,11 @@ describe("a data file with a hard link", () => {
     await using service = await serve(["--database", folder.dataFile], {
       environment: accessTokenEnvironment,
     });
-    expect(await create(service.url, 1)).toBe(200);
+    expect(await createStatus(service.url, 1)).toBe(200);
     linkSync(folder.dataFile, link);
     const { code } = await runInProcess(["restore", link, "--replace", "--database", link]);
     expect(code).toBe(1);
-    expect(await create(service.url, 2)).toBe(200);
+    expect(await createStatus(service.url, 2)).toBe(200);
     service.child.kill("SIGTERM");
     expect((await service.ended).code).toBe(0);
     expect(missingIn(folder.dataFile, [1, 2])).toEqual([]);
@@ -93,7 +93,7 @@ describe("a data file with a hard link", () => {
     linkSync(folder.dataFile, link);
     await using running = await startTestService({ database: folder.dataFile });
     expect(running.logged.join("")).toContain("the data file has several names (hard links)");
-    expect(await create(running.url, 4)).toBe(200);
+    expect(await createStatus(running.url, 4)).toBe(200);
   });
 
   test("is reported by doctor", async () => {
@@ -126,13 +126,13 @@ describe("a data file with a hard link", () => {
 test("a data file that another process reads by the same name is served", async () => {
   {
     await using running = await startTestService({ database: folder.dataFile });
-    expect(await create(running.url, 1)).toBe(200);
+    expect(await createStatus(running.url, 1)).toBe(200);
   }
   using reader = new Database(folder.dataFile);
   reader.run("BEGIN");
   reader.query("SELECT count(*) FROM plants").get();
   await using running = await startTestService({ database: folder.dataFile });
-  expect(await create(running.url, 2)).toBe(200);
+  expect(await createStatus(running.url, 2)).toBe(200);
 });
 
 describe.skipIf(lacksMounts())("a data file that is mounted by itself", () => {
@@ -170,7 +170,7 @@ describe.skipIf(lacksMounts())("a data file that is mounted by itself", () => {
     await using service = await serve(["--database", folder.dataFile], {
       environment: accessTokenEnvironment,
     });
-    expect(await create(service.url, 4)).toBe(200);
+    expect(await createStatus(service.url, 4)).toBe(200);
     const { code, err } = await runMounted(["serve", "--database", "MOUNTED"]);
     expect(code).toBe(1);
     expect(err).toContain("is mounted by itself");

@@ -29,7 +29,7 @@ import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { startHeldPost } from "../support/held-post.ts";
 import { lacks, lacksMounts } from "../support/lacks.ts";
 import { memoize } from "../support/memoize.ts";
-import { create, createUntilRefused, statusOf } from "../support/post-plants.ts";
+import { createStatus, createUntilRefused, statusOf } from "../support/post-plants.ts";
 import { missingIn, storedPlants, testPlant } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
@@ -113,7 +113,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     await using service = await serve(["--database", folder.dataFile, ...limits], {
       environment: accessTokenEnvironment,
     });
-    await create(service.url, 1);
+    await createStatus(service.url, 1);
     // It keeps the stop from ending before the file is lost.
     const { finish, response } = await startHeldPost(Number(new URL(service.url).port));
     service.child.kill("SIGTERM");
@@ -149,7 +149,8 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
       environment: accessTokenEnvironment,
     });
     // Long names, so that the frames in the middle are the last ones of their pages.
-    for (let id = 1; id <= 20; id++) expect(await create(service.url, id, "x".repeat(20_000))).toBe(200);
+    for (let id = 1; id <= 20; id++)
+      expect(await createStatus(service.url, id, "x".repeat(20_000))).toBe(200);
     zeroMiddle(`${folder.dataFile}-wal`);
     service.child.kill("SIGTERM");
     await eventually(() => service.err().includes(lostInLog));
@@ -196,7 +197,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
           ownGroup: true,
         }),
       );
-      expect(await create(service.url, 1)).toBe(200);
+      expect(await createStatus(service.url, 1)).toBe(200);
       writeFileSync(join(folder.path, "mount-now"), "");
       await eventually(() => service.err().includes(lostInLog));
       expect(service.err()).toContain("The data file was deleted or replaced while it was open.");
@@ -210,7 +211,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     writeFileSync(data, "in the way");
     await eventually(() => running.logged.join("").includes(lostInLog));
     expect(running.logged.join("")).toContain("the failure marker could not be written");
-    expect(await create(running.url, 2)).toBe(503);
+    expect(await createStatus(running.url, 2)).toBe(503);
   });
 });
 
@@ -283,7 +284,7 @@ describe.skipIf(noProc)("a data file that another replaces while the service run
     expect(await runInProcess(["restore", copy, "--database", path])).toMatchObject({ code: 0 });
     await using again = await startTestService({ database: path });
     expect(missingIn(path, acknowledged)).toEqual([]);
-    expect(await create(again.url, 1)).toBe(200);
+    expect(await createStatus(again.url, 1)).toBe(200);
   });
 });
 

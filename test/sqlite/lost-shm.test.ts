@@ -10,7 +10,7 @@ import { plantStore, serve } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { memoize } from "../support/memoize.ts";
-import { create, createUntilRefused } from "../support/post-plants.ts";
+import { createStatus, createUntilRefused } from "../support/post-plants.ts";
 import { missingIn, testPlant } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
@@ -29,7 +29,7 @@ describe("a -shm file that is deleted while the service runs", () => {
     expect(existsSync(`${path}.failure.json`)).toBe(false);
     await using again = await startTestService({ database: path });
     expect(missingIn(path, acknowledged)).toEqual([]);
-    expect(await create(again.url, 99_999)).toBe(200);
+    expect(await createStatus(again.url, 99_999)).toBe(200);
     expect(await runInProcess(["verify", "--database", path])).toMatchObject({ code: 0 });
   }
 
@@ -50,7 +50,7 @@ describe("a -shm file that is deleted while the service runs", () => {
     /** How a service ends that loses the file so. */
     const serveWithoutIndex = memoize(async () => {
       await using service = await serve(["--database", path], { environment: accessTokenEnvironment });
-      expect(await create(service.url, 1)).toBe(200);
+      expect(await createStatus(service.url, 1)).toBe(200);
       const { acknowledged, refusals } = await startLoad(service.url);
       rmSync(`${path}-shm`);
       await refusals;
@@ -76,12 +76,12 @@ describe("a -shm file that is deleted while the service runs", () => {
     await using service = await serve(["--database", folder.dataFile], {
       environment: accessTokenEnvironment,
     });
-    expect(await create(service.url, 1)).toBe(200);
+    expect(await createStatus(service.url, 1)).toBe(200);
     rmSync(`${folder.dataFile}-shm`);
     expect((await tokenCreate("first")).code).toBe(0);
     expect((await tokenCreate("second")).code).toBe(0);
     // It may have ended by now.
-    expect(await create(service.url, 2).catch(() => 503)).toBe(503);
+    expect(await createStatus(service.url, 2).catch(() => 503)).toBe(503);
     service.child.kill("SIGKILL");
     await service.ended;
     await expectStored([1]);

@@ -28,7 +28,7 @@ const token = (database: string, ...args: string[]) =>
 const nameOf = (id: bigint) => `n ${id} é`;
 const tagOf = (id: bigint) => (id % 3n === 0n ? undefined : "t");
 
-async function create(database: string, ids: readonly bigint[], name = nameOf, atMs = 1) {
+async function storePlants(database: string, ids: readonly bigint[], name = nameOf, atMs = 1) {
   await using store = await openStoreAt(database);
   const plants = ids.map((id) => testPlant(id, name(id), { tag: tagOf(id) }));
   await store.plants.create(plants, atMs);
@@ -46,7 +46,7 @@ describe("a copy from a file to PostgreSQL, and from there to another file,", ()
   beforeAll(async () => {
     url = await server.newDatabase();
     secret = (await token(file, "create", "--name", "courier")).out.trim();
-    await create(file, ids);
+    await storePlants(file, ids);
     there = await copy(file, url);
     await copy(url, back);
   });
@@ -78,9 +78,9 @@ describe("a copy from a file to PostgreSQL, and from there to another file,", ()
 test("a copy that is run again stores only what is new", async () => {
   const file = join(folder.path, "resumed.db");
   const url = await server.newDatabase();
-  await create(file, [1n, 2n, 3n, 4n, 5n]);
+  await storePlants(file, [1n, 2n, 3n, 4n, 5n]);
   expect((await copy(file, url)).code).toBe(0);
-  await create(file, [6n]);
+  await storePlants(file, [6n]);
   const { code, err } = await copy(file, url);
   expect(code).toBe(0);
   expect(err).toStartWith("1 plant copied, 5 already stored");
@@ -89,8 +89,8 @@ test("a copy that is run again stores only what is new", async () => {
 test("a plant that differs in the other store fails the copy", async () => {
   const file = join(folder.path, "differing.db");
   const url = await server.newDatabase();
-  await create(file, [6n, 7n]);
-  await create(url, [7n], () => "another", 2);
+  await storePlants(file, [6n, 7n]);
+  await storePlants(url, [7n], () => "another", 2);
   const { code, err, out } = await copy(file, url, "--json");
   expect(code).toBe(1);
   expect(err).toContain("the plant with the id 7 has another name and time there");
@@ -149,8 +149,8 @@ describe("a plant that the database rejects", () => {
   async function copyRejected() {
     const file = folder.newPath();
     const url = await server.newDatabase();
-    await create(file, [1n, 2n, 5n, 6n], (id) => (id === 5n ? "weed" : "fern"));
-    await create(url, []);
+    await storePlants(file, [1n, 2n, 5n, 6n], (id) => (id === 5n ? "weed" : "fern"));
+    await storePlants(url, []);
     await server.run("ALTER TABLE plants ADD CONSTRAINT no_weeds CHECK (name <> 'weed')", url);
     return { url, ...(await copy(file, url, "--json")) };
   }

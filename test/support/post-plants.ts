@@ -14,8 +14,13 @@ export function post(
   });
 }
 
+/** POST /plants with a plant of that id. */
+export function postPlant(url: string, id: number, headers: Record<string, string> = {}): Promise<Response> {
+  return post(url, `{"id":${id},"name":"plant ${id}"}`, headers);
+}
+
 /** Creates a plant, and returns the status. */
-export async function create(url: string, id: number, name = "fern"): Promise<number> {
+export async function createStatus(url: string, id: number, name = "fern"): Promise<number> {
   return (await post(url, JSON.stringify({ id, name }))).status;
 }
 
