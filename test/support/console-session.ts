@@ -67,7 +67,8 @@ export function useConsole(plants: number, flags: Record<string, string> = {}) {
       if (!crashes) collectErrors(page, pageErrors);
       if (isShared) shared = page;
     }
-    await page.unrouteAll();
+    // The test before may have ended while the page was still asking for something that it answers.
+    await page.unrouteAll({ behavior: "ignoreErrors" });
     if (page.viewportSize()?.width !== viewport.width) await page.setViewportSize(viewport);
     if (new URL(page.url()).origin !== origin) await page.goto(`${origin}/livez`);
     const store =
