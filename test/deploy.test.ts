@@ -1,5 +1,5 @@
 // The files of deploy/: they name only settings and commands that exist, and contain no secret.
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { commands } from "../src/cli/run.ts";
@@ -60,38 +60,53 @@ test.each(examples)("%s says in its first line what was checked, and what was no
   expect(read(name)).toMatch(/^# Checked by test\/deploy\.test\.ts: .+\. Not checked: .+\.\n/);
 });
 
-test.each(examples.filter((name) => !name.includes("monitor")))(
-  "%s has settings that the service accepts, and its console can be signed in to",
-  (name) => {
-    const env = all<{ name: string; value: string }>(parse(name), "env").map((one) => [one.name, one.value]);
-    const environments = [
-      Object.fromEntries(env) as Record<string, string>,
-      ...all<Record<string, string>>(parse(name), "environment"),
-    ].filter((environment) => "PLANT_STORE_DATABASE" in environment);
-    expect(environments.length).toBeGreaterThan(0);
-    for (const environment of environments) {
-      const { operatorListen, presetTokens } = configOf(environment);
-      expect(operatorListen).toEqual({ host: "0.0.0.0", port: 3001 });
-      // With a preset token, no first token is created: then the console needs one of its own.
-      if (presetTokens.length > 0) expect(presetTokens.flatMap(({ scopes }) => scopes)).toContain("operator");
-    }
-  },
-);
+describe.each(examples.filter((name) => !name.includes("monitor")))("the service in %s", (name) => {
+  const env = all<{ name: string; value: string }>(parse(name), "env").map((one) => [one.name, one.value]);
+  const environments = [
+    Object.fromEntries(env) as Record<string, string>,
+    ...all<Record<string, string>>(parse(name), "environment"),
+  ].filter((environment) => "PLANT_STORE_DATABASE" in environment);
+  const nodes = environments.map((environment, index) => [index + 1, environment] as const);
 
-test("no secret in a deploy file is valid as a token", () => {
+  test("has one node or more", () => {
+    expect(nodes.length).toBeGreaterThan(0);
+  });
+
+  test.each(nodes)("listens for operators on port 3001 of node %d", (_, environment) => {
+    expect(configOf(environment).operatorListen).toEqual({ host: "0.0.0.0", port: 3001 });
+  });
+
+  test.each(nodes)("has a token for the console of node %d", (_, environment) => {
+    const { presetTokens } = configOf(environment);
+    // Without a preset token, the service creates the first one itself.
+    if (presetTokens.length > 0) expect(presetTokens.flatMap(({ scopes }) => scopes)).toContain("operator");
+  });
+});
+
+describe("a deploy file", () => {
   const manifests = examples.filter((name) => name.includes("kubernetes"));
   const placeholders = manifests
     .flatMap((name) => all<Node>(parse(name), "stringData"))
-    .flatMap(Object.values);
-  expect(placeholders.length).toBeGreaterThan(1);
-  for (const text of placeholders)
-    for (const name of ["PLANT_STORE_ACCESS_TOKEN", "PLANT_STORE_OPERATOR_TOKEN"])
-      expect(() => configOf({ [`${name}_FILE`]: "secret" }, String(text))).toThrow(
-        `${name}_FILE must hold a token`,
-      );
-  // The others name files, and contain no secret.
-  for (const name of names.filter((one) => !manifests.includes(one)))
+    .flatMap((node) => Object.values(node).map(String));
+
+  test("of Kubernetes has placeholders for both tokens", () => {
+    expect(placeholders.length).toBeGreaterThan(1);
+  });
+
+  describe.each([...new Set(placeholders)])("has the placeholder %j", (placeholder) => {
+    test.each(["PLANT_STORE_ACCESS_TOKEN", "PLANT_STORE_OPERATOR_TOKEN"])(
+      "which %s does not accept",
+      (name) => {
+        const environment = { [`${name}_FILE`]: "secret" };
+        expect(() => configOf(environment, placeholder)).toThrow(`${name}_FILE must hold a token`);
+      },
+    );
+  });
+
+  // They name the files of secrets.
+  test.each(names.filter((name) => !manifests.includes(name)))("has no secret: %s", (name) => {
     expect(read(name)).not.toMatch(/_(?:TOKEN|PASSWORD)[:=]/);
+  });
 });
 
 const serviceUnit = read("plant-store.service");
@@ -107,8 +122,14 @@ test("the unit of backups has the data file of the service", () => {
 test("the service has the folder that the unit of backups writes to", () => {
   const [, backups = ""] = /ExecStart=\S+ backup %S\/(\S+)/.exec(backupUnit) ?? [];
   expect(serviceUnit).toContain(`Environment=PLANT_STORE_BACKUP_FOLDER=%S/${backups}\n`);
-  for (const unit of [serviceUnit, backupUnit])
-    expect(/^StateDirectory=(.*)$/m.exec(unit)?.[1]?.split(" ")).toContain(backups);
+});
+
+test.each([
+  ["service", serviceUnit],
+  ["unit of backups", backupUnit],
+])("the folder of backups is created for the %s", (_, unit) => {
+  const [, backups] = /ExecStart=\S+ backup %S\/(\S+)/.exec(backupUnit) ?? [];
+  expect(/^StateDirectory=(.*)$/m.exec(unit)?.[1]?.split(" ")).toContain(backups);
 });
 
 test.each([
@@ -143,9 +164,12 @@ journal of --unit=backup.service --lines=30 --no-pager: ü %s
   expect(out).toBe(mail);
 });
 
-test("the Caddyfile forwards to the service, and closes idle connections before it does", () => {
+test("the Caddyfile forwards to the service", () => {
   const { host, port } = configOf({}).listen;
   expect(read("Caddyfile")).toContain(`\nreverse_proxy ${host}:${port} {\n`);
+});
+
+test("the Caddyfile closes idle connections before the service does", () => {
   expect(Number(/keepalive (\d+)s/.exec(read("Caddyfile"))?.[1])).toBeLessThan(75);
 });
 
@@ -155,7 +179,7 @@ test.skipIf(lacks("Caddy", Bun.which("caddy") === null))("the Caddyfile is accep
 });
 
 // An image that was built from a context without a folder that it copies fails late, and elsewhere.
-test("the context of the image has what the Dockerfile copies, and no secret or data", () => {
+test("the context of the image has what the Dockerfile copies, and nothing else", () => {
   const lines = read("../.dockerignore").split("\n");
   const copied = [...read("Dockerfile").matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, list = ""]) =>
     list.split(" "),
