@@ -16,6 +16,7 @@ import {
 } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
+import { memoize } from "../support/memoize.ts";
 import { operatorFetch, operatorGet } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { storedPlants } from "../support/stored-plants.ts";
@@ -98,16 +99,31 @@ describe("the first run", () => {
     expect(existsSync(`${database}.first-token`)).toBe(false);
   });
 
-  test("creates no token if a symbolic link has the name of its file, and says so", async () => {
-    const database = folder.newPath();
-    const file = `${database}.first-token`;
-    symlinkSync(`${file}.target`, file);
-    const { out } = await startAndStop(["--database", database]);
-    expect(out).toContain(`the file ${file} cannot be created for one: it exists already`);
-    expect(out).toContain("plant-store token create --name NAME");
-    const tokens = (await runInProcess(["token", "list", "--json", "--database", database])).out;
-    expect(JSON.parse(tokens)).toEqual([]);
-    expect(existsSync(`${file}.target`)).toBe(false);
+  describe("whose token's file has the name of a symbolic link", () => {
+    const startWithLink = memoize(async () => {
+      const database = folder.newPath();
+      const file = `${database}.first-token`;
+      symlinkSync(`${file}.target`, file);
+      const { out } = await startAndStop(["--database", database]);
+      return { database, file, out };
+    });
+
+    test("says why there is no token", async () => {
+      const { file, out } = await startWithLink();
+      expect(out).toContain(`the file ${file} cannot be created for one: it exists already`);
+      expect(out).toContain("plant-store token create --name NAME");
+    });
+
+    test("creates no token", async () => {
+      const { database } = await startWithLink();
+      const tokens = (await runInProcess(["token", "list", "--json", "--database", database])).out;
+      expect(JSON.parse(tokens)).toEqual([]);
+    });
+
+    test("does not follow the link", async () => {
+      const { file } = await startWithLink();
+      expect(existsSync(`${file}.target`)).toBe(false);
+    });
   });
 
   // Nobody would see the token.
