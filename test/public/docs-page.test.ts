@@ -491,13 +491,16 @@ browser.describe("in a browser, the docs page", () => {
       return page;
     });
 
-    test("can be read, with the samples of every language", async () => {
+    test("can be read", async () => {
       const page = await openWithoutScript();
       expect(await page.getByRole("heading", { name: "Errors" }).isVisible()).toBe(true);
       expect(await page.getByText(`curl ${running.url}/plants`).isVisible()).toBe(true);
       expect(await page.locator("noscript p").isVisible()).toBe(true);
-      for (const language of ["curl", "javascript", "python", "go"])
-        expect(await page.locator(`#create-samples .${language}`).isVisible()).toBe(true);
+    });
+
+    test.each(["curl", "javascript", "python", "go"])("shows the sample in %s", async (language) => {
+      const page = await openWithoutScript();
+      expect(await page.locator(`#create-samples .${language}`).isVisible()).toBe(true);
     });
 
     test("has its samples in colours", async () => {
