@@ -43,17 +43,20 @@ onEveryEngine((engine) => {
       expect(await store.tokens.all()).toEqual([{ ...revoked, revokedAtMs: 88 }, other]);
     });
 
-    test("keep their first revocation and their earliest expiry", async () => {
+    test.each<[what: string, changes: Partial<Token>[], kept: Partial<Token>]>([
+      ["first revocation", [{ revokedAtMs: 60 }, { revokedAtMs: 70 }, {}], { revokedAtMs: 60 }],
+      [
+        "earliest expiry",
+        [{ expiresAtMs: 90 }, { expiresAtMs: 80 }, { expiresAtMs: 85 }, {}],
+        { expiresAtMs: 80 },
+      ],
+    ])("keep their %s", async (_, changes, kept) => {
       await using store = await openNewStore(engine);
       const added = testToken("aaa");
       await store.tokens.add(added, auditEntry("token.created"));
-      const change = (times: Partial<Token>) =>
-        store.tokens.change([{ ...added, ...times }], auditEntry("token.revoked"));
-      await change({ expiresAtMs: 90, revokedAtMs: 60 });
-      await change({ expiresAtMs: 80, revokedAtMs: 70 });
-      await change({ expiresAtMs: 85 });
-      await change({});
-      expect(await store.tokens.all()).toEqual([{ ...added, expiresAtMs: 80, revokedAtMs: 60 }]);
+      for (const change of changes)
+        await store.tokens.change([{ ...added, ...change }], auditEntry("token.revoked"));
+      expect(await store.tokens.all()).toEqual([{ ...added, ...kept }]);
     });
 
     // Each was created at 5, and is to be replaced at 10.
