@@ -48,7 +48,7 @@ test("a sender of two errors is listed with each", () => {
   ]);
 });
 
-test("the senders that got an error last are kept, and the last one is first", () => {
+test("the senders that got an error last are kept, the last of them first", () => {
   const names = recorded(...tokens(sendersPerErrorMax + 5)).map(({ token }) => token);
   expect(names).toEqual(
     tokens(sendersPerErrorMax + 5)

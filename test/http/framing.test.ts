@@ -99,7 +99,7 @@ describe.each([
     expect(errors(answer.text)).toEqual([41301]);
   });
 
-  test("a client that goes away before the response still has its plant stored, and a retry finds it", async () => {
+  test("the plant of a client that goes away before the response is found by its retry", async () => {
     const request = plant("gone");
     await new Promise<void>((resolve) => {
       const socket = connectTo(target, false, () => socket.write(request, () => socket.destroy()));
@@ -176,7 +176,7 @@ describe("an internal error", () => {
   });
 });
 
-test("a body that does not arrive in time is refused, and the connection is closed", async () => {
+test("a body that does not arrive in time is refused with a response that closes the connection", async () => {
   await using running = await startTestService({ "body-timeout": "100ms" });
   const { text } = await sendRaw(running.port, [
     `${head}Content-Length: 30\r\n\r\nx`,

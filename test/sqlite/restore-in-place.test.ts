@@ -208,12 +208,17 @@ describe("restore --replace", () => {
     expect(JSON.parse(out)).toMatchObject({ plants: 1, before: beforeFolder() });
   });
 
-  test("is refused while a service runs, and changes nothing", async () => {
+  test("is refused while a service runs", async () => {
     await using _service = await startTestService({ database: folder.dataFile });
-    const before = readdirSync(folder.path);
     const { code, err } = await restore(backup);
     expect(err).toContain("is in use: another plant-store process writes to it");
     expect(code).toBe(1);
+  });
+
+  test("changes nothing while a service runs", async () => {
+    await using _service = await startTestService({ database: folder.dataFile });
+    const before = readdirSync(folder.path);
+    await restore(backup);
     expect(readdirSync(folder.path)).toEqual(before);
   });
 
