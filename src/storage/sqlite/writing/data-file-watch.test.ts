@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { copyFileSync, renameSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
@@ -65,6 +65,30 @@ test("a folder that cannot be read proves nothing about the file", () => {
   renameSync(data, `${data}-away`);
   symlinkSync(data, data);
   expectIntact();
+});
+
+describe.each(["data", "wal", "shm"] as const)("a %s file that cannot be read", (name) => {
+  // Every read of a number that is no open file fails, as one of a failing disk does.
+  const unreadable = 1_000_000;
+  let handle: number;
+  beforeEach(() => {
+    handle = store.watch.files[name];
+    Object.assign(store.watch.files, { [name]: unreadable });
+  });
+  afterEach(() => {
+    Object.assign(store.watch.files, { [name]: handle });
+  });
+
+  test("proves nothing about it", () => {
+    expectIntact();
+  });
+
+  test("must not be closed", async () => {
+    await store.watch.checkBeforeClose();
+    expect(store.losses).toEqual([
+      expect.stringMatching(/^The files could not be checked before the last checkpoint: EBADF/),
+    ]);
+  });
 });
 
 test("the file is lost if its folder was deleted", () => {

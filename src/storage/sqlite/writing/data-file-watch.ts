@@ -2,8 +2,8 @@
 // would be lost. It notices the same of the -shm file, which has the WAL index and the locks.
 import { closeSync, fstatSync, openSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
-import { codeOf } from "../../../system/errors.ts";
+import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
+import { codeOf, messageOf, syscallOf } from "../../../system/errors.ts";
 import { DataFileReplaced, WalIndexLost } from "../../store.ts";
 import { inodeAt, inodeOf, isSameInode } from "../data-file/inode.ts";
 import { CheckpointCheck, type OpenFiles, type WatchedFile } from "./checkpoint-check.ts";
@@ -81,12 +81,10 @@ export class DataFileWatch {
 
   /**
    * Checks the files before the last checkpoint, and the header of every frame that it writes. Waits until a loss is reported.
+   * Files that cannot be read are reported too: closing the database would checkpoint what was not checked.
    */
   async checkBeforeClose(): Promise<void> {
-    if (this.checkAndReport()) {
-      const overwritten = new CheckpointCheck(this.files).before(this.dataBytes);
-      if (overwritten !== undefined) this.reportOverwritten(overwritten);
-    }
+    if (this.checkAndReport()) this.#checkLastCheckpoint();
     await this.#secondLook;
   }
 
@@ -108,6 +106,17 @@ export class DataFileWatch {
   /** To be called after the database is closed. */
   closeFiles(): void {
     for (const file of Object.values(this.files)) closeSync(file);
+  }
+
+  #checkLastCheckpoint(): void {
+    try {
+      const overwritten = new CheckpointCheck(this.files).before(this.dataBytes);
+      if (overwritten !== undefined) this.reportOverwritten(overwritten);
+    } catch (error) {
+      this.stop();
+      const reason = `The files could not be checked before the last checkpoint: ${messageOf(error)}.`;
+      this.#lost(new OutcomeUnknown(reason, { cause: error }));
+    }
   }
 
   /** The first file that is no longer at its path; undefined if both are. */
@@ -141,10 +150,15 @@ export class DataFileWatch {
 
   /** The first file that something other than SQLite has written to since the last check; undefined if there is none. */
   #findOverwritten(): WatchedFile | undefined {
-    if (isWalOverwritten(this.files)) return "WAL";
-    const now = readDataFile(this.files);
-    if (!isContinued(this.#known, now)) return "data file";
-    this.#known = now;
+    try {
+      if (isWalOverwritten(this.files)) return "WAL";
+      const now = readDataFile(this.files);
+      if (!isContinued(this.#known, now)) return "data file";
+      this.#known = now;
+    } catch (error) {
+      // A read that fails proves nothing about the file. The next checkpoint reads it too, and if that fails, the store does.
+      if (syscallOf(error) === "") throw error;
+    }
     return undefined;
   }
 }
