@@ -7,6 +7,8 @@ import { join } from "node:path";
 import { openStore } from "../../src/storage/open-store.ts";
 import { DatabaseMisuse } from "../../src/storage/postgres/database-url.ts";
 import { Server } from "../../src/storage/postgres/server.ts";
+import { messageOf } from "../../src/system/errors.ts";
+import { caught } from "../support/caught.ts";
 import { expectOneLine } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
@@ -131,6 +133,16 @@ describe("connecting", () => {
     expect(err).toContain(says);
     expectOneLine(err);
     expect(err).not.toMatch(/pass@word|pass%40|not-it-at-all/);
+  });
+
+  test.each([
+    ["asks for a login that the driver does not know", "R\0\0\0\x08\0\0\0\x07", "message type 7"],
+    ["sends a row that is shorter than it says", "R\0\0\0\x08\0\0\0\0D\0\0\0\x06\0\x01", ""],
+  ])("to a server that %s fails, and ends nothing else", async (_, answer, says) => {
+    using server = impostor("127.0.0.1", [answer]);
+    const url = `postgres://anyone@127.0.0.1:${server.port}/plants?sslmode=disable`;
+    const error = await caught(new Server(url, options).open());
+    expect(messageOf(error)).toContain(says);
   });
 
   test("without a password leaves no connection open", async () => {

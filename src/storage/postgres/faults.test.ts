@@ -31,6 +31,7 @@ describe("a failure of PostgreSQL", () => {
   test.each([
     ["a refused connection", fromNetwork("ECONNREFUSED")],
     ["an unknown host", fromNetwork("ENOTFOUND")],
+    ["a connection that closed before TLS began", fromNetwork("ERR_SOCKET_CLOSED")],
     ["an unusable session", new ServerUnavailable("x")],
   ])("by %s needs another connection", (_, error) => {
     expect(kindOf(error)).toBe("reconnect");

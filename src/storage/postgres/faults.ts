@@ -35,7 +35,7 @@ const kindsBySqlState: readonly (readonly [RegExp, FaultKind])[] = [
 const workerLost =
   /^(?:server closed the connection|could not (?:receive data from|send data to) server|no connection to the server)/;
 const networkFault =
-  /^(?:ECONN\w+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENOTFOUND|EAI_AGAIN|ENOENT)$/;
+  /^(?:ECONN\w+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENOTFOUND|EAI_AGAIN|ENOENT|ERR_SOCKET_CLOSED)$/;
 
 // pg has no code for a connection that closes during a statement.
 const closed = /^Connection terminated|timeout expired|not queryable|after calling end|establishing an SSL/;

@@ -50,6 +50,7 @@ export class Session extends pg.Client {
       types: asText as never,
     });
     this.target = target;
+    this.#catchParserErrors();
     // The pool listens only to idle sessions, and an error without a listener would end the process. The statement that was
     // running, or the next one, fails with it.
     this.on("error", () => {});
@@ -107,6 +108,27 @@ export class Session extends pg.Client {
       this.destroy();
       throw new StatementTimeout("a statement was not answered in time");
     }
+  }
+
+  /**
+   * pg parses what arrives in a listener of the socket. What it throws there, such as for a login by GSSAPI, which it does not
+   * know, would end the process; now it ends the connection.
+   */
+  #catchParserErrors(): void {
+    const connection = this.connection as unknown as { attachListeners(stream: Socket): void };
+    const attachListeners = connection.attachListeners.bind(connection);
+    connection.attachListeners = (stream) => {
+      attachListeners(stream);
+      const parse = stream.listeners("data").at(-1) as (bytes: Buffer) => void;
+      stream.off("data", parse);
+      stream.on("data", (bytes: Buffer) => {
+        try {
+          parse(bytes);
+        } catch (error) {
+          stream.destroy(error as Error);
+        }
+      });
+    };
   }
 
   #refuseClearText(): void {
