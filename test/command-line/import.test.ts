@@ -348,7 +348,7 @@ describe("an import command is refused", () => {
     ["LOOP", 1, "LOOP cannot be read: too many symbolic links."],
     ["FILE --refused no/such/folder", 1, "cannot be written: no such file or directory."],
     ["FILE --format json", 1, "does not start with ["],
-  ])("import %s", async (args, code, message, variables = accessTokenEnvironment) => {
+  ])("import %s, with %d: %s", async (args, code, message, variables = accessTokenEnvironment) => {
     using made = temporaryFolder();
     const file = join(made.path, "FILE");
     writeFileSync(file, "id,name\n1,a\n");
