@@ -1,7 +1,7 @@
 import type { PlantPage, StoredPlant } from "../plants/plant-archive.ts";
 import { jsonText } from "../text/json-text.ts";
 import { isoTime } from "../text/time.ts";
-import { escapeFormulas } from "./formula-escape.ts";
+import { quotedCell, safeCell } from "./formula-escape.ts";
 
 /** How an export is written, one row per plant, such that `plant-store import` reads back exactly what was exported. */
 export interface ExportFormat {
@@ -84,13 +84,5 @@ function csvRow(
 
 /** An empty text is quoted, which distinguishes an empty tag from no tag. */
 function cell(text: string): string {
-  return /^[^",\r\n]+$/.test(text) ? text : quoted(text);
-}
-
-function safeCell(text: string): string {
-  return quoted(escapeFormulas(text));
-}
-
-function quoted(text: string): string {
-  return `"${text.replaceAll('"', '""')}"`;
+  return /^[^",\r\n]+$/.test(text) ? text : quotedCell(text);
 }

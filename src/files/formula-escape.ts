@@ -10,6 +10,15 @@ export function escapeFormulas(text: string): string {
   return text.replace(unescaped, "'");
 }
 
+/** A cell of CSV that no spreadsheet reads as a formula. */
+export function safeCell(text: string): string {
+  return quotedCell(escapeFormulas(text));
+}
+
+export function quotedCell(text: string): string {
+  return `"${text.replaceAll('"', '""')}"`;
+}
+
 /** Reverses `escapeFormulas`. */
 export function unescapeFormulas(text: string): string {
   return text.replace(escaped, "");

@@ -1,4 +1,5 @@
 import type { Bytes } from "../../files/bytes.ts";
+import { safeCell } from "../../files/formula-escape.ts";
 import { type InputRow, rowProblem } from "../../files/input-row.ts";
 import type { FileFormat } from "../../files/read-rows.ts";
 import type { LineOutcome, RefusedLineJson } from "../../operator/responses.ts";
@@ -90,7 +91,7 @@ export class ImportReport {
       const { error } = outcome;
       const { message, reason } = rowProblem(outcome, row);
       this.refused++;
-      lines.push(`${position},refused,${error ?? ""},"${message.replaceAll('"', '""')}"\r\n`);
+      lines.push(`${position},refused,${error ?? ""},${safeCell(message)}\r\n`);
       if (row.source !== undefined)
         refusedRows.push(row.source, this.format === "json" ? rowSeparator : "\n");
       const group = this.#groupOf(error, reason);

@@ -30,6 +30,12 @@ describe("a check", () => {
     ]);
   });
 
+  test("reports no message that a spreadsheet could read as a formula", async () => {
+    const { report } = await check("rows.ndjson", '{"id":";=1+1","name":"a"}\n');
+    const text = await report.reportFile().blob.text();
+    expect(text).toContain('the string "";\'=1+1""');
+  });
+
   test("ends where the file is broken", async () => {
     const run = await check("rows.csv", 'id,name\n1,a\n2,5" pot\n');
     expect(run.state).toBe("failed");
