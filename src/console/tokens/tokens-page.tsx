@@ -46,8 +46,8 @@ export function TokensPage() {
       {tokens?.length === 0 && (
         <EmptyState title="No tokens yet">
           <p>
-            You are signed in as “{me.name}”, a token that is set in the service's environment. Create a token
-            for each program that sends plants, so that each can be identified and revoked.
+            You are signed in as “{me.name}”. Create a token for each program that sends plants, so that each
+            can be identified and revoked.
           </p>
         </EmptyState>
       )}
