@@ -1,6 +1,7 @@
 // The console's page of refused requests, in a browser.
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
+import type { RefusalsJson } from "../../src/operator/responses.ts";
 import { copiedBy, describe, test } from "../support/browser.ts";
 import { see, useConsole, waitUntil } from "../support/console-session.ts";
 import { mintToken } from "../support/operator-requests.ts";
@@ -34,6 +35,21 @@ describe("the page of refused requests", () => {
     const row = rowOf(page, "greenhouse");
     await row.waitFor();
     expect(await row.textContent()).toMatch(/40004.*not an object.*1 time.*but is an array/);
+  });
+
+  test("offers all senders beside one whose address is not known", async () => {
+    await refuseToken("known");
+    const page = await open("/refused");
+    await page.route("**/api/refusals", async (route) => {
+      const response = await route.fetch();
+      const body = (await response.json()) as RefusalsJson;
+      const refusals = body.refusals.map((refusal) => ({ ...refusal, token: "", address: "" }));
+      await route.fulfill({ response, json: { ...body, refusals } });
+    });
+    await page.reload();
+    await page.locator(".refusals tbody tr", { hasText: "unknown address" }).first().waitFor();
+    const options = await page.getByLabel("Token or address").getByRole("option").allTextContents();
+    expect(options).toEqual(["All senders"]);
   });
 
   test("links each error to its entry on the docs page", async () => {

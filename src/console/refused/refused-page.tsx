@@ -83,7 +83,9 @@ function RefusalFilters({ refusals, filter, onChange }: RefusalFiltersProps) {
     errors[errorQuery(String(error))] = `${error} ${formatCondition(reason)}`;
   const senders: Record<string, string> = { "": "All senders" };
   if (senderQuery(filter) !== "") senders[senderQuery(filter)] = senderName(filter);
-  for (const sender of refusals.toSorted((one, other) => senderName(one).localeCompare(senderName(other))))
+  // A client that has reset its connection has no address, by which one could filter.
+  const known = refusals.filter((sender) => senderQuery(sender) !== "");
+  for (const sender of known.toSorted((one, other) => senderName(one).localeCompare(senderName(other))))
     senders[senderQuery(sender)] = senderName(sender);
   return (
     <search class="line refusal-filters">
