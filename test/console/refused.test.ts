@@ -138,6 +138,7 @@ describe("the page of refused requests", () => {
   test("says that nothing matches", async () => {
     await refuseToken("without a match");
     const page = await openRefused("?error=41301");
+    await see(page, "No refusals match");
     await page.getByRole("button", { name: "Clear filters" }).click();
     await rowOf(page, "without a match").waitFor();
   });

@@ -115,7 +115,7 @@ test.skipIf(lacks("jq", Bun.which("jq") === null))(
   },
 );
 
-describe("41001: a cursor", () => {
+describe("41001 is sent for a cursor", () => {
   const made = temporaryFolder();
   afterAll(() => made[Symbol.dispose]());
 
@@ -144,7 +144,7 @@ describe("41001: a cursor", () => {
     test.each([
       ["with fewer plants than the cursor's store had", []],
       ["with as many plants as the cursor's store had", [11, 12, 13]],
-    ])("in a store %s", async (_, ids) => {
+    ])("to a store %s", async (_, ids) => {
       using folder = temporaryFolder();
       const { cursor, newest } = await makeStores();
       cpSync(made.path, folder.path, { recursive: true });
