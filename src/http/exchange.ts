@@ -50,6 +50,7 @@ export interface BodyHandler {
 }
 
 const retryAfterSeconds = "1";
+const streamStatus = 200;
 const acceptsHtml = acceptPattern("text/html");
 
 /** One request and its response. Every response is built here, so none leaves without the headers that all must carry. */
@@ -242,9 +243,9 @@ export class Exchange implements BodyReader, LoggedRequest {
     const chunked = this.head?.isHttp11 === true;
     const framing = chunked ? "Transfer-Encoding: chunked" : undefined;
     const nowMs = this.#observeDuration("other");
-    const head = this.#formatHead(200, contentType, headers, framing, nowMs);
+    const head = this.#formatHead(streamStatus, contentType, headers, framing, nowMs);
     this.#responded = true;
-    this.#shared.log.answered(this, 200);
+    this.#shared.log.answered(this, streamStatus);
     if (this.method === "HEAD") {
       this.#connection.send(head, head.length);
       return undefined;
@@ -341,13 +342,19 @@ export class Exchange implements BodyReader, LoggedRequest {
     body: string | Uint8Array,
     headers: ResponseHeaders,
   ): void {
-    // Too late for another response: this one can only be marked as incomplete.
-    if (this.#responded) return this.#stream?.abort();
+    if (this.#responded) return this.#cutOff(kind);
     const status = statusOf(kind);
     if (status === 401 || status === 403) this.#connection.becomeStranger();
     const { error, example } = catalogue[kind];
     this.#shared.log.errorSent(this, status, error, quotesTarget(kind) ? example : message);
     this.#send(status, contentType, headers, body, outcomeOf(kind));
+  }
+
+  /** Too late for another response: a stream that is not complete yet can only be marked as incomplete. */
+  #cutOff(kind: ErrorKind): void {
+    if (this.#stream?.isOpen !== true) return;
+    this.#shared.log.cutOff(this, streamStatus, catalogue[kind].error);
+    this.#stream.abort();
   }
 
   #send(

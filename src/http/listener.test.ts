@@ -8,12 +8,14 @@ import type { JwtVerifier } from "../access/jwt-verifier.ts";
 import type { JwtCaller } from "../access/provider-keys.ts";
 import { digestOf } from "../access/token-secret.ts";
 import type { Intake } from "../plants/intake.ts";
+import { StoreUnavailable } from "../plants/plant-store.ts";
 import { Counters } from "../telemetry/counters.ts";
 import { createEvents } from "../telemetry/events.ts";
 import { createLog } from "../telemetry/log.ts";
 import type { Readiness } from "./health.ts";
 import { Listener } from "./listener.ts";
-import { route } from "./route.ts";
+import { type Route, route } from "./route.ts";
+import type { StreamedResponse } from "./streaming.ts";
 
 const kind = { name: "public", basePath: "", hint: "" } as const;
 const settings = {
@@ -167,28 +169,81 @@ describe("a body whose JWT was accepted with the head", () => {
   });
 });
 
-test("of a secret below a base path, the log has the route alone", async () => {
-  const logged: string[] = [];
-  const log = createLog({
-    level: "info",
-    format: "json",
-    colour: false,
-    forJournal: false,
-    write: (line) => logged.push(line),
-  });
-  const gate = new Gate([]);
+/** A listener that anyone may call and that logs every request, and the lines that it has logged. */
+function startLogging(handler: Route, basePath = "") {
+  const lines: Record<string, unknown>[] = [];
+  const write = (line: string) => void lines.push(JSON.parse(line));
+  const log = createLog({ level: "info", format: "json", colour: false, forJournal: false, write });
   const events = createEvents(log, new Counters(), Date.now);
-  const parts = { gate, events, intake: fake<Intake>({}), readiness: fake<Readiness>({}) };
-  const routes = [route("GET", "/files/{secret}", "none", (exchange) => exchange.json("file"))];
-  await using listener = new Listener(
-    routes,
-    parts,
-    { ...kind, basePath: "/garden" },
-    { ...settings, logRequests: "all" },
-  );
+  const parts = { gate: new Gate([]), events, intake: fake<Intake>({}), readiness: fake<Readiness>({}) };
+  const listener = new Listener([handler], parts, { ...kind, basePath }, { ...settings, logRequests: "all" });
+  return { listener, lines };
+}
+
+test("of a secret below a base path, the log has the route alone", async () => {
+  const file = route("GET", "/files/{secret}", "none", (exchange) => exchange.json("file"));
+  const { listener, lines } = startLogging(file, "/garden");
+  await using _listener = listener;
   const { text } = await sendRaw(listener.port, [
     "GET /garden/files/hidden-0123456789 HTTP/1.1\r\nHost: h\r\n\r\n",
   ]);
   expect(text).toStartWith("HTTP/1.1 200 ");
-  expect(logged.map((line) => JSON.parse(line)["url.path"])).toEqual(["/garden/files/{secret}"]);
+  expect(lines.map((line) => line["url.path"])).toEqual(["/garden/files/{secret}"]);
+});
+
+describe("a streamed response that fails after its first piece", () => {
+  const sendRequest = (port: number) =>
+    sendRaw(port, ["GET /stream HTTP/1.1\r\nHost: h\r\nX-Request-Id: cut-off\r\n\r\n"]);
+
+  /** A listener whose `/stream` fails so, after what happens meanwhile. */
+  function startFailing(error: Error, meanwhile = (_stream: StreamedResponse) => {}) {
+    const failing = route("GET", "/stream", "none", async (exchange) => {
+      const stream = exchange.stream("text/plain", {}, () => true);
+      if (stream === undefined) return;
+      await stream.write("the first piece");
+      meanwhile(stream);
+      throw error;
+    });
+    return startLogging(failing);
+  }
+
+  test("is cut off", async () => {
+    const { listener } = startFailing(new StoreUnavailable("gone"));
+    await using _listener = listener;
+    const { text } = await sendRequest(listener.port);
+    expect(text).toStartWith("HTTP/1.1 200 ");
+    expect(text).toEndWith("the first piece\r\n");
+  });
+
+  test("has a line in the log if the store is unavailable", async () => {
+    const { listener, lines } = startFailing(new StoreUnavailable("gone"));
+    await using _listener = listener;
+    await sendRequest(listener.port);
+    expect(lines.filter(({ level }) => level === "error")).toMatchObject([
+      {
+        message: "failed",
+        "plant_store.request_id": "cut-off",
+        "url.path": "/stream",
+        "http.response.status_code": 200,
+        "error.type": "50302",
+      },
+    ]);
+  });
+
+  test("has the two lines of an internal error", async () => {
+    const { listener, lines } = startFailing(new Error("unforeseen"));
+    await using _listener = listener;
+    await sendRequest(listener.port);
+    expect(lines.filter(({ level }) => level === "error")).toMatchObject([
+      { message: "internal error", "plant_store.request_id": "cut-off", "exception.message": "unforeseen" },
+      { message: "failed", "plant_store.request_id": "cut-off", "error.type": "50001" },
+    ]);
+  });
+
+  test("has none if it had been cut off before", async () => {
+    const { listener, lines } = startFailing(new StoreUnavailable("gone"), (stream) => stream.abort());
+    await using _listener = listener;
+    await sendRequest(listener.port);
+    expect(lines.map(({ message }) => message)).toEqual(["answered"]);
+  });
 });

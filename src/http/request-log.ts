@@ -73,6 +73,12 @@ export class RequestLog {
     else this.#events.refused(fields);
   }
 
+  /** Logs the error that cut off a response whose status had been sent. It is not counted: no error response was sent. */
+  cutOff(request: LoggedRequest, status: number, error: number): void {
+    if (this.#requests === "none") return;
+    this.#events.failed(() => requestFields(request, status, error, undefined));
+  }
+
   internalError(request: LoggedRequest, error: unknown): void {
     this.#events.internalError(() => requestIdFields(request), error);
   }
