@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { Counters } from "./counters.ts";
 import { createEvents } from "./events.ts";
-import { createLog } from "./log.ts";
+import { createLog, type Level } from "./log.ts";
 
 /** Events at a time that the test sets, and the lines that they log. */
-function start() {
+function start(level: Level = "debug") {
   const lines: Record<string, unknown>[] = [];
   const write = (line: string) => void lines.push(JSON.parse(line));
-  const log = createLog({ level: "debug", format: "json", colour: false, forJournal: false, write });
+  const log = createLog({ level, format: "json", colour: false, forJournal: false, write });
   const clock = { nowMs: 0 };
   const counters = new Counters();
   return { lines, clock, counters, events: createEvents(log, counters, () => clock.nowMs) };
@@ -40,6 +40,14 @@ describe.each([
     expect(lines[20]).toMatchObject({ message, "plant_store.unlogged": 80 });
     expect(lines[21]).toMatchObject(fields());
   });
+});
+
+test("where refusals are not logged, neither is the number of those without a line", () => {
+  const { lines, clock, events } = start("warn");
+  for (let count = 0; count < 100; count++) events.refused(() => ({}));
+  clock.nowMs += 1000;
+  events.refused(() => ({}));
+  expect(lines).toEqual([]);
 });
 
 describe("connections closed at the limit", () => {

@@ -37,7 +37,7 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       return lines <= linesMax;
     };
   };
-  const mayLogRefusal = lineLimit(log.warn, "more requests were refused than are logged");
+  const mayLogRefusal = lineLimit(log.info, "more requests were refused than are logged");
   const mayLogFailure = lineLimit(log.error, "more requests failed than are logged");
   const limitReached = "more connections were closed at the limit than are logged";
   const mayLogLimitReached = lineLimit(log.warn, limitReached, limitReachedLinesPerSecond);
