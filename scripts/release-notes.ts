@@ -17,8 +17,8 @@ export function changelogSection(changelog: string, heading: string): string | u
   return body === "" ? undefined : `${body}\n`;
 }
 
-/** Why this commit cannot be released, one sentence per reason. With `untagged`, for a trial, version and tag need not agree. */
-export function releaseProblems(state: ReleaseState, untagged: boolean): string[] {
+/** Why this commit cannot be released, one sentence per reason. If `isUntagged`, for a trial, version and tag may differ. */
+export function releaseProblems(state: ReleaseState, isUntagged: boolean): string[] {
   const { version, clientVersion, changelog, status, tagsOfHead } = state;
   const problems: string[] = [];
   const changed = status.split("\n").filter((line) => line !== "");
@@ -29,7 +29,7 @@ export function releaseProblems(state: ReleaseState, untagged: boolean): string[
   }
   if (clientVersion !== version)
     problems.push(`package.json has version ${version}, packages/client/package.json ${clientVersion}.`);
-  if (untagged) return problems;
+  if (isUntagged) return problems;
   const versionTags = tagsOfHead.filter((tag) => /^v\d/.test(tag));
   if (!versionTags.includes(`v${version}`))
     problems.push(

@@ -21,7 +21,7 @@ const known = ["--skip-checks", "--untagged"];
 const flags = process.argv.slice(2);
 const unknown = flags.filter((flag) => !known.includes(flag));
 if (unknown.length > 0) fail(`Unknown: ${unknown.join(" ")}. The flags are ${known.join(" and ")}.`, 2);
-const untagged = flags.includes("--untagged");
+const isUntagged = flags.includes("--untagged");
 
 const [commit = "", committedAt] = outputOf("git", ["log", "-1", "--format=%H %ct"]).trim().split(" ");
 const { version } = readJson("package.json");
@@ -34,7 +34,7 @@ const problems = releaseProblems(
     status: outputOf("git", ["status", "--porcelain"]),
     tagsOfHead: outputOf("git", ["tag", "--points-at", "HEAD"]).split("\n"),
   },
-  untagged,
+  isUntagged,
 );
 if (problems.length > 0) fail(problems.join("\n"));
 

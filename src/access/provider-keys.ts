@@ -50,7 +50,7 @@ export class ProviderKeys implements Disposable {
   #fetching: Promise<void> | undefined;
   #fetchedMs = Number.NEGATIVE_INFINITY;
   #nextUnknownMs = Number.NEGATIVE_INFINITY;
-  #available = true;
+  #isAvailable = true;
   readonly #waitingForTurn: (() => void)[] = [];
   #onChange: () => void = () => {};
   #timer: NodeJS.Timeout | undefined;
@@ -91,12 +91,12 @@ export class ProviderKeys implements Disposable {
   async fetchUnknown(): Promise<boolean> {
     const askedMs = this.#now();
     if (this.#fetching === undefined) {
-      if (askedMs < this.#nextUnknownMs) return this.#fetchedSince(askedMs);
+      if (askedMs < this.#nextUnknownMs) return this.#hasFetchedSince(askedMs);
       this.#nextUnknownMs = askedMs + unknownKeyEveryMs;
     }
     await this.update();
     await this.#turn();
-    return this.#fetchedSince(askedMs);
+    return this.#hasFetchedSince(askedMs);
   }
 
   [Symbol.dispose](): void {
@@ -116,11 +116,11 @@ export class ProviderKeys implements Disposable {
           accepted: new Map(),
         });
       this.#fetchedMs = this.#now();
-      if (!this.#available) this.#events.providerAvailable();
-      this.#available = true;
+      if (!this.#isAvailable) this.#events.providerAvailable();
+      this.#isAvailable = true;
     } catch (error) {
-      if (this.#available) this.#events.providerUnavailable(messageOf(error));
-      this.#available = false;
+      if (this.#isAvailable) this.#events.providerUnavailable(messageOf(error));
+      this.#isAvailable = false;
       const isOld = this.#now() - this.#fetchedMs >= usableMs;
       if (isOld && this.#current !== undefined) this.#replace(undefined);
     }
@@ -140,7 +140,7 @@ export class ProviderKeys implements Disposable {
   }
 
   /** Whether the keys were fetched since then, or so shortly before that they are not fetched again. */
-  #fetchedSince(timeMs: number): boolean {
+  #hasFetchedSince(timeMs: number): boolean {
     return timeMs - this.#fetchedMs < unknownKeyEveryMs;
   }
 

@@ -21,13 +21,13 @@ export class TokenUpkeep implements AsyncDisposable {
   readonly #options: TokenUpkeepOptions;
   readonly #first = mintFirstToken();
   readonly #timers: NodeJS.Timeout[] = [];
-  #stopped = false;
+  #isStopped = false;
   /** The version of the stored tokens that the gate has. */
   #version = "";
-  #polling = false;
+  #isPolling = false;
   /** The uses that are being written. */
   #writing: Promise<void> = Promise.resolve();
-  #readable = true;
+  #isReadable = true;
 
   constructor(options: TokenUpkeepOptions) {
     this.#options = options;
@@ -43,7 +43,7 @@ export class TokenUpkeep implements AsyncDisposable {
       const preset = gate.presets.find(({ digest }) => digest === token.digest);
       if (preset !== undefined) events.presetIsStored(preset.name, token.name);
     }
-    if (this.#stopped) return created;
+    if (this.#isStopped) return created;
     this.#timers.push(setInterval(() => this.#poll(), tokensPollEveryMs));
     this.#timers.push(setInterval(() => void this.#writeUses(), usesWrittenEveryMs));
     return created;
@@ -58,7 +58,7 @@ export class TokenUpkeep implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stopped = true;
+    this.#isStopped = true;
     for (const timer of this.#timers) clearInterval(timer);
     await this.#writeUses();
   }
@@ -67,19 +67,19 @@ export class TokenUpkeep implements AsyncDisposable {
   async #poll(): Promise<void> {
     const { tokens, events } = this.#options;
     // A slow database gets one query at a time, and an outage is logged once.
-    if (this.#polling) return;
-    this.#polling = true;
+    if (this.#isPolling) return;
+    this.#isPolling = true;
     try {
       // The version is read before the rows: a change in between is then found by the next poll.
       const version = await tokens.version();
       if (version !== this.#version) events.tokensChanged((await this.reload()).length);
       this.#version = version;
-      this.#readable = true;
+      this.#isReadable = true;
     } catch (error) {
-      if (this.#readable) events.tokensUnreadable(error);
-      this.#readable = false;
+      if (this.#isReadable) events.tokensUnreadable(error);
+      this.#isReadable = false;
     } finally {
-      this.#polling = false;
+      this.#isPolling = false;
     }
   }
 

@@ -59,10 +59,10 @@ export const copy: Command = {
     }
     if (args.has("json")) printJson(terminal, counts);
     for (const problem of counts.problems) terminal.err(`${escapeInvisible(problem)}\n`);
-    const identical = counts.problems.length === 0 && counts.failed === 0;
-    const report = identical ? terminal.note : terminal.err;
-    report(`${summary(counts)}, ${identical ? "all identical" : "not all identical"}.\n`);
-    return identical ? 0 : 1;
+    const isIdentical = counts.problems.length === 0 && counts.failed === 0;
+    const report = isIdentical ? terminal.note : terminal.err;
+    report(`${summary(counts)}, ${isIdentical ? "all identical" : "not all identical"}.\n`);
+    return isIdentical ? 0 : 1;
   },
 };
 

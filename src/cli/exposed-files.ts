@@ -11,8 +11,8 @@ export function exposureWarnings(paths: readonly string[]): string[] {
   if (platform() === "win32") return [];
   return paths.flatMap((path) => {
     const mode = modeOf(path);
-    const reachable = (modeOf(dirname(path)) & others.enter) !== 0;
-    if ((mode & others.readOrWrite) === 0 || !reachable) return [];
+    const isReachable = (modeOf(dirname(path)) & others.enter) !== 0;
+    if ((mode & others.readOrWrite) === 0 || !isReachable) return [];
     return `other users can read or write ${path}, which has mode ${mode.toString(8)}; run chmod 600 on it`;
   });
 }

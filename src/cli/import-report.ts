@@ -106,11 +106,11 @@ interface ReportOptions {
   readonly failure: string | undefined;
   /** The file that has the refused rows. */
   readonly refusedPath: string | undefined;
-  readonly dryRun: boolean;
+  readonly isDryRun: boolean;
 }
 
 /** The result of an import as text for the terminal. */
-export function reportText(tally: Tally, { failure, refusedPath, dryRun }: ReportOptions): string {
+export function reportText(tally: Tally, { failure, refusedPath, isDryRun }: ReportOptions): string {
   const { listed, created, replayed, refused, valid, seconds } = tally;
   const lines = listed.map(({ line, element, message }) => {
     const position = element === undefined ? `line ${line}` : `line ${line}, element ${element}`;
@@ -126,10 +126,10 @@ export function reportText(tally: Tally, { failure, refusedPath, dryRun }: Repor
         : `The refused rows are in ${refusedPath}, except those over --max-body-bytes. Fix that file and import it.`,
     );
   if (failure !== undefined) lines.push(escapeInvisible(failure));
-  const counts = dryRun
+  const counts = isDryRun
     ? `${formatCount(valid)} valid`
     : `${formatCount(created)} created, ${formatCount(replayed)} replayed`;
   lines.push(`${counts}, ${formatCount(refused)} refused in ${seconds.toFixed(1)} s.`);
-  if (dryRun) lines.push("Dry run: no rows were sent.");
+  if (isDryRun) lines.push("Dry run: no rows were sent.");
   return `${lines.join("\n")}\n`;
 }

@@ -67,7 +67,7 @@ export const importPlants: Command = {
     const failure = endingText(result, isDryRun);
     const succeeded = failure === undefined && tally.refused === 0;
     const print = succeeded ? terminal.note : terminal.err;
-    print(reportText(tally, { failure, refusedPath: options.refusedPath, dryRun: isDryRun }));
+    print(reportText(tally, { failure, refusedPath: options.refusedPath, isDryRun }));
     if (args.has("json")) printJson(terminal, presentReport(source, tally, failure));
     if (isInterrupted) return interruptedCode(stop.reason);
     return succeeded ? 0 : 1;
@@ -133,7 +133,7 @@ async function importFile(
   const format = chosenFormat ?? detectFormat(file, input.opening);
   const reader = rowReaderFor(format, rowBytesMax);
   const name = file === "-" ? "standard input" : file;
-  const source = () => describeSource(format, input.gzip, reader.separator);
+  const source = () => describeSource(format, input.isGzip, reader.separator);
 
   // Where the rows go, and their outcomes.
   using refusedFile = refusedPath === undefined ? undefined : new RefusedFile(refusedPath, format, reader);

@@ -36,7 +36,7 @@ export const verify: Command = {
         run: (onStep) => compareWith(path, against, onStep),
       });
     const differences = compared?.differences ?? [];
-    const sound = verified.problems.length === 0 && differences.length === 0;
+    const isSound = verified.problems.length === 0 && differences.length === 0;
     if (args.has("json")) {
       const { schema, lastBackup, problems, ...figures } = verified;
       printJson(terminal, {
@@ -48,14 +48,14 @@ export const verify: Command = {
         formOnlyPlants: verified.plants - verified.matchedPlants,
         lastBackupAt: isoTime(lastBackup?.atMs) ?? null,
         against: compared === undefined ? undefined : { path: against, ...compared },
-        sound,
+        sound: isSound,
         problems,
       });
     } else {
       printVerified(terminal, path, verified);
       if (against !== undefined && compared !== undefined) printCompared(terminal, path, against, compared);
     }
-    return sound ? 0 : 1;
+    return isSound ? 0 : 1;
   },
 };
 

@@ -224,22 +224,22 @@ function parseFound<Value>({ text, label }: Found, parse: (text: string) => Valu
   }
 }
 
-function presetTokens({ accessToken, operatorToken }: FoundSecrets, withJwts: boolean): PresetToken[] {
-  const access = accessToken && preset("preset-access", "plants:create", accessToken, withJwts);
-  const operator = operatorToken && preset("preset-operator", "operator", operatorToken, withJwts);
+function presetTokens({ accessToken, operatorToken }: FoundSecrets, acceptsJwts: boolean): PresetToken[] {
+  const access = accessToken && preset("preset-access", "plants:create", accessToken, acceptsJwts);
+  const operator = operatorToken && preset("preset-operator", "operator", operatorToken, acceptsJwts);
   // The same secret may be given for both; it is then one caller with both scopes.
   if (access !== undefined && access.digest === operator?.digest)
     return [{ ...access, name: "preset", scopes: [...access.scopes, ...operator.scopes] }];
   return [access, operator].filter((token) => token !== undefined);
 }
 
-function preset(name: string, scope: Scope, { text, label }: Found, withJwts: boolean): PresetToken {
+function preset(name: string, scope: Scope, { text, label }: Found, acceptsJwts: boolean): PresetToken {
   if (text.length < presetCharactersMin || !bearerShape.test(text))
     throw new ConfigProblem(
       `${label} must hold a token of at least ${presetCharactersMin} ${bearerCharacters}.`,
     );
   refuseMistyped({ text, label });
-  if (withJwts && jwtShape.test(text))
+  if (acceptsJwts && jwtShape.test(text))
     throw new ConfigProblem(
       `${label} holds a token in three parts with dots between them, which --oidc-issuer makes a JWT; choose another.`,
     );

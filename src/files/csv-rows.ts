@@ -38,7 +38,7 @@ export class CsvRows implements RowReader {
   #columns: CsvColumns | undefined;
   /** What comes after the last complete record, all of it searched for its end. */
   #unread: Bytes = noBytes;
-  #inQuotes = false;
+  #isInQuotes = false;
   #line = 1;
 
   constructor(rowBytesMax: number) {
@@ -50,8 +50,8 @@ export class CsvRows implements RowReader {
     const text = concat(this.#unread, bytes);
     let start = 0;
     for (let at = this.#unread.length; at < text.length && this.broken === undefined; at++) {
-      if (text[at] === quote) this.#inQuotes = !this.#inQuotes;
-      if (text[at] !== lineFeed || this.#inQuotes) continue;
+      if (text[at] === quote) this.#isInQuotes = !this.#isInQuotes;
+      if (text[at] !== lineFeed || this.#isInQuotes) continue;
       this.#addRecord(withoutLineBreak(text.subarray(start, at + 1)), rows);
       start = at + 1;
     }
@@ -145,7 +145,7 @@ function badQuote(problem: string): string {
 class CsvColumns {
   readonly #count: number;
   /** Where id, name and tag are, -1 if there is no tag, and whether formulas are escaped there. */
-  readonly #columns: readonly { readonly at: number; readonly escaped: boolean }[];
+  readonly #columns: readonly { readonly at: number; readonly isEscaped: boolean }[];
 
   /** @throws FormatError if a column is missing or there twice. */
   constructor(header: readonly Field[]) {
@@ -159,7 +159,7 @@ class CsvColumns {
           `The first line must be a header with the columns id and name, separated by commas, semicolons or tabs: "${name}" is missing.`,
         );
       if (at !== known.lastIndexOf(name)) throw new FormatError(`The header has the column "${name}" twice.`);
-      return { at, escaped: given[at] !== known[at] };
+      return { at, isEscaped: given[at] !== known[at] };
     });
   }
 
@@ -173,9 +173,9 @@ class CsvColumns {
         "The row does not have as many fields as the header.",
       );
     }
-    const [id = "", name = "", tag] = this.#columns.map(({ at, escaped }) => {
+    const [id = "", name = "", tag] = this.#columns.map(({ at, isEscaped }) => {
       const field = fields[at];
-      return escaped && field !== undefined ? unescapeFormulas(field) : field;
+      return isEscaped && field !== undefined ? unescapeFormulas(field) : field;
     });
     if (exponentForm.test(id))
       return invalidRow(line, source, `The id ${id} ${inExponentForm}`, `The id ${inExponentForm}`);

@@ -6,7 +6,7 @@ type Chunks = AsyncIterable<Bytes, void, void>;
 
 /** A file that may be compressed, as the text that is imported. */
 export interface Source {
-  readonly gzip: boolean;
+  readonly isGzip: boolean;
   /** The first bytes, from which the format is detected. */
   readonly opening: Bytes;
   /** Decompressed and without a byte order mark, the first bytes included. */
@@ -27,15 +27,15 @@ const separators: Readonly<Record<string, string>> = {
  */
 export async function openSource(file: Chunks): Promise<Source> {
   const raw = await peek(file);
-  const gzip = raw.opening[0] === 0x1f && raw.opening[1] === 0x8b;
-  const plain = gzip ? await peek(gunzip(raw.chunks)) : raw;
+  const isGzip = raw.opening[0] === 0x1f && raw.opening[1] === 0x8b;
+  const plain = isGzip ? await peek(gunzip(raw.chunks)) : raw;
   refuseUtf16(plain.opening);
-  return { ...plain, gzip };
+  return { ...plain, isGzip };
 }
 
 /** What the file was detected as: `CSV separated by semicolons, gzip`. */
-export function describeSource(format: FileFormat, gzip: boolean, separator: string | undefined): string {
-  return `${format.toUpperCase()}${separators[separator ?? ""] ?? ""}${gzip ? ", gzip" : ""}`;
+export function describeSource(format: FileFormat, isGzip: boolean, separator: string | undefined): string {
+  return `${format.toUpperCase()}${separators[separator ?? ""] ?? ""}${isGzip ? ", gzip" : ""}`;
 }
 
 async function peek(file: Chunks): Promise<Pick<Source, "opening" | "chunks">> {

@@ -21,7 +21,7 @@ export class NdjsonRows implements RowReader {
   readonly broken = undefined;
   readonly #rowBytesMax: number;
   #buffered: Bytes = noBytes;
-  #skipping = false;
+  #isSkipping = false;
   #line = 1;
 
   constructor(rowBytesMax: number) {
@@ -37,11 +37,11 @@ export class NdjsonRows implements RowReader {
       this.#line++;
       start = end + 1;
     }
-    if (!this.#skipping) this.#buffered = concat(this.#buffered, bytes.slice(start));
+    if (!this.#isSkipping) this.#buffered = concat(this.#buffered, bytes.slice(start));
     // One byte more may be the carriage return of a line break, which does not count.
     if (this.#buffered.length > this.#rowBytesMax + 1) {
       this.#buffered = noBytes;
-      this.#skipping = true;
+      this.#isSkipping = true;
     }
     return rows;
   }
@@ -54,10 +54,10 @@ export class NdjsonRows implements RowReader {
 
   #addLine(bytes: Bytes, rows: InputRow[]): void {
     const line = bytes.at(-1) === carriageReturn ? bytes.subarray(0, -1) : bytes;
-    if (this.#skipping || line.length > this.#rowBytesMax)
+    if (this.#isSkipping || line.length > this.#rowBytesMax)
       rows.push(oversizedRow(this.#line, this.#rowBytesMax));
     else if (!line.every(isSpace)) rows.push(validRow(this.#line, line));
-    this.#skipping = false;
+    this.#isSkipping = false;
   }
 }
 
@@ -73,8 +73,8 @@ export class JsonArrayRows implements RowReader {
   /** The element that is not complete, and how far it was scanned. */
   #unread: Bytes = noBytes;
   #depth = 0;
-  #inString = false;
-  #escaped = false;
+  #isInString = false;
+  #isEscaped = false;
 
   constructor(rowBytesMax: number) {
     this.#rowBytesMax = rowBytesMax;
@@ -134,9 +134,9 @@ export class JsonArrayRows implements RowReader {
         );
         return -1;
       }
-      if (this.#escaped) this.#escaped = false;
-      else if (byte === quote) this.#inString = !this.#inString;
-      else if (this.#inString) this.#escaped = byte === backslash;
+      if (this.#isEscaped) this.#isEscaped = false;
+      else if (byte === quote) this.#isInString = !this.#isInString;
+      else if (this.#isInString) this.#isEscaped = byte === backslash;
       else if (byte === openBrace || byte === openBracket) this.#depth++;
       // Less than 0 after a bracket too many, which is then part of the element.
       else if (this.#depth <= 0 && (byte === comma || byte === closeBracket)) return at;

@@ -25,14 +25,14 @@ export async function openPlantFile(
   rowBytesMax: number,
   onRead: (bytes: number) => void = () => {},
 ): Promise<PlantFile> {
-  const { gzip, opening, chunks } = await openSource(readChunks(file, onRead));
+  const { isGzip, opening, chunks } = await openSource(readChunks(file, onRead));
   const format = detectFormat(file.name, opening);
   const reader = rowReaderFor(format, rowBytesMax);
   return {
     format,
     reader,
     rows: readRows(chunks, reader),
-    describe: () => describeSource(format, gzip, reader.separator),
+    describe: () => describeSource(format, isGzip, reader.separator),
   };
 }
 
