@@ -172,7 +172,7 @@ export class Exchange implements BodyReader, LoggedRequest {
    * @throws HttpError the body is encoded, such as compressed.
    * @throws BodyNotReceived whichever way the request ended, so that a handler can undo what it began.
    */
-  async body(bytesMax?: number): Promise<Buffer> {
+  async receiveBody(bytesMax?: number): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       const handler: BodyHandler = {
         bodyReceived: (bytes, start, end) => resolve(bytes.subarray(start, end)),
@@ -212,7 +212,7 @@ export class Exchange implements BodyReader, LoggedRequest {
 
   // What a handler responds with.
 
-  json(body: unknown, status = 200): void {
+  respondJson(body: unknown, status = 200): void {
     this.#send(status, "application/json", noHeaders, jsonText(body), "other");
   }
 
@@ -258,14 +258,18 @@ export class Exchange implements BodyReader, LoggedRequest {
   // Errors that a handler or the router responds with.
 
   /** The message defaults to the catalogue's. */
-  error(kind: ErrorKind, message = catalogue[kind].example, headers: ResponseHeaders = noHeaders): void {
+  respondError(
+    kind: ErrorKind,
+    message = catalogue[kind].example,
+    headers: ResponseHeaders = noHeaders,
+  ): void {
     const allHeaders = statusOf(kind) === 503 ? { "Retry-After": retryAfterSeconds, ...headers } : headers;
     const body = { error: catalogue[kind].error, message };
     this.#sendError(kind, message, "application/json", jsonText(body), allHeaders);
   }
 
   /** What a health check gets in place of 200. It looks like an error, but nobody was refused, and nothing has failed. */
-  unready(kind: "store-unavailable" | "closing"): void {
+  respondUnready(kind: "store-unavailable" | "closing"): void {
     const status = statusOf(kind);
     const { error, example: message } = catalogue[kind];
     const headers = { "Retry-After": retryAfterSeconds };
@@ -274,14 +278,19 @@ export class Exchange implements BodyReader, LoggedRequest {
   }
 
   /** An error whose body is not an Error: a page for a browser. */
-  errorPage(kind: ErrorKind, contentType: string, body: string | Uint8Array, headers: ResponseHeaders): void {
+  respondErrorPage(
+    kind: ErrorKind,
+    contentType: string,
+    body: string | Uint8Array,
+    headers: ResponseHeaders,
+  ): void {
     this.#sendError(kind, catalogue[kind].example, contentType, body, headers);
   }
 
   /** An error whose reason is for the log alone. */
-  internalError(reason: unknown): void {
+  respondInternalError(reason: unknown): void {
     this.#shared.log.internalError(this, reason);
-    this.error("internal-error");
+    this.respondError("internal-error");
   }
 
   /** The caller may not do this. */
@@ -289,7 +298,7 @@ export class Exchange implements BodyReader, LoggedRequest {
     // The credentials are known, so the log names the caller.
     if (reason === "lacks-scope") this.#caller = this.#shared.gate.identify(this.header("authorization"));
     const { kind, message, headers } = deniedError(reason, scope);
-    this.error(kind, message, headers);
+    this.respondError(kind, message, headers);
   }
 
   // What the listener responds with, in place of a handler.
@@ -297,19 +306,19 @@ export class Exchange implements BodyReader, LoggedRequest {
   /** What arrived cannot be read. */
   respondToFault({ kind, message }: WireFault): void {
     if (kind === "not-http" || kind === "head-too-large") this.#connection.becomeStranger();
-    this.error(kind, message);
+    this.respondError(kind, message);
   }
 
   /** Responds to what a handler threw. Never throws itself: that would end the process. */
   respondToThrown(error: unknown): void {
     try {
       if (error instanceof BodyNotReceived) return;
-      if (error instanceof HttpError) return this.error(error.kind, error.message, error.headers);
+      if (error instanceof HttpError) return this.respondError(error.kind, error.message, error.headers);
       if (error instanceof StoreUnavailable)
-        return this.error("store-unavailable", "The store cannot be reached right now.");
+        return this.respondError("store-unavailable", "The store cannot be reached right now.");
       // The failure may have left the connection in the middle of a request.
       this.closeAfterResponse();
-      this.internalError(error);
+      this.respondInternalError(error);
     } catch (failure) {
       this.#shared.log.internalError(this, failure);
       this.#connection.close();

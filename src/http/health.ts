@@ -30,11 +30,11 @@ export class Readiness {
 export function healthRoutes(readiness: Readiness): readonly Route[] {
   return [
     // It says that the process runs and responds, and nothing about the store.
-    route("GET", "/livez", "none", (exchange) => exchange.json({ status: "live" })),
+    route("GET", "/livez", "none", (exchange) => exchange.respondJson({ status: "live" })),
     route("GET", "/readyz", "none", async (exchange) => {
       const status = await readiness.check();
-      if (status === "ready") exchange.json({ status });
-      else exchange.unready(status);
+      if (status === "ready") exchange.respondJson({ status });
+      else exchange.respondUnready(status);
     }),
   ];
 }

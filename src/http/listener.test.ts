@@ -41,10 +41,10 @@ function start() {
   const routes = [
     route("GET", "/", "operator", (exchange) => {
       welcomed++;
-      exchange.json("welcome");
+      exchange.respondJson("welcome");
     }),
     route("POST", "/", "operator", (exchange) =>
-      exchange.readBody({ bodyReceived: () => exchange.json("stored") }),
+      exchange.readBody({ bodyReceived: () => exchange.respondJson("stored") }),
     ),
   ];
   const preset = { name: "preset", scopes: ["operator"] as const, expiresAtMs: undefined };
@@ -181,7 +181,7 @@ function startLogging(handler: Route, basePath = "") {
 }
 
 test("of a secret below a base path, the log has the route alone", async () => {
-  const file = route("GET", "/files/{secret}", "none", (exchange) => exchange.json("file"));
+  const file = route("GET", "/files/{secret}", "none", (exchange) => exchange.respondJson("file"));
   const { listener, lines } = startLogging(file, "/garden");
   await using _listener = listener;
   const { text } = await sendRaw(listener.port, [

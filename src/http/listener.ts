@@ -178,5 +178,5 @@ function isAcceptedHost(names: readonly string[], header: string | undefined): b
 
 function respondWrongHost(exchange: Exchange): void {
   const name = shortened(exchange.header("host") ?? "", quotedHostCharactersMax) || "(none)";
-  exchange.error("wrong-host", `The operator listener does not accept the host name ${name}.`);
+  exchange.respondError("wrong-host", `The operator listener does not accept the host name ${name}.`);
 }

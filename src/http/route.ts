@@ -100,7 +100,7 @@ export class Router {
     // The home page is not a route, so that everyone but a browser still gets 40401.
     if (home !== undefined && isRoot && exchange.wantsPage) return exchange.redirect(basePath + home);
     if (pageNotFound !== undefined && exchange.wantsPage) return pageNotFound(exchange);
-    exchange.error("no-such-path", `${noSuchPathMessage(path)} ${hint}`);
+    exchange.respondError("no-such-path", `${noSuchPathMessage(path)} ${hint}`);
   }
 
   /** The routes of a path with a parameter, whose value the exchange gets; undefined if there are none. */
@@ -138,7 +138,7 @@ function respondNoSuchMethod(
   const quotedPath = shortened(path, quotedPathCharactersMax);
   const quotedMethod = shortened(method, quotedMethodCharactersMax);
   const message = `${quotedPath} does not support ${quotedMethod}; it supports ${allowed}.`;
-  exchange.error("no-such-method", message, { Allow: allowed });
+  exchange.respondError("no-such-method", message, { Allow: allowed });
 }
 
 /** Decodes a segment of a path; undefined if it is not percent-encoded UTF-8. */

@@ -19,7 +19,7 @@ export function auditRoute(audit: AuditTrail): Route {
       untilMs: readTime(values, "until"),
     };
     const page = await orWrongParameter(audit.page(limit, readText(values, "cursor"), filter));
-    exchange.json(presentAuditPage(page));
+    exchange.respondJson(presentAuditPage(page));
   });
 }
 

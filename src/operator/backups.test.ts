@@ -30,9 +30,9 @@ function routesOf(verify: DatedBackups["verify"]) {
     const exchange = fake<Exchange>({
       address: "127.0.0.1",
       parameter: name,
-      body: async () => Buffer.alloc(0),
+      receiveBody: async () => Buffer.alloc(0),
       refuseWhileDraining() {},
-      json: (value) => void bodies.push(value as BackupsJson),
+      respondJson: (value) => void bodies.push(value as BackupsJson),
     });
     await found?.handle(exchange, caller);
     return bodies[0] as BackupsJson;

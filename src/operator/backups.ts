@@ -34,7 +34,9 @@ export function backupRoutes(
   const backups = new Backups(configured, events, actions);
   const downloads = new Downloads<string>(gate, "operator");
   return [
-    route("GET", "/api/backups", "operator", async (exchange) => exchange.json(await backups.present())),
+    route("GET", "/api/backups", "operator", async (exchange) =>
+      exchange.respondJson(await backups.present()),
+    ),
 
     route("POST", "/api/backups", "operator", async (exchange, caller) => {
       await readFields(exchange);
@@ -43,7 +45,7 @@ export function backupRoutes(
         const { path, warning, problem } = await folder.tryToBackUp(Date.now());
         return { name: path && basename(path), problem, warning };
       });
-      exchange.json(await backups.present(), 202);
+      exchange.respondJson(await backups.present(), 202);
     }),
 
     route("POST", "/api/backups/{name}/verify", "operator", async (exchange, caller) => {
@@ -54,14 +56,14 @@ export function backupRoutes(
         const { problems, warning } = await folder.verify(name, (step) => backups.showStep(step));
         return { name, problem: problems.length === 0 ? undefined : problems.join("; "), warning };
       });
-      exchange.json(await backups.present(), 202);
+      exchange.respondJson(await backups.present(), 202);
     }),
 
     route("POST", "/api/backups/{name}/link", "operator", async (exchange, caller) => {
       await readFields(exchange);
       const name = await backups.existing(exchange.parameter);
       const secret = downloads.createLink(exchange, caller, name);
-      exchange.json({ url: `/api/backup-files/${secret}` } satisfies DownloadLinkJson, 201);
+      exchange.respondJson({ url: `/api/backup-files/${secret}` } satisfies DownloadLinkJson, 201);
     }),
 
     route("GET", "/api/backup-files/{secret}", "none", async (exchange) => {

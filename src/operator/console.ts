@@ -46,7 +46,10 @@ export class Console {
     const page = await this.#find("/");
     if (page === undefined) throw new Error("the bundle has no page");
     const { body, headers } = this.#encode(exchange, page);
-    exchange.errorPage("no-such-path", page.type, body, { ...headers, Vary: "Accept, Accept-Encoding" });
+    exchange.respondErrorPage("no-such-path", page.type, body, {
+      ...headers,
+      Vary: "Accept, Accept-Encoding",
+    });
   }
 
   async #send(exchange: Exchange, path: string, cacheControl: string): Promise<void> {

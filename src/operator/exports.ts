@@ -54,7 +54,7 @@ export function exportRoutes(archive: PlantArchive, actions: ActionRecorder, gat
     route("POST", "/api/exports", "operator:read", async (exchange, caller) => {
       const requested = readExport(await readFields(exchange, exportParameters));
       const secret = downloads.createLink(exchange, caller, requested);
-      exchange.json({ url: `/api/exports/${secret}` } satisfies DownloadLinkJson, 201);
+      exchange.respondJson({ url: `/api/exports/${secret}` } satisfies DownloadLinkJson, 201);
     }),
 
     route("GET", "/api/exports/{secret}", "none", (exchange) => {

@@ -40,8 +40,8 @@ describe.each([
         requests++;
         if (requests > servingTimes) throw new HttpError("closing");
       },
-      body: async () => Buffer.from(rows),
-      json: (answer) => void answers.push(answer),
+      receiveBody: async () => Buffer.from(rows),
+      respondJson: (answer) => void answers.push(answer),
     });
     return { answers, run: async () => importing?.handle(exchange, caller) };
   }
@@ -73,8 +73,8 @@ test("a row that fails has the message of POST /plants, a sentence", async () =>
     query: new URLSearchParams(),
     header: () => undefined,
     refuseWhileDraining() {},
-    body: async () => Buffer.from('{"id":1,"name":"a"}\n'),
-    json: (answer) => void answers.push(answer),
+    receiveBody: async () => Buffer.from('{"id":1,"name":"a"}\n'),
+    respondJson: (answer) => void answers.push(answer),
   });
   await importing?.handle(exchange, caller);
   const message = "Internal error. The log has the details under the request id.";

@@ -64,11 +64,11 @@ export function importRoutes(
       const isAllowed = target.gate.watch(exchange.header("authorization"), "plants:create");
       exchange.refuseWhileDraining();
       using _running = running.start(caller);
-      const body = await exchange.body(bodyBytesMax);
+      const body = await exchange.receiveBody(bodyBytesMax);
       if (file !== undefined)
         await actions.record(exchange, caller, "import.started", cutText(file, fileCharactersMax));
       const outcomes = await importLines(target, body, { lineBytesMax, exchange, caller, isAllowed });
-      exchange.json({ outcomes } satisfies ImportedJson);
+      exchange.respondJson({ outcomes } satisfies ImportedJson);
     }),
 
     // The caller has counted, since it alone knows which responses reached it, and which rows it could not even send.
@@ -80,7 +80,7 @@ export function importRoutes(
       const refused = readTally(values, "refused");
       const detail = `${created} created, ${replayed} already stored, ${refused} refused`;
       await actions.record(exchange, caller, "import.finished", cutText(file, fileCharactersMax), detail);
-      exchange.json({});
+      exchange.respondJson({});
     }),
   ];
 }

@@ -52,7 +52,7 @@ export function operatorRoutes(
     ...tokenRoutes(store.tokens, tokenUpkeep),
     auditRoute(store.audit),
     route("GET", "/api/settings", "operator", (exchange) =>
-      exchange.json({ settings } satisfies SettingsJson),
+      exchange.respondJson({ settings } satisfies SettingsJson),
     ),
     ...backupRoutes(backups, gate, events, actions),
     ...consolePages.routes(),

@@ -32,7 +32,7 @@ const countWaitMs = 150;
 export function overviewRoute(sources: OverviewSources): Route {
   const overview = new Overview(sources);
   return route("GET", "/api/overview", "operator:read", async (exchange) =>
-    exchange.json(await overview.read(Date.now())),
+    exchange.respondJson(await overview.read(Date.now())),
   );
 }
 

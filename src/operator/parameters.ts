@@ -44,7 +44,7 @@ export function readQuery(query: URLSearchParams, known: readonly string[]): Sen
  * @throws HttpError
  */
 export async function readFields(exchange: Exchange, known: readonly string[] = []): Promise<SentValues> {
-  const body = await exchange.body();
+  const body = await exchange.receiveBody();
   if (body.length === 0) return { noun: "Field", byName: {} };
   const members = parseMembers(body);
   if (members instanceof Refusal) throw new HttpError(members.kind, members.message);

@@ -39,12 +39,12 @@ export function plantRoutes(archive: PlantArchive, actions: ActionRecorder): rea
       const values = readQuery(exchange.query, [...filterParameters, "limit", "cursor", "order", "after"]);
       const after = readText(values, "after");
       if (after === undefined)
-        return exchange.json(presentPage(await orWrongParameter(listPage(archive, values))));
+        return exchange.respondJson(presentPage(await orWrongParameter(listPage(archive, values))));
       const page = await orWrongParameter(followPage(archive, after, values));
       // A program that starts at the beginning wants every plant, as an export has it.
       if (page.fromBeginning && exchange.method !== "HEAD")
         await actions.record(exchange, caller, "follow.started", "plants", filterText(readFilter(values)));
-      exchange.json(presentPage(page));
+      exchange.respondJson(presentPage(page));
     }),
 
     // A count with `next` is one part of it: the caller adds up the parts until one has none.
@@ -56,14 +56,14 @@ export function plantRoutes(archive: PlantArchive, actions: ActionRecorder): rea
       const reads = Promise.all([readNewest(archive), archive.count(filter, cursor, searchMsMax)]);
       const [newest, { plants, next }] = await orWrongParameter(reads);
       const newestAt = isoTime(newest?.createdAtMs);
-      exchange.json({ plants: String(plants), next, newestAt } satisfies PlantCountJson);
+      exchange.respondJson({ plants: String(plants), next, newestAt } satisfies PlantCountJson);
     }),
 
     route("GET", "/api/plants/{id}", "operator:read", async (exchange) => {
       const plant = await archive.find(readId(exchange.parameter));
       if (plant === undefined)
         throw new HttpError("no-such-plant", `No plant has the id ${exchange.parameter}.`);
-      exchange.json(presentPlant(plant));
+      exchange.respondJson(presentPlant(plant));
     }),
   ];
 }

@@ -17,7 +17,7 @@ export function refusalsRoute(events: Events, publicUrl: string, startedAtMs: nu
   const startedAt = isoTime(startedAtMs);
   return route("GET", "/api/refusals", "operator", (exchange) => {
     const refusals = events.refusedSenders.list().map((sender) => presentRefusal(sender, publicUrl));
-    exchange.json({ startedAt, refusals } satisfies RefusalsJson);
+    exchange.respondJson({ startedAt, refusals } satisfies RefusalsJson);
   });
 }
 

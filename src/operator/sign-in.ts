@@ -31,16 +31,18 @@ export function signInRoutes(
     bodyBytesMax,
   });
   return [
-    route("GET", "/api/me", "operator:read", (exchange, caller) => exchange.json(presentCaller(caller))),
+    route("GET", "/api/me", "operator:read", (exchange, caller) =>
+      exchange.respondJson(presentCaller(caller)),
+    ),
     // Called once for a token that someone has just entered: the audit trail records it.
     route("POST", "/api/sign-in", "operator:read", async (exchange, caller) => {
       await readFields(exchange);
       const detail = caller.scopes.join(", ");
       await actions.record(exchange, caller, "console.signed-in", "console", detail);
-      exchange.json(presentCaller(caller));
+      exchange.respondJson(presentCaller(caller));
     }),
     route("GET", "/api/identity-provider", "none", (exchange) =>
-      exchange.json(presentProvider(provider) ?? {}),
+      exchange.respondJson(presentProvider(provider) ?? {}),
     ),
   ];
 }

@@ -36,7 +36,7 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
     route("GET", "/api/tokens", "operator", async (exchange) => {
       const nowMs = Date.now();
       const presented = (await tokens.all()).map((token) => presentToken(token, nowMs));
-      exchange.json({ tokens: presented } satisfies TokensJson);
+      exchange.respondJson({ tokens: presented } satisfies TokensJson);
     }),
 
     route("POST", "/api/tokens", "operator", async (exchange, caller) => {
@@ -51,7 +51,7 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
       const { token, secret } = await orWrongParameter(creating);
       // This node uses the change at once; others see it within a second.
       await tokenUpkeep.reload();
-      exchange.json(presentMinted(token, secret, undefined), 201);
+      exchange.respondJson(presentMinted(token, secret, undefined), 201);
     }),
 
     route("POST", "/api/tokens/{id}/revoke", "operator", async (exchange, caller) => {
@@ -60,7 +60,7 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
       const revoking = revokeTokens(tokens, token.id, originOf(exchange, caller), Date.now());
       const [revoked = token] = await orWrongParameter(revoking);
       await tokenUpkeep.reload();
-      exchange.json({ token: presentToken(revoked, Date.now()) } satisfies RevokedTokenJson);
+      exchange.respondJson({ token: presentToken(revoked, Date.now()) } satisfies RevokedTokenJson);
     }),
 
     route("POST", "/api/tokens/{id}/rotate", "operator", async (exchange, caller) => {
@@ -71,7 +71,7 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
       const rotating = rotateToken(tokens, id, wanted, originOf(exchange, caller), Date.now());
       const { token, secret, oldValidUntilMs } = await orWrongParameter(rotating);
       await tokenUpkeep.reload();
-      exchange.json(presentMinted(token, secret, isoTime(oldValidUntilMs)), 201);
+      exchange.respondJson(presentMinted(token, secret, isoTime(oldValidUntilMs)), 201);
     }),
   ];
 }

@@ -10,7 +10,7 @@ function start() {
   const answered: number[] = [];
   const send = (first: number, count: number): void => {
     for (let number = first; number < first + count; number++)
-      busyResponses.send(fake<Exchange>({ error: () => void answered.push(number) }));
+      busyResponses.send(fake<Exchange>({ respondError: () => void answered.push(number) }));
   };
   return { answered, send };
 }

@@ -21,13 +21,13 @@ export class BusyResponses {
       return;
     }
     this.#left--;
-    exchange.error("too-busy");
+    exchange.respondError("too-busy");
   }
 
   #tick(): void {
     const due = this.#waiting.splice(0, responsesPerTick);
     this.#left = responsesPerTick - due.length;
-    for (const exchange of due) exchange.error("too-busy");
+    for (const exchange of due) exchange.respondError("too-busy");
     if (due.length > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;

@@ -17,7 +17,7 @@ test("responses to plants that exceed the queue are spread out", () => {
   const exchange = fake<Exchange>({
     header: (name) => (name === "content-type" ? "application/json" : undefined),
     readBody: (handler) => handler.bodyReceived(body, 0, body.length),
-    error: () => void answered++,
+    respondError: () => void answered++,
   });
   for (let number = 0; number < 21; number++) createPlant(exchange, caller);
   expect(answered).toBe(20);

@@ -52,7 +52,7 @@ class PlantRequest implements BodyHandler, PendingPlant {
 
   bodyReceived(bytes: Buffer, start: number, end: number): void {
     const plant = parseNewPlant(bytes, start, end);
-    if (plant instanceof Refusal) return this.#exchange.error(plant.kind, plant.message);
+    if (plant instanceof Refusal) return this.#exchange.respondError(plant.kind, plant.message);
     this.plant = plant;
     this.#intake.create(this);
   }
@@ -65,20 +65,20 @@ class PlantRequest implements BodyHandler, PendingPlant {
       case "replayed":
         return this.#respondStored(result.kind);
       case "refused":
-        return exchange.error(result.refusal.kind, result.refusal.message);
+        return exchange.respondError(result.refusal.kind, result.refusal.message);
       case "internal-error":
-        return exchange.internalError(result.reason);
+        return exchange.respondInternalError(result.reason);
       case "too-busy":
         return this.#busyResponses.send(exchange);
       default:
-        return exchange.error(result.kind);
+        return exchange.respondError(result.kind);
     }
   }
 
   #respondStored(result: "created" | "replayed"): void {
     const { name, tag } = this.plant;
     const headers = result === "replayed" ? replayedHeaders : undefined;
-    // `exchange.json` would search for control characters, which every create would pay for.
+    // `exchange.respondJson` would search for control characters, which every create would pay for.
     const body = JSON.stringify({ name, tag });
     this.#exchange.respond("application/json", body, headers, result);
   }
