@@ -7,8 +7,9 @@ import { DataFileProblem } from "../data-file/data-file-problem.ts";
 import { fileSize, syncDirectory, writeNew } from "../data-file/durable-files.ts";
 import { tryLock } from "../data-file/writer-lock.ts";
 import { refuseUnusable } from "../reading/open-read-only.ts";
+import { type CopiedPlants, compareWithSource } from "./check-copy.ts";
 import { checksum, checksumFile } from "./checksum.ts";
-import { type CopiedPlants, compareWithSource, copyDataFile } from "./copy.ts";
+import { copyDataFile } from "./copy.ts";
 import { ignoreStep } from "./step.ts";
 
 export interface BackupFile extends CopiedPlants {

@@ -7,7 +7,7 @@ import { connect, keepWal, lockWaitMsMax } from "../data-file/connect.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file/data-file-problem.ts";
 import { checkpointAndMarkClosed, readUse, writeUse } from "../data-file/store-use.ts";
 import { openDatabase } from "../writing/open-for-writing.ts";
-import { type CopiedPlants, compareWithSource, refuseUnsound } from "./copy.ts";
+import { type CopiedPlants, compareWithSource, refuseUnsound } from "./check-copy.ts";
 
 /**
  * Makes a copy a new store: migrates it, gives it a new store id and the digests that it lacks, and compares its plants with

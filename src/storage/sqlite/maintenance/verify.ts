@@ -10,7 +10,7 @@ import { openReadOnly, refuseUnusable } from "../reading/open-read-only.ts";
 import { type LastBackup, readLastBackup } from "./backup-records.ts";
 import { type CheckedRows, problemsMax } from "./check-rows.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
-import { checkIntegrity, checkRowsOf, compareDataFiles } from "./copy.ts";
+import { checkRowsOnThread, comparePlantsOnThread, findDamageOnThread } from "./on-thread.ts";
 import { ignoreStep } from "./step.ts";
 
 export interface Verified extends StoreDigest {
@@ -42,8 +42,8 @@ export async function verify(path: string, onStep: OnStep = ignoreStep): Promise
   let schema: FileSchema | undefined;
   try {
     schema = readFileSchema(path);
-    problems.push(...(await checkIntegrity(path, onStep)));
-    rows = await checkRowsOf(path, onStep);
+    problems.push(...(await findDamageOnThread(path, onStep)));
+    rows = await checkRowsOnThread(path, onStep);
   } catch (error) {
     // With a wrong checksum, a file that is not recognised is a damaged one.
     const changed = problems.length > 0 && error instanceof DataFileProblem;
@@ -84,7 +84,11 @@ export async function compareWith(
   refuseMissingFile(against, "Check --against.");
   refuseUnusable(against);
   try {
-    const { comparedPlants, differingBlocks, lackingPlants } = await compareDataFiles(path, against, onStep);
+    const { comparedPlants, differingBlocks, lackingPlants } = await comparePlantsOnThread(
+      path,
+      against,
+      onStep,
+    );
     const differences = describeEachBlock(differingBlocks).map((blocks) => `${blocks}: the plants differ`);
     if (lackingPlants > 0) differences.push(`${against} lacks the last ${lackingPlants} plants of ${path}`);
     return { comparedPlants, differences };

@@ -1,5 +1,5 @@
-// How a store is copied, and how SQLite checks a copy, on the thread that calls it. maintenance/copy.ts does both on a thread of
-// its own; a start that rebuilds the data file does them in place, because it holds that file against every other process.
+// How a store is copied, and how SQLite checks a copy, on the thread that calls it. maintenance/on-thread.ts does both on a
+// thread of its own; a start that rebuilds the file does them in place, since it holds that file against every other process.
 import type { Database } from "bun:sqlite";
 import { connect } from "../data-file/connect.ts";
 import { isDamage } from "../data-file/data-file-problem.ts";

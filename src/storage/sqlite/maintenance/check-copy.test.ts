@@ -4,7 +4,7 @@ import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { seedStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
-import { compareWithSource } from "./copy.ts";
+import { compareWithSource } from "./check-copy.ts";
 
 /** A store of 1,500 plants, and a copy that is changed by SQL. */
 function storeAndCopy(sql: string) {

@@ -1,0 +1,35 @@
+// Whether a copy can be trusted: SQLite finds it sound, and it has the plants of the store that it was made of.
+import type { OnStep } from "../../../plants/plant-backups.ts";
+import { describeEachBlock } from "../blocks/blocks.ts";
+import { DataFileProblem } from "../data-file/data-file-problem.ts";
+import type { Comparison } from "./compare-plants.ts";
+import { comparePlantsOnThread, findDamageOnThread } from "./on-thread.ts";
+import { ignoreStep } from "./step.ts";
+
+/** What is known about the plants of a copy, after a comparison with its source. */
+export type CopiedPlants = Omit<Comparison, "comparedPlants" | "differingBlocks" | "lackingPlants">;
+
+/** @throws DataFileProblem SQLite's integrity check found something. */
+export async function refuseUnsound(copy: string, onStep: OnStep = ignoreStep): Promise<void> {
+  const [problem] = await findDamageOnThread(copy, onStep, "checking the copy of");
+  if (problem !== undefined) throw new DataFileProblem(`The copy is damaged: ${problem}.`);
+}
+
+/**
+ * Compares the plants of a copy with those of the store that it was made of, which may have had more since.
+ * @throws DataFileProblem they differ.
+ */
+export async function compareWithSource(
+  copy: string,
+  source: string,
+  onStep: OnStep = ignoreStep,
+): Promise<CopiedPlants> {
+  const { coveredPlants, digest, matchedPlants, changedBlocks, differingBlocks, lackingPlants } =
+    await comparePlantsOnThread(copy, source, onStep);
+  const [differing] = describeEachBlock(differingBlocks);
+  if (differing !== undefined || lackingPlants > 0)
+    throw new DataFileProblem(
+      `The copy of ${source} has other plants in ${differing ?? "its last block"}; check the disk, and try again.`,
+    );
+  return { coveredPlants, digest, matchedPlants, changedBlocks };
+}

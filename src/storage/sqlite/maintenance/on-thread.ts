@@ -1,0 +1,82 @@
+// What takes long in a backup, a restore and a verification. Each call starts a thread, maintenance-thread.ts, and waits for it:
+// SQLite returns only when it is done, and would otherwise keep the main thread from all else.
+import type { OnStep } from "../../../plants/plant-backups.ts";
+import { messageOf } from "../../../system/errors.ts";
+import { DataFileProblem } from "../data-file/data-file-problem.ts";
+import { fileSize } from "../data-file/durable-files.ts";
+import { Thread } from "../threads/thread.ts";
+import type { findDamage } from "../writing/copy-and-check.ts";
+import type { CheckedRows, checkRows } from "./check-rows.ts";
+import type { Comparison, comparePlants } from "./compare-plants.ts";
+import { ignoreStep, newPlantCount, plantStep } from "./step.ts";
+
+/** What the thread serves. */
+export interface MaintenanceCalls {
+  copy(from: string, to: string): void;
+  readonly findDamage: typeof findDamage;
+  readonly checkRows: typeof checkRows;
+  readonly comparePlants: typeof comparePlants;
+}
+
+/** Copies what a reader of a data file sees, WAL included, into a new file. */
+export function copyOnThread(from: string, to: string, onStep: OnStep): Promise<void> {
+  // SQLite says nothing while it copies, but the new file grows to about the size of the old one.
+  onStep({
+    doing: "copying",
+    unit: "bytes",
+    done: () => fileSize(to),
+    total: () => fileSize(from),
+  });
+  return callOnThread(`${from} cannot be copied to ${to}`, (thread) => thread.ask("copy", from, to));
+}
+
+/** SQLite's integrity check: what is wrong in a data file, its indexes included. Empty for a sound one. */
+export function findDamageOnThread(
+  path: string,
+  onStep: OnStep = ignoreStep,
+  doing = "checking",
+): Promise<readonly string[]> {
+  // How far SQLite is with this one statement is not known.
+  onStep({ doing, unit: "bytes", done: () => 0, total: () => 0 });
+  return callOnThread(`${path} cannot be read`, (thread) => thread.ask("findDamage", path));
+}
+
+/** Checks every row of a data file, and the summary and digest of every block. */
+export function checkRowsOnThread(path: string, onStep: OnStep = ignoreStep): Promise<CheckedRows> {
+  const count = newPlantCount();
+  onStep(plantStep("checking the rows of", count));
+  return callOnThread(`${path} cannot be read`, (thread) => thread.ask("checkRows", path, count));
+}
+
+/** Compares the plants of two data files. */
+export function comparePlantsOnThread(
+  path: string,
+  against: string,
+  onStep: OnStep = ignoreStep,
+): Promise<Comparison> {
+  const count = newPlantCount();
+  onStep(plantStep("comparing the plants of", count));
+  return callOnThread(`${path} and ${against} cannot be compared`, (thread) =>
+    thread.ask("comparePlants", path, against, count),
+  );
+}
+
+/**
+ * Starts the thread for one call.
+ * @throws DataFileProblem the call failed, or the thread was lost; its message begins with `failure`.
+ */
+async function callOnThread<Result>(
+  failure: string,
+  call: (thread: Thread<MaintenanceCalls>) => Promise<Result>,
+): Promise<Result> {
+  const thread = new Thread<MaintenanceCalls>("storage/sqlite/maintenance/maintenance-thread", {
+    keepsProcessAlive: true,
+  });
+  try {
+    return await call(thread);
+  } catch (error) {
+    throw new DataFileProblem(`${failure}: ${messageOf(error)}.`);
+  } finally {
+    await thread.stop();
+  }
+}
