@@ -22,7 +22,7 @@ export class Readiness {
 
   async check(): Promise<ReadinessState> {
     if (this.#stopping) return "closing";
-    const canStore = await this.#intake.ready();
+    const canStore = await this.#intake.canStore();
     return canStore && this.#gate.knowsStoredTokens ? "ready" : "store-unavailable";
   }
 }

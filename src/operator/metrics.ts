@@ -93,7 +93,7 @@ type Sample = readonly [suffix: string, labels: Readonly<Record<string, string>>
 
 /** What the service counts while it runs. */
 function readCounters({ counters, store }: MetricSources): Samples {
-  const countOf = (name: CounterName) => value(counters.value(name));
+  const countOf = (name: CounterName) => singleSample(counters.value(name));
   const samplesOf = (name: HistogramName, labels?: Record<string, string>) =>
     histogramSamples(counters.histogram(name).observed(), labels);
   return {
@@ -134,11 +134,11 @@ function readCounters({ counters, store }: MetricSources): Samples {
 /** What is read on each scrape. A value that cannot be read is omitted. */
 async function readGauges(sources: MetricSources): Promise<Samples> {
   const { store, intake, readiness, certificateExpiresAtMs, startedAtMs } = sources;
-  const [state, isReachable] = await Promise.all([readiness.check(), intake.ready()]);
+  const [state, canStore] = await Promise.all([readiness.check(), intake.canStore()]);
   const [disk, byState, last, openDescriptors] = await Promise.all([
     orUndefined(store.archive.diskUsage()),
     // A scrape does not wait for a database that is known to be unreachable.
-    isReachable ? orUndefined(tokensByState(store.tokens)) : undefined,
+    canStore ? orUndefined(tokensByState(store.tokens)) : undefined,
     orUndefined(store.lastBackup?.()),
     orUndefined(countDescriptors()),
   ]);
@@ -147,23 +147,23 @@ async function readGauges(sources: MetricSources): Promise<Samples> {
   const build = { version: packageFile.version, runtime: navigator.userAgent, engine: store.engine };
   return {
     plant_store_build_info: [["", build, 1]],
-    plant_store_ready: value(state === "ready" ? 1 : 0),
-    plant_store_pending_plants: value(intake.pending),
-    plant_store_start_time_seconds: value(startedAtMs / 1000),
+    plant_store_ready: singleSample(state === "ready" ? 1 : 0),
+    plant_store_pending_plants: singleSample(intake.pending),
+    plant_store_start_time_seconds: singleSample(startedAtMs / 1000),
     plant_store_tokens: byState ?? [],
-    plant_store_data_bytes: value(disk?.bytes),
-    plant_store_wal_bytes: value(disk?.walBytes),
-    plant_store_disk_free_bytes: value(disk?.diskFreeBytes),
-    plant_store_last_backup_timestamp_seconds: value(last && last.atMs / 1000),
-    plant_store_tls_certificate_expiry_timestamp_seconds: value(
+    plant_store_data_bytes: singleSample(disk?.bytes),
+    plant_store_wal_bytes: singleSample(disk?.walBytes),
+    plant_store_disk_free_bytes: singleSample(disk?.diskFreeBytes),
+    plant_store_last_backup_timestamp_seconds: singleSample(last && last.atMs / 1000),
+    plant_store_tls_certificate_expiry_timestamp_seconds: singleSample(
       certificateExpiresAtMs && certificateExpiresAtMs / 1000,
     ),
-    process_cpu_seconds_total: value((cpu.user + cpu.system) / 1e6),
-    process_resident_memory_bytes: value(process.memoryUsage.rss()),
-    process_open_fds: value(openDescriptors),
+    process_cpu_seconds_total: singleSample((cpu.user + cpu.system) / 1e6),
+    process_resident_memory_bytes: singleSample(process.memoryUsage.rss()),
+    process_open_fds: singleSample(openDescriptors),
     // If there is no limit, there is no number to show.
-    process_max_fds: value(Number.isFinite(descriptorsMax) ? descriptorsMax : undefined),
-    process_start_time_seconds: value(performance.timeOrigin / 1000),
+    process_max_fds: singleSample(Number.isFinite(descriptorsMax) ? descriptorsMax : undefined),
+    process_start_time_seconds: singleSample(performance.timeOrigin / 1000),
   };
 }
 
@@ -184,7 +184,7 @@ function orUndefined<Value>(read: Promise<Value> | undefined): Promise<Value | u
   return read?.catch(() => undefined);
 }
 
-function value(number: number | undefined): Sample[] {
+function singleSample(number: number | undefined): Sample[] {
   return number === undefined ? [] : [["", {}, number]];
 }
 

@@ -137,7 +137,7 @@ describe("the intake", () => {
       const parts = setUp();
       parts.store.next = () => Promise.reject(new StoreUnavailable("full"));
       const outcome = await parts.create(1);
-      const wasReady = await parts.intake.ready();
+      const wasReady = await parts.intake.canStore();
       parts.store.next = async () => {};
       return { ...parts, outcome, wasReady };
     }
@@ -155,7 +155,7 @@ describe("the intake", () => {
     test("is ready again after the next batch", async () => {
       const { intake, create } = await recovering();
       expect(await create(1)).toEqual(created);
-      expect(await intake.ready()).toBe(true);
+      expect(await intake.canStore()).toBe(true);
     });
 
     test("reports that the store is unavailable, and when it is available again", async () => {
@@ -170,7 +170,7 @@ describe("the intake", () => {
     store.next = () => Promise.reject(new StoreUnavailable("full"));
     await create(1);
     store.next = async () => {};
-    expect(await intake.ready()).toBe(true);
+    expect(await intake.canStore()).toBe(true);
   });
 
   // Nothing says that it is durable.
@@ -228,7 +228,7 @@ describe("the intake", () => {
 
     test("is not ready", async () => {
       const { intake } = await failed();
-      expect(await intake.ready()).toBe(false);
+      expect(await intake.canStore()).toBe(false);
     });
 
     test("reports that the outcome is unknown", async () => {
@@ -249,9 +249,9 @@ describe("the intake", () => {
   test("is not ready while the disk keeps a committed batch waiting", async () => {
     const { store, intake } = setUp();
     store.isStalled = true;
-    expect(await intake.ready()).toBe(false);
+    expect(await intake.canStore()).toBe(false);
     store.isStalled = false;
-    expect(await intake.ready()).toBe(true);
+    expect(await intake.canStore()).toBe(true);
   });
 
   test("counts a recent successful write as ready, without a probe", async () => {
@@ -261,9 +261,9 @@ describe("the intake", () => {
     expect(await create(1)).toEqual(created);
     store.next = () => Promise.reject(new StoreUnavailable("gone"));
     clock.nowMs = 10_499;
-    expect(await intake.ready()).toBe(true);
+    expect(await intake.canStore()).toBe(true);
     clock.nowMs = 10_500;
-    expect(await intake.ready()).toBe(false);
+    expect(await intake.canStore()).toBe(false);
   });
 
   describe("with a callback that throws", () => {
@@ -304,7 +304,7 @@ describe("the intake", () => {
       asked++;
       return Promise.reject(new StoreUnavailable("gone"));
     };
-    expect(await Promise.all([intake.ready(), intake.ready()])).toEqual([false, false]);
+    expect(await Promise.all([intake.canStore(), intake.canStore()])).toEqual([false, false]);
     expect(asked).toBe(1);
     expect(heard).toEqual(["unavailable"]);
   });

@@ -100,7 +100,7 @@ export class Intake {
    * Whether plants can be stored now. Probes the store after a failed write, so that recovery needs no traffic, and
    * if the store can become unreachable while nobody writes. A recent successful write makes a probe unnecessary.
    */
-  async ready(): Promise<boolean> {
+  async canStore(): Promise<boolean> {
     const probeNeeded =
       this.#state === "unavailable" || (this.#state === "open" && this.#store.canBecomeUnreachable);
     if (probeNeeded && performance.now() - this.#probedAtMs >= probeEveryMs) {
