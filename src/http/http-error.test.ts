@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
-import { deniedError, overRate } from "./http-error.ts";
+import { deniedError, overRateError } from "./http-error.ts";
 
 test.each([
   [1, "1"],
   [1000, "1"],
   [1001, "2"],
 ])("a caller that has to wait for %d ms is told to wait for %s s", (waitMs, seconds) => {
-  const error = overRate(waitMs);
+  const error = overRateError(waitMs);
   expect(error.headers).toEqual({ "Retry-After": seconds });
   expect(error.message).toBe(`This token is over its rate limit. Try again in ${seconds} s.`);
 });

@@ -21,7 +21,7 @@ export class HttpError extends Error {
 }
 
 /** The error of a caller that has to wait before its next request. `limit` says which limit it has reached, in a sentence. */
-export function overRate(waitMs: number, limit = "This token is over its rate limit."): HttpError {
+export function overRateError(waitMs: number, limit = "This token is over its rate limit."): HttpError {
   const seconds = Math.ceil(waitMs / 1000);
   const message = `${limit} Try again in ${seconds} s.`;
   return new HttpError("over-rate", message, { "Retry-After": String(seconds) });

@@ -2,7 +2,7 @@ import type { AuditEntry, AuditTrail } from "../access/audit.ts";
 import type { Caller } from "../access/gate.ts";
 import { RateLimit } from "../access/rate-limit.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { overRate } from "../http/http-error.ts";
+import { overRateError } from "../http/http-error.ts";
 import { cutText } from "../text/cut-text.ts";
 import { minuteMs } from "../text/duration.ts";
 
@@ -35,7 +35,7 @@ export class ActionRecorder {
     detail = "",
   ): Promise<void> {
     const waitMs = this.#rateLimit.take(actor, performance.now());
-    if (waitMs > 0) throw overRate(waitMs, actionLimit);
+    if (waitMs > 0) throw overRateError(waitMs, actionLimit);
     const storedDetail = cutText(detail, detailCharactersMax);
     await this.#trail.record({ atMs: Date.now(), actor, address, action, subject, detail: storedDetail });
   }

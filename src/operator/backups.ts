@@ -13,7 +13,7 @@ import { shellQuoted } from "../text/shell.ts";
 import { isoTime } from "../text/time.ts";
 import type { ActionRecorder } from "./action-recorder.ts";
 import { Downloads, sendFile } from "./downloads.ts";
-import { readFields, wrongRequest } from "./parameters.ts";
+import { readFields, wrongRequestError } from "./parameters.ts";
 import type {
   BackupJson,
   BackupProgressJson,
@@ -123,14 +123,14 @@ class Backups {
   /** @throws HttpError there are no backups here. */
   folder(): DatedBackups {
     const { folder, unavailable } = this.#configured;
-    if (folder === undefined) throw wrongRequest(unavailable);
+    if (folder === undefined) throw wrongRequestError(unavailable);
     return folder;
   }
 
   /** The name of a backup that exists. @throws HttpError there is no such backup, or the folder cannot be read. */
   async existing(name: string): Promise<string> {
     const { backups, problem } = await this.folder().list();
-    if (problem !== undefined) throw wrongRequest(problem);
+    if (problem !== undefined) throw wrongRequestError(problem);
     if (backups.some((backup) => backup.name === name)) return name;
     throw new HttpError("no-such-path", `There is no backup ${shortened(name, quotedNameCharactersMax)}.`);
   }

@@ -4,7 +4,7 @@ import type { RateLimit } from "../access/rate-limit.ts";
 import { allows } from "../access/scopes.ts";
 import { catalogue, type ErrorKind } from "../http/error-catalogue.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { deniedError, HttpError, overRate } from "../http/http-error.ts";
+import { deniedError, HttpError, overRateError } from "../http/http-error.ts";
 import { requestIdFields } from "../http/request-log.ts";
 import { type Route, route } from "../http/route.ts";
 import { lineFeed } from "../plants/character-codes.ts";
@@ -18,13 +18,13 @@ import { cutText } from "../text/cut-text.ts";
 import type { ActionRecorder } from "./action-recorder.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import {
-  missingValue,
+  missingValueError,
   readFields,
   readQuery,
   readRequiredText,
   readText,
   type SentValues,
-  wrongValue,
+  wrongValueError,
 } from "./parameters.ts";
 import type { ImportedJson, LineOutcome } from "./responses.ts";
 
@@ -95,9 +95,9 @@ function importRoute(path: string, handle: (exchange: Exchange, caller: Caller) 
 
 function readTally(values: SentValues, name: string): number {
   const value = values.byName[name];
-  if (value === undefined) throw missingValue(values, name, "an integer");
+  if (value === undefined) throw missingValueError(values, name, "an integer");
   if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0)
-    throw wrongValue(values, name, "must be an integer, 0 or more");
+    throw wrongValueError(values, name, "must be an integer, 0 or more");
   return value;
 }
 
@@ -161,7 +161,7 @@ async function waitForRateLimit(
     const nowMs = performance.now();
     const waitMs = rateLimit?.take(caller.name, nowMs) ?? 0;
     if (waitMs === 0) return;
-    if (nowMs + waitMs > deadlineMs) throw overRate(waitMs);
+    if (nowMs + waitMs > deadlineMs) throw overRateError(waitMs);
     await sleep(Math.min(waitMs, rateWaitStepMs));
   }
 }

@@ -31,9 +31,9 @@ export function readQuery(query: URLSearchParams, known: readonly string[]): Sen
   for (const name of new Set(query.keys())) {
     if (!known.includes(name)) {
       const unknown = JSON.stringify(shortened(name, quotedNameCharactersMax));
-      throw wrongRequest(`There is no parameter ${unknown} here; expected ${known.join(", ")}.`);
+      throw wrongRequestError(`There is no parameter ${unknown} here; expected ${known.join(", ")}.`);
     }
-    if (query.getAll(name).length > 1) throw wrongRequest(`Parameter "${name}" is sent more than once.`);
+    if (query.getAll(name).length > 1) throw wrongRequestError(`Parameter "${name}" is sent more than once.`);
   }
   return { noun: "Parameter", byName: Object.fromEntries(query) };
 }
@@ -52,7 +52,7 @@ export async function readFields(exchange: Exchange, known: readonly string[] = 
     if (known.includes(name)) continue;
     const expected = known.length === 0 ? "no fields are expected" : `expected ${known.join(", ")}`;
     const unknown = JSON.stringify(shortened(name, quotedNameCharactersMax));
-    throw wrongRequest(`There is no field ${unknown} here; ${expected}.`);
+    throw wrongRequestError(`There is no field ${unknown} here; ${expected}.`);
   }
   return { noun: "Field", byName: Object.fromEntries(members) };
 }
@@ -84,7 +84,7 @@ export function readCount(values: SentValues, name: string, defaultCount: number
   if (value === undefined) return defaultCount;
   const count = Number(value);
   if (!/^\d{1,9}$/.test(value) || count < 1 || count > max)
-    throw wrongValue(values, name, `must be an integer from 1 to ${max}`);
+    throw wrongValueError(values, name, `must be an integer from 1 to ${max}`);
   return count;
 }
 
@@ -96,32 +96,32 @@ export function readChoice<const Choice extends string>(
   const value = readText(values, name);
   const choice = choices.find((candidate) => candidate === value);
   if (value !== undefined && choice === undefined)
-    throw wrongValue(values, name, `must be ${eitherOf(choices)}`);
+    throw wrongValueError(values, name, `must be ${eitherOf(choices)}`);
   return choice;
 }
 
 export function readText(values: SentValues, name: string): string | undefined {
   const value = values.byName[name];
   if (value === undefined) return undefined;
-  if (typeof value !== "string") throw wrongValue(values, name, "must be a string");
+  if (typeof value !== "string") throw wrongValueError(values, name, "must be a string");
   if (value.includes("\0"))
-    throw problemWith(values, name, "contains the character U+0000, which no stored text contains");
+    throw valueError(values, name, "contains the character U+0000, which no stored text contains");
   if (value.length > textCharactersMax)
-    throw problemWith(values, name, `is over ${textCharactersMax} characters long`);
+    throw valueError(values, name, `is over ${textCharactersMax} characters long`);
   return value;
 }
 
 /** Reads a field that the body must have. */
 export function readRequiredText(values: SentValues, name: string): string {
   const value = readText(values, name);
-  if (value === undefined) throw missingValue(values, name, "a string");
+  if (value === undefined) throw missingValueError(values, name, "a string");
   return value;
 }
 
 export function readId(value: string, noun: SentValues["noun"] = "Parameter"): bigint {
   const id = /^-?\d{1,20}$/.test(value) ? parseInt64(value) : undefined;
   if (id === undefined)
-    throw wrongRequest(`${noun} "id" must be an integer from ${int64Range}, but is ${quote(value)}.`);
+    throw wrongRequestError(`${noun} "id" must be an integer from ${int64Range}, but is ${quote(value)}.`);
   return id;
 }
 
@@ -129,7 +129,7 @@ export function readId(value: string, noun: SentValues["noun"] = "Parameter"): b
 function readNamePart(values: SentValues): string | undefined {
   const value = readText(values, "name");
   if (value !== undefined && value.length > namePartCharactersMax)
-    throw problemWith(values, "name", `is over ${namePartCharactersMax} characters long`);
+    throw valueError(values, "name", `is over ${namePartCharactersMax} characters long`);
   return value || undefined;
 }
 
@@ -137,7 +137,7 @@ export function readTime(values: SentValues, name: string): number | undefined {
   const value = readText(values, name);
   if (value === undefined) return undefined;
   const timeMs = parseTimeMs(value);
-  if (timeMs === undefined) throw wrongValue(values, name, timeExpected);
+  if (timeMs === undefined) throw wrongValueError(values, name, timeExpected);
   return timeMs;
 }
 
@@ -145,7 +145,7 @@ export function readDuration(values: SentValues, name: string): number | undefin
   const value = readText(values, name);
   if (value === undefined) return undefined;
   const durationMs = parseDurationMs(value);
-  if (durationMs === undefined) throw wrongValue(values, name, durationExpected);
+  if (durationMs === undefined) throw wrongValueError(values, name, durationExpected);
   return durationMs;
 }
 
@@ -154,23 +154,24 @@ export async function orWrongParameter<Result>(work: Promise<Result>): Promise<R
   try {
     return await work;
   } catch (error) {
-    if (error instanceof TokenProblem || error instanceof CursorProblem) throw wrongRequest(error.message);
+    if (error instanceof TokenProblem || error instanceof CursorProblem)
+      throw wrongRequestError(error.message);
     throw error;
   }
 }
 
 /** The error of a parameter or field that must be something else: it ends with what was sent. */
-export function wrongValue(values: SentValues, name: string, expected: string): HttpError {
-  return problemWith(values, name, `${expected}, but is ${quote(values.byName[name])}`);
+export function wrongValueError(values: SentValues, name: string, expected: string): HttpError {
+  return valueError(values, name, `${expected}, but is ${quote(values.byName[name])}`);
 }
 
 /** The error of a field that the body must have. */
-export function missingValue(values: SentValues, name: string, expected: string): HttpError {
-  return problemWith(values, name, `is missing; expected ${expected}`);
+export function missingValueError(values: SentValues, name: string, expected: string): HttpError {
+  return valueError(values, name, `is missing; expected ${expected}`);
 }
 
-function problemWith({ noun }: SentValues, name: string, problem: string): HttpError {
-  return wrongRequest(`${noun} "${name}" ${problem}.`);
+function valueError({ noun }: SentValues, name: string, problem: string): HttpError {
+  return wrongRequestError(`${noun} "${name}" ${problem}.`);
 }
 
 /** A value as a message quotes it: the start of a string, or of the JSON of anything else. */
@@ -181,6 +182,6 @@ function quote(value: unknown): string {
 }
 
 /** A request that is wrong in another way. */
-export function wrongRequest(message: string): HttpError {
+export function wrongRequestError(message: string): HttpError {
   return new HttpError("wrong-parameter", message);
 }

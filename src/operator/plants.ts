@@ -21,7 +21,7 @@ import {
   readQuery,
   readText,
   type SentValues,
-  wrongRequest,
+  wrongRequestError,
 } from "./parameters.ts";
 import type { PlantCountJson, PlantPageJson } from "./responses.ts";
 
@@ -94,7 +94,9 @@ async function followPage(archive: PlantArchive, after: string, values: SentValu
   const filter = readFilter(values);
   const limit = readCount(values, "limit", limitDefault, limitMax);
   if (values.byName["cursor"] !== undefined || values.byName["order"] !== undefined)
-    throw wrongRequest('Parameter "after" lists the oldest first: send no "cursor" and no "order" with it.');
+    throw wrongRequestError(
+      'Parameter "after" lists the oldest first: send no "cursor" and no "order" with it.',
+    );
   try {
     return await archive.pageAfter({ after, filter, limit, searchMsMax });
   } catch (error) {

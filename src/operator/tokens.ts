@@ -23,7 +23,7 @@ import {
   readFields,
   readRequiredText,
   type SentValues,
-  wrongValue,
+  wrongValueError,
 } from "./parameters.ts";
 import type { MintedTokenJson, RevokedTokenJson, TokenJson, TokensJson } from "./responses.ts";
 
@@ -116,6 +116,6 @@ function readScopes(values: SentValues): readonly Scope[] {
   if (value === undefined) return scopesDefault;
   const wanted = Array.isArray(value) ? [...new Set(value)] : [];
   if (wanted.length === 0 || !wanted.every((scope) => typeof scope === "string" && isScope(scope)))
-    throw wrongValue(values, "scopes", `must be a list of at least one of ${scopes.join(", ")}`);
+    throw wrongValueError(values, "scopes", `must be a list of at least one of ${scopes.join(", ")}`);
   return wanted as Scope[];
 }

@@ -1,7 +1,7 @@
 import type { Rejected } from "./intake.ts";
 import type { NewPlant } from "./plant.ts";
 import type { Outcome } from "./plant-store.ts";
-import { idConflict, type Refusal } from "./refusals.ts";
+import { idConflictRefusal, type Refusal } from "./refusals.ts";
 
 /** What a client learns about its plant: that it is stored, now or before, or the error that it gets. */
 export type CreateResult =
@@ -15,7 +15,7 @@ export type CreateResult =
 export function createResult(plant: NewPlant, outcome: Outcome | Rejected): CreateResult {
   switch (outcome.kind) {
     case "conflict":
-      return { kind: "refused", refusal: idConflict(plant.id, outcome.differing) };
+      return { kind: "refused", refusal: idConflictRefusal(plant.id, outcome.differing) };
     case "failed":
       return { kind: "internal-error", reason: outcome.reason };
     default:

@@ -35,7 +35,7 @@ export function decodeBody(body: Uint8Array): string {
 }
 
 /** Skips a value that should have been an object. */
-export function notAnObject(json: JsonReader): Refusal {
+export function notAnObjectRefusal(json: JsonReader): Refusal {
   const type = json.peek();
   const source = json.skip();
   json.end();
@@ -46,7 +46,7 @@ export function notAnObject(json: JsonReader): Refusal {
   );
 }
 
-export function repeatedNames(names: ReadonlySet<string>): Refusal {
+export function repeatedNamesRefusal(names: ReadonlySet<string>): Refusal {
   const quoted = [...names].slice(0, quotedNamesMax).map((name) => quoteStart(JSON.stringify(name)));
   const more = names.size > quoted.length ? ` and ${names.size - quoted.length} more` : "";
   const which =
@@ -77,7 +77,7 @@ export function quoteStart(source: string): string {
 /** @throws Refusal */
 function readMembers(body: Uint8Array): ReadonlyMap<string, unknown> {
   const json = new JsonReader(decodeBody(body));
-  if (json.peek() !== "object") throw notAnObject(json);
+  if (json.peek() !== "object") throw notAnObjectRefusal(json);
   const members = new Map<string, unknown>();
   const repeated = new Set<string>();
   json.enterObject();
@@ -86,6 +86,6 @@ function readMembers(body: Uint8Array): ReadonlyMap<string, unknown> {
     members.set(name, JSON.parse(json.skip()));
   }
   json.end();
-  if (repeated.size > 0) throw repeatedNames(repeated);
+  if (repeated.size > 0) throw repeatedNamesRefusal(repeated);
   return members;
 }

@@ -49,7 +49,7 @@ export class JsonReader {
     if (code === openBracket) return "array";
     if (code === letterT || code === letterF) return "boolean";
     if (code === letterN) return "null";
-    throw this.#unexpected("a value");
+    throw this.#unexpectedRefusal("a value");
   }
 
   /** Moves past the brace of an object that `peek` has found. */
@@ -66,14 +66,15 @@ export class JsonReader {
       return undefined;
     }
     if (!first) {
-      if (code !== comma) throw this.#unexpected("a comma or }");
+      if (code !== comma) throw this.#unexpectedRefusal("a comma or }");
       this.#at++;
       this.#skipSpace();
     }
-    if (this.#text.charCodeAt(this.#at) !== quote) throw this.#unexpected(first ? "a name or }" : "a name");
+    if (this.#text.charCodeAt(this.#at) !== quote)
+      throw this.#unexpectedRefusal(first ? "a name or }" : "a name");
     const name = this.string();
     this.#skipSpace();
-    if (this.#text.charCodeAt(this.#at) !== colon) throw this.#unexpected(":");
+    if (this.#text.charCodeAt(this.#at) !== colon) throw this.#unexpectedRefusal(":");
     this.#at++;
     return name;
   }
@@ -92,7 +93,7 @@ export class JsonReader {
       } else if (!(code >= space)) {
         // A control character, or NaN past the end of the text.
         this.#at = at;
-        throw this.#unexpected(
+        throw this.#unexpectedRefusal(
           at < text.length ? "a string without unescaped control characters" : "a closing quote",
         );
       }
@@ -121,7 +122,7 @@ export class JsonReader {
       if (sign === minus || sign === plus) this.#at++;
       this.#digits();
     }
-    if (isDigit(text.charCodeAt(this.#at))) throw this.#unexpected("the number to end");
+    if (isDigit(text.charCodeAt(this.#at))) throw this.#unexpectedRefusal("the number to end");
     return text.slice(start, this.#at);
   }
 
@@ -149,7 +150,7 @@ export class JsonReader {
 
   end(): void {
     this.#skipSpace();
-    if (this.#at < this.#text.length) throw this.#unexpected("nothing after the value");
+    if (this.#at < this.#text.length) throw this.#unexpectedRefusal("nothing after the value");
   }
 
   /** Moves to the container's next item; false once the container has been closed. */
@@ -158,13 +159,13 @@ export class JsonReader {
     this.#skipSpace();
     const code = this.#text.charCodeAt(this.#at);
     if (first && code !== closeBracket) return true;
-    if (code !== comma && code !== closeBracket) throw this.#unexpected("a comma or ]");
+    if (code !== comma && code !== closeBracket) throw this.#unexpectedRefusal("a comma or ]");
     this.#at++;
     return code === comma;
   }
 
   #digits(): void {
-    if (!isDigit(this.#text.charCodeAt(this.#at))) throw this.#unexpected("a digit");
+    if (!isDigit(this.#text.charCodeAt(this.#at))) throw this.#unexpectedRefusal("a digit");
     while (isDigit(this.#text.charCodeAt(this.#at))) this.#at++;
   }
 
@@ -176,7 +177,7 @@ export class JsonReader {
 
   #literal(): void {
     const word = ["true", "false", "null"].find((literal) => this.#text.startsWith(literal, this.#at));
-    if (word === undefined) throw this.#unexpected("a value");
+    if (word === undefined) throw this.#unexpectedRefusal("a value");
     this.#at += word.length;
   }
 
@@ -185,7 +186,7 @@ export class JsonReader {
     const match = escapes.exec(this.#text.slice(at + 1, at + 6));
     if (match === null) {
       this.#at = at;
-      throw this.#unexpected(String.raw`an escape such as \n, \" or \u0041`);
+      throw this.#unexpectedRefusal(String.raw`an escape such as \n, \" or \u0041`);
     }
     return at + match[0].length;
   }
@@ -207,7 +208,7 @@ export class JsonReader {
     }
   }
 
-  #unexpected(expected: string): Refusal {
+  #unexpectedRefusal(expected: string): Refusal {
     const character = this.#text.codePointAt(this.#at);
     const found = character === undefined ? "the body ends" : `found ${formatCharacter(character)}`;
     const position = this.#position(this.#at);

@@ -78,7 +78,7 @@ export class CursorProblem extends Error {
 }
 
 /** The error for a cursor that no page of this archive has returned. */
-export function invalidCursor(): CursorProblem {
+export function invalidCursorProblem(): CursorProblem {
   return new CursorProblem("The cursor is not from a page of this store.");
 }
 

@@ -3,9 +3,9 @@ import {
   decodeBody,
   describeType,
   describeValue,
-  notAnObject,
+  notAnObjectRefusal,
   quoteStart,
-  repeatedNames,
+  repeatedNamesRefusal,
 } from "./json-body.ts";
 import { JsonReader, type JsonType } from "./json-reader.ts";
 import type { NewPlant, PlantField } from "./plant.ts";
@@ -40,7 +40,7 @@ export function readPlant(body: Uint8Array): NewPlant | Refusal {
  */
 function readObject(text: string): NewPlant | Refusal {
   const json = new JsonReader(text);
-  if (json.peek() !== "object") throw notAnObject(json);
+  if (json.peek() !== "object") throw notAnObjectRefusal(json);
 
   let id: bigint | JsonSource | undefined;
   let name: string | JsonSource | undefined;
@@ -71,16 +71,16 @@ function readObject(text: string): NewPlant | Refusal {
     }
   }
   json.end();
-  const problems = [
-    repeated === undefined ? undefined : repeatedNames(repeated),
-    typeof id === "bigint" ? undefined : badId(id),
-    textProblem("name", name),
-    tag === undefined ? undefined : textProblem("tag", tag),
-  ].filter((problem) => problem !== undefined);
-  const [first] = problems;
+  const refusals = [
+    repeated === undefined ? undefined : repeatedNamesRefusal(repeated),
+    typeof id === "bigint" ? undefined : idRefusal(id),
+    textRefusal("name", name),
+    tag === undefined ? undefined : textRefusal("tag", tag),
+  ].filter((refusal) => refusal !== undefined);
+  const [first] = refusals;
   if (first === undefined) return { id, name, tag } as NewPlant;
-  const message = problems.map((problem) => problem.message).join(" ");
-  const reason = problems.map((problem) => problem.reason).join(" ");
+  const message = refusals.map((refusal) => refusal.message).join(" ");
+  const reason = refusals.map((refusal) => refusal.reason).join(" ");
   return new Refusal(first.kind, message, reason);
 }
 
@@ -96,19 +96,20 @@ function readString(json: JsonReader): string | JsonSource {
   return type === "string" ? json.string() : { type, source: json.skip() };
 }
 
-function badId(id: JsonSource | undefined): Refusal {
-  if (id?.type !== "number") return missingOrWrongType("id", "an integer", id);
+function idRefusal(id: JsonSource | undefined): Refusal {
+  if (id?.type !== "number") return fieldRefusal("id", "an integer", id);
   const rule = `Field "id" must be an integer from ${int64Range}`;
   return new Refusal("not-int64", `${rule}, but is ${quoteStart(id.source)}.`, `${rule}.`);
 }
 
-function textProblem(field: PlantField, value: string | JsonSource | undefined): Refusal | undefined {
-  if (typeof value !== "string") return missingOrWrongType(field, "a string", value);
+function textRefusal(field: PlantField, value: string | JsonSource | undefined): Refusal | undefined {
+  if (typeof value !== "string") return fieldRefusal(field, "a string", value);
   if (!value.includes("\u0000")) return undefined;
   return new Refusal("holds-nul", `Field "${field}" contains the character U+0000, which cannot be stored.`);
 }
 
-function missingOrWrongType(field: string, expected: string, value: JsonSource | undefined): Refusal {
+/** The refusal of a field that is missing or has another type. */
+function fieldRefusal(field: string, expected: string, value: JsonSource | undefined): Refusal {
   if (value === undefined)
     return new Refusal("field-missing", `Field "${field}" is missing; expected ${expected}.`);
   const { type, source } = value;

@@ -44,7 +44,7 @@ export function formatPosition({ line, column }: TextPosition): string {
 }
 
 /** The refusal of an id that belongs to a plant that differs in these fields. */
-export function idConflict(id: bigint, differing: readonly PlantField[]): Refusal {
+export function idConflictRefusal(id: bigint, differing: readonly PlantField[]): Refusal {
   const belongs = `already belongs to a plant with a different ${differing.join(" and a different ")}.`;
   return new Refusal("id-conflict", `The id ${id} ${belongs}`, `The id ${belongs}`);
 }

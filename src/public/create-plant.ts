@@ -1,7 +1,7 @@
 import type { Caller } from "../access/gate.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
 import type { BodyHandler, Exchange } from "../http/exchange.ts";
-import { HttpError, overRate } from "../http/http-error.ts";
+import { HttpError, overRateError } from "../http/http-error.ts";
 import type { Handler } from "../http/route.ts";
 import { createResult } from "../plants/create-result.ts";
 import type { Intake, PendingPlant, Rejected } from "../plants/intake.ts";
@@ -26,10 +26,10 @@ export function createPlantHandler(rateLimit: RateLimit | undefined, intake: Int
   return (exchange, caller) => {
     if (rateLimit !== undefined) {
       const waitMs = rateLimit.take(caller.name, performance.now());
-      if (waitMs > 0) throw overRate(waitMs);
+      if (waitMs > 0) throw overRateError(waitMs);
     }
     const contentType = exchange.header("content-type");
-    if (!isJsonMediaType(contentType)) throw wrongMediaType(contentType);
+    if (!isJsonMediaType(contentType)) throw wrongMediaTypeError(contentType);
     exchange.readBody(new PlantRequest(exchange, caller, intake, busyResponses));
   };
 }
@@ -84,7 +84,7 @@ class PlantRequest implements BodyHandler, PendingPlant {
   }
 }
 
-function wrongMediaType(contentType: string | undefined): HttpError {
+function wrongMediaTypeError(contentType: string | undefined): HttpError {
   const found =
     contentType === undefined ? "is missing" : `is ${shortened(contentType, quotedCharactersMax)}`;
   return new HttpError("wrong-media-type", `The Content-Type must be application/json, but ${found}.`);

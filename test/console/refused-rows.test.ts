@@ -4,7 +4,7 @@ import { ImportRun } from "../../src/console/import/import-run.ts";
 import { catalogue } from "../../src/http/error-catalogue.ts";
 import type { LineOutcome } from "../../src/operator/responses.ts";
 import { readPlant } from "../../src/plants/read-plant.ts";
-import { idConflict, Refusal, type RefusalKind } from "../../src/plants/refusals.ts";
+import { idConflictRefusal, Refusal, type RefusalKind } from "../../src/plants/refusals.ts";
 import { eventually } from "../support/eventually.ts";
 import { importWith } from "../support/import-with.ts";
 
@@ -79,7 +79,11 @@ describe("refused rows", () => {
   });
 
   test("whose ids belong to other plants are one group for each difference", async () => {
-    const conflicts = [idConflict(1n, ["name"]), idConflict(-2n, ["name", "tag"]), idConflict(3n, ["name"])];
+    const conflicts = [
+      idConflictRefusal(1n, ["name"]),
+      idConflictRefusal(-2n, ["name", "tag"]),
+      idConflictRefusal(3n, ["name"]),
+    ];
     const { run } = await importWith("rows.csv", "id,name\n1,a\n-2,b\n3,c\n", (lines) =>
       conflicts.slice(0, lines.length).map(({ message, reason }) => ({ error: 40020, message, reason })),
     );

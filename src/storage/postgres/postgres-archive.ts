@@ -3,7 +3,7 @@ import {
   beginningCursor,
   type FollowPage,
   type FollowRequest,
-  invalidCursor,
+  invalidCursorProblem,
   type MatchCount,
   type PageRequest,
   type PlantArchive,
@@ -253,7 +253,7 @@ function cursorOf({ createdAtMs, id }: Position): string {
 function parseCursor(cursor: string): Position {
   const match = /^(-?\d{1,15})\.(-?\d{1,19})$/.exec(cursor);
   const id = BigInt(match?.[2] ?? 0);
-  if (match === null || BigInt.asIntN(64, id) !== id) throw invalidCursor();
+  if (match === null || BigInt.asIntN(64, id) !== id) throw invalidCursorProblem();
   return { createdAtMs: Number(match[1]), id };
 }
 

@@ -6,7 +6,7 @@ import {
   type DiskUsage,
   type FollowPage,
   type FollowRequest,
-  invalidCursor,
+  invalidCursorProblem,
   type MatchCount,
   type PageRequest,
   type PlantArchive,
@@ -189,7 +189,7 @@ export class SqliteArchive implements PlantArchive {
 
   #followedSeq(cursor: string): number {
     const seq = Number(followCursor.exec(cursor)?.[2]);
-    if (Number.isNaN(seq)) throw invalidCursor();
+    if (Number.isNaN(seq)) throw invalidCursorProblem();
     if (this.#cursorAt(seq) !== cursor)
       throw new StaleCursor("The cursor belongs to another store, or to this one before it was restored.");
     return seq;
@@ -204,7 +204,7 @@ function rangeAfter(cursor: string | undefined, order: Order, last: number): Seq
 }
 
 function seqOf(cursor: string): number {
-  if (!/^\d{1,15}$/.test(cursor)) throw invalidCursor();
+  if (!/^\d{1,15}$/.test(cursor)) throw invalidCursorProblem();
   return Number(cursor);
 }
 
