@@ -42,8 +42,8 @@ export function parseArguments(
   const positional = command.positional ? (positionals.shift() ?? "") : "";
   // A script may quote a variable that is not set, which passes an empty argument.
   const unexpected = positionals.find((argument) => argument !== "");
-  if (unexpected !== undefined) throw unexpectedArgument(unexpected, command, given);
-  if (command.positional && positional === "") throw wrongUsage(command);
+  if (unexpected !== undefined) throw unexpectedArgumentError(unexpected, command, given);
+  if (command.positional && positional === "") throw wrongUsageError(command);
   const value = (flag: string) => given.get(flag)?.at(-1);
   const flags = Object.fromEntries(Object.values(settings).map(({ flag }) => [flag, value(flag)]));
   return {
@@ -63,7 +63,8 @@ function takeFlag(
 ): { readonly name: string; readonly text: string } {
   const [, flag = "", name = "", attached] = /^(--?([^=]*))(?:=(.*))?$/s.exec(arg) ?? [];
   const known = flagsOf(command).get(name);
-  if (!flag.startsWith("--") || known === undefined) throw unknownFlag(flag, attached ?? rest[0], command);
+  if (!flag.startsWith("--") || known === undefined)
+    throw unknownFlagError(flag, attached ?? rest[0], command);
   if (known.placeholder === undefined) {
     if (attached !== undefined) throw new UsageError(`${flag} takes no value`);
     return { name, text: "" };
@@ -84,7 +85,7 @@ export function passwordWarnings({ value }: Arguments): string[] {
     );
 }
 
-export function wrongUsage({ usage }: Pick<Command, "usage">): UsageError {
+export function wrongUsageError({ usage }: Pick<Command, "usage">): UsageError {
   return new UsageError(`Usage: plant-store ${usage}`);
 }
 
@@ -109,7 +110,7 @@ export function parseFlags<Value>(args: Arguments, name: string, parse: (text: s
   });
 }
 
-function unknownFlag(flag: string, value: string | undefined, command: Command): UsageError {
+function unknownFlagError(flag: string, value: string | undefined, command: Command): UsageError {
   const name = flag.replace(/^-+/, "");
   const [secret] = Object.keys(command.secrets ?? {}) as SecretName[];
   if (name === "token" && secret !== undefined)
@@ -129,7 +130,7 @@ function flagMeantBy(name: string, value: string | undefined, command: Command):
 }
 
 /** The value of a flag may have been typed without the flag: `token create greenhouse`, `verify plants.db`. */
-function unexpectedArgument(
+function unexpectedArgumentError(
   argument: string,
   command: Command,
   given: ReadonlyMap<string, unknown>,

@@ -7,7 +7,7 @@ import { refuseMissingFile } from "../storage/sqlite/data-file/data-file-path.ts
 import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { capitalized } from "../text/words.ts";
-import { UsageError, wrongUsage } from "./arguments.ts";
+import { UsageError, wrongUsageError } from "./arguments.ts";
 import { type Command, jsonFlag } from "./command.ts";
 import { noteOfNewFile } from "./new-data-file.ts";
 import { type Progress, progressOfStep, showProgress } from "./progress.ts";
@@ -32,7 +32,7 @@ export const copy: Command = {
   async run(args, terminal) {
     const from = args.value("from");
     const to = args.value("to");
-    if (from === undefined || to === undefined) throw wrongUsage(copy);
+    if (from === undefined || to === undefined) throw wrongUsageError(copy);
     if (from === to || isSameFile(from, to)) throw new UsageError("--from and --to are the same");
     if (!isDatabaseUrl(from)) refuseMissingFile(from, "Check --from.");
     const sources = args.sources;

@@ -6,7 +6,7 @@ export class FileProblem extends Error {
   override readonly name = "FileProblem";
 }
 
-export function cannotBe(done: "read" | "written", path: string, error: unknown): FileProblem {
+export function fileProblem(done: "read" | "written", path: string, error: unknown): FileProblem {
   return new FileProblem(`${path} cannot be ${done}: ${describeFileError(error)}.`);
 }
 
@@ -15,7 +15,7 @@ export function refuseUnreadable(path: string): void {
   try {
     accessSync(path, constants.R_OK);
   } catch (error) {
-    throw cannotBe("read", path, error);
+    throw fileProblem("read", path, error);
   }
 }
 
@@ -24,6 +24,6 @@ export function orCannotBeWritten<Result>(path: string, work: () => Result): Res
   try {
     return work();
   } catch (error) {
-    throw cannotBe("written", path, error);
+    throw fileProblem("written", path, error);
   }
 }

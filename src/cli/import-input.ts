@@ -1,6 +1,6 @@
 import { createReadStream, fstatSync } from "node:fs";
 import { openSource, type Source } from "../files/detect-source.ts";
-import { cannotBe } from "./file-problem.ts";
+import { fileProblem } from "./file-problem.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** The file or standard input that is imported. */
@@ -37,7 +37,7 @@ export async function openInput(file: string, terminal: Terminal, stop: AbortSig
       }
     } catch (error) {
       // A stopped stream fails too, which is not an error.
-      if (!stop.aborted) throw cannotBe("read", isFile ? file : "Standard input", error);
+      if (!stop.aborted) throw fileProblem("read", isFile ? file : "Standard input", error);
     }
   }
   const source = await openSource(read()).catch((error: unknown) => {

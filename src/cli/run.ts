@@ -86,7 +86,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     }
     const words = versionFlags.includes(args[0] ?? "") ? ["version"] : args;
     const found = findCommand(words);
-    if (found === undefined) throw unknownCommand(args);
+    if (found === undefined) throw unknownCommandError(args);
     const [name, command] = found;
     named = name;
     const rest = args.slice(name.split(" ").length);
@@ -117,7 +117,7 @@ function findCommand(args: readonly string[]): [string, Command] | undefined {
   );
 }
 
-function unknownCommand([first = "", second = ""]: readonly string[]): UsageError {
+function unknownCommandError([first = "", second = ""]: readonly string[]): UsageError {
   const verbs = verbsOf(commands, first);
   if (verbs.length > 0) {
     const verb = nearestWord(second, verbs);
@@ -136,7 +136,7 @@ function help(args: readonly string[], { colourOut, outColumns }: Terminal): str
   if (found !== undefined) return commandHelp(found[1], colourOut, outColumns);
   if (first === undefined || first.startsWith("-")) return generalHelp(commands, colourOut);
   const group = verbsOf(commands, first).flatMap((verb) => commands[`${first} ${verb}`] ?? []);
-  if (group.length === 0) throw unknownCommand(args);
+  if (group.length === 0) throw unknownCommandError(args);
   return group.map((command) => commandHelp(command, colourOut, outColumns)).join("\n");
 }
 

@@ -1,4 +1,4 @@
-import { cannotBe } from "./file-problem.ts";
+import { fileProblem } from "./file-problem.ts";
 
 type WriteError = NodeJS.ErrnoException | null | undefined;
 
@@ -22,7 +22,7 @@ export class StandardOutput {
   /** Whether someone reads it. A reader that has seen enough (`plant-store list | head -1`) is not an error. */
   async flush(): Promise<boolean> {
     const error = await this.#firstError;
-    if (error && error.code !== "EPIPE") throw cannotBe("written", "Standard output", error);
+    if (error && error.code !== "EPIPE") throw fileProblem("written", "Standard output", error);
     return !error;
   }
 }

@@ -14,7 +14,7 @@ import { parseChoice, parseDuration } from "../config/values.ts";
 import { openArchive, openTokens } from "../storage/open-store.ts";
 import { isoSeconds } from "../text/time.ts";
 import { eitherOf } from "../text/words.ts";
-import { parseFlag, parseFlags, wrongUsage } from "./arguments.ts";
+import { parseFlag, parseFlags, wrongUsageError } from "./arguments.ts";
 import { type Arguments, type Command, jsonFlag, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
 import { noteOfNewFile } from "./new-data-file.ts";
@@ -64,7 +64,7 @@ export const tokenCreate: Command = {
   settings: storeSettings,
   async run(args, terminal) {
     const name = args.value("name");
-    if (name === undefined) throw wrongUsage(tokenCreate);
+    if (name === undefined) throw wrongUsageError(tokenCreate);
     const chosen = parseFlags(args, "scope", (text) => parseChoice(text, scopes));
     const request = {
       name,
