@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { describe, test } from "../support/browser.ts";
-import { see, textIn, useConsole } from "../support/console-session.ts";
+import { textIn, useConsole, waitForText } from "../support/console-session.ts";
 import { post } from "../support/post-plants.ts";
 import { storedPlants } from "../support/stored-plants.ts";
 
@@ -80,14 +80,14 @@ describe("the form for a plant", () => {
   test("keeps an id exact that no double can hold", async () => {
     const { page, add } = await openForm();
     await add(unsafeId, 'O\'Fern "quoted"', "indoor");
-    await see(page, "The plant is stored.");
+    await waitForText(page, "The plant is stored.");
     expect(find(BigInt(unsafeId))).toMatchObject({ name: 'O\'Fern "quoted"', tag: "indoor" });
   });
 
   test("accepts an id with an exponent", async () => {
     const { page, add } = await openForm();
     await add("1e3", "A thousand");
-    await see(page, "The plant is stored.");
+    await waitForText(page, "The plant is stored.");
     expect(find(1000n)).toMatchObject({ name: "A thousand" });
   });
 
@@ -95,6 +95,6 @@ describe("the form for a plant", () => {
     await post(session.running.url, '{"id":4002,"name":"Twice"}');
     const { page, add } = await openForm();
     await add("4002", "Twice");
-    await see(page, "This plant is already stored");
+    await waitForText(page, "This plant is already stored");
   });
 });

@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import type { Route } from "playwright-core";
 import type { AuditEntryJson } from "../../src/operator/responses.ts";
 import { describe, test } from "../support/browser.ts";
-import { see, useConsole, waitUntil } from "../support/console-session.ts";
+import { useConsole, waitForText, waitUntil } from "../support/console-session.ts";
 import { memoize } from "../support/memoize.ts";
 import { mintToken, operatorFetch } from "../support/operator-requests.ts";
 
@@ -14,7 +14,7 @@ describe("the audit trail", () => {
   test("says what was done", async () => {
     await mintToken(session.running, { name: "reader", scopes: ["metrics"] });
     const page = await open("/audit");
-    await see(page, "created token reader with metrics; it never expires");
+    await waitForText(page, "created token reader with metrics; it never expires");
   });
 
   test("has the filter that was applied in its address", async () => {
@@ -23,7 +23,7 @@ describe("the audit trail", () => {
     await page.getByLabel("Action").selectOption("Rotated a token");
     await page.getByLabel("By").fill("nobody");
     await page.getByRole("button", { name: "Apply" }).click();
-    await see(page, "No entries match");
+    await waitForText(page, "No entries match");
     expect(new URL(page.url()).search).toBe("?action=token.rotated&actor=nobody");
   });
 
@@ -31,7 +31,7 @@ describe("the audit trail", () => {
     const page = await open("/audit?action=token.rotated&actor=nobody");
     await page.getByRole("button", { name: "Remove the filter By: nobody" }).click();
     await page.waitForURL(/\/audit\?action=token\.rotated$/);
-    await see(page, "No entries match");
+    await waitForText(page, "No entries match");
   });
 
   describe.each(["Remove the filter By: nobody", "Clear", "Clear filters"])("after %s", (name) => {
@@ -61,7 +61,7 @@ describe("the audit trail", () => {
     await page.getByRole("button", { name: "Filter", exact: true }).click();
     await page.getByLabel("Before").fill("2026-01-15T09:30");
     await page.getByRole("button", { name: "Apply" }).click();
-    await see(page, "No entries match");
+    await waitForText(page, "No entries match");
     expect(new URL(page.url()).searchParams.get("until")).toBe("2026-01-15T08:30:00.000Z");
     await page.getByRole("button", { name: "Filter", exact: true }).click();
     expect(await page.getByLabel("Before").inputValue()).toBe("2026-01-15T09:30");
@@ -69,7 +69,7 @@ describe("the audit trail", () => {
 
   test("says why a filter in the address cannot be read", async () => {
     const page = await open("/audit?since=yesterday");
-    await see(
+    await waitForText(
       page,
       'Parameter "since" must be a time, such as 2026-11-15 or 2026-11-15T09:30Z, but is "yesterday".',
     );

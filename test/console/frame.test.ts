@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { chromium, type Page } from "playwright-core";
 import { chromiumOptions, describe, newPage, noStorage, test } from "../support/browser.ts";
-import { see, textIn, useConsole, waitUntil } from "../support/console-session.ts";
+import { textIn, useConsole, waitForText, waitUntil } from "../support/console-session.ts";
 import { memoize } from "../support/memoize.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -30,7 +30,7 @@ describe("the theme", () => {
     // Without the page's script, what is left is what the file in <head> has done.
     await page.route("**/assets/main-*.js", (route) => route.abort());
     await page.reload();
-    await see(page, "Loading the console.");
+    await waitForText(page, "Loading the console.");
     const beforeScript = await background(page);
     await page.unrouteAll();
     await page.reload();
@@ -193,7 +193,7 @@ describe("a dialog", () => {
 const readUnknown = memoize(async (path: string) => {
   const page = await open("/livez");
   const response = await page.goto(session.running.operatorUrl + path);
-  await see(page, `There is nothing at ${path}`);
+  await waitForText(page, `There is nothing at ${path}`);
   return { status: response?.status(), title: await page.title(), marked: await markedPages(page) };
 });
 

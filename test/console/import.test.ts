@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { gzipSync } from "node:zlib";
 import type { Locator, Page } from "playwright-core";
 import { contentOf, describe, test } from "../support/browser.ts";
-import { see, signIn, useConsole, waitUntil } from "../support/console-session.ts";
+import { signIn, useConsole, waitForHeading, waitForText, waitUntil } from "../support/console-session.ts";
 import { eventually } from "../support/eventually.ts";
 import { memoize } from "../support/memoize.ts";
 import { mintToken, operatorPost } from "../support/operator-requests.ts";
@@ -39,7 +39,7 @@ async function importFile(
   ended = "Done",
 ): Promise<string[]> {
   await start(page, name, content);
-  await page.getByRole("heading", { name: `${ended}: ${name}` }).waitFor();
+  await waitForHeading(page, `${ended}: ${name}`);
   return page.locator(".tally dd").allTextContents();
 }
 
@@ -159,7 +159,7 @@ describe("importing a file", () => {
     const page = await open("/import");
     const sheet = gzipSync('\ufeffid;name;tag\r\n1191;"Árbol; viejo";indoor\r\nx;Elm;\r\n1192;Oak;\r\n');
     expect(await importFile(page, "sheet.csv.gz", sheet)).toEqual(["2", "0", "1"]);
-    await see(page, /^CSV separated by semicolons, gzip, \d+ bytes, 3 rows$/);
+    await waitForText(page, /^CSV separated by semicolons, gzip, \d+ bytes, 3 rows$/);
     expect(find(1191n)).toMatchObject({ name: "Árbol; viejo", tag: "indoor" });
     expect(await download(page, "Download refused rows")).toBe("id;name;tag\nx;Elm;\n");
   });
@@ -168,7 +168,7 @@ describe("importing a file", () => {
     const page = await open("/import");
     await importFile(page, "audited.csv", "id,name\n1195,Oak\n1196,Elm\n1197,Ash\nx,Yew\n");
     await page.getByRole("link", { name: "Audit" }).click();
-    await see(page, "3 created, 0 already stored, 1 refused");
+    await waitForText(page, "3 created, 0 already stored, 1 refused");
   });
 
   describe("of CSV that is broken in its third row", () => {
@@ -225,18 +225,18 @@ describe("importing a file", () => {
     const page = await open("/import", { token: await makeSlowToken(session.running, "shown") });
     await start(page, "shown.ndjson", rowsFrom(10_000));
     await page.getByRole("link", { name: "Tokens" }).click();
-    await page.getByRole("heading", { name: "Tokens", level: 1 }).waitFor();
+    await waitForHeading(page, "Tokens");
     await page.getByRole("link", { name: /^Importing \d+%$/ }).click();
-    await page.getByRole("heading", { name: "Importing: shown.ndjson" }).waitFor();
+    await waitForHeading(page, "Importing: shown.ndjson");
   });
 
   test("is resumed after it was stopped", async () => {
     const page = await open("/import", { token: await makeSlowToken(session.running, "stopped") });
     await start(page, "stopped.ndjson", rowsFrom(11_000));
     await page.getByRole("button", { name: "Stop" }).click();
-    await page.getByRole("heading", { name: "Stopped: stopped.ndjson" }).waitFor();
+    await waitForHeading(page, "Stopped: stopped.ndjson");
     await page.getByRole("button", { name: "Resume" }).click();
-    await page.getByRole("heading", { name: "Importing: stopped.ndjson" }).waitFor();
+    await waitForHeading(page, "Importing: stopped.ndjson");
   });
 
   test("is resumed in the next session after its token was revoked", async () => {
@@ -246,13 +246,13 @@ describe("importing a file", () => {
     await page.getByRole("link", { name: "Tokens" }).click();
     await page.getByRole("button", { name: "Revoke revoked", exact: true }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
-    await see(page, "This token has expired or was revoked");
+    await waitForText(page, "This token has expired or was revoked");
     const scopes = ["operator", "plants:create"];
     const { secret } = await mintToken(session.running, { name: "next", scopes });
     await signIn(page, secret);
     await page.getByRole("link", { name: "Import", exact: true }).click();
     await page.getByRole("button", { name: "Resume" }).click();
-    await page.getByRole("heading", { name: "Done: resumed.ndjson" }).waitFor();
+    await waitForHeading(page, "Done: resumed.ndjson");
     const tally = await page.locator(".tally dd").allTextContents();
     const [created = 0, replayed = 0, refused = 0] = tally.map((text) => Number(text.replaceAll(",", "")));
     expect(created + replayed).toBe(rowsMax);
@@ -263,7 +263,7 @@ describe("importing a file", () => {
   test("goes on if the user, asked about it, does not sign out", async () => {
     const page = await open("/import", { token: await makeSlowToken(session.running, "stays") });
     await start(page, "stays.ndjson", rowsFrom(30_000));
-    await page.getByRole("heading", { name: "Importing: stays.ndjson" }).waitFor();
+    await waitForHeading(page, "Importing: stays.ndjson");
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByRole("button", { name: "Stay signed in" }).click();
     await page.getByRole("dialog").waitFor({ state: "detached" });
@@ -274,13 +274,13 @@ describe("importing a file", () => {
     const page = await open("/import", { token: "" });
     await signIn(page, await makeSlowToken(session.running, "leaves"));
     await start(page, "left.ndjson", rowsFrom(40_000));
-    await page.getByRole("heading", { name: "Importing: left.ndjson" }).waitFor();
+    await waitForHeading(page, "Importing: left.ndjson");
     await signOutAnyway(page);
     const scopes = ["operator", "plants:create"];
     const { secret } = await mintToken(session.running, { name: "returns", scopes });
     await signIn(page, secret);
     await page.getByRole("button", { name: "Resume" }).click();
-    await page.getByRole("heading", { name: "Done: left.ndjson" }).waitFor();
+    await waitForHeading(page, "Done: left.ndjson");
   });
 
   test("that has ended is forgotten when the user signs out, without a question", async () => {
@@ -308,7 +308,7 @@ describe("importing a file", () => {
     await eventually(() => storedPlants(running.database).length > 1);
     await running.service.stop("test");
     expect(running.logged.join("")).not.toContain("drain timeout reached");
-    await see(importing, "The import waits, and continues by itself.");
+    await waitForText(importing, "The import waits, and continues by itself.");
     await polling.context().close();
     await importing.context().close();
   });
@@ -375,7 +375,7 @@ describe("a chosen file", () => {
 
     test("says why, and cannot be imported", async () => {
       const page = await openAndChoose();
-      await see(page, '"id" is missing');
+      await waitForText(page, '"id" is missing');
       expect(await page.getByRole("button", { name: "Start import" }).count()).toBe(0);
     });
 
@@ -396,7 +396,7 @@ describe("a chosen file", () => {
       const { page, sent } = await openAndWatch();
       await choose(page, "checked.ndjson", rows.join("\n"));
       await page.getByRole("button", { name: "Check only" }).click();
-      await page.getByRole("heading", { name: "Checked: checked.ndjson" }).waitFor();
+      await waitForHeading(page, "Checked: checked.ndjson");
       const tally = await page.locator(".tally dd").allTextContents();
       const summaries = await page.locator(".refusal-group summary").allTextContents();
       return { tally, summaries, refused: await download(page, "Download refused rows"), sent: [...sent] };
@@ -425,12 +425,12 @@ describe("a chosen file", () => {
     const { page } = await openAndWatch();
     await choose(page, "then.ndjson", '{"id": 2201, "name": "Fern"}');
     await page.getByRole("button", { name: "Check only" }).click();
-    await page.getByRole("heading", { name: "Checked: then.ndjson" }).waitFor();
+    await waitForHeading(page, "Checked: then.ndjson");
     await page.getByRole("link", { name: "Tokens" }).click();
     await page.getByRole("link", { name: "Import", exact: true }).click();
-    await page.getByRole("heading", { name: "Checked: then.ndjson" }).waitFor();
+    await waitForHeading(page, "Checked: then.ndjson");
     await page.getByRole("button", { name: "Start import" }).click();
-    await page.getByRole("heading", { name: "Done: then.ndjson" }).waitFor();
+    await waitForHeading(page, "Done: then.ndjson");
     expect(find(2201n)?.name).toBe("Fern");
   });
 
@@ -440,7 +440,7 @@ describe("a chosen file", () => {
     const notice = page.getByText("The row that starts on line 3 has a quote inside a field");
     await notice.waitFor();
     await page.getByRole("button", { name: "Check only" }).click();
-    await page.getByRole("heading", { name: "Failed: stray.csv" }).waitFor();
+    await waitForHeading(page, "Failed: stray.csv");
     expect(await page.locator(".tally dd").allTextContents()).toEqual(["1", "0"]);
     expect(await notice.count()).toBe(1);
   });
@@ -449,7 +449,7 @@ describe("a chosen file", () => {
     const { page } = await openAndWatch();
     await choose(page, "forgotten.ndjson", '{"id": 2301, "name": "Fern"}');
     await page.getByRole("button", { name: "Check only" }).click();
-    await page.getByRole("heading", { name: "Checked: forgotten.ndjson" }).waitFor();
+    await waitForHeading(page, "Checked: forgotten.ndjson");
     await page.getByRole("button", { name: "Choose another file" }).click();
     await page.locator("input[type=file]").waitFor();
     expect(await page.getByText("forgotten.ndjson").count()).toBe(0);
@@ -460,10 +460,10 @@ describe("a chosen file", () => {
     await start(page, "halfway.ndjson", `{"name": "No id"}\n${rowsFrom(50_000)}`);
     await page.getByText("1 row", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
-    await page.getByRole("heading", { name: "Stopped: halfway.ndjson" }).waitFor();
+    await waitForHeading(page, "Stopped: halfway.ndjson");
     await choose(page, "another.ndjson", '{"id": 2501, "name": "Fern"}');
     await page.getByRole("button", { name: "Choose another file" }).click();
-    await page.getByRole("heading", { name: "Stopped: halfway.ndjson" }).waitFor();
+    await waitForHeading(page, "Stopped: halfway.ndjson");
     await page.getByRole("button", { name: "Resume" }).waitFor();
     expect(await download(page, "Download refused rows")).toBe('{"name": "No id"}\n');
   });
@@ -473,13 +473,13 @@ describe("a chosen file", () => {
     await start(page, "aside.ndjson", `{"name": "No id"}\n${rowsFrom(51_000)}`);
     await page.getByText("1 row", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
-    await page.getByRole("heading", { name: "Stopped: aside.ndjson" }).waitFor();
+    await waitForHeading(page, "Stopped: aside.ndjson");
     await choose(page, "looked-at.ndjson", '{"id": 2601, "name": "Fern"}');
     await page.getByRole("button", { name: "Check only" }).click();
-    await page.getByRole("heading", { name: "Checked: looked-at.ndjson" }).waitFor();
+    await waitForHeading(page, "Checked: looked-at.ndjson");
     await page.getByRole("button", { name: "Choose another file" }).click();
-    await page.getByRole("heading", { name: "Stopped: aside.ndjson" }).waitFor();
+    await waitForHeading(page, "Stopped: aside.ndjson");
     await page.getByRole("button", { name: "Resume" }).click();
-    await page.getByRole("heading", { name: "Importing: aside.ndjson" }).waitFor();
+    await waitForHeading(page, "Importing: aside.ndjson");
   });
 });

@@ -4,7 +4,7 @@ import packageFile from "../../package.json" with { type: "json" };
 import { recordLastBackup } from "../../src/storage/sqlite/maintenance/backup-records.ts";
 import { describe, test } from "../support/browser.ts";
 import { start } from "../support/command.ts";
-import { heading, see, textIn, useConsole, waitUntil } from "../support/console-session.ts";
+import { textIn, useConsole, waitForHeading, waitForText, waitUntil } from "../support/console-session.ts";
 import { memoize } from "../support/memoize.ts";
 import { post } from "../support/post-plants.ts";
 import { startTestService } from "../support/test-service.ts";
@@ -17,17 +17,17 @@ const { open } = session;
 describe("the overview", () => {
   test("shows the state of the store", async () => {
     const page = await open("/");
-    await see(page, "All plants are on disk");
-    await see(page, "Disk space free");
-    await see(page, / left at this rate$/);
-    await see(page, `Version ${packageFile.version}`);
+    await waitForText(page, "All plants are on disk");
+    await waitForText(page, "Disk space free");
+    await waitForText(page, / left at this rate$/);
+    await waitForText(page, `Version ${packageFile.version}`);
   });
 
   test("shows a new backup live", async () => {
     const page = await open("/");
-    await see(page, "All plants are on disk");
+    await waitForText(page, "All plants are on disk");
     recordLastBackup(session.running.database, Date.now() - 3 * 3_600_000);
-    await see(page, "Last backup 3 hours ago");
+    await waitForText(page, "Last backup 3 hours ago");
   });
 
   test("shows a new plant live", async () => {
@@ -44,9 +44,9 @@ describe("the overview", () => {
 
   test("shows a refusal live", async () => {
     const page = await open("/");
-    await see(page, "All plants are on disk");
+    await waitForText(page, "All plants are on disk");
     await post(session.running.url, '{"name":"No id"}');
-    await see(page, "40010 a required field is missing");
+    await waitForText(page, "40010 a required field is missing");
   });
 
   test("charts the plants of a period", async () => {
@@ -54,7 +54,7 @@ describe("the overview", () => {
     await page.locator(".plot").hover({ position: { x: 400, y: 100 } });
     expect(await textIn(page, ".chart-tip")).toMatch(/^\d\d:\d\d\d+ createdrefusals unknown$/);
     await page.getByRole("button", { name: "7 d" }).click();
-    await page.getByRole("heading", { name: "Plants per hour" }).waitFor();
+    await waitForHeading(page, "Plants per hour");
     expect(await page.locator(".plot").getAttribute("aria-label")).toStartWith("In the last 7 days, 1,1");
     expect(await textIn(page, ".legend")).toMatch(/^Created 1,1\d\dRefused \d+ since the start/);
   });
@@ -67,22 +67,22 @@ describe("the overview", () => {
       await route.fulfill({ json: { ...overview, perMinute: undefined, perHour: undefined } });
     });
     await page.getByRole("link", { name: "Overview" }).click();
-    await see(page, "Not counted yet.");
+    await waitForText(page, "Not counted yet.");
   });
 
   test("that crashes leaves the other pages usable", async () => {
     const page = await open("/tokens", { crashes: true });
-    await heading(page, "Tokens");
+    await waitForHeading(page, "Tokens");
     await page.route("**/api/overview", (route) => route.fulfill({ json: { total: "not a number" } }));
     await page.getByRole("link", { name: "Overview" }).click();
-    await see(page, "This page stopped working");
+    await waitForText(page, "This page stopped working");
     await page.getByRole("link", { name: "Tokens" }).click();
-    await heading(page, "Tokens");
+    await waitForHeading(page, "Tokens");
     await page.getByRole("link", { name: "Overview", exact: true }).click();
-    await see(page, "This page stopped working");
+    await waitForText(page, "This page stopped working");
     await page.unrouteAll();
     await page.getByRole("button", { name: "Reload" }).click();
-    await see(page, "All plants are on disk");
+    await waitForText(page, "All plants are on disk");
   });
 
   test("has no rate above its own peak right after a burst", async () => {
@@ -90,7 +90,7 @@ describe("the overview", () => {
     const plants = Array.from({ length: 120 }, (_, id) => `{"id":${id},"name":"Burst"}`);
     await Promise.all(plants.map((plant) => post(busy.url, plant)));
     const page = await open("/", { origin: busy.operatorUrl, token: operatorToken });
-    await see(page, /^peak/);
+    await waitForText(page, /^peak/);
     const figures = /^([\d.]+) peak ([\d.]+) in 3 h$/.exec(await textIn(page, ".key-number-rate .number"));
     const peak = Number(figures?.[2]);
     expect(peak).toBeGreaterThan(0);
@@ -106,7 +106,7 @@ describe("an empty store", () => {
     await page.locator("h2").first().waitFor();
     const listHeading = await page.locator("h2").first().textContent();
     await page.getByRole("link", { name: "Overview" }).click();
-    await see(page, "Ready for the first plant");
+    await waitForText(page, "Ready for the first plant");
     const figures = await page.locator(".key-number, .plot").count();
     const command = await textIn(page, ".empty .code");
     const run = command.replace("YOUR_TOKEN", accessToken).replace("curl", "curl -s");
@@ -129,10 +129,10 @@ describe("an empty store", () => {
   test("shows the first plant live", async () => {
     await using empty = await startTestService();
     const page = await open("/", { origin: empty.operatorUrl, token: operatorToken });
-    await see(page, "Ready for the first plant");
+    await waitForText(page, "Ready for the first plant");
     await post(empty.url, '{"id":1,"name":"Fern"}');
     await page.locator(".latest").getByText("Fern").waitFor();
-    await see(page, "All plants are on disk");
-    await see(page, "No backup yet");
+    await waitForText(page, "All plants are on disk");
+    await waitForText(page, "No backup yet");
   });
 });

@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { copiedBy, describe, test } from "../support/browser.ts";
-import { see, waitUntil } from "../support/console-session.ts";
+import { waitForHeading, waitForText, waitUntil } from "../support/console-session.ts";
 import { memoize } from "../support/memoize.ts";
 import {
   focused,
@@ -25,7 +25,7 @@ describe("one plant", () => {
     const page = await openTable("/plants?tag=exact");
     await rows(page).first().click();
     await page.waitForURL(new RegExp(`/plants/${unsafeId}\\?`));
-    await page.getByRole("heading", { name: "Beyond doubles" }).waitFor();
+    await waitForHeading(page, "Beyond doubles");
     return page;
   }
 
@@ -34,7 +34,7 @@ describe("one plant", () => {
     const page = await openPlant();
     const id = await page.locator(".facts .exact").textContent();
     const copiedId = await copiedBy(page.getByRole("button", { name: "Copy id" }));
-    await see(page, "Copied");
+    await waitForText(page, "Copied");
     const copiedJson = await copiedBy(page.getByRole("button", { name: "Copy JSON" }));
     return { id, copiedId, copiedJson };
   });
@@ -79,7 +79,7 @@ describe("one plant", () => {
 
 test("a plant that does not exist says so", async () => {
   const page = await open("/plants/424242");
-  await page.getByRole("heading", { name: "Plant not found" }).waitFor();
+  await waitForHeading(page, "Plant not found");
   expect(await page.title()).toBe("Plant not found · Plant Store");
 });
 

@@ -2,10 +2,18 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { contentOf, describe, test } from "../support/browser.ts";
-import { see, waitUntil } from "../support/console-session.ts";
+import { waitForHeading, waitForText, waitUntil } from "../support/console-session.ts";
 import { memoize } from "../support/memoize.ts";
 import { mintToken, operatorPost } from "../support/operator-requests.ts";
-import { firstIs, focused, ids, names, rows, says, usePlantsTable } from "../support/plants-table.ts";
+import {
+  focused,
+  ids,
+  names,
+  rows,
+  usePlantsTable,
+  waitForFirstRow,
+  waitForProgressLine,
+} from "../support/plants-table.ts";
 import { post } from "../support/post-plants.ts";
 import { idOf } from "../support/seeded-store.ts";
 import { storedPlants } from "../support/stored-plants.ts";
@@ -27,19 +35,20 @@ describe("an id in the search", () => {
     await found(page, "880001").waitFor();
     expect(await found(page, "880001").textContent()).toBe("Plant 880001Found by its idfernEnter opens it");
     await search(page, "880001");
-    await firstIs(page, "Named 880001");
-    await says(page, "1 plant matches");
+    await waitForFirstRow(page, "Named 880001");
+    await waitForProgressLine(page, "1 plant matches");
   });
 
   test.each(["-9223372036854775808", "9223372036854775807"])(
     "of %s is exact when Enter opens the plant",
     async (id) => {
-      await add(id, `At the limit ${id.slice(0, 2)}`);
+      const name = `At the limit ${id}`;
+      await add(id, name);
       const page = await openTable();
       await search(page, id);
       await page.keyboard.press("Enter");
       await page.waitForURL(new RegExp(`/plants/${id}\\?name=`));
-      await page.getByRole("heading", { name: "At the limit" }).waitFor();
+      await waitForHeading(page, name);
       expect(await page.locator(".facts .exact").textContent()).toBe(id);
       await page.keyboard.press("Escape");
       await page.waitForURL(/\/plants\?name=/);
@@ -50,14 +59,14 @@ describe("an id in the search", () => {
   test("that no plant has opens nothing, until a plant with it is stored", async () => {
     const page = await openTable();
     await search(page, "880003");
-    await see(page, "No plants match");
+    await waitForText(page, "No plants match");
     await page.keyboard.press("Enter");
     await add(880_003, "Late");
     await found(page, "880003").waitFor();
     expect(new URL(page.url()).pathname).toBe("/plants");
     await page.getByText("No plants match").waitFor({ state: "detached" });
     await page.keyboard.press("Enter");
-    await page.getByRole("heading", { name: "Late" }).waitFor();
+    await waitForHeading(page, "Late");
   });
 
   const noIds = ["9223372036854775808", "12x", "1.0"];
@@ -68,7 +77,7 @@ describe("an id in the search", () => {
     for (const text of noIds) {
       await search(page, text);
       await page.waitForURL((url) => url.searchParams.get("name") === text);
-      await see(page, "No plants match");
+      await waitForText(page, "No plants match");
       found.set(text, await page.locator(".id-match").count());
     }
     return found;
@@ -82,7 +91,7 @@ describe("an id in the search", () => {
     await add(880_004, "Tagged", "moss");
     const page = await openTable("/plants?tag=fern");
     await search(page, "880004");
-    await see(page, "No plants match");
+    await waitForText(page, "No plants match");
     await page.getByRole("button", { name: "Remove the filter Tag: fern" }).click();
     await found(page, "880004").waitFor();
   });
@@ -93,7 +102,7 @@ describe("an id in the search", () => {
     await page.getByRole("button", { name: "Remove the filter Created: from never" }).click();
     await found(page, "880008").waitFor();
     await page.goBack();
-    await see(page, "This filter cannot be read");
+    await waitForText(page, "This filter cannot be read");
     expect(await found(page, "880008").count()).toBe(0);
   });
 
@@ -109,7 +118,7 @@ describe("an id in the search", () => {
     await add(880_006, "Let in");
     const page = await openTable("/plants?id=880006");
     await search(page, "880005");
-    await see(page, "No plants match");
+    await waitForText(page, "No plants match");
     expect(await page.locator(".id-match a").count()).toBe(0);
     await page.getByRole("button", { name: "Remove the filter Id: 880006" }).click();
     await found(page, "880005").waitFor();
@@ -153,7 +162,7 @@ describe("a filter", () => {
 
   test("by id finds its plant", async () => {
     const page = await filterById(` ${idOf(7)} `);
-    await see(page, "1 plant matches");
+    await waitForText(page, "1 plant matches");
     expect(await ids(page)).toEqual([String(idOf(7))]);
   });
 
@@ -165,7 +174,7 @@ describe("a filter", () => {
 
   test("by id says why the service refuses it", async () => {
     const page = await filterById("9223372036854775808");
-    await see(page, 'Parameter "id" must be an integer from');
+    await waitForText(page, 'Parameter "id" must be an integer from');
   });
 
   test("by time has a start and an end in local time", async () => {
@@ -194,8 +203,8 @@ describe("a filter", () => {
     ["tags=fern", /^There is no parameter "tags" here; expected .*, tag, /],
   ])("of %s in the address says what was expected", async (query, problem) => {
     const page = await open(`/plants?${query}`);
-    await see(page, "This filter cannot be read");
-    await see(page, problem);
+    await waitForText(page, "This filter cannot be read");
+    await waitForText(page, problem);
     expect(await rows(page).count()).toBe(0);
   });
 
@@ -209,7 +218,7 @@ describe("a filter", () => {
 
   test("that cannot be read says why nothing is exported", async () => {
     const page = await open("/plants?until=soon");
-    await see(page, "This filter cannot be read");
+    await waitForText(page, "This filter cannot be read");
     await page.getByRole("button", { name: "Export", exact: true }).click();
     await page.getByRole("button", { name: "Plants that match as NDJSON" }).click();
     await page.locator(".page-head .field-error", { hasText: 'Field "until" must be a time' }).waitFor();
@@ -273,7 +282,7 @@ describe("a filter", () => {
     await openPanel(page);
     await panel(page).getByLabel("Created by").fill("ops");
     await page.keyboard.press("Enter");
-    await see(page, "No plants match");
+    await waitForText(page, "No plants match");
     expect(asked).toContain("/api/plants");
     expect(asked).not.toContain("/api/tokens");
   });
@@ -306,8 +315,8 @@ describe("a filter", () => {
 
 describe("a click", () => {
   const namedAndTagged = async (page: Page): Promise<void> => {
-    await firstIs(page, "Clicked aster");
-    await says(page, "1 plant matches");
+    await waitForFirstRow(page, "Clicked aster");
+    await waitForProgressLine(page, "1 plant matches");
   };
 
   test("on a tag in the table filters by it too until Back", async () => {
@@ -319,7 +328,7 @@ describe("a click", () => {
     await namedAndTagged(page);
     expect(await focused(page)).toBe("Plants");
     await page.goBack();
-    await says(page, "2 plants match");
+    await waitForProgressLine(page, "2 plants match");
   });
 
   test("on a creator in the table filters by it too", async () => {
@@ -333,7 +342,7 @@ describe("a click", () => {
     const page = await openTable("/plants?name=sent");
     await rows(page).getByRole("link", { name: "clicked creator", exact: true }).click();
     await page.waitForURL(/\?name=sent&token=clicked\+creator$/);
-    await says(page, "1 plant matches");
+    await waitForProgressLine(page, "1 plant matches");
     expect(await names(page)).toEqual(["Sent aster"]);
   });
 
@@ -347,7 +356,7 @@ describe("a click", () => {
     await page.locator(".facts").getByRole("link", { name: text, exact: true }).click();
     await page.waitForURL(address);
     await page.locator(".facts").waitFor({ state: "detached" });
-    await firstIs(page, "Detail aster");
+    await waitForFirstRow(page, "Detail aster");
   });
 
   test("on an empty tag opens the plant, since no filter finds it", async () => {

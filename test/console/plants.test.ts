@@ -2,17 +2,17 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { describe, test } from "../support/browser.ts";
-import { see, waitUntil } from "../support/console-session.ts";
+import { waitForText, waitUntil } from "../support/console-session.ts";
 import { memoize } from "../support/memoize.ts";
 import {
-  firstIs,
   ids,
   names,
   rows,
-  says,
   scrollPx,
   scrollTo,
   usePlantsTable,
+  waitForFirstRow,
+  waitForProgressLine,
 } from "../support/plants-table.ts";
 import { idOf } from "../support/seeded-store.ts";
 import { storedPlants } from "../support/stored-plants.ts";
@@ -45,9 +45,9 @@ describe("the table", () => {
   test("says how many plants there are", async () => {
     const page = await openTable();
     const before = storedPlants(session.running.database).length;
-    await says(page, `${before.toLocaleString("en")} plants`);
+    await waitForProgressLine(page, `${before.toLocaleString("en")} plants`);
     await add(-2, "One more elder");
-    await says(page, `${(before + 1).toLocaleString("en")} plants`);
+    await waitForProgressLine(page, `${(before + 1).toLocaleString("en")} plants`);
   });
 
   test("says how many plants match", async () => {
@@ -55,7 +55,7 @@ describe("the table", () => {
     await page.getByLabel("Search by name").fill("e");
     const stored = storedPlants(session.running.database);
     const matching = stored.filter(({ name }) => name.toLowerCase().includes("e")).length;
-    await says(page, `${matching.toLocaleString("en")} plants match`);
+    await waitForProgressLine(page, `${matching.toLocaleString("en")} plants match`);
   });
 
   test("adds up what the service counts in parts", async () => {
@@ -65,7 +65,7 @@ describe("the table", () => {
       return route.fulfill({ json: isLast ? { plants: "100" } : { plants: "4000", next: "c1" } });
     });
     await page.getByLabel("Search by name").fill("a");
-    await says(page, "4,100 plants match");
+    await waitForProgressLine(page, "4,100 plants match");
   });
 
   const html = '<img src=x onerror="document.title=1">"><script>document.title=2</script>';
@@ -120,7 +120,7 @@ describe("new plants", () => {
   test("are added on top", async () => {
     const page = await openTable();
     await add(500_002, "Fresh from the bed");
-    await firstIs(page, "Fresh from the bed");
+    await waitForFirstRow(page, "Fresh from the bed");
   });
 
   test("are announced while the table is scrolled", async () => {
@@ -133,7 +133,7 @@ describe("new plants", () => {
     expect(await rows(page).nth(5).textContent()).toBe(visible);
     expect(await scrollPx(page)).toBe(900);
     await announced(page).click();
-    await firstIs(page, "While you were reading");
+    await waitForFirstRow(page, "While you were reading");
     expect(await scrollPx(page)).toBe(0);
   });
 
@@ -147,7 +147,7 @@ describe("new plants", () => {
     await announced(page).waitFor();
     expect(await page.evaluate<string>("document.activeElement.textContent")).toBe("Second row");
     await page.getByLabel("Search by name").focus();
-    await firstIs(page, "Not now");
+    await waitForFirstRow(page, "Not now");
   });
 
   test("are announced while someone points at a plant", async () => {
@@ -158,19 +158,19 @@ describe("new plants", () => {
     await announced(page).waitFor();
     expect((await names(page))[0]).toBe(first);
     await page.locator("h1").hover();
-    await firstIs(page, "Nor now");
+    await waitForFirstRow(page, "Nor now");
   });
 
   test("are those that match the filter", async () => {
     const page = await open("/plants?tag=bromeliad&name=guz");
-    await see(page, "No plants match");
+    await waitForText(page, "No plants match");
     await add(500_010, "Guzmania", "lily");
     await add(500_011, "Tillandsia", "bromeliad");
     await add(500_012, "GUZMANIA", "bromeliad");
     await rows(page).first().waitFor();
     expect(await ids(page)).toEqual(["500012"]);
     await page.getByRole("button", { name: "Clear" }).click();
-    await firstIs(page, "GUZMANIA");
+    await waitForFirstRow(page, "GUZMANIA");
   });
 
   test("of a flood are announced while the table is scrolled", async () => {
@@ -178,11 +178,11 @@ describe("new plants", () => {
     const flood = (fromId: number) =>
       Promise.all(Array.from({ length: 300 }, (_, row) => add(fromId + row, `Flood ${fromId}`)));
     await flood(700_000);
-    await firstIs(page, "Flood 700000");
+    await waitForFirstRow(page, "Flood 700000");
     await scrollTo(page, 900);
     await flood(710_000);
     await page.getByRole("button", { name: "New plants" }).click();
-    await firstIs(page, "Flood 710000");
+    await waitForFirstRow(page, "Flood 710000");
     expect(await scrollPx(page)).toBe(0);
   });
 
@@ -203,7 +203,7 @@ describe("new plants", () => {
     expect(polls).toBeLessThanOrEqual(1);
     await setHidden(false);
     await page.clock.resume();
-    await firstIs(page, "Unseen");
+    await waitForFirstRow(page, "Unseen");
     await page.context().close();
   });
 
@@ -213,10 +213,10 @@ describe("new plants", () => {
   test("that cannot be read say why, until they can", async () => {
     const page = await openTable();
     await answerNewPlants(page, 503, 50302, "The store cannot be read right now.");
-    await see(page, "The store cannot be read right now.");
+    await waitForText(page, "The store cannot be read right now.");
     await page.unrouteAll();
     await add(500_030, "Readable again");
-    await firstIs(page, "Readable again");
+    await waitForFirstRow(page, "Readable again");
     expect(await page.locator(".error-notice").count()).toBe(0);
   });
 
@@ -225,13 +225,13 @@ describe("new plants", () => {
     const page = await open("/plants", { origin: `http://127.0.0.1:${proxy.port}` });
     await rows(page).first().waitFor();
     proxy.refuse();
-    await see(page, /No connection to the service since \d\d:\d\d:\d\d/);
+    await waitForText(page, /No connection to the service since \d\d:\d\d:\d\d/);
     expect(await page.getByText("Connected", { exact: true }).count()).toBe(0);
     await add(500_031, "Meanwhile");
     proxy.accept();
-    await firstIs(page, "Meanwhile");
+    await waitForFirstRow(page, "Meanwhile");
     await waitUntil(async () => (await page.locator(".offline").count()) === 0);
-    await see(page, "Connected");
+    await waitForText(page, "Connected");
     await page.goto("about:blank");
   });
 
@@ -241,6 +241,6 @@ describe("new plants", () => {
     await page.waitForResponse(/api\/plants\?(?!.*after=)/);
     await page.unrouteAll();
     await add(500_032, "In the restored store");
-    await firstIs(page, "In the restored store");
+    await waitForFirstRow(page, "In the restored store");
   });
 });

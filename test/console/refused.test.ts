@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import type { RefusalsJson } from "../../src/operator/responses.ts";
 import { copiedBy, describe, test } from "../support/browser.ts";
-import { see, useConsole, waitUntil } from "../support/console-session.ts";
+import { useConsole, waitForText, waitUntil } from "../support/console-session.ts";
 import { mintToken } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { bearer } from "../support/tokens.ts";
@@ -138,7 +138,7 @@ describe("the page of refused requests", () => {
   test("says that nothing matches", async () => {
     await refuseToken("without a match");
     const page = await openRefused("?error=41301");
-    await see(page, "No refusals match");
+    await waitForText(page, "No refusals match");
     await page.getByRole("button", { name: "Clear filters" }).click();
     await rowOf(page, "without a match").waitFor();
   });
@@ -155,7 +155,7 @@ describe("the page of refused requests", () => {
     await refuseToken("unseen");
     const { secret } = await mintToken(session.running, { name: "only reads", scopes: ["operator:read"] });
     const page = await open("/", { token: secret });
-    await see(page, "40004");
+    await waitForText(page, "40004");
     expect(await page.getByRole("link", { name: /40004|See who|Refused/ }).count()).toBe(0);
   });
 });

@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import type { Page, Route } from "playwright-core";
 import { copiedBy, describe, noStorage, secretField, test } from "../support/browser.ts";
-import { heading, see, signIn, textIn, useConsole } from "../support/console-session.ts";
+import { signIn, textIn, useConsole, waitForHeading, waitForText } from "../support/console-session.ts";
 import { memoize } from "../support/memoize.ts";
 import { mintToken } from "../support/operator-requests.ts";
 import { accessToken } from "../support/tokens.ts";
@@ -47,7 +47,7 @@ describe("signing in", () => {
     await page.reload();
     await page.locator(".field-error").waitFor();
     await signIn(page, session.secret);
-    await heading(page, "Overview");
+    await waitForHeading(page, "Overview");
   });
 
   test("with another token is not undone by a late refusal of the earlier one", async () => {
@@ -62,12 +62,12 @@ describe("signing in", () => {
     await page.reload();
     const earlier = await held.promise;
     await signIn(page, session.secret);
-    await heading(page, "Overview");
+    await waitForHeading(page, "Overview");
     // The page may have aborted its request, to which there is then no response.
     const refusal = JSON.stringify({ error: 40102, message: "This token is unknown." });
     await earlier.fulfill({ status: 401, contentType: "application/json", body: refusal }).catch(() => {});
     await page.getByRole("link", { name: "Tokens" }).click();
-    await heading(page, "Tokens");
+    await waitForHeading(page, "Tokens");
   });
 
   test("hides the token that is entered", async () => {
@@ -98,7 +98,7 @@ describe("signing in", () => {
   test("opens the requested page", async () => {
     const page = await open("/tokens", { token: "" });
     await signIn(page, session.secret);
-    await heading(page, "Tokens");
+    await waitForHeading(page, "Tokens");
   });
 
   test("is the newest entry of the audit trail", async () => {
@@ -114,9 +114,9 @@ describe("signing in", () => {
   test("lasts across a reload", async () => {
     const page = await open("/tokens", { token: "" });
     await signIn(page, session.secret);
-    await heading(page, "Tokens");
+    await waitForHeading(page, "Tokens");
     await page.reload();
-    await heading(page, "Tokens");
+    await waitForHeading(page, "Tokens");
   });
 
   test("lasts until the user signs out", async () => {
@@ -133,7 +133,7 @@ describe("signing in", () => {
       await route.fulfill({ response: await route.fetch({ headers }) });
     });
     await signIn(page, "a.preset.token");
-    await see(page, "This token has expired or was revoked. Sign in with another one.");
+    await waitForText(page, "This token has expired or was revoked. Sign in with another one.");
   });
 
   test("lasts until the next load in a browser that keeps nothing", async () => {
@@ -141,9 +141,9 @@ describe("signing in", () => {
     await page.addInitScript(noStorage("sessionStorage"));
     await page.reload();
     await signIn(page, session.secret);
-    await heading(page, "Overview");
+    await waitForHeading(page, "Overview");
     await page.getByRole("link", { name: "Tokens" }).click();
-    await heading(page, "Tokens");
+    await waitForHeading(page, "Tokens");
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Token").waitFor();
     await page.context().close();
@@ -178,13 +178,13 @@ describe("someone with a token that only reads", () => {
 
   test("is told which scope the page of the tokens needs", async () => {
     const page = await openAsReader("/tokens");
-    await see(page, "Sign in with a token that has the scope “operator”.");
+    await waitForText(page, "Sign in with a token that has the scope “operator”.");
   });
 });
 
 test("someone whose token creates no plants is told which scope an import needs", async () => {
   const { secret } = await mintToken(session.running, { name: "manager", scopes: ["operator"] });
   const page = await open("/import", { token: secret });
-  await see(page, "Sign in with a token that has the scope “plants:create”.");
+  await waitForText(page, "Sign in with a token that has the scope “plants:create”.");
   expect(await page.locator("input[type=file]").count()).toBe(0);
 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { backupCalls } from "../support/backups.ts";
 import { contentOf, copiedBy, describe, test } from "../support/browser.ts";
-import { see, textIn, useConsole } from "../support/console-session.ts";
+import { textIn, useConsole, waitForText } from "../support/console-session.ts";
 import { memoize } from "../support/memoize.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { findSecrets } from "../support/tokens.ts";
@@ -22,7 +22,7 @@ describe("the system page", () => {
   /** What it shows as it is opened, in a window of 768 pixels, and when it is asked for all settings. */
   const readSystem = memoize(async () => {
     const page = await open("/system");
-    await see(page, "Disk space free");
+    await waitForText(page, "Disk space free");
     const state = await textIn(page, ".state-line");
     const version = await page.getByText(/^Version /).textContent();
     const docs = await page.getByRole("link", { name: "API docs" }).getAttribute("href");
@@ -69,8 +69,8 @@ describe("the system page", () => {
       route.fulfill({ status: 403, contentType: "application/json", body: refusal }),
     );
     await page.reload();
-    await see(page, "This token lacks a scope.");
-    await see(page, "Disk space free");
+    await waitForText(page, "This token lacks a scope.");
+    await waitForText(page, "Disk space free");
     expect(await page.locator("[aria-busy=true]").count()).toBe(0);
     expect(await page.getByRole("button", { name: /^Show all/ }).count()).toBe(0);
   });
@@ -89,7 +89,7 @@ describe("the system page", () => {
     const page = await open("/tokens");
     await page.route("**/api/backups", (route) => route.fulfill({ json: { folder: "/b", backups: [] } }));
     await page.getByRole("link", { name: "System" }).click();
-    await see(page, "No backups yet.");
+    await waitForText(page, "No backups yet.");
   });
 
   test("says how far a verification is", async () => {
@@ -100,8 +100,8 @@ describe("the system page", () => {
       route.fulfill({ json: { folder: "/b", backups: [], task, progress } }),
     );
     await page.getByRole("link", { name: "System" }).click();
-    await see(page, "Verifying a.db…");
-    await see(page, "Now checking the rows of it: 41%");
+    await waitForText(page, "Verifying a.db…");
+    await waitForText(page, "Now checking the rows of it: 41%");
   });
 
   test("does not show the next backup as an error after one failed", async () => {
@@ -138,14 +138,14 @@ describe("on the system page, a backup", () => {
     const page = await open("/system");
     await page.getByRole("button", { name: "Back up now" }).click();
     await rows(page).getByText("not yet").waitFor();
-    await see(page, "The backup is complete and checked.");
+    await waitForText(page, "The backup is complete and checked.");
     expect(await rows(page).textContent()).toMatch(/[0-9a-f]{8}… of 1,024 plants.*not yet/);
   });
 
   test("is verified", async () => {
     const page = await openWithBackup();
     await page.getByRole("button", { name: "Verify" }).click();
-    await see(page, /\.db was verified, and nothing wrong was found\.$/);
+    await waitForText(page, /\.db was verified, and nothing wrong was found\.$/);
     expect(await rows(page).textContent()).not.toContain("not yet");
   });
 

@@ -2,7 +2,14 @@
 import { expect } from "bun:test";
 import type { Locator, Page } from "playwright-core";
 import { copiedBy, describe, test } from "../support/browser.ts";
-import { heading, see, signIn, textIn, useConsole, waitUntil } from "../support/console-session.ts";
+import {
+  signIn,
+  textIn,
+  useConsole,
+  waitForHeading,
+  waitForText,
+  waitUntil,
+} from "../support/console-session.ts";
 import { memoize } from "../support/memoize.ts";
 import { mintToken, operatorPost } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
@@ -98,7 +105,7 @@ describe("tokens", () => {
     for (const key of ["Enter", "Escape", "Escape", "Escape"]) await page.keyboard.press(key);
     const afterKeys = { secret: await secretOf(page), focused: await focusedText(page) };
     const copied = await copiedBy(page.getByRole("button", { name: "Copy secret" }));
-    await see(page, "Copied");
+    await waitForText(page, "Copied");
     await dialog.getByRole("button", { name: "I have saved it" }).click();
     await dialog.waitFor({ state: "detached" });
     const focusedAtLast = await focusedText(page);
@@ -280,9 +287,9 @@ describe("tokens", () => {
     await page.getByRole("heading", { name: "Plant Store", includeHidden: true }).waitFor();
     await page.getByRole("button", { name: "I have saved it" }).click();
     await signIn(page, secret);
-    await heading(page, "Tokens");
+    await waitForHeading(page, "Tokens");
     await page.getByRole("button", { name: "Revoke own" }).click();
-    await see(page, "If you are signed in with this token");
+    await waitForText(page, "If you are signed in with this token");
   });
 
   test("have their secret on one line, in a dialog as wide as the form", async () => {

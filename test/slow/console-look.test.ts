@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { axeViolations, describe, test } from "../support/browser.ts";
-import { useConsole } from "../support/console-session.ts";
+import { useConsole, waitForHeading } from "../support/console-session.ts";
 import { eventually } from "../support/eventually.ts";
 import { mintToken } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
@@ -172,7 +172,7 @@ describe("axe-core finds no violations, and everything fits from a phone to a wi
     const file = { name: "two.ndjson", mimeType: "text/plain", buffer };
     await page.locator("input[type=file]").setInputFiles(file);
     await press(page, "Start import");
-    await page.getByRole("heading", { name: "Done: two.ndjson" }).waitFor();
+    await waitForHeading(page, "Done: two.ndjson");
     await check(page, ".tally");
     await page.locator(".refusal-group summary").click();
     await check(page, ".refusal-group table");

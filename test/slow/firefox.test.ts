@@ -39,36 +39,36 @@ test.skipIf(lacks("Firefox", !existsSync(firefox)))(
     await using page = await startFirefox(folder.path);
 
     await page.open(running.operatorUrl);
-    await page.see("input.secret");
+    await page.waitFor("input.secret");
     expect(await page.evaluate("getComputedStyle(document.activeElement).webkitTextSecurity")).toBe("disc");
     await page.type(`${secret}${keys.enter}`);
-    await page.see("h1", "Overview");
-    await page.see(".plot path");
+    await page.waitFor("h1", "Overview");
+    await page.waitFor(".plot path");
 
     await page.click("button", "Add a plant");
     await page.type(`${largestId}${keys.tab}${keys.tab}Last fern, größer${keys.enter}`);
-    await page.see(".success", "The plant is stored.");
+    await page.waitFor(".success", "The plant is stored.");
     expect(storedPlants(database).at(-1)).toMatchObject({ id: BigInt(largestId), name: "Last fern, größer" });
     await page.type(keys.escape);
     await page.click(".latest a", "Last fern, größer");
-    expect(await page.see(".facts .exact")).toBe(largestId);
+    expect(await page.waitFor(".facts .exact")).toBe(largestId);
 
     await page.click("nav a", "Tokens");
     await page.click("button", "Create a token");
     await page.type(`robot${keys.enter}`);
-    await page.see("dialog .secret", "pst_");
+    await page.waitFor("dialog .secret", "pst_");
     await page.click("button", "Copy secret");
-    await page.see("button", "Copied");
+    await page.waitFor("button", "Copied");
     await page.click("button", "I have saved it");
-    await page.see("tr.live", "robot");
+    await page.waitFor("tr.live", "robot");
 
     await page.click("nav a", "Plants");
-    await page.see(".rows .row");
+    await page.waitFor(".rows .row");
     await page.evaluate("document.querySelector('.table-body').scrollTo(0, 4000)");
-    await page.see(".rows .row[aria-rowindex='120']");
+    await page.waitFor(".rows .row[aria-rowindex='120']");
     await page.evaluate("document.querySelector('[type=search]').focus()");
     await page.type("last fern");
-    await page.see(".progress-line", "1 plant matches");
+    await page.waitFor(".progress-line", "1 plant matches");
 
     const file = join(folder.path, "plants.csv");
     writeFileSync(file, 'id,name,tag\n71,"Oak, old",tree\n72x,Elm,\n71,"Oak, old",tree\n');
@@ -76,8 +76,8 @@ test.skipIf(lacks("Firefox", !existsSync(firefox)))(
     const sharedId = await page.evaluate("document.querySelector('input[type=file]')");
     await page.call("input.setFiles", { element: { sharedId }, files: [file] });
     await page.click("button", "Start import");
-    await page.see("h2", "Done: plants.csv");
-    expect(await page.see(".tally")).toBe("Created1Already stored1Refused1");
+    await page.waitFor("h2", "Done: plants.csv");
+    expect(await page.waitFor(".tally")).toBe("Created1Already stored1Refused1");
 
     expect(page.errors).toEqual([]);
   },
@@ -93,24 +93,24 @@ test.skipIf(lacks("Firefox", !existsSync(firefox)))(
     const current = "document.querySelector('nav [aria-current]').textContent";
 
     await page.open(`${running.url}/docs`);
-    await page.see(".sample.curl");
+    await page.waitFor(".sample.curl");
     await page.click("#create-samples button", "Python");
     await page.open(`${running.url}/docs`);
-    await page.see(".sample.python pre", "urlopen");
+    await page.waitFor(".sample.python pre", "urlopen");
     expect(await page.evaluate("document.querySelector('.sample.curl').checkVisibility()")).toBe(false);
 
     await page.evaluate("document.getElementById('token').focus()");
     await page.type(`${accessToken}${keys.tab}`);
     await page.evaluate("document.getElementById('id').select()");
     await page.type(`${largestId}${keys.enter}`);
-    await page.see("#response .outcome", "200 OK");
+    await page.waitFor("#response .outcome", "200 OK");
     expect(storedPlants(running.database)).toMatchObject([{ id: BigInt(largestId), name: "Fern" }]);
     await page.click(".code:has(#response) button", "Copy");
-    await page.see("button", "Copied");
+    await page.waitFor("button", "Copied");
 
     await page.evaluate("document.getElementById('filter-text').focus()");
     await page.type("40020");
-    await page.see("#filter-result", "1 of ");
+    await page.waitFor("#filter-result", "1 of ");
     await page.click("article a", "40020");
     await eventually(async () => (await page.evaluate(current)) === "400 Bad Request", "the section in view");
 
@@ -187,7 +187,7 @@ async function startFirefox(folder: string) {
     evaluate,
     open: (url: string) => call("browsingContext.navigate", { url, wait: "complete" }),
     /** Its text, or a space. */
-    see: (selector: string, text = "") => find(selector, text, 'element.textContent || " "'),
+    waitFor: (selector: string, text = "") => find(selector, text, 'element.textContent || " "'),
     click: (selector: string, text: string) => find(selector, text, "element.click() ?? true"),
     type: (text: string) => {
       const actions = [...text].flatMap((value) => [

@@ -85,10 +85,12 @@ export function waitUntil(condition: () => Promise<boolean>): Promise<void> {
   return eventually(condition, condition.toString(), askEveryMs);
 }
 
-export const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
+/** Waits until the page shows that text. */
+export const waitForText = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
 
-/** Waits until the page with that heading is open. */
-export const heading = (page: Page, name: string) => page.getByRole("heading", { name, level: 1 }).waitFor();
+/** Waits until the page shows that heading, its own or that of a part. */
+export const waitForHeading = (page: Page, name: string) =>
+  page.getByRole("heading", { name, exact: true }).waitFor();
 
 /** The text of the one element that the selector matches. */
 export const textIn = async (page: Page, selector: string) =>

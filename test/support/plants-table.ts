@@ -26,14 +26,14 @@ export const rows = (page: Page) => page.locator(".rows .row");
 export const names = (page: Page) => page.locator(".rows .cell-name").allTextContents();
 export const ids = (page: Page) => page.locator(".rows .cell-id").allTextContents();
 /** Waits until the line under the table says that. */
-export const says = (page: Page, text: string) =>
+export const waitForProgressLine = (page: Page, text: string) =>
   page.locator(".progress-line").getByText(text, { exact: true }).first().waitFor();
 export const scrollPx = (page: Page) => page.locator(".table-body").evaluate((body) => body.scrollTop);
 export const scrollTo = (page: Page, px: number) =>
   page.locator(".table-body").evaluate((body, top) => body.scrollTo(0, top), px);
 
 /** Waits until the first row has the name. */
-export const firstIs = (page: Page, name: string | RegExp) =>
+export const waitForFirstRow = (page: Page, name: string | RegExp) =>
   page.locator('.rows .row[aria-rowindex="2"] .cell-name', { hasText: name }).waitFor();
 
 /** The label or the text of the element that has the focus. */
