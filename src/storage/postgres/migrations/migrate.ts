@@ -1,8 +1,9 @@
+// The schema of the database: the migrations that create it, how it gets those that it lacks, and what is refused.
 import { codeOf } from "../../../system/errors.ts";
 import { DatabaseProblem } from "../database-url.ts";
 import { reasonOf, ServerUnavailable } from "../faults.ts";
 import type { Session } from "../session.ts";
-import tables from "./006-tables.sql" with { type: "text" };
+import createTables from "./006-tables.sql" with { type: "text" };
 
 /** What may be done to the tables: create missing ones and upgrade older ones, only create them, or neither. */
 export type TableChanges = "upgrade" | "create" | "none";
@@ -21,7 +22,7 @@ interface Migration {
 export const migrations: readonly Migration[] = [
   {
     number: 6,
-    sql: tables,
+    sql: createTables,
     columns: {
       plants: "id bigint, name text, tag text, created_at_ms bigint, created_by text",
       tokens: `digest text, id text, name text, scopes text, created_at_ms bigint, expires_at_ms bigint,

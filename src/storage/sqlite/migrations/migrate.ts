@@ -1,8 +1,10 @@
+// The schema of a data file: the migrations that create it, how a file gets those that it lacks, and what is refused because
+// another program made or altered it.
 import { Database } from "bun:sqlite";
 import { readPragma } from "../data-file/connect.ts";
 import { DataFileProblem } from "../data-file/data-file-problem.ts";
-import tables from "./006-tables.sql" with { type: "text" };
-import digestsAndMark from "./007-digests-and-mark.sql" with { type: "text" };
+import createTables from "./006-tables.sql" with { type: "text" };
+import createDigestsAndMark from "./007-digests-and-mark.sql" with { type: "text" };
 
 interface Migration {
   readonly number: number;
@@ -16,8 +18,8 @@ interface Migration {
  * 1.0.0, and are not used again: no migration has the tables of such a file.
  */
 export const allMigrations: readonly Migration[] = [
-  { number: 6, since: "1.0.0", sql: tables },
-  { number: 7, since: "1.1.0", sql: digestsAndMark },
+  { number: 6, since: "1.0.0", sql: createTables },
+  { number: 7, since: "1.1.0", sql: createDigestsAndMark },
 ];
 
 // "PLNT", in the file's header: distinguishes our files from other SQLite databases.
@@ -32,17 +34,10 @@ export function refuseForeignFile(database: Database, path: string): void {
       `${path} stores text as ${encoding}, and plant-store's files store it as UTF-8: another program made it. Restore a backup, or use another data file.`,
     );
   const owner = readPragma(database, "application_id");
-  const tables = database
-    .query<{ count: bigint }, []>("SELECT count(*) AS count FROM sqlite_schema")
-    .get()?.count;
-  if (owner !== BigInt(applicationId) && !(owner === 0n && tables === 0n)) {
+  const schemaRow = database.query("SELECT 1 FROM sqlite_schema LIMIT 1").get();
+  const isNew = owner === 0n && schemaRow === null;
+  if (owner !== BigInt(applicationId) && !isNew)
     throw new DataFileProblem(`${path} is a SQLite database, but not one of plant-store's.`);
-  }
-}
-
-/** @throws DataFileProblem what `readCheckedVersion` refuses. */
-export function refuseAlteredSchema(database: Database, path: string): void {
-  readCheckedVersion(database, path);
 }
 
 /** Runs every migration that the file lacks, in one transaction. Only for the one writer of the file. */
@@ -67,20 +62,21 @@ export function migrate(database: Database, path: string, migrations = allMigrat
  */
 export function readCheckedVersion(database: Database, path: string, migrations = allMigrations): number {
   const version = Number(readPragma(database, "user_version"));
-  if (version > newestOf(migrations))
+  const newest = newestOf(migrations);
+  if (version > newest)
     throw new DataFileProblem(
-      `${path} was written by a newer plant-store (schema ${version}, this one has ${newestOf(migrations)}); use that version or a newer one.`,
+      `${path} was written by a newer plant-store (schema ${version}, this one has ${newest}); use that version or a newer one.`,
     );
   const model = modelSchema(migrations, version);
   const actual = schemaOf(database);
   const altered = model.names.find((name) => actual.get(name) !== model.expected.get(name));
   if (altered !== undefined) {
     const isEarly = version > 0 && version < (migrations[0]?.number ?? 0);
-    throw new DataFileProblem(
-      isEarly
-        ? `${path} was written before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new file.`
-        : alteration(path, altered, { expected: model.expected, actual }),
-    );
+    if (isEarly)
+      throw new DataFileProblem(
+        `${path} was written before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new file.`,
+      );
+    throw new DataFileProblem(describeAlteration(path, altered, { expected: model.expected, actual }));
   }
   refuseTriggers(database, path, model.names);
   return version;
@@ -125,13 +121,13 @@ export function refuseUnmigrated(
     );
 }
 
-/** @throws DataFileProblem one of these tables has a trigger. */
-function refuseTriggers(database: Database, path: string, tables: readonly string[]): void {
+/** @throws DataFileProblem a table of one of these names has a trigger. */
+function refuseTriggers(database: Database, path: string, names: readonly string[]): void {
   const trigger = database
     .query<{ name: string }, [string]>(
       "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) IN (SELECT value FROM json_each(?))",
     )
-    .get(JSON.stringify(tables));
+    .get(JSON.stringify(names));
   if (trigger !== null)
     throw new DataFileProblem(
       `${path} has the trigger ${JSON.stringify(trigger.name)}, which could change or delete what is stored: drop it first.`,
@@ -169,8 +165,8 @@ function modelSchema(migrations: readonly Migration[], version: number): ModelSc
   return { expected, names: [...schemaOf(model).keys()] };
 }
 
-/** What someone else has done to the tables. */
-function alteration(
+/** What someone else has done to a table or index. */
+function describeAlteration(
   path: string,
   name: string,
   { expected, actual }: Readonly<Record<"expected" | "actual", Schema>>,

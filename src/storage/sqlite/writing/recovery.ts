@@ -20,7 +20,7 @@ import {
   type StoreContents,
 } from "../inspection/foreign-wal.ts";
 import { inspectFiles, refuseJournal } from "../inspection/inspect-files.ts";
-import { refuseAlteredSchema, refuseForeignFile } from "../migrations/migrate.ts";
+import { readCheckedVersion, refuseForeignFile } from "../migrations/migrate.ts";
 import { finishRebuild, rebuild } from "./rebuild.ts";
 
 /** With EXCLUSIVE, no other process may have the file open, so that no -shm of another process is used. */
@@ -164,7 +164,8 @@ function tryBeginOnOwnWal(
   try {
     if (!tryBegin(database, lockingMode)) return false;
     refuseForeignFile(database, path);
-    refuseAlteredSchema(database, path);
+    // Any version will do: a start migrates the file afterwards.
+    readCheckedVersion(database, path);
     refuseForeignWal(database, path, withoutWal);
     return true;
   } catch (error) {
