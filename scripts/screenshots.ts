@@ -3,6 +3,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { recordLastBackup } from "../src/storage/sqlite/maintenance/backup-records.ts";
+import { hourMs } from "../src/text/duration.ts";
 import { openBrowser } from "../test/support/browser.ts";
 import { post } from "../test/support/post-plants.ts";
 import { idOf, seedStore } from "../test/support/seeded-store.ts";
@@ -11,7 +12,6 @@ import { startTestService, type TestService } from "../test/support/test-service
 import { operatorToken } from "../test/support/tokens.ts";
 
 const plants = 400_000;
-const hourMs = 3_600_000;
 const hoursShown = 6 * 24;
 const overviewPx = 1250;
 const importedRows = 240;

@@ -5,6 +5,7 @@ import { dirname, join, relative } from "node:path";
 import { withDiagrams } from "../scripts/architecture.js";
 import table from "../scripts/modules.json" with { type: "json" };
 import { threadEntries } from "../src/storage/sqlite/threads/thread.ts";
+import { minuteMs } from "../src/text/duration.ts";
 import compilerProject from "../tsconfig.json" with { type: "json" };
 
 interface Module {
@@ -274,6 +275,24 @@ test("every message after plant-store: begins with a capital letter", () => {
     .filter(({ text }) => printed.test(text) || thrown.test(text))
     .map(({ path }) => path);
   expect(offenders).toEqual([]);
+});
+
+test("whole minutes, hours and days are multiples of those in src/text/duration.ts", () => {
+  const time = /\w*Ms(?:Max|Min)?(?:: | [-+]?= | [-+] )([\d_]{5,10})[,;)\s]/g;
+  // Node runs JavaScript before there is a Bun.
+  const cannotImportIt = /^src\/(?:client|plants|text)\/|\.js:/;
+  const times = ["src", "bench", "scripts", "test"].flatMap((folder) =>
+    filesIn(folder).flatMap(({ path, text }) =>
+      Array.from(text.matchAll(time), ([found, count = ""]) => ({
+        place: `${folder}/${path}: ${found.trim()}`,
+        ms: Number(count.replaceAll("_", "")),
+      })),
+    ),
+  );
+  const spelledOut = times.filter(
+    ({ place, ms }) => ms > 0 && ms % minuteMs === 0 && !cannotImportIt.test(place),
+  );
+  expect(spelledOut.map(({ place }) => place)).toEqual([]);
 });
 
 test("every file is used", () => {

@@ -9,9 +9,9 @@ import {
   sign,
   startGate,
 } from "../../test/support/simulated-provider.ts";
+import { minuteMs } from "../text/duration.ts";
 import { isTrustedUrl, ProviderKeys } from "./provider-keys.ts";
 
-const minuteMs = 60_000;
 const one = await createKey("one");
 const two = await createKey("two");
 const three = await createKey("three");

@@ -1,6 +1,7 @@
 import type { JWK, JWTVerifyOptions, JWTVerifyResult } from "jose";
 import { messageOf } from "../system/errors.ts";
 import { isLoopbackHttp } from "../system/ip-address.ts";
+import { hourMs, minuteMs } from "../text/duration.ts";
 import type { Scope } from "./scopes.ts";
 
 /** What an identity provider publishes (OpenID Connect Discovery 1.0). */
@@ -32,10 +33,10 @@ export interface ProviderEvents {
   readonly providerAvailable: () => void;
 }
 
-const fetchEveryMs = 60_000;
+const fetchEveryMs = minuteMs;
 const unknownKeyEveryMs = 10_000;
 // How long the last keys are used while the provider does not respond.
-const usableMs = 3_600_000;
+const usableMs = hourMs;
 // How many tokens that waited for a fetch continue in one turn of the event loop.
 const tokensPerTurn = 256;
 const responseMsMax = 5000;

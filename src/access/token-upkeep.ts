@@ -1,3 +1,4 @@
+import { minuteMs } from "../text/duration.ts";
 import { type FirstToken, type FirstTokenOptions, issueFirstToken, mintFirstToken } from "./first-token.ts";
 import type { Gate } from "./gate.ts";
 import type { Token } from "./tokens.ts";
@@ -14,7 +15,7 @@ export interface TokenUpkeepOptions extends FirstTokenOptions {
 
 // At this rate a revoked token is refused well within a second.
 const tokensPollEveryMs = 250;
-const usesWrittenEveryMs = 60_000;
+const usesWrittenEveryMs = minuteMs;
 
 /** Keeps the gate up to date with the store, and the store with the uses of tokens. */
 export class TokenUpkeep implements AsyncDisposable {

@@ -2,6 +2,7 @@ import { inOrder } from "../client/in-order.ts";
 import { PlantStoreClient, ServiceRefused } from "../client/plant-store-client.ts";
 import { answerAboutRow, checkRow } from "../files/check-row.ts";
 import type { InputRow } from "../files/input-row.ts";
+import { hourMs } from "../text/duration.ts";
 
 /** A row that is not stored. */
 export interface Refused {
@@ -29,7 +30,7 @@ export interface ImportTarget {
 
 // Bun keeps this many idle connections: beyond them, requests would open and close connections of their own.
 const inFlightMax = 64;
-const retries = { timeoutMs: 30_000, backoffMs: 250, backoffMsMax: 4000, patienceMs: 3_600_000 };
+const retries = { timeoutMs: 30_000, backoffMs: 250, backoffMsMax: 4000, patienceMs: hourMs };
 
 /** Creates rows by requests to the service. */
 export function createByRequest({ url, token, attemptsMax }: ImportTarget): CreateRow {

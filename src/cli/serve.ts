@@ -4,6 +4,7 @@ import { type Config, readServiceConfig, secretFiles, unknownVariables } from ".
 import { type Service, startService } from "../service.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { createLog, type Level, type Log } from "../telemetry/log.ts";
+import { minuteMs } from "../text/duration.ts";
 import { passwordWarnings } from "./arguments.ts";
 import type { Arguments, Command, SettingGroups } from "./command.ts";
 import { exposureWarnings } from "./exposed-files.ts";
@@ -11,7 +12,7 @@ import { firstTokenMessage, startupMessage } from "./startup-message.ts";
 import type { Terminal } from "./terminal.ts";
 
 // A timer keeps the process alive, whatever its interval.
-const stayUpEveryMs = 60_000;
+const stayUpEveryMs = minuteMs;
 
 // Every setting, by what a person looks for.
 const settingGroups: SettingGroups = {

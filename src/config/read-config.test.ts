@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { mintSecret } from "../access/token-secret.ts";
+import { minuteMs } from "../text/duration.ts";
 import { readConfig, readServiceConfig, unknownVariables } from "./read-config.ts";
 import { ConfigProblem, withoutPassword } from "./values.ts";
 
@@ -51,7 +52,7 @@ describe("settings", () => {
   });
 
   test("accept a rate per minute", () => {
-    expect(read({ "rate-limit": "100/m" }).rateLimit).toEqual({ count: 100, perMs: 60_000 });
+    expect(read({ "rate-limit": "100/m" }).rateLimit).toEqual({ count: 100, perMs: minuteMs });
   });
 
   test.each(["http://localhost:8080/realms/x", "http://[::1]:1/", "https://ID.example.org/"])(

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { stoppedWallClock } from "../../test/support/clock.ts";
+import { hourMs } from "../text/duration.ts";
 import { ResponseDate } from "./response-date.ts";
 
 test("the Date header changes with the second", () => {
@@ -16,7 +17,7 @@ test("the Date header follows a clock that is set back, within a second", () => 
   using clock = stoppedWallClock(Date.parse("2026-01-01T00:00:01Z"));
   const date = new ResponseDate();
   expect(date.at(5000)).toBe("Thu, 01 Jan 2026 00:00:01 GMT");
-  clock.nowMs -= 3_600_000;
+  clock.nowMs -= hourMs;
   clock.nowMs += 1000;
   expect(date.at(6000)).toBe("Wed, 31 Dec 2025 23:00:02 GMT");
 });

@@ -4,9 +4,9 @@ import { fake } from "../../test/support/fake.ts";
 import type { AuditEntry, AuditTrail } from "../access/audit.ts";
 import type { Caller } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
+import { dayMs } from "../text/duration.ts";
 import { ActionRecorder } from "./action-recorder.ts";
 
-const dayMs = 86_400_000;
 // As `src/storage/access-rows.ts` has it.
 const keptEntries = 100_000;
 

@@ -3,6 +3,7 @@ import { stoppedClock } from "../../test/support/clock.ts";
 import { fake } from "../../test/support/fake.ts";
 import type { Caller, Gate } from "../access/gate.ts";
 import type { Exchange } from "../http/exchange.ts";
+import { minuteMs } from "../text/duration.ts";
 import { Downloads } from "./downloads.ts";
 
 const caller: Caller = { name: "ops", scopes: ["operator"], expiresAtMs: undefined };
@@ -27,7 +28,7 @@ function start() {
 test("a link is good for a minute", () => {
   using downloads = start();
   const link = downloads.create();
-  downloads.clock.nowMs = 60_000;
+  downloads.clock.nowMs = minuteMs;
   expect(downloads.follow(link)).toMatchObject({ target: "file", caller });
 });
 

@@ -2,6 +2,7 @@ import type { Caller, Gate } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
+import { minuteMs } from "../text/duration.ts";
 
 export interface Download<Target> {
   readonly target: Target;
@@ -10,7 +11,7 @@ export interface Download<Target> {
   readonly isAllowed: () => boolean;
 }
 
-const linkMsMax = 60_000;
+const linkMsMax = minuteMs;
 // A runaway script cannot fill the memory with links.
 const linksMax = 1000;
 

@@ -6,10 +6,10 @@ import { StoreUnavailable } from "../plants/plant-store.ts";
 import { Counters } from "../telemetry/counters.ts";
 import type { Events } from "../telemetry/events.ts";
 import { RecentRefusals } from "../telemetry/recent-refusals.ts";
+import { minuteMs } from "../text/duration.ts";
 import type { OperatedStore } from "./operator-dependencies.ts";
 import { Overview } from "./overview.ts";
 
-const minuteMs = 60_000;
 const nowMs = 29_000_000 * minuteMs;
 const broken = () => Promise.reject(new StoreUnavailable("canceling statement due to statement timeout"));
 

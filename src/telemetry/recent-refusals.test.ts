@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
+import { hourMs, minuteMs } from "../text/duration.ts";
 import { RecentRefusals } from "./recent-refusals.ts";
 
-const minuteMs = 60_000;
-const hourMs = 60 * minuteMs;
 const startMs = Date.UTC(2026, 10, 15, 18);
 
 test("refusals are counted by minute", () => {

@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { judgeFsync } from "../../src/cli/doctor.ts";
+import { dayMs } from "../../src/text/duration.ts";
 import { stoppedWallClock } from "../support/clock.ts";
 import { unshareArguments } from "../support/command.ts";
 import { lacksMounts } from "../support/lacks.ts";
@@ -188,7 +189,6 @@ describe("the data file", () => {
 describe("the certificate", () => {
   const certificates = join(import.meta.dir, "../certificates");
   const expiresAtMs = Date.parse("2126-10-22T04:49:13Z");
-  const dayMs = 86_400_000;
   const examineCertificate = async (cert: string, key: string) => {
     const files = ["--tls-cert", join(certificates, cert), "--tls-key", join(certificates, key)];
     const { code, find } = await examine("--database", service.database, ...files);

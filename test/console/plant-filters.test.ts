@@ -1,6 +1,7 @@
 // The console's search, filters and exports of plants, in a browser.
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
+import { hourMs, minuteMs } from "../../src/text/duration.ts";
 import { contentOf, describe, test } from "../support/browser.ts";
 import { waitForHeading, waitForText, waitUntil } from "../support/console-session.ts";
 import { memoize } from "../support/memoize.ts";
@@ -246,8 +247,6 @@ describe("a filter", () => {
     await panel(page).getByRole("button", { name: "Last hour" }).click();
     await page.waitForURL(/since=/);
     const sinceMs = Date.parse(new URL(page.url()).searchParams.get("since") ?? "");
-    const hourMs = 3_600_000;
-    const minuteMs = 60_000;
     expect(sinceMs).toBeGreaterThan(beforeMs - hourMs - minuteMs);
     expect(sinceMs).toBeLessThanOrEqual(Date.now() - hourMs);
     expect(sinceMs % minuteMs).toBe(0);

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
+import { dayMs } from "../../src/text/duration.ts";
 import { stoppedWallClock } from "../support/clock.ts";
 import { rawPost, sendRaw, type Target } from "../support/raw-http.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -17,7 +18,6 @@ const server = { cert: certificate("localhost.pem"), key: certificate("localhost
 const client = { cert: certificate("client.pem"), key: certificate("client.key") };
 const flags = { "tls-cert": server.cert, "tls-key": server.key };
 const expiresAtMs = Date.parse("2126-10-22T04:49:13Z");
-const dayMs = 86_400_000;
 const trusted = { ca: readFileSync(certificate("ca.pem"), "utf8"), servername: "localhost" };
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());

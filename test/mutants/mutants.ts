@@ -6,6 +6,7 @@ import { cpSync, existsSync, readFileSync, symlinkSync, writeFileSync } from "no
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { finished, outputOf } from "../../scripts/processes.js";
+import { minuteMs } from "../../src/text/duration.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import list from "./mutants.json" with { type: "json" };
 
@@ -19,7 +20,7 @@ interface Mutant {
 }
 
 export const root = join(import.meta.dir, "../..");
-const fileMsMax = 300_000;
+const fileMsMax = 5 * minuteMs;
 
 export function readMutants(): Mutant[] {
   return Object.entries(list).flatMap(([file, { tests, mutants }]) =>

@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ConnectionPool } from "../../src/storage/postgres/connection-pool.ts";
 import { Server } from "../../src/storage/postgres/server.ts";
+import { minuteMs } from "../../src/text/duration.ts";
 import { expectOneLine } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { operatorGet } from "../support/operator-requests.ts";
@@ -87,7 +88,7 @@ describe("a database that cannot be reached", () => {
     using proxy = await proxied();
     const options = { databasePassword: undefined, allowUnsafeDatabase: true };
     const hanging = new Server(throughPort(proxy.port), options);
-    const pool = new ConnectionPool({ server: hanging, count: 1, statementMsMax: 600_000 });
+    const pool = new ConnectionPool({ server: hanging, count: 1, statementMsMax: 10 * minuteMs });
     const started = Promise.withResolvers<void>();
     const statement = pool.use(600_000, (run) => {
       proxy.cut();

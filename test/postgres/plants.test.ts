@@ -5,6 +5,7 @@ import { StoreUnavailable } from "../../src/plants/plant-store.ts";
 import { migrate, migrations } from "../../src/storage/postgres/migrations/migrate.ts";
 import { Server } from "../../src/storage/postgres/server.ts";
 import type { Store } from "../../src/storage/store.ts";
+import { minuteMs } from "../../src/text/duration.ts";
 import { openStoreAt } from "../support/open-engine-store.ts";
 import { operatorFetch } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
@@ -282,8 +283,8 @@ describe("a client that follows the store", () => {
   test("gets plants again until they are seven seconds old", async () => {
     await using store = await open();
     const nowMs = Date.now();
-    await server.run(insert(1, "settled", nowMs - 60_000), database);
-    await server.run(insert(2, "newer", nowMs + 600_000), database);
+    await server.run(insert(1, "settled", nowMs - minuteMs), database);
+    await server.run(insert(2, "newer", nowMs + 10 * minuteMs), database);
     const first = await after(store, beginningCursor);
     expect(first.ids).toEqual([1, 2]);
     expect(first.next).toBe(first.newest);
@@ -292,10 +293,10 @@ describe("a client that follows the store", () => {
 
   test("gets each of two plants of the same time once", async () => {
     await using store = await open();
-    const settledMs = Date.now() - 60_000;
+    const settledMs = Date.now() - minuteMs;
     await server.run(insert(1, "settled", settledMs), database);
     await server.run(insert(2, "settled, at the same time", settledMs), database);
-    await server.run(insert(3, "newer", settledMs + 600_000), database);
+    await server.run(insert(3, "newer", settledMs + 10 * minuteMs), database);
     const first = await after(store, beginningCursor, {}, 1);
     const second = await after(store, first.next, {}, 1);
     const third = await after(store, second.next);
@@ -308,8 +309,8 @@ describe("a client that follows the store", () => {
   test("with a cursor of a later time gets one of the past", async () => {
     await using store = await open();
     const nowMs = Date.now();
-    await server.run(insert(1, "newer", nowMs + 600_000), database);
-    const ahead = await after(store, `${nowMs + 900_000}.0`);
+    await server.run(insert(1, "newer", nowMs + 10 * minuteMs), database);
+    const ahead = await after(store, `${nowMs + 15 * minuteMs}.0`);
     expect(ahead.ids).toEqual([]);
     expect(ahead.next).toBe(ahead.newest);
     expect((await after(store, ahead.next)).ids).toEqual([1]);

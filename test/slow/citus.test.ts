@@ -1,5 +1,6 @@
 // The suites that run on every engine, on a cluster of Citus.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { minuteMs } from "../../src/text/duration.ts";
 import { Clients } from "../soak/rounds.ts";
 import { type CitusCluster, citusIsInstalled, startCitus } from "../support/citus-cluster.ts";
 import { eventually } from "../support/eventually.ts";
@@ -19,7 +20,7 @@ const suites = [
   "storage/reading",
   "storage/tokens",
 ];
-const suitesMsMax = 600_000;
+const suitesMsMax = 10 * minuteMs;
 const withCitus = describe.skipIf(lacks("Citus", !citusIsInstalled()));
 
 let cluster: CitusCluster;

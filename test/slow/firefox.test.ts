@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { firefox } from "../../scripts/browsers.js";
+import { hourMs } from "../../src/text/duration.ts";
 import { start } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacks } from "../support/lacks.ts";
@@ -33,7 +34,7 @@ test.skipIf(lacks("Firefox", !existsSync(firefox)))(
   async () => {
     using folder = temporaryFolder();
     const database = join(folder.path, "plants.db");
-    seedStore(database, { plants: 600, fromMs: Date.now() - 7_200_000, untilMs: Date.now() });
+    seedStore(database, { plants: 600, fromMs: Date.now() - 2 * hourMs, untilMs: Date.now() });
     await using running = await startTestService({ database });
     const { secret } = await mintToken(running, { name: "ops", scopes: ["operator", "plants:create"] });
     await using page = await startFirefox(folder.path);

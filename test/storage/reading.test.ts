@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { beginningCursor, CursorProblem, type PageRequest } from "../../src/plants/plant-archive.ts";
 import type { Store } from "../../src/storage/store.ts";
+import { hourMs, minuteMs } from "../../src/text/duration.ts";
 import { stoppedWallClock } from "../support/clock.ts";
 import { onEveryEngine, onServer, onSqlite } from "../support/engines.ts";
 import { openNewStore, pageRequest } from "../support/open-engine-store.ts";
@@ -14,7 +15,6 @@ const pageAfter = ({ archive }: Store, after: string) =>
 onEveryEngine((engine) => {
   describe("reading the store", () => {
     let store: Store;
-    const minuteMs = 60_000;
     const startMs = 1_700_000_000_000;
     beforeAll(async () => {
       store = await openNewStore(engine);
@@ -88,7 +88,7 @@ onEveryEngine((engine) => {
     });
 
     test.each(everyFilter)("a filter by %s counts its plants", async (_, filter, count) => {
-      const counted = await store.archive.count(filter, undefined, 60_000);
+      const counted = await store.archive.count(filter, undefined, minuteMs);
       expect(counted).toEqual({ plants: count, next: undefined });
     });
 
@@ -104,7 +104,6 @@ onEveryEngine((engine) => {
     });
 
     test("plants are counted by hours", async () => {
-      const hourMs = 60 * minuteMs;
       const perHour = await store.archive.createdPerBucket(startMs - hourMs, 3, hourMs);
       expect(perHour).toEqual([0, 25, 0]);
     });
@@ -121,7 +120,7 @@ onEveryEngine((engine) => {
     test("totals stay right after the clock steps back", async () => {
       await using live = await openNewStore(engine);
       const nowMs = Date.now();
-      using clock = stoppedWallClock(nowMs + 3_600_000);
+      using clock = stoppedWallClock(nowMs + hourMs);
       await live.plants.create([testPlant(1, "a")], nowMs);
       expect(await live.archive.total()).toBe(1);
       clock.nowMs = nowMs;
@@ -131,7 +130,7 @@ onEveryEngine((engine) => {
     });
 
     /** All plants from the beginning, as a client that follows the store gets them, until it has caught up. */
-    const followed = async (filter: PageRequest["filter"], limit: number, searchMsMax = 60_000) => {
+    const followed = async (filter: PageRequest["filter"], limit: number, searchMsMax = minuteMs) => {
       const plants = [];
       for (let after = beginningCursor, pages = 0; ; pages++) {
         const page = await store.archive.pageAfter({ after, filter, limit, searchMsMax });
@@ -187,7 +186,7 @@ describe("a page after the cursor of a plant does not read from the beginning", 
   /** Stores two plants, a minute apart, and returns the page of the first. */
   async function createTwo(store: Store) {
     await store.plants.create([testPlant(1, "first")], Date.now());
-    await store.plants.create([testPlant(2, "second")], Date.now() + 60_000);
+    await store.plants.create([testPlant(2, "second")], Date.now() + minuteMs);
     const page = await pageAfter(store, beginningCursor);
     expect(page.fromBeginning).toBe(true);
     return page;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { hourMs, minuteMs } from "../../src/text/duration.ts";
 import { browserMissing, newPage, openBrowser } from "./browser.ts";
 import { eventually } from "./eventually.ts";
 import { mintToken } from "./operator-requests.ts";
@@ -32,8 +33,8 @@ export function useConsole(plants: number, flags: Record<string, string> = {}) {
   beforeAll(async () => {
     if (browserMissing) return;
     const file = join(folder.path, "plants.db");
-    const untilMs = Date.now() - 60_000;
-    seedStore(file, { plants, fromMs: untilMs - 7_200_000, untilMs });
+    const untilMs = Date.now() - minuteMs;
+    seedStore(file, { plants, fromMs: untilMs - 2 * hourMs, untilMs });
     session.running = owned.use(await startTestService({ ...flags, database: file }));
     const { secret } = await mintToken(session.running, {
       name: "ops",

@@ -1,8 +1,10 @@
+import { minuteMs } from "../../src/text/duration.ts";
+
 /**
  * Far more than any machine needs: it is reached only if what a test waits for does not happen. Less than the timeout of a test,
  * so that a wait fails with its own error.
  */
-export const waitMsMax = 60_000;
+export const waitMsMax = minuteMs;
 
 /**
  * Waits until the condition returns true. While it throws, it does not hold: an `expect` in it says what was last seen. Without

@@ -1,6 +1,7 @@
 // Connections that hold what they can, and clients that have to get in beside them. As a program, `bun test/support/flood.ts
 // JSON` floods a port until it is killed, so that the clients of a test do not wait for the flood's own work.
 import type { Socket } from "bun";
+import { minuteMs } from "../../src/text/duration.ts";
 import { eventually } from "./eventually.ts";
 
 export interface Flood {
@@ -144,7 +145,7 @@ export async function statusFrom(
   from: string,
   port: number,
   text: string,
-  withinMs = 60_000,
+  withinMs = minuteMs,
 ): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   const late = setTimeout(() => resolve("late"), withinMs);

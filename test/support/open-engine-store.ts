@@ -4,6 +4,7 @@ import type { Token } from "../../src/access/tokens.ts";
 import type { PageRequest } from "../../src/plants/plant-archive.ts";
 import { openStore, openTokens } from "../../src/storage/open-store.ts";
 import type { Store } from "../../src/storage/store.ts";
+import { minuteMs } from "../../src/text/duration.ts";
 import type { Databases } from "./postgres.ts";
 
 const settingOf = (database: string) => ({
@@ -34,7 +35,7 @@ export function pageRequest(more: Partial<PageRequest>): PageRequest {
     order: "newest-first",
     cursor: undefined,
     limit: 10,
-    searchMsMax: 60_000,
+    searchMsMax: minuteMs,
     ...more,
   };
 }

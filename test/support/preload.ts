@@ -1,5 +1,6 @@
 // scripts/run-tests.js loads this before each test file: a test that fails then also prints the logs of its services.
 import * as bunTest from "bun:test";
+import { minuteMs } from "../../src/text/duration.ts";
 import { forgetEndedServices, serviceLogs } from "./service-logs.ts";
 
 type Body = (...args: unknown[]) => unknown;
@@ -23,7 +24,7 @@ const test = new Proxy(original.test, {
 mock.module("bun:test", () => ({ ...original, mock, test, it: test }));
 
 // A test that times out takes its servers with it, so a machine must be very slow for one that works.
-const testMsMin = 120_000;
+const testMsMin = 2 * minuteMs;
 
 function declare(test: Test, [name, body, ...given]: Parameters<Test>): unknown {
   if (body === undefined) return test(name);

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { formatCount, formatPlural } from "../../text/counts.ts";
+import { minuteMs } from "../../text/duration.ts";
 import { formatBytes } from "../../text/sizes.ts";
 import { errorMessage } from "../api.ts";
 import { formatDuration } from "../format.ts";
@@ -17,7 +18,7 @@ import type { ImportRun } from "./import-run.ts";
 import { RefusedRows } from "./refused-rows.tsx";
 
 // The browser needs the URL until it starts to save the file.
-const urlLifetimeMs = 60_000;
+const urlLifetimeMs = minuteMs;
 const titles = { running: "Importing", done: "Done", stopped: "Stopped", failed: "Failed" } as const;
 const checkTitles = { ...titles, running: "Checking", done: "Checked" } as const;
 const examples = {

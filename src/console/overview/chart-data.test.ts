@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { OverviewJson } from "../../operator/responses.ts";
+import { hourMs, minuteMs } from "../../text/duration.ts";
 import { chartRanges, scaleOf, timeTicks } from "./chart-data.ts";
 
-const minuteMs = 60_000;
-const hourMs = 60 * minuteMs;
 const nowMs = Date.parse("2026-11-15T18:30:00Z");
 const iso = (ms: number) => new Date(ms).toISOString();
 
@@ -57,7 +56,7 @@ describe("the chart", () => {
   });
 
   test("knows no refusals before the service started", () => {
-    const [, range] = chartRanges(overviewOf(5, nowMs - 60 * minuteMs));
+    const [, range] = chartRanges(overviewOf(5, nowMs - hourMs));
     expect(range?.refusals.length).toBe(180);
     expect(range?.refusalsFrom).toBe(119);
   });

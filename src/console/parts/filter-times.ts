@@ -1,6 +1,6 @@
 // The times of a filter: ISO 8601 in UTC in the address, as the operator API has them, and local time on the screen;
 // empty if there is none.
-import { hourMs, minuteMs } from "../../text/duration.ts";
+import { dayMs, hourMs, minuteMs } from "../../text/duration.ts";
 import { formatShortTime } from "../format.ts";
 
 /** The local time of a field in UTC. */
@@ -30,5 +30,5 @@ export const timePresets: readonly { readonly label: string; readonly startMs: (
   [
     { label: "Last hour", startMs: (nowMs) => nowMs - hourMs },
     { label: "Today", startMs: (nowMs) => new Date(nowMs).setHours(0, 0, 0, 0) },
-    { label: "7 days", startMs: (nowMs) => nowMs - 7 * 24 * hourMs },
+    { label: "7 days", startMs: (nowMs) => nowMs - 7 * dayMs },
   ];

@@ -2,6 +2,7 @@ import { expect, spyOn, test } from "bun:test";
 import { eventually } from "../../../test/support/eventually.ts";
 import { emptyResponse, TestWire, type WireClient } from "../../../test/support/wire.ts";
 import type { ClosedAtLimit } from "../../telemetry/counters.ts";
+import { minuteMs } from "../../text/duration.ts";
 import { Connection } from "./connection.ts";
 import type { Head } from "./head.ts";
 
@@ -28,7 +29,7 @@ class Limited implements AsyncDisposable {
   secondsBetween = 0.5;
   readonly wire = new TestWire(handle, {
     connectionsMax: 8,
-    bodyTimeoutMs: 60_000,
+    bodyTimeoutMs: minuteMs,
     onLimitReached: (reason) => this.reasons.push(reason),
   });
   readonly #clients = new Map<string, WireClient>();

@@ -1,3 +1,5 @@
+import { minuteMs } from "../../text/duration.ts";
+
 /** The monotonic time of the server's last sweep: precise enough for deadlines, and free to read. */
 export interface CoarseClock {
   readonly nowMs: number;
@@ -36,7 +38,7 @@ const idleTimeoutMs = 75_000;
 const headTimeoutMs = 10_000;
 const writeTimeoutMs = 30_000;
 // Far longer than any store needs: only a request that will never get a response takes this long.
-const handlingTimeoutMs = 120_000;
+const handlingTimeoutMs = 2 * minuteMs;
 const lingerMs = 1_000;
 
 /** What a connection is doing, and until when it may. */

@@ -11,6 +11,7 @@ import {
   type PlantPage,
   type StoredPlant,
 } from "../../plants/plant-archive.ts";
+import { minuteMs } from "../../text/duration.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import type { Row } from "./session.ts";
 
@@ -22,7 +23,7 @@ const pageCharactersMax = 4 * 1024 * 1024;
 const settledAfterMs = 7000;
 // A plant that is committed later than this, such as one copied from another store, is missing in totals until the recount.
 const countedAfterMs = 20_000;
-const recountAfterMs = 600_000;
+const recountAfterMs = 10 * minuteMs;
 
 const fields = "id, name, tag, created_at_ms, created_by";
 

@@ -5,6 +5,7 @@ import {
   type PlantToStore,
   StoreUnavailable,
 } from "../../plants/plant-store.ts";
+import { minuteMs } from "../../text/duration.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import { isRetryable, maySplit, reasonOf } from "./faults.ts";
 import { insertPlants } from "./insert-plants.ts";
@@ -14,7 +15,7 @@ import { retryWaitMs } from "./retry-wait.ts";
 // goes unnoticed.
 const createMsMax = 5000;
 const probeMsMax = 1500;
-const nodeDeadAfterMs = 600_000;
+const nodeDeadAfterMs = 10 * minuteMs;
 
 // This bounds one statement. A batch of very large plants needs several.
 const charactersMax = 4 * 1024 * 1024;

@@ -5,6 +5,7 @@ import { testPlant } from "../../../../test/support/stored-plants.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import type { PageRequest, PlantFilter } from "../../../plants/plant-archive.ts";
 import type { PlantToStore } from "../../../plants/plant-store.ts";
+import { dayMs, minuteMs } from "../../../text/duration.ts";
 import { verify } from "../maintenance/verify.ts";
 import { selectQueries } from "../reading/match-queries.ts";
 import { SqliteStore } from "../sqlite-store.ts";
@@ -14,7 +15,6 @@ import { BlockSummaries, lastSummarised } from "./block-summaries.ts";
 const plants = 2500;
 const batch = 77;
 const startMs = 1_700_000_000_000;
-const minuteMs = 60_000;
 const everyId = Array.from({ length: plants }, (_, index) => index + 1);
 
 function tagOf(id: number): string | undefined {
@@ -37,7 +37,7 @@ function creatorOf(id: number): string {
 /** Ten plants per second by a clock that was a month fast for a while, and was set back later. */
 function timeOf(id: number): number {
   const exactMs = startMs + id * 100;
-  if (id > 900 && id <= 1400) return exactMs + 30 * 24 * 60 * minuteMs;
+  if (id > 900 && id <= 1400) return exactMs + 30 * dayMs;
   if (id > 2000) return exactMs - minuteMs;
   return exactMs;
 }
@@ -91,7 +91,7 @@ async function idsFound(
   const ids: number[] = [];
   let cursor: string | undefined;
   do {
-    const page = await archive.page({ filter, order, cursor, limit: 397, searchMsMax: 60_000 });
+    const page = await archive.page({ filter, order, cursor, limit: 397, searchMsMax: minuteMs });
     ids.push(...page.plants.map(({ id }) => Number(id)));
     cursor = page.next;
   } while (cursor !== undefined);
@@ -118,7 +118,7 @@ const alone: PlantFilter[] = [
   { sinceMs: startMs + 2 * minuteMs },
   { untilMs: startMs + 3 * minuteMs },
   { sinceMs: startMs + 95_000, untilMs: startMs + 95_050 },
-  { sinceMs: startMs + 30 * 24 * 60 * minuteMs },
+  { sinceMs: startMs + 30 * dayMs },
 ];
 // Two filters of the same field would be the second alone.
 const pairs = alone.flatMap((one, index) =>
@@ -135,7 +135,7 @@ test.each(filters)("the plants that match %j are listed in both orders and count
   const expected = everyId.filter((id) => fits(filter, id));
   expect(await idsFound(store, filter, "oldest-first")).toEqual(expected);
   expect(await idsFound(store, filter, "newest-first")).toEqual(expected.toReversed());
-  expect(await counted(store, filter, 60_000)).toBe(expected.length);
+  expect(await counted(store, filter, minuteMs)).toBe(expected.length);
 });
 
 test.each(filters)("SQLite builds no index and does not sort for %j", (filter) => {
@@ -171,7 +171,7 @@ test("a search that is out of time returns what it has found, and continues from
 test.each([
   ["before the first plant", startMs - 7],
   ["a minute later", startMs + minuteMs],
-  ["30 days later", startMs + 30 * 24 * 60 * minuteMs],
+  ["30 days later", startMs + 30 * dayMs],
 ])("minutes are counted from %s, whatever order the times are in", async (_, fromMs) => {
   const inMinute = (minute: number) => (id: number) =>
     Math.floor((timeOf(id) - fromMs) / minuteMs) === minute;

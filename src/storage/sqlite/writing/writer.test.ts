@@ -6,6 +6,7 @@ import { caught } from "../../../../test/support/caught.ts";
 import { advancedClock, stoppedClock } from "../../../../test/support/clock.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
+import { minuteMs } from "../../../text/duration.ts";
 import { openForWriting } from "./open-for-writing.ts";
 import { Writer, type WriterOwner } from "./writer.ts";
 
@@ -82,7 +83,7 @@ function contendedWriter() {
 
 test("a transaction waits for another process's write lock, however long ago the last wait was", async () => {
   using writer = contendedWriter();
-  for (const pauseMs of [3000, 3000, 60_000]) {
+  for (const pauseMs of [3000, 3000, minuteMs]) {
     expect(await writer.storeAfterLock()).toBe("stored");
     writer.advance(pauseMs);
   }
@@ -98,7 +99,7 @@ test("a write lock of five seconds refuses all that wait for it, also those that
 test("after a write lock of five seconds, the next one is waited for again", async () => {
   using writer = contendedWriter();
   await writer.storeDespiteLock();
-  writer.advance(60_000);
+  writer.advance(minuteMs);
   expect(await writer.storeAfterLock()).toBe("stored");
 });
 
