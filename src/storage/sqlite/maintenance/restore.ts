@@ -72,7 +72,8 @@ export async function restore(
   const checked = await compareChecksum(from, onStep);
   refuseUnusable(from, warnOfLostWal);
   using target = lockTarget(path);
-  return restoreNew(from, path, checked, target.folders, onStep);
+  // It is awaited here, since the lock is released on return.
+  return await restoreNew(from, path, checked, target.folders, onStep);
 }
 
 /**
@@ -97,7 +98,7 @@ export async function restoreInPlace(
   using target = lockTarget(path);
   const hasRefusedCopy = !tryFinishRebuild(path);
   const hasOld = hasRefusedCopy || oldEndings.some((ending) => existsSync(path + ending));
-  if (!hasOld) return restoreNew(from, path, checked, target.folders, onStep);
+  if (!hasOld) return await restoreNew(from, path, checked, target.folders, onStep);
   refuseTooLittleSpace(from, path);
   // `refuseUnusable` has already warned of a lost WAL.
   using copy = await copyDataFile(from, path, { warnOfLostWal: () => {}, onStep });
