@@ -104,7 +104,7 @@ function readTarget(args: Arguments, { baseUrl, listen, tls }: Config): ImportTa
     throw new ConfigProblem(
       "Set PLANT_STORE_ACCESS_TOKEN. To create a token: plant-store token create --name NAME",
     );
-  const configuredUrl = reachableUrl(baseUrl, { ...listen, secure: tls !== undefined });
+  const configuredUrl = reachableUrl(baseUrl, { ...listen, isSecure: tls !== undefined });
   const url = parseFlag(args, "url", parseBaseUrl)?.href ?? configuredUrl;
   const attemptsMax = parseFlag(args, "attempts", (text) => parseCount(text, 1, attemptsLimit));
   return { url, token, attemptsMax: attemptsMax ?? attemptsDefault };

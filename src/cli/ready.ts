@@ -24,7 +24,7 @@ export const ready: Command = {
     const { operatorListen, listen, tls, baseUrl } = readConfig(args.sources);
     // The public listener may require a client certificate; the operator listener never does.
     const path = operatorListen === undefined ? (baseUrl?.pathname ?? "") : "";
-    const own = reachableUrl(undefined, { ...(operatorListen ?? listen), secure: tls !== undefined });
+    const own = reachableUrl(undefined, { ...(operatorListen ?? listen), isSecure: tls !== undefined });
     const base = parseFlag(args, "url", parseBaseUrl)?.href ?? `${own}${path}`;
     const url = base.replace(/\/+$/, "");
     const problem = await whyUnready(`${url}/readyz`);

@@ -11,16 +11,16 @@ const preflightSeconds = "600";
 /** Lets the pages of these origins call the listener from a browser (the Fetch standard, CORS). */
 export class Cors {
   readonly #origins: ReadonlySet<string>;
-  readonly #any: boolean;
+  readonly #allowsAny: boolean;
 
   constructor(origins: readonly string[]) {
     this.#origins = new Set(origins);
-    this.#any = origins.includes("*");
+    this.#allowsAny = origins.includes("*");
   }
 
   /** The headers that every response to this origin has. The origin is echoed only if it is allowed. */
   headerLines(origin: string | undefined): string {
-    if (this.#any) return `Access-Control-Allow-Origin: *\r\n${exposed}`;
+    if (this.#allowsAny) return `Access-Control-Allow-Origin: *\r\n${exposed}`;
     // Even if the origin is not allowed: a cache must not give one origin's response to another.
     if (!this.#allows(origin)) return "Vary: Origin\r\n";
     return `Vary: Origin\r\nAccess-Control-Allow-Origin: ${origin}\r\n${exposed}`;
@@ -39,6 +39,6 @@ export class Cors {
   }
 
   #allows(origin: string | undefined): boolean {
-    return origin !== undefined && (this.#any || this.#origins.has(origin));
+    return origin !== undefined && (this.#allowsAny || this.#origins.has(origin));
   }
 }

@@ -69,7 +69,7 @@ export class Exchange implements BodyReader, LoggedRequest {
   #bodyHandler: BodyHandler | undefined;
   /** Whether the body is still arriving after it was asked for: the token may be revoked meanwhile. */
   #bodyIsLate = false;
-  #responded = false;
+  #hasResponded = false;
   #stream: StreamedResponse | undefined;
 
   constructor(connection: Connection, head: Head | undefined, shared: SharedByExchanges) {
@@ -240,17 +240,17 @@ export class Exchange implements BodyReader, LoggedRequest {
     isAllowed: () => boolean,
   ): StreamedResponse | undefined {
     this.refuseWhileDraining();
-    const chunked = this.head?.isHttp11 === true;
-    const framing = chunked ? "Transfer-Encoding: chunked" : undefined;
+    const isChunked = this.head?.isHttp11 === true;
+    const framing = isChunked ? "Transfer-Encoding: chunked" : undefined;
     const nowMs = this.#observeDuration("other");
     const head = this.#formatHead(streamStatus, contentType, headers, framing, nowMs);
-    this.#responded = true;
+    this.#hasResponded = true;
     this.#shared.log.answered(this, streamStatus);
     if (this.method === "HEAD") {
       this.#connection.send(head, head.length);
       return undefined;
     }
-    this.#stream = this.#shared.streams.start(this.#connection, chunked, isAllowed);
+    this.#stream = this.#shared.streams.start(this.#connection, isChunked, isAllowed);
     this.#connection.stream(head, this.#stream);
     return this.#stream;
   }
@@ -351,7 +351,7 @@ export class Exchange implements BodyReader, LoggedRequest {
     body: string | Uint8Array,
     headers: ResponseHeaders,
   ): void {
-    if (this.#responded) return this.#cutOff(kind);
+    if (this.#hasResponded) return this.#cutOff(kind);
     const status = statusOf(kind);
     if (status === 401 || status === 403) this.#connection.becomeStranger();
     const { error, example } = catalogue[kind];
@@ -373,8 +373,8 @@ export class Exchange implements BodyReader, LoggedRequest {
     body: string | Uint8Array,
     outcome: RequestOutcome,
   ): void {
-    if (this.#responded) return;
-    this.#responded = true;
+    if (this.#hasResponded) return;
+    this.#hasResponded = true;
     const isText = typeof body === "string";
     const bodyBytes = isText ? Buffer.byteLength(body) : body.length;
     const nowMs = this.#observeDuration(outcome);

@@ -8,7 +8,7 @@ export type ReadinessState = "ready" | "closing" | "store-unavailable";
 export class Readiness {
   readonly #gate: Gate;
   readonly #intake: Intake;
-  #stopping = false;
+  #isStopping = false;
 
   constructor(gate: Gate, intake: Intake) {
     this.#gate = gate;
@@ -17,11 +17,11 @@ export class Readiness {
 
   /** The check says `closing` from now on; everything else is served as before. */
   goUnready(): void {
-    this.#stopping = true;
+    this.#isStopping = true;
   }
 
   async check(): Promise<ReadinessState> {
-    if (this.#stopping) return "closing";
+    if (this.#isStopping) return "closing";
     const canStore = await this.#intake.canStore();
     return canStore && this.#gate.knowsStoredTokens ? "ready" : "store-unavailable";
   }

@@ -46,12 +46,12 @@ export function formatAddress({ host, port }: Address): string {
 /** What a listener is bound to. */
 export interface Bound extends Address {
   /** Whether it is TLS, in which case the scheme is https. */
-  readonly secure: boolean;
+  readonly isSecure: boolean;
 }
 
 /** Where a listener is reached, without a trailing slash: a wildcard host is replaced by one that can be reached. */
-export function reachableUrl(baseUrl: URL | undefined, { host, port, secure }: Bound): string {
-  const scheme = secure ? "https" : "http";
+export function reachableUrl(baseUrl: URL | undefined, { host, port, isSecure }: Bound): string {
+  const scheme = isSecure ? "https" : "http";
   const boundUrl = `${scheme}://${formatAddress({ host: reachableHost(host), port })}`;
   return (baseUrl?.href ?? boundUrl).replace(/\/+$/, "");
 }

@@ -122,12 +122,12 @@ export class Listener implements RequestHandler, AsyncDisposable {
       throw listenProblem(error, settings, kind.name);
     }
     onConnections(0);
-    const bound = { host, port: this.#server.port, secure: tls !== undefined };
+    const bound = { host, port: this.#server.port, isSecure: tls !== undefined };
     this.port = bound.port;
     this.address = formatAddress(bound);
     this.url = reachableUrl(settings.baseUrl, bound);
     // Tokens travel in every request.
-    if (!bound.secure && !isLoopback(host)) events.plainText(this.address);
+    if (!bound.isSecure && !isLoopback(host)) events.plainText(this.address);
   }
 
   handle(connection: Connection, head: Head): void {

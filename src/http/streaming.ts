@@ -6,15 +6,15 @@ const checkEveryMs = 250;
 /** A response that is sent piece by piece, for as long as its client reads and is allowed to. */
 export class StreamedResponse implements StreamOwner {
   readonly #connection: Connection;
-  readonly #chunked: boolean;
+  readonly #isChunked: boolean;
   readonly #onEnd: () => void;
   #isOpen = true;
   #writable = Promise.withResolvers<void>();
 
   /** HTTP/1.0 has no chunks: there the end of the connection is the end of the body. */
-  constructor(connection: Connection, chunked: boolean, onEnd: () => void) {
+  constructor(connection: Connection, isChunked: boolean, onEnd: () => void) {
     this.#connection = connection;
-    this.#chunked = chunked;
+    this.#isChunked = isChunked;
     this.#onEnd = onEnd;
   }
 
@@ -27,7 +27,7 @@ export class StreamedResponse implements StreamOwner {
     if (part.length === 0 || !this.#isOpen) return;
     const bytes =
       typeof part === "string" ? Buffer.from(part) : Buffer.from(part.buffer, part.byteOffset, part.length);
-    const piece = this.#chunked
+    const piece = this.#isChunked
       ? Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from("\r\n")])
       : bytes;
     if (this.#connection.write(piece) || !this.#isOpen) return;
@@ -37,7 +37,7 @@ export class StreamedResponse implements StreamOwner {
   /** The response is complete. */
   end(): void {
     if (!this.#isOpen) return;
-    if (this.#chunked) this.#connection.write(Buffer.from("0\r\n\r\n"));
+    if (this.#isChunked) this.#connection.write(Buffer.from("0\r\n\r\n"));
     this.#connection.endStream();
     this.#finish();
   }
@@ -85,8 +85,8 @@ export class OpenStreams {
     return this.#isDraining;
   }
 
-  start(connection: Connection, chunked: boolean, isAllowed: () => boolean): StreamedResponse {
-    const stream = new StreamedResponse(connection, chunked, () => this.#remove(stream));
+  start(connection: Connection, isChunked: boolean, isAllowed: () => boolean): StreamedResponse {
+    const stream = new StreamedResponse(connection, isChunked, () => this.#remove(stream));
     this.#streams.set(stream, isAllowed);
     this.#timer ??= setInterval(() => this.#check(), checkEveryMs);
     return stream;

@@ -72,14 +72,14 @@ export class Console {
   }
 
   #encode(exchange: Exchange, file: ConsoleFile) {
-    const compressed = acceptsGzip.test(exchange.header("accept-encoding") ?? "");
+    const isCompressed = acceptsGzip.test(exchange.header("accept-encoding") ?? "");
     const headers = {
       "Content-Security-Policy": policy(tokenOrigin(presentProvider(this.#provider)?.tokenEndpoint)),
       "Referrer-Policy": "no-referrer",
       Vary: "Accept-Encoding",
-      ...(compressed ? { "Content-Encoding": "gzip" } : {}),
+      ...(isCompressed ? { "Content-Encoding": "gzip" } : {}),
     };
-    return { body: compressed ? file.gzip : file.bytes, headers };
+    return { body: isCompressed ? file.gzip : file.bytes, headers };
   }
 }
 

@@ -42,7 +42,7 @@ export function plantRoutes(archive: PlantArchive, actions: ActionRecorder): rea
         return exchange.respondJson(presentPage(await orWrongParameter(listPage(archive, values))));
       const page = await orWrongParameter(followPage(archive, after, values));
       // A program that starts at the beginning wants every plant, as an export has it.
-      if (page.fromBeginning && exchange.method !== "HEAD")
+      if (page.isFromBeginning && exchange.method !== "HEAD")
         await actions.record(exchange, caller, "follow.started", "plants", filterText(readFilter(values)));
       exchange.respondJson(presentPage(page));
     }),

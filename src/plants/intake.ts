@@ -101,16 +101,16 @@ export class Intake {
    * if the store can become unreachable while nobody writes. A recent successful write makes a probe unnecessary.
    */
   async canStore(): Promise<boolean> {
-    const probeNeeded =
+    const needsProbe =
       this.#state === "unavailable" || (this.#state === "open" && this.#store.canBecomeUnreachable);
-    if (probeNeeded && performance.now() - this.#probedAtMs >= probeEveryMs) {
+    if (needsProbe && performance.now() - this.#probedAtMs >= probeEveryMs) {
       this.#probedAtMs = performance.now();
       this.#probing = this.#store.probe().then(
         () => this.#markAvailable(),
         (reason) => this.handleStoreError(reason),
       );
     }
-    if (probeNeeded) await this.#probing;
+    if (needsProbe) await this.#probing;
     return this.#state === "open" && !this.#store.isStalled;
   }
 

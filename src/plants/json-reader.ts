@@ -58,20 +58,20 @@ export class JsonReader {
   }
 
   /** The next member's name with its colon read, or undefined once the object has been closed. */
-  memberName(first: boolean): string | undefined {
+  memberName(isFirst: boolean): string | undefined {
     this.#skipSpace();
     const code = this.#text.charCodeAt(this.#at);
     if (code === closeBrace) {
       this.#at++;
       return undefined;
     }
-    if (!first) {
+    if (!isFirst) {
       if (code !== comma) throw this.#unexpectedRefusal("a comma or }");
       this.#at++;
       this.#skipSpace();
     }
     if (this.#text.charCodeAt(this.#at) !== quote)
-      throw this.#unexpectedRefusal(first ? "a name or }" : "a name");
+      throw this.#unexpectedRefusal(isFirst ? "a name or }" : "a name");
     const name = this.string();
     this.#skipSpace();
     if (this.#text.charCodeAt(this.#at) !== colon) throw this.#unexpectedRefusal(":");
@@ -82,13 +82,13 @@ export class JsonReader {
   string(): string {
     const text = this.#text;
     const start = this.#at;
-    let escaped = false;
+    let hasEscapes = false;
     let at = start + 1;
     for (; ; at++) {
       const code = text.charCodeAt(at);
       if (code === quote) break;
       if (code === backslash) {
-        escaped = true;
+        hasEscapes = true;
         at = this.#endOfEscape(at);
       } else if (!(code >= space)) {
         // A control character, or NaN past the end of the text.
@@ -100,7 +100,7 @@ export class JsonReader {
     }
     this.#at = at + 1;
     // Raw text comes out of a fatal UTF-8 decoder, so only an escape can produce an unpaired surrogate.
-    return escaped ? this.#unescaped(start) : text.slice(start + 1, at);
+    return hasEscapes ? this.#unescaped(start) : text.slice(start + 1, at);
   }
 
   /** The source text of a number, so that nothing is rounded. */
@@ -133,16 +133,16 @@ export class JsonReader {
     const insideObject: boolean[] = [];
     do {
       const type = this.peek();
-      let first = type === "object" || type === "array";
-      if (first) {
+      let isFirst = type === "object" || type === "array";
+      if (isFirst) {
         this.#at++;
         insideObject.push(type === "object");
       } else {
         this.#scalar(type);
       }
-      while (insideObject.length > 0 && !this.#item(insideObject.at(-1) === true, first)) {
+      while (insideObject.length > 0 && !this.#item(insideObject.at(-1) === true, isFirst)) {
         insideObject.pop();
-        first = false;
+        isFirst = false;
       }
     } while (insideObject.length > 0);
     return this.#text.slice(start, this.#at);
@@ -154,11 +154,11 @@ export class JsonReader {
   }
 
   /** Moves to the container's next item; false once the container has been closed. */
-  #item(inObject: boolean, first: boolean): boolean {
-    if (inObject) return this.memberName(first) !== undefined;
+  #item(isInObject: boolean, isFirst: boolean): boolean {
+    if (isInObject) return this.memberName(isFirst) !== undefined;
     this.#skipSpace();
     const code = this.#text.charCodeAt(this.#at);
-    if (first && code !== closeBracket) return true;
+    if (isFirst && code !== closeBracket) return true;
     if (code !== comma && code !== closeBracket) throw this.#unexpectedRefusal("a comma or ]");
     this.#at++;
     return code === comma;
@@ -231,7 +231,7 @@ function isDigit(code: number): boolean {
 }
 
 function formatCharacter(codePoint: number): string {
-  const invisible = codePoint <= 0x20 || (codePoint >= 0x7f && codePoint <= 0xa0);
-  if (!invisible) return String.fromCodePoint(codePoint);
+  const isInvisible = codePoint <= 0x20 || (codePoint >= 0x7f && codePoint <= 0xa0);
+  if (!isInvisible) return String.fromCodePoint(codePoint);
   return `U+${codePoint.toString(16).toUpperCase().padStart(4, "0")}`;
 }

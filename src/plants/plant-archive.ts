@@ -60,7 +60,7 @@ export interface FollowPage extends PlantPage {
    * Whether the client reads the store from its beginning: with the cursor of the beginning, or with one that no plant precedes,
    * unless there is nothing to read yet.
    */
-  readonly fromBeginning: boolean;
+  readonly isFromBeginning: boolean;
 }
 
 export interface MatchCount {

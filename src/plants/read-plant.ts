@@ -49,23 +49,23 @@ function readObject(text: string): NewPlant | Refusal {
   let repeated: Set<string> | undefined;
   json.enterObject();
   for (let member = json.memberName(true); member !== undefined; member = json.memberName(false)) {
-    let seen: boolean;
+    let isRepeated: boolean;
     if (member === "id") {
-      seen = id !== undefined;
+      isRepeated = id !== undefined;
       id = readId(json);
     } else if (member === "name") {
-      seen = name !== undefined;
+      isRepeated = name !== undefined;
       name = readString(json);
     } else if (member === "tag") {
-      seen = tag !== undefined;
+      isRepeated = tag !== undefined;
       tag = readString(json);
     } else {
       others ??= new Set();
-      seen = others.has(member);
+      isRepeated = others.has(member);
       others.add(member);
       json.skip();
     }
-    if (seen) {
+    if (isRepeated) {
       repeated ??= new Set();
       repeated.add(member);
     }

@@ -221,7 +221,7 @@ test("heads are read as each would be on its own, whatever came before", () => {
 interface Found {
   readonly method: string;
   readonly path: string;
-  readonly chunked: boolean;
+  readonly isChunked: boolean;
   readonly body: string;
 }
 
@@ -233,12 +233,12 @@ function ours(text: string): Found[] | undefined {
     if (end < 0) return undefined;
     const head = parseHead(rest.toString("latin1", 0, end), rest, 0);
     if (head instanceof WireFault) return undefined;
-    const body = head.chunked ? new ChunkedBody(100_000) : new SizedBody(head.contentLength ?? 0, true);
+    const body = head.isChunked ? new ChunkedBody(100_000) : new SizedBody(head.contentLength ?? 0, true);
     const read = body.push(rest.subarray(end + 4));
     if (read === undefined || read instanceof WireFault) return undefined;
-    const { method, path, chunked } = head;
-    found.push({ method, path, chunked, body: read.body.toString("latin1") });
-    if (!head.keepAlive) break;
+    const { method, path, isChunked } = head;
+    found.push({ method, path, isChunked, body: read.body.toString("latin1") });
+    if (!head.keepsAlive) break;
     rest = Buffer.from(read.rest);
   }
   return found;
@@ -253,7 +253,7 @@ async function nodes(texts: readonly string[]): Promise<Found[][]> {
     return found.map(({ method = "", url = "", coding, body = "" }) => ({
       method,
       path: (url.replace(/^https?:\/\/[^/?#]*/i, "") || "/").split("?")[0] ?? "",
-      chunked: coding !== undefined,
+      isChunked: coding !== undefined,
       body,
     }));
   });
@@ -292,13 +292,13 @@ const server = new WireServer(
   { host: "127.0.0.1", port: 0, connectionsMax: 1000, bodyBytesMax: 300, bodyTimeoutMs: 20_000 },
   {
     handle(connection, head) {
-      const { method, path, keepAlive } = head;
+      const { method, path, keepsAlive } = head;
       const headers = ["host", "connection", "x-a", "expect"].map((name) => head.header(name));
       if (method === "HEAD") return answer(connection, `left ${path}`);
       connection.readBody({
         bodyReceived: (bytes, start, end) => {
           const body = bytes.toString("latin1", start, end);
-          answer(connection, `${method} ${path} ${headers} ${keepAlive} ${body}`);
+          answer(connection, `${method} ${path} ${headers} ${keepsAlive} ${body}`);
         },
         bodyNotReceived: (fault) => fault && handleFault(connection, fault),
       });

@@ -154,16 +154,16 @@ onEveryEngine((engine) => {
 
     test("a client that polls an empty store reads nothing", async () => {
       await using empty = await openNewStore(engine);
-      const { newest, fromBeginning } = await pageAfter(empty, beginningCursor);
-      expect(fromBeginning).toBe(true);
-      expect((await pageAfter(empty, newest)).fromBeginning).toBe(false);
+      const { newest, isFromBeginning } = await pageAfter(empty, beginningCursor);
+      expect(isFromBeginning).toBe(true);
+      expect((await pageAfter(empty, newest)).isFromBeginning).toBe(false);
     });
 
     test("a page after the cursor of an empty store is read from the beginning once there is a plant", async () => {
       await using empty = await openNewStore(engine);
       const { newest } = await pageAfter(empty, beginningCursor);
       await empty.plants.create([testPlant(1, "first")], Date.now());
-      expect((await pageAfter(empty, newest)).fromBeginning).toBe(true);
+      expect((await pageAfter(empty, newest)).isFromBeginning).toBe(true);
     });
 
     describe.each(["x", "", "1.2.3", "9".repeat(40), "1;DROP TABLE plants"])(
@@ -188,7 +188,7 @@ describe("a page after the cursor of a plant does not read from the beginning", 
     await store.plants.create([testPlant(1, "first")], Date.now());
     await store.plants.create([testPlant(2, "second")], Date.now() + minuteMs);
     const page = await pageAfter(store, beginningCursor);
-    expect(page.fromBeginning).toBe(true);
+    expect(page.isFromBeginning).toBe(true);
     return page;
   }
 
@@ -196,7 +196,10 @@ describe("a page after the cursor of a plant does not read from the beginning", 
     test("that a page names", async () => {
       await using store = await openNewStore(engine);
       const page = await createTwo(store);
-      expect(await pageAfter(store, page.next)).toMatchObject({ plants: [{ id: 2n }], fromBeginning: false });
+      expect(await pageAfter(store, page.next)).toMatchObject({
+        plants: [{ id: 2n }],
+        isFromBeginning: false,
+      });
     });
   });
 
@@ -206,7 +209,7 @@ describe("a page after the cursor of a plant does not read from the beginning", 
       await using store = await openNewStore(engine);
       const page = await createTwo(store);
       const after = `${page.plants[0]?.createdAtMs}.1`;
-      expect(await pageAfter(store, after)).toMatchObject({ plants: [{ id: 2n }], fromBeginning: false });
+      expect(await pageAfter(store, after)).toMatchObject({ plants: [{ id: 2n }], isFromBeginning: false });
     });
   });
 });

@@ -99,8 +99,8 @@ export class ConnectionState {
 
   /** Since when a head or a body has been arriving, even a body that no one reads; undefined if nothing is arriving. */
   get arrivingSinceMs(): number | undefined {
-    const arriving = this.#state === "head" || this.#state === "body" || this.#state === "skipping-body";
-    return arriving ? this.#sinceMs : undefined;
+    const isArriving = this.#state === "head" || this.#state === "body" || this.#state === "skipping-body";
+    return isArriving ? this.#sinceMs : undefined;
   }
 
   /**
@@ -108,7 +108,7 @@ export class ConnectionState {
    * otherwise clients could hold all connections that way.
    */
   get idleSinceMs(): number | undefined {
-    const idle = this.#state === "idle" || this.#state === "writing" || this.#state === "lingering";
-    return idle ? this.#sinceMs : undefined;
+    const isIdle = this.#state === "idle" || this.#state === "writing" || this.#state === "lingering";
+    return isIdle ? this.#sinceMs : undefined;
   }
 }

@@ -193,7 +193,7 @@ export class Connection implements LimitedConnection, TakesTurns {
   get isLastResponse(): boolean {
     if (this.#closesAfter === "current-response") return true;
     if (this.#closesAfter === "arrived-requests" && this.#incoming.length === 0) return true;
-    if (this.#head?.keepAlive !== true) return true;
+    if (this.#head?.keepsAlive !== true) return true;
     if (!this.#hasUnreadBody) return false;
     // A body that no one reads is skipped if its length is known and within the limit, and the client sends it.
     const { contentLength = Number.POSITIVE_INFINITY, expectsContinue } = this.#head;
@@ -207,7 +207,7 @@ export class Connection implements LimitedConnection, TakesTurns {
     if (head === undefined || this.state.now !== "handling") return reader.bodyNotReceived(undefined);
     const length = head.contentLength ?? 0;
     // A short body has nearly always arrived with its head.
-    if (!head.chunked && length <= bytesMax && this.#incoming.length >= length)
+    if (!head.isChunked && length <= bytesMax && this.#incoming.length >= length)
       return this.#incoming.takeBody(length, reader);
     this.#bodyReader = reader;
     if (length > bytesMax) return this.#fail(bodyTooLarge(bytesMax));
@@ -216,7 +216,7 @@ export class Connection implements LimitedConnection, TakesTurns {
       return;
     }
     this.state.enter("body");
-    this.#awaitBody(head.chunked ? new ChunkedBody(bytesMax) : new SizedBody(length, true));
+    this.#awaitBody(head.isChunked ? new ChunkedBody(bytesMax) : new SizedBody(length, true));
   }
 
   /** Sends the whole response to the current request; `bytes` is its length. */
@@ -328,7 +328,7 @@ export class Connection implements LimitedConnection, TakesTurns {
     }
     this.#head = head;
     this.state.enter("handling");
-    this.#hasUnreadBody = head.chunked || (head.contentLength ?? 0) > 0;
+    this.#hasUnreadBody = head.isChunked || (head.contentLength ?? 0) > 0;
     this.#handler.handle(this, head);
     return true;
   }

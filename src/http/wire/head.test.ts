@@ -20,8 +20,8 @@ describe("a request's head", () => {
       method: "POST",
       path: "/plants",
       contentLength: 12,
-      chunked: false,
-      keepAlive: true,
+      isChunked: false,
+      keepsAlive: true,
     });
     expect(head.header("x-a")).toBe("b c, d");
   });
@@ -32,9 +32,9 @@ describe("a request's head", () => {
   });
 
   test("says whether the connection persists", () => {
-    expect(good("GET / HTTP/1.1", "Host: h", "Connection: x, Close").keepAlive).toBe(false);
-    expect(good("GET / HTTP/1.1", "Host: h", "Connection: close-not").keepAlive).toBe(true);
-    expect(good("GET / HTTP/1.0").keepAlive).toBe(false);
+    expect(good("GET / HTTP/1.1", "Host: h", "Connection: x, Close").keepsAlive).toBe(false);
+    expect(good("GET / HTTP/1.1", "Host: h", "Connection: close-not").keepsAlive).toBe(true);
+    expect(good("GET / HTTP/1.0").keepsAlive).toBe(false);
   });
 
   test.each(["", "a%20b.example", "h:", "127.0.0.1:80", "[::1]", "[::ffff:1.2.3.4]:3000"])(

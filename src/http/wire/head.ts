@@ -46,8 +46,8 @@ export type Expectation = "none" | "100-continue" | "unknown";
 /** Where the body ends, and whether the connection persists. */
 export interface Framing {
   readonly contentLength: number | undefined;
-  readonly chunked: boolean;
-  readonly keepAlive: boolean;
+  readonly isChunked: boolean;
+  readonly keepsAlive: boolean;
   readonly expectation: Expectation;
   /** The value of the host header. */
   readonly hostField: string | undefined;
@@ -64,8 +64,8 @@ export class Head {
   readonly isHttp11: boolean;
   readonly path: string;
   readonly query: string;
-  readonly chunked: boolean;
-  readonly keepAlive: boolean;
+  readonly isChunked: boolean;
+  readonly keepsAlive: boolean;
   readonly hostField: string | undefined;
   // Both as they were parsed. A head made by `withContentLength` shares them, so their content-length may be another head's.
   readonly #framing: Framing;
@@ -78,8 +78,8 @@ export class Head {
     this.isHttp11 = line.isHttp11;
     this.path = line.path;
     this.query = line.query;
-    this.chunked = framing.chunked;
-    this.keepAlive = framing.keepAlive;
+    this.isChunked = framing.isChunked;
+    this.keepsAlive = framing.keepsAlive;
     this.hostField = framing.hostField;
     this.#framing = framing;
     this.#fields = fields;
@@ -250,8 +250,8 @@ function readFraming(isHttp11: boolean, fields: Fields, knownHost: string | unde
   const connection = fields.getForWire("connection");
   return {
     contentLength: length === undefined ? undefined : Number(length),
-    chunked: transferEncoding !== undefined,
-    keepAlive: isHttp11 && (connection === undefined || !closeOption.test(connection)),
+    isChunked: transferEncoding !== undefined,
+    keepsAlive: isHttp11 && (connection === undefined || !closeOption.test(connection)),
     expectation: readExpectation(isHttp11, fields),
     hostField: host,
   };

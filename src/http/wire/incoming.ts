@@ -18,7 +18,7 @@ const emptyBuffer = Buffer.alloc(0);
 export class Incoming {
   readonly #socket: Pick<Socket, "pause" | "resume">;
   readonly #heads = new HeadReader();
-  #paused = false;
+  #isPaused = false;
   #bytes: Buffer = emptyBuffer;
   /** Bytes before this are consumed. An index, since a view of the rest would cost as much as reading the head. */
   #start = 0;
@@ -70,14 +70,14 @@ export class Incoming {
   }
 
   pause(): void {
-    if (this.#paused) return;
-    this.#paused = true;
+    if (this.#isPaused) return;
+    this.#isPaused = true;
     this.#socket.pause();
   }
 
   resume(): void {
-    if (!this.#paused) return;
-    this.#paused = false;
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
     this.#socket.resume();
   }
 

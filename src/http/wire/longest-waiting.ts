@@ -68,8 +68,8 @@ export class LongestWaiting<Candidate> {
    * advances with each sweep.
    */
   #mayFindAgain(): boolean {
-    const foundEnough = this.#foundCount > 0 && this.#foundCount * foundOneIn >= this.#connections.size;
-    return foundEnough || this.#clock.nowMs !== this.#foundAtMs;
+    const hasFoundEnough = this.#foundCount > 0 && this.#foundCount * foundOneIn >= this.#connections.size;
+    return hasFoundEnough || this.#clock.nowMs !== this.#foundAtMs;
   }
 
   #findAgain(): void {

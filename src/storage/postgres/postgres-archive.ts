@@ -70,9 +70,9 @@ export class PostgresArchive implements PlantArchive {
     const page = await this.page({ ...request, order: "oldest-first", cursor });
     const { next = page.newest, newest } = page;
     const isSettled = parseCursor(next).createdAtMs <= parseCursor(newest).createdAtMs;
-    const fromBeginning =
+    const isFromBeginning =
       after === beginningCursor || (page.searched > 0 && (await this.#isBeforeAll(parseCursor(after))));
-    return { ...page, next: isSettled ? next : newest, fromBeginning };
+    return { ...page, next: isSettled ? next : newest, isFromBeginning };
   }
 
   async find(id: bigint): Promise<StoredPlant | undefined> {

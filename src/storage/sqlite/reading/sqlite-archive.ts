@@ -78,7 +78,7 @@ export class SqliteArchive implements PlantArchive {
     return {
       ...page,
       next: page.next === undefined ? page.newest : this.#cursorAt(seqOf(page.next)),
-      fromBeginning: after === beginningCursor || (seq === 0 && page.searched > 0),
+      isFromBeginning: after === beginningCursor || (seq === 0 && page.searched > 0),
     };
   }
 
