@@ -48,6 +48,16 @@ test("progress says nothing of the rate and the time left in the first second", 
   expect(text).not.toContain("left");
 });
 
+test("progress keeps the room for what is not known yet", () => {
+  const copying: Progress = { what: "Copying the store", done: 20_000, unit: "plants", share: 0.02 };
+  expect(progressText(copying, 900, 80)).toBe(
+    "Copying the store  [................]   2 %     20,000 plants",
+  );
+  expect(progressText({ ...copying, done: 990_000, share: 0.99 }, 20_000, 80)).toBe(
+    "Copying the store  [###############.]  99 %    990,000 plants  0:01 left",
+  );
+});
+
 test("progress counts bytes", () => {
   const copying: Progress = { what: "Backing up a.db: copying", done: 31e6, unit: "bytes", share: 0.5 };
   expect(progressText(copying, 2000, 120)).toBe(
@@ -79,5 +89,5 @@ test("progress computes the time left from the moment when the share is known", 
   pass(100);
   current = { ...checking, done: 100, share: 0.1 };
   pass(10_000);
-  expect(text).toEndWith("Checking the rows  [#...............]  10 %  100 plants  10/s  1:30 left");
+  expect(text).toEndWith("Checking the rows  [#...............]  10 %    100 plants  10/s  1:30 left");
 });

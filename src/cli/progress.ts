@@ -35,6 +35,9 @@ const clearLine = "\r\u001b[2K";
 const barColumns = 16;
 const shortBarColumns = 8;
 const nameColumnsMin = 12;
+// What a rate and a time left mostly look like.
+const rateRoom = "000,000/s";
+const timeRoom = "0:00 left";
 
 /** Shows how far a command is, on a terminal only. The command must let timers run: a loop that never waits draws nothing. */
 export function showProgress(terminal: Terminal, progress: () => Progress): ProgressLine {
@@ -72,27 +75,27 @@ export function progressOfStep(what: string, step: Step): Progress {
 
 /**
  * `Importing plants.csv (CSV)  [########........]  41 %  82,000 created  3,500/s  0:23 left`, narrower than the terminal, because
- * a line that wraps cannot be redrawn. What matters least goes first: the rate, half of the bar, the name, the bar.
+ * a line that wraps cannot be redrawn. What matters least goes first: the rate, half of the bar, the name, the bar. What is not
+ * known yet has its room from the beginning, so that nothing moves when it comes.
  */
 export function progressText(progress: Progress, elapsedMs: number, columns: number): string {
   const { share } = progress;
   const what = escapeInvisible(progress.what);
-  const percent = share === undefined ? "" : `${Math.floor(share * 100)} %`;
-  const done = progress.outcome ?? amountText(progress.done, progress.unit);
+  const percent = share === undefined ? "" : `${String(Math.floor(share * 100)).padStart(2)} %`;
+  const done = progress.outcome ?? amountText(progress);
+  const rate = rateText(progress, elapsedMs);
   const time = timeText(share, elapsedMs);
   const columnsMax = columns - 2;
-  const texts = [
-    joined(what, bar(share, barColumns), percent, done, rateText(progress, elapsedMs), time),
-    joined(what, bar(share, barColumns), percent, done, time),
-    joined(what, bar(share, shortBarColumns), percent, done, time),
-  ];
-  const fitting = texts.find((text) => columnsOf(text) <= columnsMax);
-  if (fitting !== undefined) return fitting;
+  const fits = (...parts: readonly string[]) => columnsOf(joined(...parts)) <= columnsMax;
+  const start = [what, bar(share, barColumns), percent, done];
+  if (fits(...start, rate || rateRoom, time || timeRoom)) return joined(...start, rate, time);
+  if (fits(...start, time || timeRoom)) return joined(...start, time);
   const end = joined(bar(share, shortBarColumns), percent, done, time);
+  if (fits(what, end, time === "" ? timeRoom : "")) return joined(what, end);
   // Between the name and the rest are two columns, and a name that is cut may be one column wider.
   const nameColumns = columnsMax - columnsOf(end) - 3;
   if (nameColumns >= nameColumnsMin) return joined(cutToColumns(what, nameColumns), end);
-  if (columnsOf(end) <= columnsMax) return end;
+  if (fits(end)) return end;
   return cutToColumns(joined(percent, done, time), columnsMax);
 }
 
@@ -111,9 +114,13 @@ function bar(share: number | undefined, columns: number): string {
   return `[${"#".repeat(filled)}${".".repeat(columns - filled)}]`;
 }
 
-function amountText(amount: number, unit: Progress["unit"]): string {
-  if (amount === 0) return "";
-  return unit === "plants" ? formatPlural(amount, "plant") : formatBytes(amount);
+/** As wide as the whole amount will be, if the share says how much that is. */
+function amountText({ done, unit, share }: Progress): string {
+  if (done === 0) return "";
+  const format = (amount: number) =>
+    unit === "plants" ? formatPlural(amount, "plant") : formatBytes(amount);
+  const total = share === undefined ? done : done / share;
+  return format(done).padStart(format(Math.round(total)).length);
 }
 
 function rateText({ done, unit }: Progress, elapsedMs: number): string {
@@ -127,7 +134,8 @@ function rateText({ done, unit }: Progress, elapsedMs: number): string {
 function timeText(share: number | undefined, elapsedMs: number): string {
   if (share === undefined) return clockTime(elapsedMs);
   if (share <= 0 || elapsedMs < guessedAfterMs) return "";
-  return `${clockTime((elapsedMs * (1 - share)) / share)} left`;
+  // A part that is not done has some time left.
+  return `${clockTime(Math.max(1000, (elapsedMs * (1 - share)) / share))} left`;
 }
 
 /** 83,000 ms as 1:23. */

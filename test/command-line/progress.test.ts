@@ -1,6 +1,6 @@
 // The line of progress of a long command, and what it says when Ctrl-C interrupts it.
 import { afterAll, describe, expect, test } from "bun:test";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Progress, showProgress } from "../../src/cli/progress.ts";
 import type { Terminal } from "../../src/cli/terminal.ts";
@@ -10,6 +10,7 @@ import { openArchive, openStore } from "../../src/storage/open-store.ts";
 import { streamBackup, writeBackup } from "../../src/storage/sqlite/maintenance/backup.ts";
 import { restore } from "../../src/storage/sqlite/maintenance/restore.ts";
 import { compareWith, verify } from "../../src/storage/sqlite/maintenance/verify.ts";
+import { formatBytes } from "../../src/text/sizes.ts";
 import { eventually } from "../support/eventually.ts";
 import { seedStore } from "../support/seeded-store.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -43,7 +44,7 @@ describe("the line of progress", () => {
 
   test("is drawn, and erased on disposal", async () => {
     const { line, err } = drawn(true);
-    await eventually(() => err().includes("Importing a.csv  [########........]  50 %  1 plant"));
+    await eventually(() => err().includes("Importing a.csv  [########........]  50 %   1 plant"));
     line[Symbol.dispose]();
     expect(err()).toEndWith("\r\u001b[2K");
   });
@@ -90,7 +91,7 @@ describe("the parts of a long task are reported, with how much there is to do", 
     const store = newStore();
     const parts = await partsOf((onStep) => verify(store, onStep));
     expect(parts).toEqual([
-      { doing: "checking", done: 0, total: 0 },
+      { doing: expect.stringMatching(/^checking all \S+ MB of$/), done: 0, total: 0 },
       { doing: "checking the rows of", done: plants, total: plants },
     ]);
   });
@@ -107,7 +108,7 @@ describe("the parts of a long task are reported, with how much there is to do", 
     const parts = await partsOf((onStep) => writeBackup(store, folder.newPath(), onStep));
     expect(parts.map(({ doing }) => doing)).toEqual([
       "copying",
-      "checking the copy of",
+      expect.stringMatching(/^checking all \S+ MB of the copy of$/),
       "comparing the plants of",
       "computing the checksum of",
     ]);
@@ -145,8 +146,8 @@ describe("the parts of a long task are reported, with how much there is to do", 
     expect(parts.map(({ doing }) => doing)).toEqual([
       "computing the checksum of",
       "copying",
-      "checking the copy of",
-      "checking the copy of",
+      expect.stringMatching(/^checking all \S+ MB of the copy of$/),
+      expect.stringMatching(/^checking all \S+ MB of the copy of$/),
       "comparing the plants of",
     ]);
   });
@@ -170,8 +171,9 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
     const store = newStore();
     const { code, err } = await runInterrupted(["verify", "--database", store]);
     expect(code).toBe(130);
+    const size = formatBytes(statSync(store).size);
     expect(err).toBe(
-      `Interrupted while checking ${store}. No file was changed. Run this again; it starts from the beginning.\n`,
+      `Interrupted while checking all ${size} of ${store}. No file was changed. Run this again; it starts from the beginning.\n`,
     );
   });
 

@@ -11,7 +11,7 @@ export type CopiedPlants = Omit<Comparison, "comparedPlants" | "differingBlocks"
 
 /** @throws DataFileProblem SQLite's integrity check found something. */
 export async function refuseUnsound(copy: string, onStep: OnStep = ignoreStep): Promise<void> {
-  const [problem] = await findDamageOnThread(copy, onStep, "checking the copy of");
+  const [problem] = await findDamageOnThread(copy, onStep, (size) => `checking all ${size} of the copy of`);
   if (problem !== undefined) throw new DataFileProblem(`The copy is damaged: ${problem}.`);
 }
 

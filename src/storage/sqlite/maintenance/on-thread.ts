@@ -2,6 +2,7 @@
 // SQLite returns only when it is done, and would otherwise keep the main thread from all else.
 import type { OnStep } from "../../../plants/plant-backups.ts";
 import { messageOf } from "../../../system/errors.ts";
+import { formatBytes } from "../../../text/sizes.ts";
 import { DataFileProblem } from "../data-file/data-file-problem.ts";
 import { fileSize } from "../data-file/durable-files.ts";
 import { Thread } from "../threads/thread.ts";
@@ -34,10 +35,12 @@ export function copyOnThread(from: string, to: string, onStep: OnStep): Promise<
 export function findDamageOnThread(
   path: string,
   onStep: OnStep = ignoreStep,
-  doing = "checking",
+  doing = (size: string) => `checking all ${size} of`,
 ): Promise<readonly string[]> {
-  // How far SQLite is with this one statement is not known.
-  onStep({ doing, unit: "bytes", done: () => 0, total: () => 0 });
+  // How far SQLite is with this one statement is not known: it reads every page in the first tenth of the time, and then looks up
+  // each row in the indexes. The size says at least how much there is to do.
+  const size = formatBytes(fileSize(path));
+  onStep({ doing: doing(size), unit: "bytes", done: () => 0, total: () => 0 });
   return callOnThread(`${path} cannot be read`, (thread) => thread.ask("findDamage", path));
 }
 
