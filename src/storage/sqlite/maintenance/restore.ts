@@ -22,7 +22,7 @@ import { timeInName } from "./backup-names.ts";
 import { lastBackupFile, recordLastBackup, tryToRecord } from "./backup-records.ts";
 import { type CopiedPlants, compareWithSource, refuseUnsound } from "./check-copy.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
-import { copyDataFile, countPlants } from "./copy.ts";
+import { type Copy, copyDataFile, countPlants } from "./copy.ts";
 import { makeNewStore, makeNewStoreInPlace } from "./new-store.ts";
 import { moveWalAside, replaceOld } from "./old-files.ts";
 import { ignoreStep } from "./step.ts";
@@ -73,7 +73,7 @@ export async function restore(
   refuseUnusable(from, warnOfLostWal);
   using target = lockTarget(path);
   // It is awaited here, since the lock is released on return.
-  return await restoreNew(from, path, checked, target.folders, onStep);
+  return await restoreCopy(from, path, checked, onStep, (copy) => putNew(copy, path, target));
 }
 
 /**
@@ -98,36 +98,40 @@ export async function restoreInPlace(
   using target = lockTarget(path);
   const hasRefusedCopy = !tryFinishRebuild(path);
   const hasOld = hasRefusedCopy || oldEndings.some((ending) => existsSync(path + ending));
-  if (!hasOld) return await restoreNew(from, path, checked, target.folders, onStep);
+  if (!hasOld) return await restoreCopy(from, path, checked, onStep, (copy) => putNew(copy, path, target));
   refuseTooLittleSpace(from, path);
-  // `refuseUnusable` has already warned of a lost WAL.
-  using copy = await copyDataFile(from, path, { warnOfLostWal: () => {}, onStep });
-  const copied = await makeNewStore(copy.path, from, onStep);
-  const before = replaceOld(copy.path, path);
+  const restored = await restoreCopy(from, path, checked, onStep, (copy) => replaceOld(copy.path, path));
   const unrecorded = tryToRecord(() => {
     const atMs = timeInName(from) ?? Math.floor(statSync(from).mtimeMs);
-    recordLastBackup(path, atMs, copied);
+    recordLastBackup(path, atMs, restored);
   });
-  return { ...resultOf(path, copy.plants, checked, copied, before), unrecorded };
+  return { ...restored, unrecorded };
 }
 
-async function restoreNew(
+/** Copies the backup and makes the copy a new store. `put` then makes it the data file, and returns where the old files are. */
+async function restoreCopy(
   from: string,
   path: string,
   checked: Checksum,
-  folders: readonly string[],
   onStep: OnStep,
+  put: (copy: Copy) => string | null,
 ): Promise<Restored> {
   // `refuseUnusable` has already warned of a lost WAL.
   using copy = await copyDataFile(from, path, { warnOfLostWal: () => {}, onStep });
   const copied = await makeNewStore(copy.path, from, onStep);
+  const before = put(copy);
+  return resultOf(path, copy.plants, checked, copied, before);
+}
+
+/** Makes the copy the data file where there was none. */
+function putNew(copy: Copy, path: string, { folders }: Target): null {
   syncFile(copy.path);
   removeDatabase(path, ["-shm"]);
   copy.putInPlace();
   removeMarker(path);
   rmSync(lastBackupFile(path), { force: true });
   for (const folder of folders) syncDirectory(folder);
-  return resultOf(path, copy.plants, checked, copied, null);
+  return null;
 }
 
 /** Finishes what an interrupted start or restore has begun. False if its copy is refused: it is not the one that was made. */
