@@ -23,7 +23,7 @@ function routesOf(verify: DatedBackups["verify"]) {
     verify,
   });
   const actions = new ActionRecorder(fake<AuditTrail>({ record: async () => {} }));
-  const routes = backupRoutes({ folder, unavailable: undefined }, fake<Gate>({}), fake<Events>({}), actions);
+  const routes = backupRoutes({ folder, unavailable: undefined }, actions, fake<Gate>({}), fake<Events>({}));
   return async (method: string, path: string): Promise<BackupsJson> => {
     const found = routes.find((route) => route.method === method && route.path === path);
     const bodies: BackupsJson[] = [];

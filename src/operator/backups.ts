@@ -27,11 +27,11 @@ const quotedNameCharactersMax = 100;
 
 export function backupRoutes(
   configured: ConfiguredBackups,
+  actions: ActionRecorder,
   gate: Gate,
   events: Events,
-  actions: ActionRecorder,
 ): readonly Route[] {
-  const backups = new Backups(configured, events, actions);
+  const backups = new Backups(configured, actions, events);
   const downloads = new Downloads<string>(gate, "operator");
   return [
     route("GET", "/api/backups", "operator", async (exchange) =>
@@ -81,16 +81,16 @@ export function backupRoutes(
 /** Makes and verifies backups in the background, one at a time. */
 class Backups {
   readonly #configured: ConfiguredBackups;
-  readonly #events: Events;
   readonly #actions: ActionRecorder;
+  readonly #events: Events;
   #task: BackupTaskJson | undefined;
   #step: Step | undefined;
   #last: BackupResultJson | undefined;
 
-  constructor(configured: ConfiguredBackups, events: Events, actions: ActionRecorder) {
+  constructor(configured: ConfiguredBackups, actions: ActionRecorder, events: Events) {
     this.#configured = configured;
-    this.#events = events;
     this.#actions = actions;
+    this.#events = events;
   }
 
   async present(): Promise<BackupsJson> {

@@ -67,7 +67,7 @@ export function importRoutes(
       const body = await exchange.receiveBody(bodyBytesMax);
       if (file !== undefined)
         await actions.record(exchange, caller, "import.started", cutText(file, fileCharactersMax));
-      const outcomes = await importLines(target, body, { lineBytesMax, exchange, caller, isAllowed });
+      const outcomes = await importLines(target, { lineBytesMax, exchange, caller, isAllowed }, body);
       exchange.respondJson({ outcomes } satisfies ImportedJson);
     }),
 
@@ -111,15 +111,15 @@ interface ImportRequest {
 /** @throws HttpError if the store or the limit accepts not even the first line. */
 async function importLines(
   target: ImportTarget,
-  body: Buffer,
   request: ImportRequest,
+  body: Buffer,
 ): Promise<LineOutcome[]> {
   const started: Promise<LineOutcome | HttpError>[] = [];
   const deadlineMs = performance.now() + rateWaitMsMax;
   try {
     for (const line of firstLines(body)) {
       await waitForRateLimit(target, request, deadlineMs);
-      started.push(importLine(target, line, request));
+      started.push(importLine(target, request, line));
     }
   } catch (error) {
     if (!(error instanceof HttpError)) throw error;
@@ -169,8 +169,8 @@ async function waitForRateLimit(
 /** Resolves to an HttpError if the store accepts no plant at the moment. */
 async function importLine(
   { intake, events }: ImportTarget,
-  line: Buffer,
   { lineBytesMax, exchange, caller }: ImportRequest,
+  line: Buffer,
 ): Promise<LineOutcome | HttpError> {
   if (line.length > lineBytesMax)
     return refusedAlike(

@@ -42,8 +42,9 @@ export function operatorRoutes(
   const { gate, intake, readiness, events } = dependencies.listener;
   const { url: publicUrl, certificateExpiresAtMs } = dependencies.publicListener;
   const actions = new ActionRecorder(store.audit);
+  // In this order: what the routes show or change, who records, admits and reports, and single values.
   return [
-    ...signInRoutes(identityProvider, publicUrl, actions, bodyBytesMax),
+    ...signInRoutes(identityProvider, actions, publicUrl, bodyBytesMax),
     overviewRoute({ store, readiness, counters, events, startedAtMs }),
     refusalsRoute(events, publicUrl, startedAtMs),
     ...plantRoutes(store.archive, actions),
@@ -54,7 +55,7 @@ export function operatorRoutes(
     route("GET", "/api/settings", "operator", (exchange) =>
       exchange.respondJson({ settings } satisfies SettingsJson),
     ),
-    ...backupRoutes(backups, gate, events, actions),
+    ...backupRoutes(backups, actions, gate, events),
     ...consolePages.routes(),
     // The public contract itself, under the console's own origin.
     route("POST", "/plants", "plants:create", createPlant),

@@ -18,8 +18,8 @@ export interface IdentityProvider {
 /** Who the caller is, and how a browser signs in. */
 export function signInRoutes(
   provider: IdentityProvider | undefined,
-  publicUrl: string,
   actions: ActionRecorder,
+  publicUrl: string,
   bodyBytesMax: number,
 ): readonly Route[] {
   const presentCaller = (caller: Caller): CallerJson => ({
