@@ -173,12 +173,12 @@ async function importLine(
   line: Buffer,
 ): Promise<LineOutcome | HttpError> {
   if (line.length > lineBytesMax)
-    return refusedAlike(
+    return presentRefusedAlike(
       "body-too-large",
       `The row is longer than ${lineBytesMax} bytes, which no request may be.`,
     );
   const plant = parseNewPlant(line);
-  if (plant instanceof Refusal) return refused(plant.kind, plant);
+  if (plant instanceof Refusal) return presentRefused(plant.kind, plant);
   const outcome = await new Promise<Outcome | Rejected>((settle) =>
     intake.create({ plant, createdBy: caller.name, settle }),
   );
@@ -188,20 +188,20 @@ async function importLine(
     case "replayed":
       return result.kind;
     case "refused":
-      return refused(result.refusal.kind, result.refusal);
+      return presentRefused(result.refusal.kind, result.refusal);
     case "internal-error":
       events.internalError(() => requestIdFields(exchange), result.reason);
-      return refusedAlike(result.kind, catalogue[result.kind].example);
+      return presentRefusedAlike(result.kind, catalogue[result.kind].example);
     default:
       return new HttpError(result.kind);
   }
 }
 
-function refused(kind: ErrorKind, { message, reason, position }: Omit<Refusal, "kind">): LineOutcome {
+function presentRefused(kind: ErrorKind, { message, reason, position }: Omit<Refusal, "kind">): LineOutcome {
   return { error: catalogue[kind].error, message, reason, position };
 }
 
 /** Every line that is refused with this error has the same message. */
-function refusedAlike(kind: ErrorKind, message: string): LineOutcome {
-  return refused(kind, { message, reason: message, position: undefined });
+function presentRefusedAlike(kind: ErrorKind, message: string): LineOutcome {
+  return presentRefused(kind, { message, reason: message, position: undefined });
 }

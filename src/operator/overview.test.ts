@@ -32,12 +32,12 @@ function overviewOf(methods: Partial<PlantArchive>, state: ReadinessState = "rea
     }),
     startedAtMs: nowMs,
   });
-  return { read: () => overview.read(nowMs), failures };
+  return { present: () => overview.present(nowMs), failures };
 }
 
 test("the overview omits a figure that cannot be read", async () => {
-  const { read } = overviewOf({ total: broken });
-  expect(await read()).toMatchObject({ total: undefined, ratePerSecond: 1 / 60, store: { ready: true } });
+  const { present } = overviewOf({ total: broken });
+  expect(await present()).toMatchObject({ total: undefined, ratePerSecond: 1 / 60, store: { ready: true } });
 });
 
 test.each([
@@ -45,28 +45,28 @@ test.each([
   ["closing", false],
   ["store-unavailable", false],
 ] as const)("the overview has the state of the readiness check: %s", async (state, ready) => {
-  expect(await overviewOf({}, state).read()).toMatchObject({ store: { ready } });
+  expect(await overviewOf({}, state).present()).toMatchObject({ store: { ready } });
 });
 
 test("a figure that cannot be read is reported once", async () => {
-  const { read, failures } = overviewOf({ total: broken });
-  await read();
-  expect(await read()).toMatchObject({ total: undefined, ratePerSecond: 1 / 60, store: { ready: true } });
+  const { present, failures } = overviewOf({ total: broken });
+  await present();
+  expect(await present()).toMatchObject({ total: undefined, ratePerSecond: 1 / 60, store: { ready: true } });
   expect(failures).toEqual(["total"]);
 });
 
 test("the overview is refused if no figure can be read", async () => {
-  const { read } = overviewOf({ total: broken, createdPerBucket: broken });
-  await expect(read()).rejects.toMatchObject({ kind: "store-unavailable" });
+  const { present } = overviewOf({ total: broken, createdPerBucket: broken });
+  await expect(present()).rejects.toMatchObject({ kind: "store-unavailable" });
 });
 
 test("the overview does not wait for a count of the week that takes long", async () => {
   const week = Promise.withResolvers<readonly number[]>();
-  const { read } = overviewOf({
+  const { present } = overviewOf({
     createdPerBucket: async (_from, buckets, bucketMs) =>
       bucketMs === minuteMs ? Array(buckets).fill(0) : week.promise,
   });
-  expect(await read()).toMatchObject({ total: "1", perHour: undefined });
+  expect(await present()).toMatchObject({ total: "1", perHour: undefined });
   week.resolve([1, 2, 3]);
-  expect(await read()).toMatchObject({ perHour: { creates: [1, 2, 3], refusals: [0, 0, 0] } });
+  expect(await present()).toMatchObject({ perHour: { creates: [1, 2, 3], refusals: [0, 0, 0] } });
 });

@@ -32,7 +32,7 @@ const countWaitMs = 150;
 export function overviewRoute(sources: OverviewSources): Route {
   const overview = new Overview(sources);
   return route("GET", "/api/overview", "operator:read", async (exchange) =>
-    exchange.respondJson(await overview.read(Date.now())),
+    exchange.respondJson(await overview.present(Date.now())),
   );
 }
 
@@ -49,7 +49,7 @@ export class Overview {
     this.#hours = new RecentCounts(sources, hours);
   }
 
-  async read(nowMs: number): Promise<OverviewJson> {
+  async present(nowMs: number): Promise<OverviewJson> {
     const { store, readiness, counters, startedAtMs } = this.#sources;
     const [total, ratePerSecond, diskUsage, lastBackupAt, state, perMinute, perHour] = await Promise.all([
       this.#figure("total", store.archive.total().then(String)),
@@ -67,7 +67,7 @@ export class Overview {
       perMinute,
       perHour,
       ratePerSecond,
-      refusals: refusalsByError(counters),
+      refusals: presentRefusalCounts(counters),
       store: {
         engine: store.engine,
         ready: state === "ready",
@@ -103,7 +103,7 @@ async function timeOfLastBackup(store: OperatedStore): Promise<string | null | u
 }
 
 /** The refusals of the public listener since the start, the most frequent first. */
-function refusalsByError(counters: Counters): readonly RefusalCountJson[] {
+function presentRefusalCounts(counters: Counters): readonly RefusalCountJson[] {
   return publicKinds
     .map((kind) => catalogue[kind])
     .map(({ error, when }) => ({ error, reason: when, count: counters.value(`public:${error}`) }))
