@@ -40,7 +40,7 @@ export function backupRoutes(
 
     route("POST", "/api/backups", "operator", async (exchange, caller) => {
       await readFields(exchange);
-      const folder = backups.folder();
+      const folder = backups.findFolder();
       await backups.start(exchange, caller, { kind: "create", name: undefined }, async () => {
         const { path, warning, problem } = await folder.tryToBackUp(Date.now());
         return { name: path && basename(path), problem, warning };
@@ -50,8 +50,9 @@ export function backupRoutes(
 
     route("POST", "/api/backups/{name}/verify", "operator", async (exchange, caller) => {
       await readFields(exchange);
-      const folder = backups.folder();
-      const name = await backups.existing(exchange.parameter);
+      const folder = backups.findFolder();
+      const name = exchange.parameter;
+      await backups.refuseMissing(name);
       await backups.start(exchange, caller, { kind: "verify", name }, async () => {
         const { problems, warning } = await folder.verify(name, (step) => backups.showStep(step));
         return { name, problem: problems.length === 0 ? undefined : problems.join("; "), warning };
@@ -61,18 +62,20 @@ export function backupRoutes(
 
     route("POST", "/api/backups/{name}/link", "operator", async (exchange, caller) => {
       await readFields(exchange);
-      const name = await backups.existing(exchange.parameter);
+      const name = exchange.parameter;
+      await backups.refuseMissing(name);
       const secret = downloads.createLink(exchange, caller, name);
       exchange.respondJson({ url: `/api/backup-files/${secret}` } satisfies DownloadLinkJson, 201);
     }),
 
     route("GET", "/api/backup-files/{secret}", "none", async (exchange) => {
       exchange.refuseWhileDraining();
+      const name = downloads.find(exchange).target;
       // A folder that is missing for now does not use up the link.
-      const name = await backups.existing(downloads.find(exchange).target);
+      await backups.refuseMissing(name);
       const download = downloads.follow(exchange);
       await actions.record(exchange, download.caller, "backup.downloaded", name);
-      const pieces = backups.folder().read(name);
+      const pieces = backups.findFolder().read(name);
       await sendFile(exchange, download, { name, contentType: "application/vnd.sqlite3" }, pieces);
     }),
   ];
@@ -121,17 +124,17 @@ class Backups {
   }
 
   /** @throws HttpError there are no backups here. */
-  folder(): DatedBackups {
+  findFolder(): DatedBackups {
     const { folder, unavailable } = this.#configured;
     if (folder === undefined) throw wrongRequestError(unavailable);
     return folder;
   }
 
-  /** The name of a backup that exists. @throws HttpError there is no such backup, or the folder cannot be read. */
-  async existing(name: string): Promise<string> {
-    const { backups, problem } = await this.folder().list();
+  /** @throws HttpError there is no backup of that name, or the folder cannot be read. */
+  async refuseMissing(name: string): Promise<void> {
+    const { backups, problem } = await this.findFolder().list();
     if (problem !== undefined) throw wrongRequestError(problem);
-    if (backups.some((backup) => backup.name === name)) return name;
+    if (backups.some((backup) => backup.name === name)) return;
     throw new HttpError("no-such-path", `There is no backup ${shortened(name, quotedNameCharactersMax)}.`);
   }
 
