@@ -1,66 +1,62 @@
+// What is read at every start, because it was written last, or is needed at once: a crash, a truncation or a full disk damages
+// it first, and it is quick to read.
 import type { Database } from "bun:sqlite";
 import { blockPlants } from "../blocks/blocks.ts";
+import { hasTable } from "../data-file/connect.ts";
 import { Damage } from "../data-file/data-file-problem.ts";
 
-// The plants of one block: what was written last is what a crash, a truncation or a full disk damages first.
 const newestPlants = blockPlants;
 
-interface NewestPlant {
+interface CheckedPlant {
   readonly seq: bigint;
   readonly isText: bigint;
   /** Where the index of ids leads. */
   readonly indexedSeq: bigint | null;
 }
 
-/**
- * What is quick to read at every start: the newest plants with their entries in the index of ids, both ends of that
- * index, the newest row of each table of blocks, the tokens, and both ends of the audit trail. All of it is at the
- * end of the file, or is needed at once.
- * @throws Damage, SQLiteError
- */
+// The newest plants, the oldest one, and both ends of the index of ids. Their time and sender are only read.
+const selectPlants = `
+  WITH newest     AS (SELECT * FROM plants ORDER BY seq DESC LIMIT ${newestPlants}),
+       oldest     AS (SELECT * FROM plants ORDER BY seq LIMIT 1),
+       lowest_id  AS (SELECT * FROM plants ORDER BY id LIMIT 1),
+       highest_id AS (SELECT * FROM plants ORDER BY id DESC LIMIT 1),
+       checked    AS (SELECT * FROM newest    UNION ALL
+                      SELECT * FROM oldest    UNION ALL
+                      SELECT * FROM lowest_id UNION ALL
+                      SELECT * FROM highest_id)
+  SELECT seq, created_at_ms, created_by,
+         instr(name, char(0)) + instr(ifnull(tag, ''), char(0)) = 0 AS isText,
+         (SELECT plants.seq FROM plants WHERE plants.id = checked.id) AS indexedSeq
+    FROM checked`;
+
+// The newest row of each table of blocks; of their tags, which are ordered by tag, both ends, and the newest row of one.
+const selectsOfBlocks = [
+  "SELECT * FROM block_times ORDER BY block DESC LIMIT 1",
+  "SELECT * FROM block_names ORDER BY block DESC LIMIT 1",
+  "SELECT * FROM block_tags ORDER BY tag, block LIMIT 1",
+  "SELECT * FROM block_tags ORDER BY tag DESC, block DESC LIMIT 1",
+  `SELECT * FROM block_tags
+    WHERE tag = (SELECT tag FROM plants WHERE tag IS NOT NULL ORDER BY seq DESC LIMIT 1)
+    ORDER BY block DESC LIMIT 1`,
+];
+const selectNewestDigest = "SELECT * FROM block_digests ORDER BY block DESC LIMIT 1";
+
+// The tokens with their index, and both ends of the audit trail.
+const selectsOfAccess = [
+  "SELECT * FROM tokens",
+  "SELECT digest FROM tokens ORDER BY digest",
+  "SELECT * FROM audit_trail ORDER BY seq LIMIT 1",
+  "SELECT * FROM audit_trail ORDER BY seq DESC LIMIT 1",
+];
+
+/** @throws Damage, SQLiteError */
 export function readNewestRows(database: Database): void {
-  for (const plant of newestAndOutermost(database)) {
+  for (const plant of database.query<CheckedPlant, []>(selectPlants).all()) {
     // Where a page of a long name was lost, SQLite reads zeros.
     if (plant.isText !== 1n) throw new Damage(`the name or the tag of plant ${plant.seq} is not text`);
     if (plant.indexedSeq !== plant.seq) throw new Damage("its index does not lead to every plant");
   }
-  for (const table of blockTables(database))
-    database.query(`SELECT * FROM ${table} ORDER BY rowid DESC LIMIT 1`).all();
-  readTagsOfBlocks(database);
-  database.query("SELECT * FROM tokens").all();
-  database.query("SELECT digest FROM tokens ORDER BY digest").all();
-  for (const order of ["seq", "seq DESC"])
-    database.query(`SELECT * FROM audit_trail ORDER BY ${order} LIMIT 1`).all();
-}
-
-function newestAndOutermost(database: Database): readonly NewestPlant[] {
-  const columns = `seq, created_at_ms, created_by,
-      instr(name, char(0)) + instr(ifnull(tag, ''), char(0)) = 0 AS isText,
-      (SELECT found.seq FROM plants AS found WHERE found.id = plants.id) AS indexedSeq`;
-  return [`seq DESC LIMIT ${newestPlants}`, "seq LIMIT 1", "id LIMIT 1", "id DESC LIMIT 1"].flatMap((order) =>
-    database.query<NewestPlant, []>(`SELECT ${columns} FROM plants ORDER BY ${order}`).all(),
-  );
-}
-
-/** The tables with one row for each block. A file of 1.0.0 has fewer. */
-function blockTables(database: Database): readonly string[] {
-  const tables = database
-    .query<{ name: string }, []>(
-      "SELECT name FROM sqlite_schema WHERE name IN ('block_times', 'block_names', 'block_digests')",
-    )
-    .all();
-  return tables.map(({ name }) => name);
-}
-
-/** The tags of blocks are ordered by tag, so this reads the newest row of one tag, and both ends of the table. */
-function readTagsOfBlocks(database: Database): void {
-  for (const order of ["tag, block", "tag DESC, block DESC"])
-    database.query(`SELECT * FROM block_tags ORDER BY ${order} LIMIT 1`).all();
-  database
-    .query(
-      `SELECT * FROM block_tags
-        WHERE tag = (SELECT tag FROM plants WHERE tag IS NOT NULL ORDER BY seq DESC LIMIT 1)
-        ORDER BY block DESC LIMIT 1`,
-    )
-    .all();
+  for (const select of [...selectsOfBlocks, ...selectsOfAccess]) database.query(select).all();
+  // A file of 1.0.0 has no digests.
+  if (hasTable(database, "block_digests")) database.query(selectNewestDigest).all();
 }
