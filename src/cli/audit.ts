@@ -8,11 +8,11 @@ import { parseFlag } from "./arguments.ts";
 import { type Command, jsonFlag, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
 import { type Column, formatTable } from "./table.ts";
-import { escapeInvisible, printJson } from "./terminal.ts";
+import { escapeInvisible, printJson, type Terminal } from "./terminal.ts";
 
 const limitDefault = 50;
 const limitMax = 100_000;
-const columns: readonly Column<ReturnType<typeof presentEntry>>[] = [
+const columns: readonly Column<PresentedEntry>[] = [
   { heading: "at", text: ({ at }, time) => time(at) },
   { heading: "actor", text: ({ actor }) => escapeInvisible(actor), canBeCut: true },
   { heading: "action", text: ({ action }) => escapeInvisible(action) },
@@ -39,17 +39,24 @@ export const audit: Command = {
     const limit = parseFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? limitDefault;
     await using opened = await openArchive(readConfig(args.sources), lostWalWarning(terminal));
     const { entries, next } = await opened.audit.page(limit, undefined);
-    if (args.has("json")) {
-      printJson(terminal, entries.map(presentEntry));
-      return 0;
-    }
-    if (entries.length === 0) terminal.note("The audit trail is empty.\n");
-    else terminal.out(`${formatTable(columns, entries.map(presentEntry), terminal)}\n`);
-    if (next !== undefined)
-      terminal.note(`Showing the newest ${formatCount(entries.length)}. Use --limit for more.\n`);
+    const presented = entries.map(presentEntry);
+    if (args.has("json")) printJson(terminal, presented);
+    else printEntries(terminal, presented, { isCut: next !== undefined });
     return 0;
   },
 };
+
+function printEntries(
+  terminal: Terminal,
+  entries: readonly PresentedEntry[],
+  { isCut }: { readonly isCut: boolean },
+): void {
+  if (entries.length === 0) terminal.note("The audit trail is empty.\n");
+  else terminal.out(`${formatTable(columns, entries, terminal)}\n`);
+  if (isCut) terminal.note(`Showing the newest ${formatCount(entries.length)}. Use --limit for more.\n`);
+}
+
+type PresentedEntry = ReturnType<typeof presentEntry>;
 
 function presentEntry({ atMs, address, ...entry }: AuditEntry) {
   return { at: isoTime(atMs), ...entry, address: address ?? null };

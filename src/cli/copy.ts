@@ -11,7 +11,14 @@ import { UsageError, wrongUsageError } from "./arguments.ts";
 import { type Command, jsonFlag } from "./command.ts";
 import { noteOfNewFile } from "./new-data-file.ts";
 import { type Progress, progressOfStep, showProgress } from "./progress.ts";
-import { escapeInvisible, interruptedCode, printJson, printParagraph, stopSignalOf } from "./terminal.ts";
+import {
+  escapeInvisible,
+  interruptedCode,
+  printJson,
+  printParagraph,
+  stopSignalOf,
+  type Terminal,
+} from "./terminal.ts";
 
 export const copy: Command = {
   usage: "copy --from DATABASE --to DATABASE",
@@ -57,14 +64,18 @@ export const copy: Command = {
       printParagraph(terminal, `Interrupted. ${summary(counts)}. Run this again; it resumes.`);
       return interruptedCode(stop.reason);
     }
-    if (args.has("json")) printJson(terminal, counts);
-    for (const problem of counts.problems) terminal.err(`${escapeInvisible(problem)}\n`);
     const isIdentical = counts.problems.length === 0 && counts.failed === 0;
-    const report = isIdentical ? terminal.note : terminal.err;
-    report(`${summary(counts)}, ${isIdentical ? "all identical" : "not all identical"}.\n`);
+    if (args.has("json")) printJson(terminal, counts);
+    else printCounts(terminal, counts, isIdentical);
     return isIdentical ? 0 : 1;
   },
 };
+
+function printCounts(terminal: Terminal, counts: CopyCounts, isIdentical: boolean): void {
+  for (const problem of counts.problems) terminal.err(`${escapeInvisible(problem)}\n`);
+  const print = isIdentical ? terminal.note : terminal.err;
+  print(`${summary(counts)}, ${isIdentical ? "all identical" : "not all identical"}.\n`);
+}
 
 function copyProgress(step: Step | undefined): Progress {
   if (step === undefined) return { what: "Copying the store", done: 0, unit: "plants", share: undefined };

@@ -66,9 +66,12 @@ export const importPlants: Command = {
     const { source, tally, isInterrupted } = result;
     const failure = endingText(result, isDryRun);
     const succeeded = failure === undefined && tally.refused === 0;
-    const print = succeeded ? terminal.note : terminal.err;
-    print(reportText(tally, { failure, refusedPath: options.refusedPath, isDryRun }));
-    if (args.has("json")) printJson(terminal, presentReport(source, tally, failure));
+    if (args.has("json")) {
+      printJson(terminal, presentReport(source, tally, failure));
+    } else {
+      const print = succeeded ? terminal.note : terminal.err;
+      print(reportText(tally, { failure, refusedPath: options.refusedPath, isDryRun }));
+    }
     if (isInterrupted) return interruptedCode(stop.reason);
     return succeeded ? 0 : 1;
   },

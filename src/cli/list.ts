@@ -18,6 +18,7 @@ import {
   printJson,
   printParagraph,
   stopSignalOf,
+  type Terminal,
   visibleText,
 } from "./terminal.ts";
 
@@ -74,20 +75,25 @@ export const list: Command = {
       );
       return interruptedCode(stop.reason);
     }
-    if (args.has("json")) {
-      printJson(terminal, plants.map(presentPlant));
-      return 0;
-    }
     const isFiltered = Object.values(filter).some((value) => value !== undefined);
-    if (plants.length === 0) terminal.note(isFiltered ? "No plants match.\n" : "No plants yet.\n");
-    else terminal.out(`${formatTable(columns, plants, terminal)}\n`);
-    if (isCut)
-      terminal.note(
-        `Showing the first ${formatCount(plants.length)}. Use --limit for more, or export for all.\n`,
-      );
+    if (args.has("json")) printJson(terminal, plants.map(presentPlant));
+    else printPlants(terminal, plants, { isCut, isFiltered });
     return 0;
   },
 };
+
+function printPlants(
+  terminal: Terminal,
+  plants: readonly StoredPlant[],
+  { isCut, isFiltered }: { readonly isCut: boolean; readonly isFiltered: boolean },
+): void {
+  if (plants.length === 0) terminal.note(isFiltered ? "No plants match.\n" : "No plants yet.\n");
+  else terminal.out(`${formatTable(columns, plants, terminal)}\n`);
+  if (isCut)
+    terminal.note(
+      `Showing the first ${formatCount(plants.length)}. Use --limit for more, or export for all.\n`,
+    );
+}
 
 /**
  * The first plants that match, and whether there are more. After each page, `onSearched` gets how many it searched. A stop ends

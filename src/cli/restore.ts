@@ -40,9 +40,12 @@ export const restore: Command = {
       run: (onStep) => restoreFile(from, to, lostWalWarning(terminal), onStep),
     });
     warnIfUnrecorded(unrecorded, terminal);
-    if (args.has("json")) printJson(terminal, done);
-    else terminal.note(summaryOf(done.checksummed ? "Restored and checked" : "Restored", done));
-    if (done.before !== null && !args.has("json")) terminal.note(beforeText(done.before, to));
+    if (args.has("json")) {
+      printJson(terminal, done);
+    } else {
+      terminal.note(summaryOf(done.checksummed ? "Restored and checked" : "Restored", done));
+      if (done.before !== null) terminal.note(beforeText(done.before, to));
+    }
     if (!done.checksummed)
       warn(
         terminal,

@@ -86,18 +86,34 @@ test("a copy that is run again stores only what is new", async () => {
   expect(err).toStartWith("1 plant copied, 5 already stored");
 });
 
-test("a plant that differs in the other store fails the copy", async () => {
-  const file = join(folder.path, "differing.db");
-  const url = await server.newDatabase();
-  await storePlants(file, [6n, 7n]);
-  await storePlants(url, [7n], () => "another", 2);
-  const { code, err, out } = await copy(file, url, "--json");
-  expect(code).toBe(1);
-  expect(err).toContain("the plant with the id 7 has another name and time there");
-  expect(err).toContain(
-    "1 plant copied, 0 already stored, 1 stored with other content, 0 tokens copied; 2 compared",
-  );
-  expect(JSON.parse(out)).toMatchObject({ created: 1, replayed: 0, conflicts: 1, failed: 0, compared: 2 });
+describe("a plant that differs in the other store", () => {
+  const problem = "the plant with the id 7 has another name and time there";
+
+  async function copyDiffering(...flags: readonly string[]) {
+    const file = folder.newPath();
+    const url = await server.newDatabase();
+    await storePlants(file, [6n, 7n]);
+    await storePlants(url, [7n], () => "another", 2);
+    return copy(file, url, ...flags);
+  }
+
+  test("fails the copy", async () => {
+    const { code, err, out } = await copyDiffering();
+    expect(code).toBe(1);
+    expect(err).toStartWith(`${problem}\n`);
+    expect(err).toContain(
+      "1 plant copied, 0 already stored, 1 stored with other content, 0 tokens copied; 2 compared",
+    );
+    expect(out).toBe("");
+  });
+
+  test("is reported only as JSON with --json", async () => {
+    const { code, err, out } = await copyDiffering("--json");
+    expect(code).toBe(1);
+    const counts = { created: 1, replayed: 0, conflicts: 1, failed: 0, compared: 2 };
+    expect(JSON.parse(out)).toMatchObject({ ...counts, problems: [problem] });
+    expect(err).toBe("");
+  });
 });
 
 describe("a copied token", () => {
