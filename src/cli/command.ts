@@ -1,7 +1,7 @@
 import type { ConfigSources } from "../config/read-config.ts";
-import { type SecretName, type SettingName, secrets, settings } from "../config/settings.ts";
+import { type SecretName, type SettingName, secrets, settingGroups, settings } from "../config/settings.ts";
 import { eitherOf } from "../text/words.ts";
-import { bold, columnsOf, formatColumns, formatTerms, type Terminal, wrapped } from "./terminal.ts";
+import { bold, columnsOf, formatTerms, type Terminal, wrapped } from "./terminal.ts";
 
 export interface Flag {
   /** The name of its value in the help; a boolean flag has none. */
@@ -34,26 +34,29 @@ export interface Command {
   readonly positional?: true;
   /** The settings that it accepts as flags. */
   readonly settings?: readonly SettingName[];
-  /** Those settings under headings, for the help of a command with many. */
-  readonly settingGroups?: SettingGroups;
   /** The secrets that it reads from the environment, and what for. */
   readonly secrets?: Readonly<Partial<Record<SecretName, string>>>;
   /** Returns the exit code. `run.ts` prints the message of an expected error. */
   run(args: Arguments, terminal: Terminal): Promise<number>;
 }
 
-/** The settings under each heading. */
-export type SettingGroups = Readonly<Record<string, readonly SettingName[]>>;
+// What a person runs first.
+const firstCommands = [
+  ["plant-store serve", "run the service"],
+  ["plant-store token create --name greenhouse", "create a token for a client"],
+] as const;
 
 export const jsonFlag: Flag = { help: "print JSON" };
+
+/** The settings of a command that has them all. */
+export const allSettings: readonly SettingName[] = Object.values(settingGroups).flat();
 
 /** The settings of every command that opens the store, on either engine. */
 export const storeSettings: readonly SettingName[] = ["database", "allowUnsafeDatabase"];
 
 /** Every flag of a command, those of its settings included. */
 export function flagsOf(command: Command): ReadonlyMap<string, Flag> {
-  const flags = Object.entries(command.flags ?? {});
-  if (!command.isService) flags.push(["quiet", { help: "print only errors" }]);
+  const flags = Object.entries(ownFlagsOf(command));
   for (const name of command.settings ?? []) {
     const { flag, placeholder, help, default: text } = settings[name];
     flags.push([flag, { placeholder, help: text === "" ? help : `${help} (${text})` }]);
@@ -61,18 +64,25 @@ export function flagsOf(command: Command): ReadonlyMap<string, Flag> {
   return new Map(flags);
 }
 
-/** Every command on one screen of 80 columns. */
-export function generalHelp(commands: Readonly<Record<string, Command>>, colour: boolean): string {
+function ownFlagsOf({ flags = {}, isService }: Command): Readonly<Record<string, Flag>> {
+  return isService ? flags : { ...flags, quiet: { help: "print only errors" } };
+}
+
+/** Every command, on one screen if that has 80 columns. */
+export function generalHelp(
+  commands: Readonly<Record<string, Command>>,
+  colour: boolean,
+  columns: number,
+): string {
   return [
     `${bold("plant-store", colour)}: a durable intake for plant records. Examples:`,
     "",
-    "  plant-store serve                            run the service",
-    "  plant-store token create --name greenhouse   create a token for a client",
+    formatTerms(firstCommands, "  ", columns),
     "",
     bold("Commands", colour),
-    formatColumns(commandRows(commands), "  "),
+    formatTerms(commandRows(commands), "  ", columns),
     "",
-    "For details, run plant-store COMMAND --help. README.md and docs/ have more.",
+    ...wrapped("For details, run plant-store COMMAND --help. README.md and docs/ have more.", columns),
     "",
   ].join("\n");
 }
@@ -90,7 +100,7 @@ export function commandHelp(command: Command, colour: boolean, columns: number):
     ...titleLines(command, heading, columns),
     "",
     heading("Examples"),
-    ...command.examples.map((example) => `  ${example}`),
+    ...command.examples.map((example) => exampleLines(example, columns)),
     "",
     ...flagLines(command, heading, columns),
     ...secretLines(command.secrets, heading, columns),
@@ -115,25 +125,69 @@ function titleLines(
   return [`${heading(name)}:`, ...wrapped(summary, columns - indent.length).map((line) => indent + line)];
 }
 
-/** Every flag and what it is for, in one list or, aligned with each other, in one under each heading. */
+/** An example; one that is too long for the width goes on after a backslash, so that it can be copied. */
+function exampleLines(example: string, columns: number): string {
+  const indent = "  ";
+  if (columnsOf(indent + example) <= columns) return indent + example;
+  const ending = " \\";
+  // A no-break space keeps a flag and its value on one line.
+  const words = example.replaceAll(/(--\S+) (?![-<>])/g, "$1\u00a0");
+  const lines = wrapped(words, columns - 2 * indent.length - ending.length);
+  return indent + lines.join(`${ending}\n${indent}${indent}`).replaceAll("\u00a0", " ");
+}
+
+/** Every flag and what it is for, in lists under headings, which are aligned with each other. */
 function flagLines(command: Command, heading: (text: string) => string, columns: number): string[] {
   const known = flagsOf(command);
-  const groups = Object.entries(command.settingGroups ?? {}).map(
-    ([title, names]) => [title, names.map((name) => settings[name].flag)] as const,
-  );
-  const all = groups.length === 0 ? [["Flags", [...known.keys()]] as const] : groups;
   const termOf = (name: string): string => {
     const placeholder = known.get(name)?.placeholder;
     return placeholder === undefined ? `--${name}` : `--${name} ${placeholder}`;
   };
   const widest = Math.max(...Array.from(known.keys(), (name) => termOf(name).length));
-  return all.flatMap(([title, names], index) => {
+  return flagGroups(command).flatMap(({ title, note, names }, index) => {
     const terms = names.map((name) => [termOf(name).padEnd(widest), known.get(name)?.help ?? ""] as const);
-    return [...(index === 0 ? [] : [""]), heading(title), formatTerms(terms, "  ", columns)];
+    return [
+      ...(index === 0 ? [] : [""]),
+      headingLine(title, note, heading, columns),
+      formatTerms(terms, "  ", columns),
+    ];
   });
 }
 
-function commandRows(commands: Readonly<Record<string, Command>>): string[][] {
+/** A heading with what is said after it. */
+function headingLine(
+  title: string,
+  note: string,
+  heading: (text: string) => string,
+  columns: number,
+): string {
+  return wrapped(`${title} ${note}`.trim(), columns).join("\n").replace(title, heading(title));
+}
+
+interface FlagGroup {
+  readonly title: string;
+  /** What is said after the title; may be empty. */
+  readonly note: string;
+  /** The flags, without their dashes. */
+  readonly names: readonly string[];
+}
+
+/** The flags of the command itself, then its settings: in one list, or in several if it has all of them. */
+function flagGroups(command: Command): FlagGroup[] {
+  const own = { title: "Flags", note: "", names: Object.keys(ownFlagsOf(command)) };
+  return [own, ...settingLists(command.settings ?? [])].filter(({ names }) => names.length > 0);
+}
+
+function settingLists(names: readonly SettingName[]): FlagGroup[] {
+  const flags = (of: readonly SettingName[]) => of.map((name) => settings[name].flag);
+  if (names === allSettings)
+    return Object.entries(settingGroups).map(([title, of]) => ({ title, note: "", names: flags(of) }));
+  const [first] = names;
+  const variable = first === undefined ? "" : settings[first].environment;
+  return [{ title: "Settings", note: `(also as variables, such as ${variable})`, names: flags(names) }];
+}
+
+function commandRows(commands: Readonly<Record<string, Command>>): [term: string, meaning: string][] {
   const rows = Object.entries(commands).map(([name, { summary }]) => {
     const [first = "", verb] = name.split(" ");
     return [
@@ -152,9 +206,6 @@ function secretLines(
 ): string[] {
   const rows = Object.entries(used).map(([name, help]) => [secrets[name as SecretName], help] as const);
   if (rows.length === 0) return [];
-  return [
-    "",
-    `${heading("Environment")} (append _FILE to a name to read the value from a file)`,
-    formatTerms(rows, "  ", columns),
-  ];
+  const note = "(append _FILE to a name to read the value from a file)";
+  return ["", headingLine("Environment", note, heading, columns), formatTerms(rows, "  ", columns)];
 }

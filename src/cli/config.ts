@@ -1,6 +1,5 @@
 import { effectiveSettings, readServiceConfig, unknownVariables } from "../config/read-config.ts";
-import { type SettingName, settings } from "../config/settings.ts";
-import { type Command, jsonFlag } from "./command.ts";
+import { allSettings, type Command, jsonFlag } from "./command.ts";
 import { type Column, formatTable } from "./table.ts";
 import { escapeInvisible, printJson, warn } from "./terminal.ts";
 
@@ -16,7 +15,7 @@ export const config: Command = {
   summary: "print the current settings and where each comes from",
   examples: ["plant-store config", "PLANT_STORE_LISTEN=0.0.0.0:8080 plant-store config --json"],
   flags: { json: jsonFlag },
-  settings: Object.keys(settings) as SettingName[],
+  settings: allSettings,
   async run(args, terminal) {
     const effective = effectiveSettings(args.sources);
     if (args.has("json")) {

@@ -13,7 +13,6 @@ import {
 import { dirname, join } from "node:path";
 import { localUser } from "../access/local-user.ts";
 import { type Config, readServiceConfig } from "../config/read-config.ts";
-import { type SettingName, settings } from "../config/settings.ts";
 import { bindError, formatAddress, listenProblem } from "../http/listen-address.ts";
 import { certificateState, readTlsFiles, renewalDays, type TlsPaths } from "../http/tls-files.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
@@ -25,7 +24,7 @@ import type { Address } from "../system/ip-address.ts";
 import type { ListenerName } from "../telemetry/counters.ts";
 import { formatBytes } from "../text/sizes.ts";
 import { isoTime } from "../text/time.ts";
-import { type Command, jsonFlag } from "./command.ts";
+import { allSettings, type Command, jsonFlag } from "./command.ts";
 import { escapeInvisible, formatColumns, formatTerms, printJson, type Terminal } from "./terminal.ts";
 
 /** What a check found. A check that throws has failed, for the reason in the message. */
@@ -85,7 +84,7 @@ export const doctor: Command = {
   summary: "check the disk, the store and the addresses that the service needs",
   examples: ["plant-store doctor", "plant-store doctor --database /var/lib/plant-store/plants.db --json"],
   flags: { json: jsonFlag },
-  settings: Object.keys(settings) as SettingName[],
+  settings: allSettings,
   async run(args, terminal) {
     const findings: Finding[] = [];
     for (const check of checksFor(readServiceConfig(args.sources))) findings.push(await findingOf(check));

@@ -76,7 +76,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
   let named = "";
   try {
     if (args.length === 0) {
-      terminal.err(generalHelp(commands, terminal.colourErr));
+      terminal.err(generalHelp(commands, terminal.colourErr, terminal.errColumns));
       return exitCodes.usage;
     }
     if (args[0] === "help" || args.includes("--help") || args.includes("-h")) {
@@ -134,7 +134,7 @@ function help(args: readonly string[], { colourOut, outColumns }: Terminal): str
   const found = findCommand(args);
   const [first] = args;
   if (found !== undefined) return commandHelp(found[1], colourOut, outColumns);
-  if (first === undefined || first.startsWith("-")) return generalHelp(commands, colourOut);
+  if (first === undefined || first.startsWith("-")) return generalHelp(commands, colourOut, outColumns);
   const group = verbsOf(commands, first).flatMap((verb) => commands[`${first} ${verb}`] ?? []);
   if (group.length === 0) throw unknownCommandError(args);
   return group.map((command) => commandHelp(command, colourOut, outColumns)).join("\n");

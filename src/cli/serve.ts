@@ -6,7 +6,7 @@ import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { createLog, type Level, type Log } from "../telemetry/log.ts";
 import { minuteMs } from "../text/duration.ts";
 import { passwordWarnings } from "./arguments.ts";
-import type { Arguments, Command, SettingGroups } from "./command.ts";
+import { type Arguments, allSettings, type Command } from "./command.ts";
 import { exposureWarnings } from "./exposed-files.ts";
 import { firstTokenMessage, startupMessage } from "./startup-message.ts";
 import type { Terminal } from "./terminal.ts";
@@ -14,31 +14,16 @@ import type { Terminal } from "./terminal.ts";
 // A timer keeps the process alive, whatever its interval.
 const stayUpEveryMs = minuteMs;
 
-// Every setting, by what a person looks for.
-const settingGroups: SettingGroups = {
-  Listening: ["listen", "operatorListen", "baseUrl", "tlsCert", "tlsKey", "tlsClientCa"],
-  Storage: ["database", "allowUnsafeDatabase", "backupFolder"],
-  Access: [
-    "tokenFolder",
-    "oidcIssuer",
-    "oidcAudience",
-    "oidcClientId",
-    "trustedProxies",
-    "operatorHosts",
-    "corsOrigins",
-  ],
-  Limits: ["bodyBytesMax", "bodyTimeoutMs", "pendingMax", "rateLimit"],
-  Stopping: ["drainDelayMs", "drainTimeoutMs"],
-  Logs: ["logLevel", "logFormat", "logRequests"],
-};
-
 export const serve: Command = {
   usage: "serve",
   summary: "run the service",
   isService: true,
-  examples: ["plant-store serve", "plant-store serve --listen 0.0.0.0:8080 --database /var/lib/plants.db"],
-  settings: Object.values(settingGroups).flat(),
-  settingGroups,
+  examples: [
+    "plant-store serve",
+    "plant-store serve --listen 0.0.0.0:8080 --database /var/lib/plants.db",
+    "PLANT_STORE_LISTEN=0.0.0.0:8080 plant-store serve",
+  ],
+  settings: allSettings,
   secrets: {
     accessToken: "a token that may create plants",
     operatorToken: "a token for the console and its API",

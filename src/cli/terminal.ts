@@ -2,7 +2,7 @@ import { constants } from "node:os";
 import { jsonText } from "../text/json-text.ts";
 
 // On a very narrow terminal, lines that are too long are easier to read than many with a word each.
-const meaningColumnsMin = 20;
+const meaningColumnsMin = 14;
 
 /** Select Graphic Rendition, by its number, if colours are wanted. */
 const styled = (number: number) => (text: string, colour: boolean) =>

@@ -4,6 +4,7 @@ import type { Scope } from "../access/scopes.ts";
 import { bearerShape, digestOf, isMistyped, jwtShape } from "../access/token-secret.ts";
 import { describeFileError } from "../system/errors.ts";
 import {
+  groupOf,
   type SecretName,
   type Setting,
   type SettingName,
@@ -40,6 +41,8 @@ export type SettingSource = "flag" | "environment" | "file" | "default";
 /** One line of `plant-store config`: what is in force, and where it came from. Secrets are listed without their value. */
 export interface EffectiveSetting {
   readonly name: string;
+  /** The heading under which it is listed. */
+  readonly group: string;
   /** What it is for, in one phrase. */
   readonly meaning: string;
   readonly value: string;
@@ -166,12 +169,14 @@ function findSecrets(sources: ConfigSources): FoundSecrets {
 function present(foundSettings: FoundSettings, foundSecrets: FoundSecrets): EffectiveSetting[] {
   const plain = mapValues(foundSettings, ({ text, source }, name) => ({
     name: settings[name].flag,
+    group: groupOf(name),
     meaning: settings[name].help,
     value: withoutPassword(text),
     source,
   }));
   const hidden = mapValues(foundSecrets, (secret, name) => ({
     name: secrets[name],
+    group: "Secrets",
     meaning: secretMeanings[name],
     value: secret === undefined ? "" : "(set, not shown)",
     source: secret?.source ?? "default",

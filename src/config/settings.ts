@@ -134,6 +134,30 @@ export const settings = {
 
 export type SettingName = keyof typeof settings;
 
+/** Every setting, by what a person looks for: the headings of the help, and of the settings in the console. */
+export const settingGroups: Readonly<Record<string, readonly SettingName[]>> = {
+  Listening: ["listen", "operatorListen", "baseUrl", "tlsCert", "tlsKey", "tlsClientCa"],
+  Storage: ["database", "allowUnsafeDatabase", "backupFolder"],
+  Access: [
+    "tokenFolder",
+    "oidcIssuer",
+    "oidcAudience",
+    "oidcClientId",
+    "trustedProxies",
+    "operatorHosts",
+    "corsOrigins",
+  ],
+  Limits: ["bodyBytesMax", "bodyTimeoutMs", "pendingMax", "rateLimit"],
+  Stopping: ["drainDelayMs", "drainTimeoutMs"],
+  Logs: ["logLevel", "logFormat", "logRequests"],
+};
+
+/** The heading under which a setting is. */
+export function groupOf(name: SettingName): string {
+  const [group = ""] = Object.entries(settingGroups).find(([, names]) => names.includes(name)) ?? [];
+  return group;
+}
+
 /**
  * The variables of secrets, which come only from the environment, never from a flag: every user of a machine can see a command
  * line.

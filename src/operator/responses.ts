@@ -191,6 +191,8 @@ export interface SettingsJson {
 /** A setting as `plant-store config` lists it. A secret has no value here. */
 export interface SettingJson {
   readonly name: string;
+  /** The heading under which `serve --help` has it, such as `Storage`. */
+  readonly group: string;
   /** What it is for, in one phrase, as `serve --help` has it. */
   readonly meaning: string;
   readonly value: string;

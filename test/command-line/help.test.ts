@@ -5,6 +5,11 @@ import { settings } from "../../src/config/settings.ts";
 import { executable } from "../support/command.ts";
 import { runInProcess } from "../support/terminal.ts";
 
+async function linesWiderThan60(args: readonly string[]): Promise<string[]> {
+  const { out } = await runInProcess(args, { terminal: { outColumns: 60 } });
+  return out.split("\n").filter((line) => line.length > 60);
+}
+
 describe("help", () => {
   test("is on standard output", async () => {
     const { code, err } = await runInProcess(["--help"]);
@@ -54,6 +59,10 @@ describe("help", () => {
       expect(out.split("\n").filter((line) => line.length > 80)).toEqual([]);
     });
 
+    test.skipIf(executable !== undefined)("fits a terminal of 60 columns", async () => {
+      expect(await linesWiderThan60([...name.split(" "), "--help"])).toEqual([]);
+    });
+
     const canBeQuiet = name !== "serve";
     test(`${canBeQuiet ? "offers" : "does not offer"} --quiet`, async () => {
       const { out } = await help();
@@ -75,15 +84,35 @@ describe("help", () => {
     expect(Math.max(...widths)).toBeGreaterThan(80);
   });
 
-  test("of serve has every setting once, under a heading", async () => {
-    const { out } = await runInProcess(["serve", "--help"]);
+  test.skipIf(executable !== undefined)("fits a terminal of 60 columns", async () => {
+    expect(await linesWiderThan60(["--help"])).toEqual([]);
+  });
+
+  test.skipIf(executable !== undefined)("breaks a long example between its flags", async () => {
+    const { out } = await runInProcess(["copy", "--help"], { terminal: { outColumns: 60 } });
+    expect(out).toContain(
+      "  plant-store copy --from plants.db \\\n    --to postgres://plants@db.example.org/plants\n",
+    );
+  });
+
+  test.each(["serve", "config", "doctor"])("of %s has every setting once, under a heading", async (name) => {
+    const { out } = await runInProcess([name, "--help"]);
     const flags = [...out.matchAll(/^ {2}--([a-z-]+)/gm)].map(([, flag]) => flag);
-    expect(flags.sort()).toEqual(
+    const own = ["json", "quiet"];
+    expect(flags.filter((flag) => !own.includes(flag ?? "")).sort()).toEqual(
       Object.values(settings)
         .map(({ flag }) => flag)
         .sort(),
     );
     expect(out).toContain("\n\nLogs\n  --log-level LEVEL");
+  });
+
+  test("of a command with few settings has them after its flags", async () => {
+    const { out } = await runInProcess(["show", "--help"]);
+    expect(out).toContain(
+      "\n\nSettings (also as variables, such as PLANT_STORE_DATABASE)\n  --database PATH|URL",
+    );
+    expect(out.indexOf("\nFlags\n")).toBeLessThan(out.indexOf("\nSettings "));
   });
 
   test("of a command ends with the exit codes", async () => {
