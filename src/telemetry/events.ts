@@ -16,41 +16,47 @@ import { RefusedSenders, type SentError } from "./refused-senders.ts";
 export type Events = ReturnType<typeof createEvents>;
 
 // A flood of refusals, or of failures under overload, must not become a flood of lines.
-const linesPerSecond = 20;
-const limitReachedLinesPerSecond = 1;
+const linesPerSecondMax = 20;
+const limitReachedLinesPerSecondMax = 1;
 
 export function createEvents(log: Log, counters: Counters, now: () => number) {
-  const refusals = new RecentRefusals();
-  const refusedSenders = new RefusedSenders();
-  /** Whether another line may be written this second; the first one of the next says how many were not. */
-  const lineLimit = (write: Log["warn"], unloggedMessage: string, linesMax = linesPerSecond) => {
-    let second = 0;
-    let lines = 0;
-    return (): boolean => {
-      const thisSecond = Math.floor(now() / 1000);
-      if (thisSecond !== second) {
-        if (lines > linesMax) write(unloggedMessage, { "plant_store.unlogged": lines - linesMax });
-        second = thisSecond;
-        lines = 0;
-      }
-      lines++;
-      return lines <= linesMax;
-    };
-  };
-  const mayLogRefusal = lineLimit(log.info, "more requests were refused than are logged");
-  const mayLogFailure = lineLimit(log.error, "more requests failed than are logged");
-  const limitReached = "more connections were closed at the limit than are logged";
-  const mayLogLimitReached = lineLimit(log.warn, limitReached, limitReachedLinesPerSecond);
+  // What the metrics have as histograms.
   const durations = Object.fromEntries(
     requestOutcomes.map((outcome) => [outcome, counters.histogram(`request:${outcome}`)]),
   ) as Record<RequestOutcome, Histogram>;
-  const commits = counters.histogram("commit");
   const batchPlants = counters.histogram("batch-plants");
-  let unavailableReason = "";
+  const commits = counters.histogram("commit");
   const fsyncs = { wal: counters.histogram("fsync:wal"), data: counters.histogram("fsync:data") };
+
+  // What the console shows of the error responses.
+  const refusals = new RecentRefusals();
+  const refusedSenders = new RefusedSenders();
+
+  // Each limit reports what was not logged at the level of the lines that it limits.
+  const mayLogRefusal = createLineLimit(
+    now,
+    linesPerSecondMax,
+    log.info,
+    "more requests were refused than are logged",
+  );
+  const mayLogFailure = createLineLimit(
+    now,
+    linesPerSecondMax,
+    log.error,
+    "more requests failed than are logged",
+  );
+  const mayLogLimitReached = createLineLimit(
+    now,
+    limitReachedLinesPerSecondMax,
+    log.warn,
+    "more connections were closed at the limit than are logged",
+  );
+
   const internalError = (fields: () => LogFields, error: unknown): void => {
     if (mayLogFailure()) log.error("internal error", { ...fields(), ...exceptionFields(error) });
   };
+  // Why the database was unavailable at the last attempt.
+  let unavailableReason = "";
 
   return {
     stored(batch: Readonly<Record<"created" | "replayed" | "plants" | "tookMs", number>>) {
@@ -191,6 +197,28 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       log.info("stopping: finishing requests in flight", { "plant_store.stop_reason": reason }),
     drainTimedOut: () => log.warn("drain timeout reached; open connections were closed"),
     stopped: () => log.info("stopped; every acknowledged plant is on disk"),
+  };
+}
+
+/** Returns whether another line may be written this second; the first call in a later second logs how many were not. */
+function createLineLimit(
+  now: () => number,
+  linesMax: number,
+  write: Log["info"],
+  unloggedMessage: string,
+): () => boolean {
+  let second = 0;
+  let lines = 0;
+  return () => {
+    const thisSecond = Math.floor(now() / 1000);
+    if (thisSecond !== second) {
+      const unlogged = lines - linesMax;
+      if (unlogged > 0) write(unloggedMessage, { "plant_store.unlogged": unlogged });
+      second = thisSecond;
+      lines = 0;
+    }
+    lines++;
+    return lines <= linesMax;
   };
 }
 
