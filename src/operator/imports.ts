@@ -56,9 +56,10 @@ export function importRoutes(
   const bodyBytesMax = Math.max(bodyBytesMin, bodyRowsMin * lineBytesMax);
   const running = new ConcurrencyLimit("imports", importsMax);
   return [
-    // Stores plants, one on each line, as POST /plants would. The response has the outcomes of the first lines, of one at least;
-    // the caller sends the others again, which is always safe. No line is longer than `lineBytesMax`, the limit of POST /plants.
-    // With `file`, the name of a file that starts with these lines or the next, the audit trail has an entry first.
+    // Stores plants, one on each line, as POST /plants would. It may end before the last line, but not before the first: the
+    // response has an outcome for each line that was handled, in order, and the caller sends the others again, which is always
+    // safe. A line may be as long as a body of POST /plants. The first request of an import names its file, and the audit trail
+    // has the start of the import before a line is stored. Such a request may have no lines yet.
     importRoute("/api/imports", async (exchange, caller) => {
       const file = readText(readQuery(exchange.query, ["file"]), "file");
       const isAllowed = target.gate.watch(exchange.header("authorization"), "plants:create");

@@ -42,7 +42,7 @@ export function operatorRoutes(
   const { gate, intake, readiness, events } = dependencies.listener;
   const { url: publicUrl, certificateExpiresAtMs } = dependencies.publicListener;
   const actions = new ActionRecorder(store.audit);
-  // In this order: what the routes show or change, who records, admits and reports, and single values.
+  // The routes of a subject get what they serve first, then the recorder, the gate and the events, then single values.
   return [
     ...signInRoutes(identityProvider, actions, publicUrl, bodyBytesMax),
     overviewRoute({ store, readiness, counters, events, startedAtMs }),
