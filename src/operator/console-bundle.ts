@@ -1,5 +1,4 @@
 import { fileURLToPath } from "node:url";
-import { gzipSync } from "node:zlib";
 import htmlFile from "../console/page.html" with { type: "text" };
 
 export interface ConsoleFile {
@@ -10,6 +9,9 @@ export interface ConsoleFile {
 
 // Bun types every .html import as a bundle; imported as text it is a string.
 const html = htmlFile as unknown as string;
+
+// The levels above it take twice as long, for a few bytes.
+const libdeflateLevel = 10;
 
 const mediaTypes: Record<string, string> = {
   js: "text/javascript; charset=utf-8",
@@ -54,9 +56,9 @@ export async function bundleConsole(): Promise<ReadonlyMap<string, ConsoleFile>>
   return files;
 }
 
-/** Compresses the file as well as gzip can, since that is done only once. */
-function consoleFile(type: string, bytes: Uint8Array): ConsoleFile {
-  return { type, bytes, gzip: gzipSync(bytes, { level: 9 }) };
+/** Compresses the file, only once, as well as gzip can: libdeflate searches longer than zlib, for 3 % less. */
+function consoleFile(type: string, bytes: Uint8Array<ArrayBuffer>): ConsoleFile {
+  return { type, bytes, gzip: Bun.gzipSync(bytes, { library: "libdeflate", level: libdeflateLevel }) };
 }
 
 function ownFile(path: string): string {
