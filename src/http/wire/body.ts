@@ -1,6 +1,6 @@
 import { carriageReturn } from "../../plants/character-codes.ts";
 import { parseTrailer, tokenCharacter } from "./fields.ts";
-import { notHttp, WireFault } from "./wire-fault.ts";
+import { notHttpFault, WireFault } from "./wire-fault.ts";
 
 const token = `${tokenCharacter}+`;
 const quotedString = String.raw`"(?:[\t\x20\x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"`;
@@ -28,11 +28,11 @@ export interface ReceivedBody {
 /** A body as it arrives in pieces: `push` returns it, and what follows it, once it is complete. */
 export type ArrivingBody = SizedBody | ChunkedBody;
 
-export function bodyTooLarge(bytesMax: number): WireFault {
+export function bodyTooLargeFault(bytesMax: number): WireFault {
   return new WireFault("body-too-large", `The body is over the limit of ${bytesMax} bytes.`);
 }
 
-export function bodyTooSlow(timeoutMs: number): WireFault {
+export function bodyTooSlowFault(timeoutMs: number): WireFault {
   return new WireFault("body-too-slow", `The body did not arrive within ${timeoutMs / 1000} s.`);
 }
 
@@ -112,14 +112,14 @@ export class ChunkedBody {
     if (this.#state === "trailers") return parseTrailer(line);
     if (this.#state === "data-end") {
       this.#state = "size";
-      return line === "" ? undefined : notHttp("a chunk is longer than its size");
+      return line === "" ? undefined : notHttpFault("a chunk is longer than its size");
     }
     const size = sizeLine.exec(line)?.[1];
-    if (size === undefined) return notHttp("a chunk does not start with its size");
+    if (size === undefined) return notHttpFault("a chunk does not start with its size");
     this.#left = Number.parseInt(size, 16);
     this.#bytes += this.#left;
     this.#state = this.#left === 0 ? "trailers" : "data";
-    return this.#bytes > this.#bytesMax ? bodyTooLarge(this.#bytesMax) : undefined;
+    return this.#bytes > this.#bytesMax ? bodyTooLargeFault(this.#bytesMax) : undefined;
   }
 
   #line(): string | WireFault | undefined {
@@ -127,14 +127,14 @@ export class ChunkedBody {
     const end = newlineAt - 1;
     // The same line is too long whether its end has arrived with it or not.
     if (end > lineBytesMax || (newlineAt < 0 && this.#pending.length >= lineBytesMax + 2)) {
-      return notHttp("a line of the chunked body is too long");
+      return notHttpFault("a line of the chunked body is too long");
     }
     if (newlineAt < 0) return undefined;
     if (this.#pending[end] !== carriageReturn)
-      return notHttp("a line of the chunked body ends in LF without CR");
+      return notHttpFault("a line of the chunked body ends in LF without CR");
     this.#framingBytes += end + 2;
     if (this.#framingBytes > framingBytesMin + framingBytesPerByte * this.#bytes) {
-      return notHttp("the chunked body has too much framing");
+      return notHttpFault("the chunked body has too much framing");
     }
     const line = this.#pending.toString("latin1", 0, end);
     this.#pending = this.#pending.subarray(end + 2);

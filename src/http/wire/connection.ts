@@ -3,8 +3,8 @@ import { networkOf } from "../../system/ip-address.ts";
 import {
   type ArrivingBody,
   type BodyReader,
-  bodyTooLarge,
-  bodyTooSlow,
+  bodyTooLargeFault,
+  bodyTooSlowFault,
   ChunkedBody,
   SizedBody,
 } from "./body.ts";
@@ -210,7 +210,7 @@ export class Connection implements LimitedConnection, TakesTurns {
     if (!head.isChunked && length <= bytesMax && this.#incoming.length >= length)
       return this.#incoming.takeBody(length, reader);
     this.#bodyReader = reader;
-    if (length > bytesMax) return this.#fail(bodyTooLarge(bytesMax));
+    if (length > bytesMax) return this.#fail(bodyTooLargeFault(bytesMax));
     if (head.expectsContinue && !this.#outgoing.writeContinue()) {
       this.#socket.terminate();
       return;
@@ -270,7 +270,7 @@ export class Connection implements LimitedConnection, TakesTurns {
   /** Ends what has outlived its deadline. */
   sweep(): void {
     if (!this.state.isExpired) return;
-    if (this.state.now === "body") this.#fail(bodyTooSlow(this.#limits.bodyTimeoutMs));
+    if (this.state.now === "body") this.#fail(bodyTooSlowFault(this.#limits.bodyTimeoutMs));
     else this.close();
   }
 

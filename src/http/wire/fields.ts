@@ -1,5 +1,5 @@
 import { carriageReturn, colon, lineFeed } from "../../plants/character-codes.ts";
-import { notHttp, WireFault } from "./wire-fault.ts";
+import { notHttpFault, WireFault } from "./wire-fault.ts";
 
 const headerCountMax = 100;
 const numbersPerField = 4;
@@ -67,14 +67,16 @@ export function parseFields(
     let at = offset + start;
     while (isTokenByte[bytes[at] as number] === 1) at++;
     const nameEnd = at - offset;
-    if (nameEnd === start || bytes[at] !== colon) return notHttp("a header is not NAME: VALUE");
+    if (nameEnd === start || bytes[at] !== colon) return notHttpFault("a header is not NAME: VALUE");
     at++;
     while (isValueByte[bytes[at] as number] === 1) at++;
     if (bytes[at] !== carriageReturn || bytes[at + 1] !== lineFeed)
-      return notHttp(`the ${text.slice(start, nameEnd).toLowerCase()} header contains a control character`);
+      return notHttpFault(
+        `the ${text.slice(start, nameEnd).toLowerCase()} header contains a control character`,
+      );
     const bit = bitOf(text, start, nameEnd);
     if ((bit & present & framingBits) !== 0)
-      return notHttp(`the ${text.slice(start, nameEnd).toLowerCase()} header appears twice`);
+      return notHttpFault(`the ${text.slice(start, nameEnd).toLowerCase()} header appears twice`);
     present |= bit;
     const end = at - offset;
     pushField(positions, text, start, nameEnd, end);
@@ -89,7 +91,7 @@ export function parseTrailer(line: string): WireFault | undefined {
   if (fields instanceof WireFault) return fields;
   // RFC 9110, 6.5.1: read as headers, these would change the length or the host.
   const framing = framingNames.find((name) => fields.getForWire(name) !== undefined);
-  return framing === undefined ? undefined : notHttp(`the ${framing} header cannot be a trailer`);
+  return framing === undefined ? undefined : notHttpFault(`the ${framing} header cannot be a trailer`);
 }
 
 function bitOf(text: string, start: number, end: number): number {

@@ -2,7 +2,7 @@ import { isIPv6 } from "node:net";
 import { carriageReturn, lineFeed } from "../../plants/character-codes.ts";
 import { shortened } from "../../text/cut-text.ts";
 import { type Fields, parseFields, tokenCharacter } from "./fields.ts";
-import { notHttp, WireFault } from "./wire-fault.ts";
+import { notHttpFault, WireFault } from "./wire-fault.ts";
 
 const pathTarget = String.raw`/[\x21-\x7e]*`;
 const absoluteTarget = String.raw`[hH][tT][tT][pP][sS]?://[\x21\x22\x24-\x2e\x30-\x3e\x40-\x7e][\x21-\x7e]*`;
@@ -185,7 +185,7 @@ export function parseHead(text: string, bytes: Uint8Array, offset: number, befor
   const fields = parseFields(text, line.text.length + 2, bytes, offset);
   if (fields instanceof WireFault) return fields;
   if (!isKnown && line.host !== undefined && !isHost(line.host))
-    return notHttp("the target has no valid host");
+    return notHttpFault("the target has no valid host");
   const framing = readFraming(line.isHttp11, fields, before?.hostField);
   if (framing instanceof WireFault) return framing;
   const head = new Head(line, framing, fields, framing.contentLength);
@@ -196,15 +196,15 @@ export function parseHead(text: string, bytes: Uint8Array, offset: number, befor
  * What is wrong with an incomplete head that no further byte can fix. `parseHead` refuses every head with such a fault. The
  * bytes before `from` are known to have none.
  */
-export function faultSoFar(bytes: Uint8Array, from: number): WireFault | undefined {
+export function findFaultSoFar(bytes: Uint8Array, from: number): WireFault | undefined {
   const first = bytes[0] ?? carriageReturn;
   // A TLS ClientHello, for example.
   if (first !== carriageReturn && (first < 0x21 || first > 0x7e))
-    return notHttp("it does not start with a method");
+    return notHttpFault("it does not start with a method");
   for (let at = from; at < bytes.length; at++) {
     const isLineFeed = bytes[at] === lineFeed;
     if (isLineFeed === (bytes[at - 1] === carriageReturn)) continue;
-    return notHttp(isLineFeed ? "a line ends in LF without CR" : "there is a CR without LF");
+    return notHttpFault(isLineFeed ? "a line ends in LF without CR" : "there is a CR without LF");
   }
   return undefined;
 }
@@ -217,7 +217,7 @@ function parseRequestLine(text: string): RequestLine | WireFault {
   const end = text.indexOf("\r\n");
   const line = end < 0 ? text : text.slice(0, end);
   const match = requestLine.exec(line);
-  if (match === null) return notHttp("the request line is not METHOD TARGET HTTP/1.1");
+  if (match === null) return notHttpFault("the request line is not METHOD TARGET HTTP/1.1");
   const [, method = "", target = "", minor] = match;
   const absolute = target.startsWith("/") ? null : hostOfTarget.exec(target);
   const origin = absolute === null ? target : target.slice(absolute[0].length) || "/";
@@ -234,18 +234,18 @@ function parseRequestLine(text: string): RequestLine | WireFault {
 
 function readFraming(isHttp11: boolean, fields: Fields, knownHost: string | undefined): Framing | WireFault {
   const host = fields.getForWire("host");
-  if (isHttp11 && host === undefined) return notHttp("the host header is missing");
+  if (isHttp11 && host === undefined) return notHttpFault("the host header is missing");
   if (host !== undefined && host !== knownHost && !isHost(host))
-    return notHttp("the host header is not a valid host");
+    return notHttpFault("the host header is not a valid host");
   const length = fields.getForWire("content-length");
   if (length !== undefined && !lengthShape.test(length))
-    return notHttp("the content-length header is not a number");
+    return notHttpFault("the content-length header is not a number");
   const transferEncoding = fields.getForWire("transfer-encoding");
   if (transferEncoding !== undefined) {
-    if (!isHttp11) return notHttp("HTTP/1.0 has no transfer-encoding");
-    if (length !== undefined) return notHttp("it has both content-length and transfer-encoding");
+    if (!isHttp11) return notHttpFault("HTTP/1.0 has no transfer-encoding");
+    if (length !== undefined) return notHttpFault("it has both content-length and transfer-encoding");
     if (transferEncoding.toLowerCase() !== "chunked")
-      return notHttp("the only transfer-encoding supported is chunked");
+      return notHttpFault("the only transfer-encoding supported is chunked");
   }
   const connection = fields.getForWire("connection");
   return {

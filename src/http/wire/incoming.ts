@@ -1,13 +1,13 @@
 import type { Socket } from "bun";
 import { carriageReturn, lineFeed } from "../../plants/character-codes.ts";
 import type { BodyReader } from "./body.ts";
-import { faultSoFar, type Head, HeadReader } from "./head.ts";
+import { findFaultSoFar, type Head, HeadReader } from "./head.ts";
 import { WireFault } from "./wire-fault.ts";
 
 const headBytesMax = 16 * 1024;
 // How many consumed bytes may stay in memory while a request waits.
 const usedBytesMax = 64 * 1024;
-const headTooLarge = new WireFault(
+const headTooLargeFault = new WireFault(
   "head-too-large",
   `The request line and headers are over the limit of ${headBytesMax} bytes.`,
 );
@@ -92,7 +92,7 @@ export class Incoming {
     if (end < 0 || end - start > headBytesMax) return this.#checkIncompleteHead();
     const head = this.#heads.read(this.#bytes, start, end);
     if (head instanceof WireFault)
-      return faultSoFar(this.#bytes.subarray(start, end + headEnd.length), 0) ?? head;
+      return findFaultSoFar(this.#bytes.subarray(start, end + headEnd.length), 0) ?? head;
     this.#start = end + headEnd.length;
     this.#checkedBytes = 0;
     // What is left is copied only if more than that has been consumed: then a byte is copied once on average.
@@ -110,9 +110,9 @@ export class Incoming {
 
   #checkIncompleteHead(): WireFault | undefined {
     const seen = this.#bytes.subarray(this.#start, this.#start + headBytesMax + headEnd.length);
-    const fault = faultSoFar(seen, this.#checkedBytes);
+    const fault = findFaultSoFar(seen, this.#checkedBytes);
     if (fault !== undefined) return fault;
-    if (seen.length === headBytesMax + headEnd.length) return headTooLarge;
+    if (seen.length === headBytesMax + headEnd.length) return headTooLargeFault;
     this.#checkedBytes = seen.length;
     return undefined;
   }

@@ -17,6 +17,6 @@ export class WireFault {
   }
 }
 
-export function notHttp(reason: string): WireFault {
+export function notHttpFault(reason: string): WireFault {
   return new WireFault("not-http", `The request is not valid HTTP/1.1: ${reason}.`);
 }
