@@ -239,12 +239,12 @@ export function judgeFsync(timesMs: readonly number[]): Facts {
 function checkDataFile(dataFile: string): Facts {
   const found = diagnoseDataFile(dataFile);
   if (found === undefined) return { facts: `${dataFile} does not exist yet; the first start creates it` };
-  const { bytes, walBytes, writable, syncFailed, hasWriter, names } = found;
+  const { bytes, walBytes, isWritable, hasSyncFailed, hasWriter, names } = found;
   const open = hasWriter ? "a service has it open" : "no service has it open";
   const facts = `${dataFile} can be read, ${formatBytes(bytes)} and a WAL of ${formatBytes(walBytes)}; ${open}`;
-  if (!writable) throw new Error(`${facts}; ${localUser()} may not write to it`);
+  if (!isWritable) throw new Error(`${facts}; ${localUser()} may not write to it`);
   const warnings: string[] = [];
-  if (syncFailed && !hasWriter)
+  if (hasSyncFailed && !hasWriter)
     warnings.push(
       "An fsync failed in the previous run. The next start rebuilds the file, which needs as much free space again; check the disk (dmesg, smartctl) first.",
     );

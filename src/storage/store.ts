@@ -44,7 +44,7 @@ export interface StoreEvents {
   readonly diskStalled?: () => void;
   /** An fsync of the WAL took over a second, and has succeeded; creates waited for it. */
   readonly diskRecovered?: (tookMs: number) => void;
-  readonly checkpointed?: (succeeded: boolean) => void;
+  readonly checkpointed?: (hasSucceeded: boolean) => void;
 }
 
 /** What the store of a service reports while it opens, which for one on a server may take any time. */

@@ -41,7 +41,7 @@ export class ConnectionPool {
   readonly #borrowed = new Set<PooledSession>();
   /** Processes of the server whose statement was not answered in time. */
   readonly #abandoned: number[] = [];
-  #closed = false;
+  #isClosed = false;
 
   constructor(options: ConnectionPoolOptions) {
     const { server, count } = options;
@@ -76,7 +76,7 @@ export class ConnectionPool {
         if (reason !== undefined && performance.now() >= deadlineMs - timerSlackMs) throw reason;
         reason = error;
         const waitMs = retryWaitMs(attempt);
-        if (!isRetryable(error) || this.#closed || performance.now() + waitMs >= retryUntilMs) throw error;
+        if (!isRetryable(error) || this.#isClosed || performance.now() + waitMs >= retryUntilMs) throw error;
         await sleep(waitMs);
       }
     }
@@ -95,7 +95,7 @@ export class ConnectionPool {
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
     await within(closeMsMax, this.#pool.end(), "").catch(() => {});
     // Otherwise a server that hangs keeps the process alive until its statements time out.
     for (const session of this.#borrowed) session.destroy();

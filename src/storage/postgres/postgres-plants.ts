@@ -42,8 +42,9 @@ export class PostgresPlants implements PlantStore {
   readonly #pool: ConnectionPool;
   readonly #node = crypto.randomUUID();
   #removedNodesAtMs = 0;
-  #unavailable: Error | undefined;
-  #closed = false;
+  /** Why no plant can be stored; undefined while plants can. */
+  #unavailableReason: string | undefined;
+  #isClosed = false;
 
   constructor(pool: ConnectionPool, batchesInFlightMax: number) {
     this.#pool = pool;
@@ -52,7 +53,7 @@ export class PostgresPlants implements PlantStore {
 
   async create(batch: readonly PlantToStore[], nowMs: number): Promise<readonly Outcome[]> {
     // Batches that queued while one used up its time are refused immediately.
-    if (this.#unavailable !== undefined) throw new StoreUnavailable(this.#unavailable.message);
+    if (this.#unavailableReason !== undefined) throw new StoreUnavailable(this.#unavailableReason);
     const clockStartMs = nowMs - performance.now();
     try {
       return await this.#store(batch, clockStartMs);
@@ -62,7 +63,7 @@ export class PostgresPlants implements PlantStore {
   }
 
   async probe(): Promise<void> {
-    if (this.#unavailable !== undefined) throw new StoreUnavailable(this.#unavailable.message);
+    if (this.#unavailableReason !== undefined) throw new StoreUnavailable(this.#unavailableReason);
     try {
       await this.#writeOwnRow();
     } catch (error) {
@@ -72,15 +73,15 @@ export class PostgresPlants implements PlantStore {
 
   /** Until it is resumed, every batch is refused immediately. */
   suspend(reason: string): void {
-    this.#unavailable = new StoreUnavailable(reason);
+    this.#unavailableReason = reason;
   }
 
   resume(): void {
-    this.#unavailable = undefined;
+    this.#unavailableReason = undefined;
   }
 
   close(): void {
-    this.#closed = true;
+    this.#isClosed = true;
   }
 
   /** Stores plants in one statement, or in two halves if they are too large for one, or one of them is rejected. */
@@ -110,19 +111,19 @@ export class PostgresPlants implements PlantStore {
 
   /** The outcome is never unknown for long: sending the batch again, from any process, finds out. */
   #suspendAfter(error: unknown): StoreUnavailable {
-    const failure = new StoreUnavailable(reasonOf(error), { cause: error });
-    if (isRetryable(error) && this.#unavailable === undefined) {
-      this.#unavailable = failure;
+    const reason = reasonOf(error);
+    if (isRetryable(error) && this.#unavailableReason === undefined) {
+      this.#unavailableReason = reason;
       void this.#probeUntilAvailable();
     }
-    return failure;
+    return new StoreUnavailable(reason, { cause: error });
   }
 
   async #probeUntilAvailable(): Promise<void> {
-    for (let attempt = 0; this.#unavailable !== undefined && !this.#closed; attempt++) {
+    for (let attempt = 0; this.#unavailableReason !== undefined && !this.#isClosed; attempt++) {
       try {
         await this.#writeOwnRow();
-        this.#unavailable = undefined;
+        this.#unavailableReason = undefined;
       } catch {
         await sleep(retryWaitMs(attempt), undefined, { ref: false });
       }

@@ -137,12 +137,12 @@ export function openTokenFile(
   const syncOthers = () => {
     if (!holdsLock) syncWal(path);
   };
-  let failed = false;
+  let hasFailed = false;
   const writer = new Writer(database, {
     beforeWork: syncOthers,
     afterCommit: () => {},
     reportUnknown: ({ message }) => {
-      failed = true;
+      hasFailed = true;
       return recordSyncFailure(path, message, database);
     },
   });
@@ -152,7 +152,7 @@ export function openTokenFile(
     tokens: new SqliteTokens(database, synced, writer, audit),
     async [Symbol.asyncDispose]() {
       // After a failed sync the connection stays open (left-open.ts).
-      if (!failed) file[Symbol.dispose]();
+      if (!hasFailed) file[Symbol.dispose]();
     },
   };
 }

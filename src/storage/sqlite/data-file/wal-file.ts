@@ -61,7 +61,7 @@ function inspect(file: number, size: number): WalState {
   for (const frame of readFrames(file, size, header)) {
     if (firstBad !== undefined && provesDamage(before, frame, header))
       return { kind: "damaged", frame: firstBad };
-    if (!frame.intact) firstBad ??= frame.number;
+    if (!frame.isIntact) firstBad ??= frame.number;
     if (firstBad === undefined && frame.commits) committedFrames = frame.number;
     before = frame;
   }
@@ -70,8 +70,8 @@ function inspect(file: number, size: number): WalState {
 
 /** Whether a transaction that ends with the frame before was followed by another one, so that it was durable once. */
 function provesDamage(before: Frame | undefined, frame: Frame, { frameBytes }: Header): boolean {
-  if (!frame.intact || !before?.commits) return false;
-  return before.intact || headerInOneSector(before.number, frameBytes);
+  if (!frame.isIntact || !before?.commits) return false;
+  return before.isIntact || headerInOneSector(before.number, frameBytes);
 }
 
 type Checksum = readonly [number, number];
@@ -88,7 +88,7 @@ interface Frame {
   /** Whether the frame has the salts of this WAL, and is the last of a transaction. */
   readonly commits: boolean;
   /** Whether the frame has the salts of this WAL, and its bytes continue the checksum of the frame before it. */
-  readonly intact: boolean;
+  readonly isIntact: boolean;
   readonly checksum: Checksum;
 }
 
@@ -128,7 +128,7 @@ function parseFrame(number: number, bytes: Buffer, { salts }: Header, seed: Chec
   return {
     number,
     commits: saltMatches && bytes.readUInt32BE(4) !== 0,
-    intact: saltMatches && isSameChecksum(checksum, frameChecksum(bytes, seed)),
+    isIntact: saltMatches && isSameChecksum(checksum, frameChecksum(bytes, seed)),
     checksum,
   };
 }

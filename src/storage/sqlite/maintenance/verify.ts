@@ -46,8 +46,8 @@ export async function verify(path: string, onStep: OnStep = ignoreStep): Promise
     rows = await checkRowsOnThread(path, onStep);
   } catch (error) {
     // With a wrong checksum, a file that is not recognised is a damaged one.
-    const changed = problems.length > 0 && error instanceof DataFileProblem;
-    problems.push(changed ? error.message : damageOfFile(error));
+    const isChangedFile = problems.length > 0 && error instanceof DataFileProblem;
+    problems.push(isChangedFile ? error.message : damageOfFile(error));
   }
   // Plants that cannot be read cannot be compared with the last backup either.
   const lastBackup = rows.blocks === undefined ? undefined : await lastBackupWithDigest(path);

@@ -12,11 +12,11 @@ import { openReadOnly } from "./open-read-only.ts";
 export interface DataFileDiagnosis {
   readonly bytes: number;
   readonly walBytes: number;
-  readonly writable: boolean;
+  readonly isWritable: boolean;
   /** A service, or a command that writes plants, has it open. */
   readonly hasWriter: boolean;
   /** The last process recorded that an fsync failed. */
-  readonly syncFailed: boolean;
+  readonly hasSyncFailed: boolean;
   /** How many hard links it has. */
   readonly names: number;
 }
@@ -41,9 +41,9 @@ export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
   return {
     bytes: fileSize(path),
     walBytes: fileSize(`${path}-wal`),
-    writable: mayWrite(path),
+    isWritable: mayWrite(path),
     hasWriter: hasWriter(path),
-    syncFailed: failure !== undefined,
+    hasSyncFailed: failure !== undefined,
     names: countNames(path),
   };
 }

@@ -27,7 +27,7 @@ export class Reader {
   readonly #path: string;
   readonly #synced: () => Promise<void>;
   #thread: Thread<ReaderCalls> | undefined;
-  #closed = false;
+  #isClosed = false;
 
   /** `synced`: resolves once everything is durable that could be read when it was called. */
   constructor(path: string, synced: () => Promise<void>) {
@@ -36,12 +36,12 @@ export class Reader {
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
     await this.#thread?.stop();
   }
 
   readonly #ask: Thread<ReaderCalls>["ask"] = async (method, ...args) => {
-    if (this.#closed) throw closedProblem();
+    if (this.#isClosed) throw closedProblem();
     try {
       this.#thread ??= new Thread<ReaderCalls>("storage/sqlite/reading/reader-thread", {
         startData: this.#path,
@@ -56,7 +56,7 @@ export class Reader {
       await this.#synced();
       return result;
     } catch (error) {
-      throw this.#closed ? closedProblem() : error;
+      throw this.#isClosed ? closedProblem() : error;
     }
   };
 }

@@ -62,7 +62,7 @@ export class Thread<Calls> {
   readonly #pending = new Map<number, PromiseWithResolvers<unknown>>();
   readonly #ended = Promise.withResolvers<void>();
   #lastNumber = 0;
-  #stopping = false;
+  #isStopping = false;
   /** Why it ended; undefined while it runs. */
   #end: ThreadLost | undefined;
 
@@ -96,8 +96,8 @@ export class Thread<Calls> {
 
   /** Stops the thread once it has closed what it holds, or after two seconds. Pending calls are rejected. */
   async stop(): Promise<void> {
-    if (!this.#stopping && this.#end === undefined) this.#post({ kind: "stop" });
-    this.#stopping = true;
+    if (!this.#isStopping && this.#end === undefined) this.#post({ kind: "stop" });
+    this.#isStopping = true;
     const late = setTimeout(() => this.#handleEnd("the thread was stopped"), stopMsMax);
     await this.#ended.promise;
     clearTimeout(late);
@@ -127,7 +127,7 @@ export class Thread<Calls> {
     for (const { reject } of this.#pending.values()) reject(this.#end);
     this.#pending.clear();
     this.#ended.resolve();
-    if (!this.#stopping) this.#onLost?.(this.#end);
+    if (!this.#isStopping) this.#onLost?.(this.#end);
   }
 }
 

@@ -74,9 +74,9 @@ export class Checkpointer {
   /** How long the WAL was at the last check: when it has become shorter, it has restarted. */
   #lastFrames = 0;
   /** No checkpoint starts any more, and none is reported. */
-  #stopped = false;
+  #isStopped = false;
   /** The store is being closed: the checkpoint in progress ends after this round, and its failure still counts. */
-  #closing = false;
+  #isClosing = false;
   #running: Promise<void> | undefined;
 
   constructor(
@@ -109,7 +109,7 @@ export class Checkpointer {
 
   /** To be called after every commit. */
   committed(): void {
-    if (this.#running !== undefined || this.#stopped || this.#closing) return;
+    if (this.#running !== undefined || this.#isStopped || this.#isClosing) return;
     const nowMs = performance.now();
     if (nowMs - this.#checkedAtMs < this.#checkEveryMs) return;
     this.#checkedAtMs = nowMs;
@@ -129,14 +129,14 @@ export class Checkpointer {
 
   /** From now on it starts no checkpoint. The thread's connection stays open. */
   stop(): void {
-    this.#stopped = true;
+    this.#isStopped = true;
   }
 
   /** Closes the thread's connection after a checkpoint in progress, whose failure counts. The database is closed after it. */
   async close(): Promise<void> {
-    this.#closing = true;
+    this.#isClosing = true;
     await this.#running;
-    if (this.#stopped) return;
+    if (this.#isStopped) return;
     this.stop();
     await this.#thread.stop();
   }
@@ -150,18 +150,18 @@ export class Checkpointer {
 
   /** Checkpoints in rounds, because the writer goes on writing; it pauses for what the last round left. */
   async #checkpoint(): Promise<void> {
-    let succeeded = false;
+    let hasSucceeded = false;
     for (let round = 1; round <= roundsMax; round++) {
-      succeeded = await this.#askThread();
-      if (this.#stopped) return;
-      if (!succeeded || this.#closing || this.#readProgress().framesLeft <= tailFramesMax) break;
+      hasSucceeded = await this.#askThread();
+      if (this.#isStopped) return;
+      if (!hasSucceeded || this.#isClosing || this.#readProgress().framesLeft <= tailFramesMax) break;
     }
-    if (succeeded && !this.#closing && this.#readProgress().framesLeft > 0)
+    if (hasSucceeded && !this.#isClosing && this.#readProgress().framesLeft > 0)
       await this.#owner.whilePaused(async () => {
-        succeeded = await this.#askThread();
+        hasSucceeded = await this.#askThread();
       });
-    if (this.#stopped) return;
-    this.#events.checkpointed?.(succeeded);
+    if (this.#isStopped) return;
+    this.#events.checkpointed?.(hasSucceeded);
     this.#finish();
   }
 
@@ -173,14 +173,14 @@ export class Checkpointer {
     try {
       const { overwritten, syncMs } = await this.#thread.ask("checkpoint", this.#watch.dataBytes);
       if (overwritten !== undefined) {
-        if (!this.#stopped) this.#watch.reportOverwritten(overwritten);
+        if (!this.#isStopped) this.#watch.reportOverwritten(overwritten);
         return false;
       }
       this.#events.synced?.("data", syncMs);
       return true;
     } catch (error) {
       // A full disk or a lock fails before the fsync: the WAL has everything, and the next checkpoint retries.
-      if (!this.#stopped && !isFullOrBusy(error)) {
+      if (!this.#isStopped && !isFullOrBusy(error)) {
         this.#events.checkpointed?.(false);
         this.#fail(error);
       }
@@ -208,13 +208,13 @@ export class Checkpointer {
 
   /** The thread ended by itself. If the files are lost, the watch reports that, and it is the worse news. */
   #threadLost(reason: ThreadLost): void {
-    if (this.#stopped) return;
+    if (this.#isStopped) return;
     if (this.#watch.checkAndReport()) this.#fail(reason);
   }
 
   #fail(cause: unknown): void {
-    if (this.#stopped) return;
-    this.#stopped = true;
+    if (this.#isStopped) return;
+    this.#isStopped = true;
     this.#owner.checkpointFailed(
       new OutcomeUnknown(`A checkpoint failed: ${failureText(cause)}.`, { cause }),
     );

@@ -51,7 +51,7 @@ export function recover(path: string, events: StoreEvents): void {
   const wasRebuilt = marker === "rebuilt";
   // This also removes the marker: nothing else has failed.
   if (wasRebuilt) finishRebuild(path);
-  const syncFailed = marker !== undefined && !wasRebuilt;
+  const hasSyncFailed = marker !== undefined && !wasRebuilt;
   // 3. The files, before SQLite opens them: opening recovers the WAL, and closing deletes it. The journal comes first: with one
   // that is not its own, SQLite would empty the data file as soon as refuseOpenElsewhere opens it.
   refuseJournal(path);
@@ -61,7 +61,7 @@ export function recover(path: string, events: StoreEvents): void {
   if (names > 1) events.dataFileLinked?.(names);
   const wal = inspectFiles(path);
   // 4. The WAL, or after a failed fsync the whole file.
-  if (syncFailed) {
+  if (hasSyncFailed) {
     // An empty file was never used.
     if (fileSize(path) > 0) rebuildAfterFailedSync(path, events);
     removeMarker(path);
