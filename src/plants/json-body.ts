@@ -38,7 +38,7 @@ export function decodeBody(body: Uint8Array): string {
 export function notAnObjectRefusal(json: JsonReader): Refusal {
   const type = json.peek();
   const source = json.skip();
-  json.end();
+  json.refuseTrailingText();
   return new Refusal(
     "not-an-object",
     `The body must be a JSON object, but is ${describeValue(type, source)}.`,
@@ -81,11 +81,11 @@ function readMembers(body: Uint8Array): ReadonlyMap<string, unknown> {
   const members = new Map<string, unknown>();
   const repeated = new Set<string>();
   json.enterObject();
-  for (let name = json.memberName(true); name !== undefined; name = json.memberName(false)) {
+  for (let name = json.readMemberName(true); name !== undefined; name = json.readMemberName(false)) {
     if (members.has(name)) repeated.add(name);
     members.set(name, JSON.parse(json.skip()));
   }
-  json.end();
+  json.refuseTrailingText();
   if (repeated.size > 0) throw repeatedNamesRefusal(repeated);
   return members;
 }

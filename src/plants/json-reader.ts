@@ -58,7 +58,7 @@ export class JsonReader {
   }
 
   /** The next member's name with its colon read, or undefined once the object has been closed. */
-  memberName(isFirst: boolean): string | undefined {
+  readMemberName(isFirst: boolean): string | undefined {
     this.#skipSpace();
     const code = this.#text.charCodeAt(this.#at);
     if (code === closeBrace) {
@@ -72,14 +72,14 @@ export class JsonReader {
     }
     if (this.#text.charCodeAt(this.#at) !== quote)
       throw this.#unexpectedRefusal(isFirst ? "a name or }" : "a name");
-    const name = this.string();
+    const name = this.readString();
     this.#skipSpace();
     if (this.#text.charCodeAt(this.#at) !== colon) throw this.#unexpectedRefusal(":");
     this.#at++;
     return name;
   }
 
-  string(): string {
+  readString(): string {
     const text = this.#text;
     const start = this.#at;
     let hasEscapes = false;
@@ -100,27 +100,27 @@ export class JsonReader {
     }
     this.#at = at + 1;
     // Raw text comes out of a fatal UTF-8 decoder, so only an escape can produce an unpaired surrogate.
-    return hasEscapes ? this.#unescaped(start) : text.slice(start + 1, at);
+    return hasEscapes ? this.#unescape(start) : text.slice(start + 1, at);
   }
 
   /** The source text of a number, so that nothing is rounded. */
-  number(): string {
+  readNumber(): string {
     const text = this.#text;
     const start = this.#at;
     if (text.charCodeAt(start) === minus) this.#at++;
     // No digit may follow a leading zero: 01 is not a JSON number.
     if (text.charCodeAt(this.#at) === zero) this.#at++;
-    else this.#digits();
+    else this.#skipDigits();
     if (text.charCodeAt(this.#at) === point) {
       this.#at++;
-      this.#digits();
+      this.#skipDigits();
     }
     // The bit turns a capital letter into a small one.
     if ((text.charCodeAt(this.#at) | 0x20) === letterE) {
       this.#at++;
       const sign = text.charCodeAt(this.#at);
       if (sign === minus || sign === plus) this.#at++;
-      this.#digits();
+      this.#skipDigits();
     }
     if (isDigit(text.charCodeAt(this.#at))) throw this.#unexpectedRefusal("the number to end");
     return text.slice(start, this.#at);
@@ -138,9 +138,9 @@ export class JsonReader {
         this.#at++;
         insideObject.push(type === "object");
       } else {
-        this.#scalar(type);
+        this.#skipScalar(type);
       }
-      while (insideObject.length > 0 && !this.#item(insideObject.at(-1) === true, isFirst)) {
+      while (insideObject.length > 0 && !this.#moveToNextItem(insideObject.at(-1) === true, isFirst)) {
         insideObject.pop();
         isFirst = false;
       }
@@ -148,14 +148,14 @@ export class JsonReader {
     return this.#text.slice(start, this.#at);
   }
 
-  end(): void {
+  refuseTrailingText(): void {
     this.#skipSpace();
     if (this.#at < this.#text.length) throw this.#unexpectedRefusal("nothing after the value");
   }
 
   /** Moves to the container's next item; false once the container has been closed. */
-  #item(isInObject: boolean, isFirst: boolean): boolean {
-    if (isInObject) return this.memberName(isFirst) !== undefined;
+  #moveToNextItem(isInObject: boolean, isFirst: boolean): boolean {
+    if (isInObject) return this.readMemberName(isFirst) !== undefined;
     this.#skipSpace();
     const code = this.#text.charCodeAt(this.#at);
     if (isFirst && code !== closeBracket) return true;
@@ -164,18 +164,18 @@ export class JsonReader {
     return code === comma;
   }
 
-  #digits(): void {
+  #skipDigits(): void {
     if (!isDigit(this.#text.charCodeAt(this.#at))) throw this.#unexpectedRefusal("a digit");
     while (isDigit(this.#text.charCodeAt(this.#at))) this.#at++;
   }
 
-  #scalar(type: JsonType): void {
-    if (type === "string") this.string();
-    else if (type === "number") this.number();
-    else this.#literal();
+  #skipScalar(type: JsonType): void {
+    if (type === "string") this.readString();
+    else if (type === "number") this.readNumber();
+    else this.#skipLiteral();
   }
 
-  #literal(): void {
+  #skipLiteral(): void {
     const word = ["true", "false", "null"].find((literal) => this.#text.startsWith(literal, this.#at));
     if (word === undefined) throw this.#unexpectedRefusal("a value");
     this.#at += word.length;
@@ -191,10 +191,10 @@ export class JsonReader {
     return at + match[0].length;
   }
 
-  #unescaped(start: number): string {
+  #unescape(start: number): string {
     const value = JSON.parse(this.#text.slice(start, this.#at)) as string;
     if (value.isWellFormed()) return value;
-    const position = this.#position(start);
+    const position = this.#positionOf(start);
     const problem = "contains an unpaired surrogate, which is not valid Unicode.";
     const message = `The string at ${formatPosition(position)} ${problem}`;
     throw new Refusal("not-text", message, `The string ${problem}`, position);
@@ -211,7 +211,7 @@ export class JsonReader {
   #unexpectedRefusal(expected: string): Refusal {
     const character = this.#text.codePointAt(this.#at);
     const found = character === undefined ? "the body ends" : `found ${formatCharacter(character)}`;
-    const position = this.#position(this.#at);
+    const position = this.#positionOf(this.#at);
     return new Refusal(
       "not-json",
       `The body is not valid JSON: at ${formatPosition(position)}, expected ${expected} but ${found}.`,
@@ -220,7 +220,7 @@ export class JsonReader {
     );
   }
 
-  #position(at: number): TextPosition {
+  #positionOf(at: number): TextPosition {
     const lines = this.#text.slice(0, at).split(/\r\n|\n|\r/);
     return { line: lines.length, column: Array.from(lines.at(-1) ?? "").length + 1 };
   }

@@ -48,7 +48,7 @@ function readObject(text: string): NewPlant | Refusal {
   let others: Set<string> | undefined;
   let repeated: Set<string> | undefined;
   json.enterObject();
-  for (let member = json.memberName(true); member !== undefined; member = json.memberName(false)) {
+  for (let member = json.readMemberName(true); member !== undefined; member = json.readMemberName(false)) {
     let isRepeated: boolean;
     if (member === "id") {
       isRepeated = id !== undefined;
@@ -70,7 +70,7 @@ function readObject(text: string): NewPlant | Refusal {
       repeated.add(member);
     }
   }
-  json.end();
+  json.refuseTrailingText();
   const refusals = [
     repeated === undefined ? undefined : repeatedNamesRefusal(repeated),
     typeof id === "bigint" ? undefined : idRefusal(id),
@@ -87,13 +87,13 @@ function readObject(text: string): NewPlant | Refusal {
 function readId(json: JsonReader): bigint | JsonSource {
   const type = json.peek();
   if (type !== "number") return { type, source: json.skip() };
-  const source = json.number();
+  const source = json.readNumber();
   return parseInt64(source) ?? { type, source };
 }
 
 function readString(json: JsonReader): string | JsonSource {
   const type = json.peek();
-  return type === "string" ? json.string() : { type, source: json.skip() };
+  return type === "string" ? json.readString() : { type, source: json.skip() };
 }
 
 function idRefusal(id: JsonSource | undefined): Refusal {
