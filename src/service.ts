@@ -13,7 +13,6 @@ import type { Listener, ListenerSettings } from "./http/listener.ts";
 import { certificateState, renewalDays } from "./http/tls-files.ts";
 import type { OperatorDependencies } from "./operator/operator-dependencies.ts";
 import { startOperatorListener } from "./operator/operator-listener.ts";
-import type { IdentityProvider } from "./operator/sign-in.ts";
 import { Intake } from "./plants/intake.ts";
 import { OutcomeUnknown } from "./plants/plant-store.ts";
 import { createPlantHandler } from "./public/create-plant.ts";
@@ -83,16 +82,18 @@ export async function startService(
   // The store: a data file, or PostgreSQL, which may open later.
   const store = started.use(await openServiceStore(config, events));
 
-  // Who may call: the store's tokens, those of the configuration, and the JWTs of an identity provider.
-  let identityProvider: IdentityProvider | undefined;
-  let jwts: JwtVerifier | undefined;
-  if (config.oidc !== undefined) {
-    const keys = started.use(new ProviderKeys(config.oidc.issuer, events));
-    identityProvider = { settings: config.oidc, keys };
-    jwts = new JwtVerifier(config.oidc, keys);
-  }
+  // The identity provider, if there is one. Nothing is fetched from it yet.
+  const identityProvider = config.oidc && {
+    settings: config.oidc,
+    keys: started.use(new ProviderKeys(config.oidc.issuer, events)),
+  };
+
+  // Who may call: those with a token of the configuration, a JWT of the identity provider, or a token of the store.
+  const jwts = identityProvider && new JwtVerifier(identityProvider.settings, identityProvider.keys);
   const gate = new Gate(config.presetTokens, jwts);
   identityProvider?.keys.onChange(() => gate.forgetJwts());
+
+  // The tokens of the store: the gate gets them now, and whenever they change. The first one is printed, or goes to a file.
   const delivery = options.printsFirstToken ? "print" : firstTokenFile(config.database, config.tokenFolder);
   const tokenUpkeep = started.use(new TokenUpkeep({ tokens: store.tokens, gate, delivery, events }));
   await loadTokens(tokenUpkeep, store);
@@ -101,8 +102,7 @@ export async function startService(
   const intake = new Intake(store.plants, config.pendingMax, events);
   const readiness = new Readiness(gate, intake);
 
-  // What makes the service stop by itself: its store fails, or a database that is reached only later must not be used
-  // (`tokenStart.later`, below).
+  // Why the service must stop by itself, if it must: its store fails, or a database that opens later cannot be used (see below).
   const mustStop = Promise.withResolvers<Error>();
   stopIfStoreFails(store, intake, events, mustStop.resolve);
 
@@ -121,24 +121,22 @@ export async function startService(
   warnOfExpiry(publicListener.certificateExpiresAtMs, events);
 
   // The operator listener, unless it is off: the console, its API, and metrics.
-  let operatorListener: Listener | undefined;
-  if (config.operatorListen !== undefined) {
-    const operatorDependencies: OperatorDependencies = {
-      listener: listenerDependencies,
-      store,
-      tokenUpkeep,
-      backups: openBackups(config.database, config.backupFolder),
-      counters,
-      identityProvider,
-      settings: config.effective,
-      publicListener,
-      rateLimit,
-      createPlant,
-      startedAtMs: Date.now(),
-    };
-    const settings = operatorSettings(config, config.operatorListen, budget.operatorMax);
-    operatorListener = started.use(startOperatorListener(operatorDependencies, settings));
-  }
+  const operatorDependencies: OperatorDependencies = {
+    listener: listenerDependencies,
+    store,
+    tokenUpkeep,
+    backups: openBackups(config.database, config.backupFolder),
+    counters,
+    identityProvider,
+    settings: config.effective,
+    publicListener,
+    rateLimit,
+    createPlant,
+    startedAtMs: Date.now(),
+  };
+  const listenerSettings = operatorSettings(config, budget.operatorMax);
+  const operatorListener =
+    listenerSettings && started.use(startOperatorListener(operatorDependencies, listenerSettings));
 
   // The identity provider's keys are fetched only now: a start that cannot listen must not contact it.
   identityProvider?.keys.start();
@@ -166,6 +164,87 @@ export async function startService(
       stopped ??= stopService(running, cause, { delayMs: config.drainDelayMs, timeoutMs: drainTimeoutMs });
       return stopped;
     },
+  };
+}
+
+/**
+ * Reads the tokens before the service listens: otherwise it would refuse every token for a moment. A database that is away is
+ * waited for later.
+ */
+async function loadTokens(tokenUpkeep: TokenUpkeep, store: Store): Promise<void> {
+  if (store.opening !== undefined) return;
+  try {
+    await tokenUpkeep.reload();
+  } catch (error) {
+    if (!isUnreachable(store, error)) throw error;
+  }
+}
+
+/**
+ * Whichever finds the failure, a write or the store itself, the intake gets it first and accepts no more plants. Then it is
+ * logged, and the service stops, unless only this process still has what is stored.
+ */
+function stopIfStoreFails(
+  store: Store,
+  intake: Intake,
+  events: Events,
+  stopBecause: (failure: Error) => void,
+): void {
+  void store.failure?.then((failure) => intake.handleStoreError(failure));
+  void intake.storeFailed.then((failure) => {
+    if (failure instanceof DataFileReplaced) {
+      // The files that this process has open are the only copy, so it stays up until it is told to stop.
+      events.dataFileLost(failure);
+      return;
+    }
+    if (failure instanceof WalIndexLost) events.walIndexLost(failure);
+    else events.outcomeUnknown(failure);
+    stopBecause(failure);
+  });
+}
+
+/** Where the public listener is reached, and its limits. */
+function publicSettings(config: Config, connectionsMax: number): ListenerSettings {
+  return {
+    host: config.listen.host,
+    port: config.listen.port,
+    baseUrl: config.baseUrl,
+    tls: config.tls,
+    connectionsMax,
+    bodyBytesMax: config.bodyBytesMax,
+    bodyTimeoutMs: config.bodyTimeoutMs,
+    logRequests: config.logRequests,
+    trustedProxies: config.trustedProxies,
+    corsOrigins: config.corsOrigins,
+    hosts: undefined,
+  };
+}
+
+function warnOfExpiry(certificateExpiresAtMs: number | undefined, events: Events): void {
+  if (certificateExpiresAtMs === undefined) return;
+  const state = certificateState(certificateExpiresAtMs, Date.now());
+  if (state === "expires-soon") events.certificateExpiresSoon(certificateExpiresAtMs, renewalDays);
+  if (state === "expired") events.certificateExpired(certificateExpiresAtMs);
+}
+
+/**
+ * Where the operator listener is reached, and its limits; undefined if it is off. Browsers, probes and Prometheus use it, so it
+ * asks for no client certificate; and no page of another origin may call it.
+ */
+function operatorSettings(config: Config, connectionsMax: number): ListenerSettings | undefined {
+  if (config.operatorListen === undefined) return undefined;
+  return {
+    host: config.operatorListen.host,
+    port: config.operatorListen.port,
+    baseUrl: undefined,
+    tls: config.tls && { ...config.tls, clientCa: undefined },
+    connectionsMax,
+    bodyBytesMax: config.bodyBytesMax,
+    bodyTimeoutMs: config.bodyTimeoutMs,
+    logRequests: config.logRequests,
+    trustedProxies: config.trustedProxies,
+    corsOrigins: [],
+    hosts: config.operatorHosts,
   };
 }
 
@@ -211,93 +290,9 @@ async function stopService(
   return failure instanceof DataFileReplaced && !storeHadFailed ? "stay-up" : "exit-without-closing";
 }
 
-/** Where the public listener is reached, and its limits. */
-function publicSettings(config: Config, connectionsMax: number): ListenerSettings {
-  return {
-    host: config.listen.host,
-    port: config.listen.port,
-    baseUrl: config.baseUrl,
-    tls: config.tls,
-    connectionsMax,
-    bodyBytesMax: config.bodyBytesMax,
-    bodyTimeoutMs: config.bodyTimeoutMs,
-    logRequests: config.logRequests,
-    trustedProxies: config.trustedProxies,
-    corsOrigins: config.corsOrigins,
-    hosts: undefined,
-  };
-}
-
-/**
- * Where the operator listener is reached, and its limits. Browsers, probes and Prometheus use it, so it asks for no client
- * certificate; and no page of another origin may call it.
- */
-function operatorSettings(
-  config: Config,
-  address: NonNullable<Config["operatorListen"]>,
-  connectionsMax: number,
-): ListenerSettings {
-  return {
-    host: address.host,
-    port: address.port,
-    baseUrl: undefined,
-    tls: config.tls && { ...config.tls, clientCa: undefined },
-    connectionsMax,
-    bodyBytesMax: config.bodyBytesMax,
-    bodyTimeoutMs: config.bodyTimeoutMs,
-    logRequests: config.logRequests,
-    trustedProxies: config.trustedProxies,
-    corsOrigins: [],
-    hosts: config.operatorHosts,
-  };
-}
-
-/**
- * Reads the tokens before the service listens: otherwise it would refuse every token for a moment. A database that is away is
- * waited for later.
- */
-async function loadTokens(tokenUpkeep: TokenUpkeep, store: Store): Promise<void> {
-  if (store.opening !== undefined) return;
-  try {
-    await tokenUpkeep.reload();
-  } catch (error) {
-    if (!isUnreachable(store, error)) throw error;
-  }
-}
-
-/**
- * Whichever finds the failure, a write or the store itself, the intake gets it first and accepts no more plants. Then it is
- * logged, and the service stops, unless only this process still has what is stored.
- */
-function stopIfStoreFails(
-  store: Store,
-  intake: Intake,
-  events: Events,
-  stopBecause: (failure: Error) => void,
-): void {
-  void store.failure?.then((failure) => intake.handleStoreError(failure));
-  void intake.storeFailed.then((failure) => {
-    if (failure instanceof DataFileReplaced) {
-      // The files that this process has open are the only copy, so it stays up until it is told to stop.
-      events.dataFileLost(failure);
-      return;
-    }
-    if (failure instanceof WalIndexLost) events.walIndexLost(failure);
-    else events.outcomeUnknown(failure);
-    stopBecause(failure);
-  });
-}
-
 /** Why the service stops, as the log has it. */
 function stopReason(cause: string | Error): string {
   if (typeof cause === "string") return cause;
   const isOutcomeUnknown = cause instanceof OutcomeUnknown && !(cause instanceof WalIndexLost);
   return isOutcomeUnknown ? "write outcome unknown" : cause.message;
-}
-
-function warnOfExpiry(certificateExpiresAtMs: number | undefined, events: Events): void {
-  if (certificateExpiresAtMs === undefined) return;
-  const state = certificateState(certificateExpiresAtMs, Date.now());
-  if (state === "expires-soon") events.certificateExpiresSoon(certificateExpiresAtMs, renewalDays);
-  if (state === "expired") events.certificateExpired(certificateExpiresAtMs);
 }
