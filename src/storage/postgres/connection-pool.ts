@@ -27,9 +27,10 @@ const closeMsMax = 500;
 // A timer may fire a little before its time.
 const timerSlackMs = 5;
 
-// A session that waits for a standby does not notice that its client is gone, and would use up the server's connections. The
-// process may have ended and its number been given to another session; at worst that one is ours too, and is tried again.
-const cancel = {
+// On the server, a statement that waits for a standby goes on after its client has closed the connection, and would use up the
+// server's connections. Its pid may belong to another session by now: the conditions allow only one of plant-store's, whose batch
+// then finds the store unavailable, and may be sent again.
+const cancelStatements = {
   text: `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
           WHERE pid = ANY($1::int[]) AND usename = current_user AND application_name = current_setting('application_name')`,
 };
@@ -39,8 +40,8 @@ export class ConnectionPool {
   readonly #options: ConnectionPoolOptions;
   readonly #pool: pg.Pool;
   readonly #borrowed = new Set<PooledSession>();
-  /** Processes of the server whose statement was not answered in time. */
-  readonly #abandoned: number[] = [];
+  /** The pids of the server's processes whose statement was not answered in time. */
+  readonly #abandonedPids: number[] = [];
   #isClosed = false;
 
   constructor(options: ConnectionPoolOptions) {
@@ -115,7 +116,7 @@ export class ConnectionPool {
     } catch (error) {
       isLost = kindOf(error) === "reconnect";
       if (isLost) this.#options.server.forgetPrimary();
-      if (error instanceof StatementTimeout) this.#abandoned.push(session.pid);
+      if (error instanceof StatementTimeout) this.#abandonedPids.push(session.pid);
       throw error;
     } finally {
       this.#borrowed.delete(session);
@@ -139,9 +140,10 @@ export class ConnectionPool {
 
   /** This comes before other work, because what was abandoned may hold the locks that a retry waits for. */
   async #cancelAbandoned(session: Session): Promise<void> {
-    const pids = this.#abandoned.splice(0);
+    const pids = this.#abandonedPids.splice(0);
     // Not every engine has this function.
-    if (pids.length > 0) await session.run(cancel, [pids], this.#options.statementMsMax).catch(() => {});
+    if (pids.length > 0)
+      await session.run(cancelStatements, [pids], this.#options.statementMsMax).catch(() => {});
   }
 }
 

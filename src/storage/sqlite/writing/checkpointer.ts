@@ -117,11 +117,11 @@ export class Checkpointer {
       if (!this.#isDue()) return;
     } catch (error) {
       // The error is not thrown: the commit is durable, whatever is wrong with the WAL now.
-      this.#readProgressFailed(error);
+      this.#failUnlessFullOrBusy(error);
       return;
     }
     this.#running = this.#checkpoint()
-      .catch((error) => this.#readProgressFailed(error))
+      .catch((error) => this.#failUnlessFullOrBusy(error))
       .finally(() => {
         this.#running = undefined;
       });
@@ -202,7 +202,7 @@ export class Checkpointer {
   }
 
   /** After a lock or a full disk, the next commit checks again. Anything else is a failed checkpoint. */
-  #readProgressFailed(error: unknown): void {
+  #failUnlessFullOrBusy(error: unknown): void {
     if (!isFullOrBusy(error)) this.#fail(error);
   }
 

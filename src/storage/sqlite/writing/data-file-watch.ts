@@ -168,7 +168,8 @@ function isAtPath(path: string, handle: number): boolean {
   try {
     return isSameInode(inodeAt(path), inodeOf(handle));
   } catch (error) {
-    // Any other error, such as a folder that cannot be read at the moment, proves nothing about the file.
+    // ENOTDIR: one of the path's folders was replaced by a file, so the path leads nowhere. Any other error, such as a folder
+    // that cannot be read at the moment, proves nothing about the file.
     return codeOf(error) !== "ENOTDIR";
   }
 }
