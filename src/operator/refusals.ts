@@ -5,9 +5,12 @@ import type { RefusedSender } from "../telemetry/refused-senders.ts";
 import { shortened } from "../text/cut-text.ts";
 import { maskTokens } from "../text/mask-tokens.ts";
 import { isoTime } from "../text/time.ts";
+import { readCount, readQuery } from "./parameters.ts";
 import type { RefusalJson, RefusalsJson } from "./responses.ts";
 
 const messageCharactersMax = 300;
+// More than there can be: a few for each error.
+const limitMax = 10_000;
 const kindsByError = new Map(
   Object.entries(catalogue).map(([kind, { error }]) => [error, kind as ErrorKind]),
 );
@@ -16,7 +19,9 @@ const kindsByError = new Map(
 export function refusalsRoute(events: Events, publicUrl: string, startedAtMs: number): Route {
   const startedAt = isoTime(startedAtMs);
   return route("GET", "/api/refusals", "operator", (exchange) => {
-    const refusals = events.refusedSenders.list().map((sender) => presentRefusal(sender, publicUrl));
+    const limit = readCount(readQuery(exchange.query, ["limit"]), "limit", limitMax, limitMax);
+    const senders = events.refusedSenders.list().slice(0, limit);
+    const refusals = senders.map((sender) => presentRefusal(sender, publicUrl));
     exchange.respondJson({ startedAt, refusals } satisfies RefusalsJson);
   });
 }

@@ -56,6 +56,13 @@ test("a sender without a token is listed by its address", async () => {
   expect(await refusalsOf({ address: "192.0.2.1" })).toMatchObject([{ error: 40101, count: 1 }]);
 });
 
+test("a limit keeps the senders that were refused last", async () => {
+  await withoutToken("192.0.2.71");
+  await withoutToken("192.0.2.72");
+  const listed = await operatorGet<RefusalsJson>(running, "/api/refusals?limit=1");
+  expect(listed.refusals).toMatchObject([{ address: "192.0.2.72" }]);
+});
+
 test("a sender of many IPv6 addresses is listed once, by their network", async () => {
   await withoutToken("2001:db8:1:2::1");
   await withoutToken("2001:db8:1:2::2");
