@@ -64,7 +64,7 @@ export class ConnectionState {
     this.#sinceMs = clock.nowMs;
   }
 
-  get now(): StateName {
+  get name(): StateName {
     return this.#state;
   }
 

@@ -146,13 +146,13 @@ export class Connection implements LimitedConnection, TakesTurns {
    * loop has had its share of arrivals, a body is still read, but the next request waits for its turn, and the socket is paused.
    */
   receive(bytes: Buffer): void {
-    if (this.state.now === "closed") return;
+    if (this.state.name === "closed") return;
     const mayHandle = this.#turns.countArrival();
     if (!mayHandle) {
       this.#incoming.pause();
       this.#waitForTurn();
     }
-    if (this.state.now === "lingering") return;
+    if (this.state.name === "lingering") return;
     if (this.#arrivingBody === undefined) this.#incoming.push(bytes);
     else this.#pushBody(this.#arrivingBody, bytes);
     if (this.state.expectsHead) this.#advance();
@@ -186,7 +186,7 @@ export class Connection implements LimitedConnection, TakesTurns {
 
   /** Whether a response can still be sent. */
   get isOpen(): boolean {
-    return this.state.now !== "closed";
+    return this.state.name !== "closed";
   }
 
   /** Whether the connection closes after the current response. */
@@ -204,7 +204,7 @@ export class Connection implements LimitedConnection, TakesTurns {
   readBody(reader: BodyReader, bytesMax = this.#limits.bodyBytesMax): void {
     const head = this.#head;
     this.#hasUnreadBody = false;
-    if (head === undefined || this.state.now !== "handling") return reader.bodyNotReceived(undefined);
+    if (head === undefined || this.state.name !== "handling") return reader.bodyNotReceived(undefined);
     const length = head.contentLength ?? 0;
     // A short body has nearly always arrived with its head.
     if (!head.isChunked && length <= bytesMax && this.#incoming.length >= length)
@@ -221,14 +221,14 @@ export class Connection implements LimitedConnection, TakesTurns {
 
   /** Sends the whole response to the current request; `bytes` is its length. */
   send(data: string | Buffer, bytes: number): void {
-    if (this.state.now === "closed") return;
+    if (this.state.name === "closed") return;
     this.#settleLastResponse();
     this.#afterWrite(this.#outgoing.write(data, bytes));
   }
 
   /** Starts a response that is sent piece by piece, by `write`, until `endStream`. */
   stream(head: string, owner: StreamOwner): void {
-    if (this.state.now === "closed") return owner.closed();
+    if (this.state.name === "closed") return owner.closed();
     this.#settleLastResponse();
     this.#streamOwner = owner;
     this.state.enter("streaming");
@@ -246,7 +246,7 @@ export class Connection implements LimitedConnection, TakesTurns {
   /** The last piece has been written. */
   endStream(): void {
     this.#streamOwner = undefined;
-    if (this.state.now === "streaming") this.#afterResponse();
+    if (this.state.name === "streaming") this.#afterResponse();
   }
 
   /** Nothing more is handled on this connection once the current request has its response. */
@@ -270,13 +270,13 @@ export class Connection implements LimitedConnection, TakesTurns {
   /** Ends what has outlived its deadline. */
   sweep(): void {
     if (!this.state.isExpired) return;
-    if (this.state.now === "body") this.#fail(bodyTooSlowFault(this.#limits.bodyTimeoutMs));
+    if (this.state.name === "body") this.#fail(bodyTooSlowFault(this.#limits.bodyTimeoutMs));
     else this.close();
   }
 
   /** Closes the connection. What is already in flight to a slow reader still arrives. */
   close(): void {
-    const mayEnd = !this.#isCloseCalled && (this.state.now === "idle" || this.state.now === "lingering");
+    const mayEnd = !this.#isCloseCalled && (this.state.name === "idle" || this.state.name === "lingering");
     // Over TLS, an ended socket stays open until the client ends it too; the next sweep then terminates it.
     this.#isCloseCalled = true;
     if (mayEnd) this.#socket.end();
@@ -317,9 +317,9 @@ export class Connection implements LimitedConnection, TakesTurns {
   #readAndHandle(): boolean {
     const head = this.#incoming.readHead();
     if (head === undefined) {
-      if (this.state.now === "idle" && this.#incoming.length > 0) this.state.enter("head");
+      if (this.state.name === "idle" && this.#incoming.length > 0) this.state.enter("head");
       // All that had arrived of it was an empty line, which may come before a head.
-      if (this.state.now === "head" && this.#incoming.length === 0) this.state.enter("idle");
+      if (this.state.name === "head" && this.#incoming.length === 0) this.state.enter("idle");
       return false;
     }
     if (head instanceof WireFault) {
@@ -341,7 +341,7 @@ export class Connection implements LimitedConnection, TakesTurns {
 
   #readOn(): void {
     // What arrives is read only once everything before it has been consumed: appending it would copy both.
-    const isConsumed = this.#incoming.length === 0 || this.state.now !== "handling";
+    const isConsumed = this.#incoming.length === 0 || this.state.name !== "handling";
     if (isConsumed && this.#outgoing.unsentBytes === 0) this.#incoming.resume();
   }
 
@@ -418,7 +418,7 @@ export class Connection implements LimitedConnection, TakesTurns {
   /** Waits until the client has read more. Its deadline is renewed only if it has read enough since the last time. */
   #waitForClient(): void {
     const { acceptedBytes } = this.#outgoing;
-    if (this.state.now === "writing" && acceptedBytes - this.#acceptedAtWriting < bytesReadMin) return;
+    if (this.state.name === "writing" && acceptedBytes - this.#acceptedAtWriting < bytesReadMin) return;
     this.#acceptedAtWriting = acceptedBytes;
     // Nothing more is read from a client that does not read.
     this.#incoming.pause();
