@@ -84,10 +84,11 @@ async function* gunzip(file: Chunks): AsyncGenerator<Bytes, void, void> {
   }
 }
 
-function refuseUtf16([first = 1, second = 1]: Bytes): void {
+function refuseUtf16([first, second]: Bytes): void {
   const hasByteOrderMark = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
   // Without a mark, UTF-16 is recognised by its first character: in every format it is ASCII, so one of its two bytes is zero.
-  if (hasByteOrderMark || (first === 0) !== (second === 0)) {
+  const hasOneZeroByte = (first === 0) !== (second === 0);
+  if (hasByteOrderMark || hasOneZeroByte) {
     throw new FormatError(
       "The file is in UTF-16. Convert it to UTF-8 first: save it as CSV UTF-8 in the spreadsheet, or use iconv -f UTF-16 -t UTF-8.",
     );
