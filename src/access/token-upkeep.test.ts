@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { eventually } from "../../test/support/eventually.ts";
 import { fake } from "../../test/support/fake.ts";
 import { gateOf, token } from "../../test/support/gate.ts";
@@ -16,7 +17,7 @@ describe("the upkeep of tokens", () => {
       digest: presetDigest,
     } as const;
     const { gate, admit } = gateOf([], [preset]);
-    const state = { stored: [token], version: "1", available: true, polls: 0 };
+    const state = { stored: [token], version: "1", available: true, polls: 0, held: Promise.resolve() };
     const events: string[] = [];
     const upkeep = new TokenUpkeep({
       tokens: fake<TokenStore>({
@@ -24,6 +25,7 @@ describe("the upkeep of tokens", () => {
         async recordUses() {},
         async version() {
           state.polls++;
+          await state.held;
           if (!state.available) throw new Error("unavailable");
           return state.version;
         },
@@ -63,6 +65,18 @@ describe("the upkeep of tokens", () => {
     const before = upkeep.state.polls;
     await eventually(() => upkeep.state.polls > before + 2, "polls that fail");
     expect(upkeep.events).toEqual(["unreadable"]);
+  });
+
+  test("reports no poll that fails because the store has been closed", async () => {
+    const upkeep = await startUpkeep();
+    const closed = Promise.withResolvers<void>();
+    Object.assign(upkeep.state, { available: false, held: closed.promise });
+    const before = upkeep.state.polls;
+    await eventually(() => upkeep.state.polls > before, "a poll");
+    await upkeep[Symbol.asyncDispose]();
+    closed.resolve();
+    await nextTurn();
+    expect(upkeep.events).toEqual([]);
   });
 
   test("reads the tokens again after an outage", async () => {

@@ -77,7 +77,8 @@ export class TokenUpkeep implements AsyncDisposable {
       this.#version = version;
       this.#isReadable = true;
     } catch (error) {
-      if (this.#isReadable) events.tokensUnreadable(error);
+      // After the stop, the store is closed, and "stopped" is the last line of the log.
+      if (this.#isReadable && !this.#isStopped) events.tokensUnreadable(error);
       this.#isReadable = false;
     } finally {
       this.#isPolling = false;
