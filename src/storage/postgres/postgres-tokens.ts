@@ -4,6 +4,9 @@
 // Where only one of two processes may add its token, both may find at the same time that nothing is in the way. So the statement
 // makes a claim first: a row in plant_store_nodes, beside those of the nodes. Of two processes that insert the same claim, the
 // second waits for the first, and then inserts nothing. A claim is removed like the row of a stopped node.
+//
+// In every statement that adds a token, the parameters have the same numbers: $1 to $9 are the token, $10 to $16 the entry in the
+// audit trail, and $17 to $19 the tokens that it replaces.
 import type { AuditEntry } from "../../access/audit.ts";
 import type { Token, TokenStore, TokenUse } from "../../access/tokens.ts";
 import { nameInUseProblem, notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../access-rows.ts";
@@ -52,49 +55,50 @@ const addToken = {
 };
 
 // Ends tokens and adds the one that replaces them, unless one of them has ended already. `live` has those that are still valid
-// at $8, when the new one is created. FOR UPDATE waits for a node that is changing one of them, then sees what that node stored.
+// at $5, when the new one is created. FOR UPDATE waits for a node that is changing one of them, then sees what that node stored.
 // What another node has ended since the tokens were read stays ended, and `least` ignores NULL. Without any token to end, the new
 // one is added in any case.
 const addReplacementToken = {
   text: `
     WITH live AS (
       SELECT digest FROM tokens
-       WHERE digest = ANY ($1::text[]) AND revoked_at_ms IS NULL
-         AND (expires_at_ms IS NULL OR expires_at_ms > $8::bigint)
+       WHERE digest = ANY ($17::text[]) AND revoked_at_ms IS NULL
+         AND (expires_at_ms IS NULL OR expires_at_ms > $5::bigint)
          FOR UPDATE),
     allowed AS (
-      SELECT 1 WHERE (SELECT count(*) FROM live) = cardinality($1::text[])),
+      SELECT 1 WHERE (SELECT count(*) FROM live) = cardinality($17::text[])),
     changed AS (
       UPDATE tokens
          SET expires_at_ms = least(tokens.expires_at_ms, ended.expires_at_ms),
              revoked_at_ms = coalesce(tokens.revoked_at_ms, ended.revoked_at_ms)
-        FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS ended (digest, expires_at_ms, revoked_at_ms), allowed
+        FROM unnest($17::text[], $18::bigint[], $19::bigint[]) AS ended (digest, expires_at_ms, revoked_at_ms), allowed
        WHERE tokens.digest = ended.digest),
     entry AS (
       INSERT INTO audit_trail
              (id,        at_ms,       actor,     action,    subject,   address,   detail)
-      SELECT  $13::text, $14::bigint, $15::text, $16::text, $17::text, $18::text, $19::text
+      SELECT  $10::text, $11::bigint, $12::text, $13::text, $14::text, $15::text, $16::text
         FROM allowed
       ON CONFLICT (id) DO NOTHING)
     INSERT INTO tokens
            (id,       name,     digest,   scopes,   created_at_ms, expires_at_ms, revoked_at_ms, created_by, last_used_at_ms)
-    SELECT  $4::text, $5::text, $6::text, $7::text, $8::bigint,    $9::bigint,    $10::bigint,   $11::text,  $12::bigint
+    SELECT  $1::text, $2::text, $3::text, $4::text, $5::bigint,    $6::bigint,    $7::bigint,    $8::text,   $9::bigint
       FROM allowed
     ON CONFLICT (digest) DO NOTHING
     RETURNING 1`,
 };
 
+// Ends tokens. $1 to $7 are the entry in the audit trail, $8 to $10 the tokens.
 const changeTokens = {
   text: `
     WITH changed AS (
       UPDATE tokens
          SET expires_at_ms = least(tokens.expires_at_ms, ended.expires_at_ms),
              revoked_at_ms = coalesce(tokens.revoked_at_ms, ended.revoked_at_ms)
-        FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS ended (digest, expires_at_ms, revoked_at_ms)
+        FROM unnest($8::text[], $9::bigint[], $10::bigint[]) AS ended (digest, expires_at_ms, revoked_at_ms)
        WHERE tokens.digest = ended.digest)
     INSERT INTO audit_trail
            (id,       at_ms,      actor,    action,   subject,  address,  detail)
-    VALUES ($4::text, $5::bigint, $6::text, $7::text, $8::text, $9::text, $10::text)
+    VALUES ($1::text, $2::bigint, $3::text, $4::text, $5::text, $6::text, $7::text)
     ON CONFLICT (id) DO NOTHING`,
 };
 
@@ -104,19 +108,19 @@ const addFirstToken = {
     WITH claimed AS (
       INSERT INTO plant_store_nodes
              (node,          seen_at_ms)
-      SELECT  'first-token', $1::bigint
+      SELECT  'first-token', $5::bigint
        WHERE NOT EXISTS (SELECT 1 FROM tokens)
       ON CONFLICT (node) DO NOTHING
       RETURNING node),
     entry AS (
       INSERT INTO audit_trail
              (id,        at_ms,       actor,     action,    subject,   address,   detail)
-      SELECT  $11::text, $12::bigint, $13::text, $14::text, $15::text, $16::text, $17::text
+      SELECT  $10::text, $11::bigint, $12::text, $13::text, $14::text, $15::text, $16::text
         FROM claimed
       ON CONFLICT (id) DO NOTHING)
     INSERT INTO tokens
            (id,       name,     digest,   scopes,   created_at_ms, expires_at_ms, revoked_at_ms, created_by, last_used_at_ms)
-    SELECT  $2::text, $3::text, $4::text, $5::text, $6::bigint,    $7::bigint,    $8::bigint,    $9::text,   $10::bigint
+    SELECT  $1::text, $2::text, $3::text, $4::text, $5::bigint,    $6::bigint,    $7::bigint,    $8::text,   $9::bigint
       FROM claimed`,
 };
 
@@ -141,12 +145,7 @@ export class PostgresTokens implements TokenStore {
   }
 
   async add(token: Token, entry: AuditEntry): Promise<void> {
-    const values = [
-      // $1 to $9
-      ...tokenValues(token),
-      // $10 to $16
-      ...entryValues(entry),
-    ];
+    const values = [...tokenValues(token), ...entryValues(entry)];
     const added = await this.#pool.query(addToken, values);
     // Nothing was added if this is a retry, or if another token of that name is live.
     if (added.length === 0 && !(await this.#has(token))) throw nameInUseProblem(token);
@@ -154,14 +153,7 @@ export class PostgresTokens implements TokenStore {
   }
 
   async addReplacement(token: Token, entry: AuditEntry, replaced: readonly Token[]): Promise<void> {
-    const values = [
-      // $1 to $3
-      ...endings(replaced),
-      // $4 to $12
-      ...tokenValues(token),
-      // $13 to $19
-      ...entryValues(entry),
-    ];
+    const values = [...tokenValues(token), ...entryValues(entry), ...endings(replaced)];
     const added = await this.#pool.query(addReplacementToken, values);
     // Nothing was added if this is a retry, or if one of the others is no longer live.
     if (added.length === 0 && !(await this.#has(token))) throw notLiveProblem(token);
@@ -173,24 +165,12 @@ export class PostgresTokens implements TokenStore {
   }
 
   async addFirst(token: Token, entry: AuditEntry): Promise<void> {
-    const values = [
-      // $1
-      token.createdAtMs,
-      // $2 to $10
-      ...tokenValues(token),
-      // $11 to $17
-      ...entryValues(entry),
-    ];
+    const values = [...tokenValues(token), ...entryValues(entry)];
     await this.#pool.query(addFirstToken, values);
   }
 
   async change(tokens: readonly Token[], entry: AuditEntry): Promise<void> {
-    const values = [
-      // $1 to $3
-      ...endings(tokens),
-      // $4 to $10
-      ...entryValues(entry),
-    ];
+    const values = [...entryValues(entry), ...endings(tokens)];
     await this.#pool.query(changeTokens, values);
     await this.#audit.trim();
   }
