@@ -106,7 +106,8 @@ async function interleaved(contenders: readonly Contender[], { rounds, seconds }
       memoryMb: await memoryMb(pid),
     };
   });
-  return Promise.all(rows);
+  // Awaited here, since the servers end on return.
+  return await Promise.all(rows);
 }
 
 /** The ratio is the quotient of two rates of the table, so that a reader can divide them. */
