@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../access/audit.ts";
-import { readConfig } from "../config/read-config.ts";
+import { readStoreConfig } from "../config/read-config.ts";
 import { parseCount } from "../config/values.ts";
 import { openArchive } from "../storage/open-store.ts";
 import { formatCount } from "../text/counts.ts";
@@ -37,7 +37,7 @@ export const audit: Command = {
   settings: storeSettings,
   async run(args, terminal) {
     const limit = parseFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? limitDefault;
-    await using opened = await openArchive(readConfig(args.sources), lostWalWarning(terminal));
+    await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));
     const { entries, next } = await opened.audit.page(limit, undefined);
     const presented = entries.map(presentEntry);
     if (args.has("json")) printJson(terminal, presented);

@@ -1,4 +1,4 @@
-import { readConfig } from "../config/read-config.ts";
+import { readStoreConfig } from "../config/read-config.ts";
 import type { Step } from "../plants/plant-backups.ts";
 import { type CopyCounts, copyStore } from "../storage/copy-store.ts";
 import { openArchive, openStore } from "../storage/open-store.ts";
@@ -43,7 +43,8 @@ export const copy: Command = {
     if (from === to || isSameFile(from, to)) throw new UsageError("--from and --to are the same");
     if (!isDatabaseUrl(from)) refuseMissingFile(from, "Check --from.");
     const sources = args.sources;
-    const configFor = (database: string) => readConfig({ ...sources, flags: { ...sources.flags, database } });
+    const configFor = (database: string) =>
+      readStoreConfig({ ...sources, flags: { ...sources.flags, database } });
     await using source = await openArchive(configFor(from));
     const created = noteOfNewFile(to);
     await using target = await openStore(configFor(to));

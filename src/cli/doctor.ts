@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { localUser } from "../access/local-user.ts";
-import { type Config, readServiceConfig } from "../config/read-config.ts";
+import { readServiceConfig, type StoreConfig } from "../config/read-config.ts";
 import { bindError, formatAddress, listenProblem } from "../http/listen-address.ts";
 import { certificateState, readTlsFiles, renewalDays, type TlsPaths } from "../http/tls-files.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
@@ -115,7 +115,7 @@ function formatFindings(
 }
 
 /** The checks of this configuration, in the order in which they run. */
-function checksFor(config: Config): readonly Check[] {
+function checksFor(config: StoreConfig): readonly Check[] {
   const { database, listen, operatorListen, tls } = config;
   const isFile = !isDatabaseUrl(database);
   const isInUse = isFile ? hasWriter(database) : undefined;
@@ -161,7 +161,7 @@ function dataFileChecks(dataFile: string): Check[] {
   ];
 }
 
-function databaseCheck(url: string, config: Config): Check {
+function databaseCheck(url: string, config: StoreConfig): Check {
   return {
     name: "database",
     run: () => checkPostgres(url, config),
@@ -255,7 +255,7 @@ function checkDataFile(dataFile: string): Facts {
   return { facts, warnings };
 }
 
-async function checkPostgres(url: string, options: Config): Promise<Facts> {
+async function checkPostgres(url: string, options: StoreConfig): Promise<Facts> {
   // Loaded only for PostgreSQL, as in open-store.ts.
   const { diagnoseDatabase } = await import("../storage/postgres/diagnose-database.ts");
   const { facts, rewriting } = await diagnoseDatabase(url, options);

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { readConfig } from "../config/read-config.ts";
+import { readStoreConfig } from "../config/read-config.ts";
 import { parseChoice } from "../config/values.ts";
 import { exportFormatNames, exportFormats, exportText } from "../files/export-formats.ts";
 import { pagesOf } from "../plants/plant-archive.ts";
@@ -30,7 +30,7 @@ export const exportPlants: Command = {
     const name = parseFlag(args, "format", (text) => parseChoice(text, exportFormatNames)) ?? "ndjson";
     const format = exportFormats[name];
     const filter = parseFilter(args);
-    await using opened = await openArchive(readConfig(args.sources), lostWalWarning(terminal));
+    await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));
     const total = await opened.archive.total();
     let exported = 0;
     let searched = 0;

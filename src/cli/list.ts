@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { readConfig } from "../config/read-config.ts";
+import { readStoreConfig } from "../config/read-config.ts";
 import { parseCount } from "../config/values.ts";
 import { presentPlant } from "../files/plant-json.ts";
 import { type PageRequest, type PlantArchive, pagesOf, type StoredPlant } from "../plants/plant-archive.ts";
@@ -52,7 +52,7 @@ export const list: Command = {
     const filter = parseFilter(args);
     const limit = parseFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? limitDefault;
     const order = args.has("oldest") ? "oldest-first" : "newest-first";
-    await using opened = await openArchive(readConfig(args.sources), lostWalWarning(terminal));
+    await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));
     const stop = stopSignalOf(terminal);
     let searched = 0;
     using line = showProgress(terminal, () => ({

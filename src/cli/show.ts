@@ -1,4 +1,4 @@
-import { readConfig } from "../config/read-config.ts";
+import { readStoreConfig } from "../config/read-config.ts";
 import { presentPlant } from "../files/plant-json.ts";
 import { int64Range, parseInt64 } from "../plants/int64.ts";
 import type { StoredPlant } from "../plants/plant-archive.ts";
@@ -18,7 +18,7 @@ export const show: Command = {
   settings: storeSettings,
   async run(args, terminal) {
     const id = parseId(args.positional);
-    await using opened = await openArchive(readConfig(args.sources), lostWalWarning(terminal));
+    await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));
     const plant = await opened.archive.find(id);
     if (plant === undefined) {
       warn(terminal, `No plant has the id ${id}.`);

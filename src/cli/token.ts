@@ -9,7 +9,7 @@ import {
   type Token,
   tokenState,
 } from "../access/tokens.ts";
-import { readConfig } from "../config/read-config.ts";
+import { readStoreConfig } from "../config/read-config.ts";
 import { parseChoice, parseDuration } from "../config/values.ts";
 import { openArchive, openTokens } from "../storage/open-store.ts";
 import { isoSeconds } from "../text/time.ts";
@@ -71,7 +71,7 @@ export const tokenCreate: Command = {
       scopes: chosen.length === 0 ? scopesDefault : [...new Set(chosen)],
       lifetimeMs: parseFlag(args, "expires", parseDuration),
     };
-    const config = readConfig(args.sources);
+    const config = readStoreConfig(args.sources);
     const created = noteOfNewFile(config.database);
     await using opened = await openTokens(config, { create: true });
     terminal.note(created);
@@ -87,7 +87,7 @@ export const tokenList: Command = {
   flags: { json: jsonFlag },
   settings: storeSettings,
   async run(args, terminal) {
-    await using opened = await openArchive(readConfig(args.sources), lostWalWarning(terminal));
+    await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));
     const all = await opened.tokens.all();
     if (args.has("json")) printJson(terminal, all.map(presentToken));
     else if (all.length === 0)
@@ -105,7 +105,7 @@ export const tokenRevoke: Command = {
   flags: { json: jsonFlag },
   settings: storeSettings,
   async run(args, terminal) {
-    await using opened = await openTokens(readConfig(args.sources), { create: false });
+    await using opened = await openTokens(readStoreConfig(args.sources), { create: false });
     const revoked = await revokeTokens(opened.tokens, args.positional, localOrigin(), Date.now());
     if (args.has("json")) printJson(terminal, revoked.map(presentToken));
     else terminal.note(`Revoked ${revoked.map(({ id, name }) => `${name} (${id})`).join(", ")}.\n`);
@@ -125,7 +125,7 @@ export const tokenRotate: Command = {
   settings: storeSettings,
   async run(args, terminal) {
     const overlapMs = parseFlag(args, "overlap", parseDuration) ?? parseDuration(overlapDefault);
-    await using opened = await openTokens(readConfig(args.sources), { create: false });
+    await using opened = await openTokens(readStoreConfig(args.sources), { create: false });
     const { tokens } = opened;
     const rotated = await rotateToken(tokens, args.positional, { overlapMs }, localOrigin(), Date.now());
     const note = `The old secret is valid until ${isoSeconds(rotated.oldValidUntilMs)}.\n`;

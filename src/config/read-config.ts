@@ -24,12 +24,16 @@ export type Config = SettingValues & {
     | undefined;
   /** The identity provider, if there is one. */
   readonly oidc: OidcSettings | undefined;
+};
+
+/** What a command that opens the store needs in addition: others must not fail for a password that they never use. */
+export type StoreConfig = Config & {
   /** A function if it comes from a file, which is read again each time it is needed. */
   readonly databasePassword: string | (() => string) | undefined;
 };
 
-/** What the service needs in addition: other commands must not fail for a token that they never use. */
-export type ServiceConfig = Config & {
+/** What the service needs in addition: commands must not fail for a token that they never use. */
+export type ServiceConfig = StoreConfig & {
   readonly presetTokens: readonly PresetToken[];
   /** What `plant-store config` prints. */
   readonly effective: readonly EffectiveSetting[];
@@ -74,13 +78,17 @@ export function readConfig(sources: ConfigSources): Config {
     ...values,
     tls: tlsFiles(values),
     oidc: oidcSettings(values),
-    databasePassword: databasePassword(sources),
   };
+}
+
+/** The configuration of a command that opens the store. */
+export function readStoreConfig(sources: ConfigSources): StoreConfig {
+  return { ...readConfig(sources), databasePassword: databasePassword(sources) };
 }
 
 /** The configuration of the service, for `serve`, and for commands that say whether it would start. */
 export function readServiceConfig(sources: ConfigSources): ServiceConfig {
-  const config = readConfig(sources);
+  const config = readStoreConfig(sources);
   // Once: the file of a token may be a pipe.
   const foundSecrets = findSecrets(sources);
   return {
@@ -148,7 +156,7 @@ function oidcSettings(values: SettingValues): Config["oidc"] {
   return { issuer, audience, clientId };
 }
 
-function databasePassword(sources: ConfigSources): Config["databasePassword"] {
+function databasePassword(sources: ConfigSources): StoreConfig["databasePassword"] {
   const find = () => findSecret(secrets.databasePassword, sources);
   const found = find();
   if (found?.source === "file") return () => find()?.text ?? "";

@@ -47,11 +47,13 @@ describe("ready", () => {
     expect(err).toBe(`${service.publicUrl} is ready.\n`);
   });
 
-  test("reads no token, since it needs none", async () => {
+  test("reads no token and no password, since it needs none", async () => {
     await using running = await startTestService();
     const environment = {
       PLANT_STORE_OPERATOR_TOKEN_FILE: "/no/such/file",
       PLANT_STORE_ACCESS_TOKEN: "short",
+      PLANT_STORE_DATABASE: "postgres://plants@db.example.org/plants",
+      PLANT_STORE_DATABASE_PASSWORD_FILE: "/no/such/file",
     };
     const { code, err } = await runInProcess(["ready", "--url", running.url], { environment });
     expect(err).toBe(`${running.url} is ready.\n`);

@@ -189,6 +189,14 @@ describe("connecting", () => {
     expect((await runInProcess(["serve", "--database", url], { environment })).code).toBe(2);
   });
 
+  test("with a password file that cannot be read is refused", async () => {
+    const url = address("127.0.0.1", "gardener", "sslmode=require");
+    const environment = { PLANT_STORE_DATABASE_PASSWORD_FILE: "/no/such/file" };
+    const { code, err } = await runInProcess(["token", "list", "--database", url], { environment });
+    expect(code).toBe(2);
+    expect(err).toContain("PLANT_STORE_DATABASE_PASSWORD_FILE names /no/such/file, which cannot be read");
+  });
+
   test("with the password in PGPASSWORD", async () => {
     const url = address("127.0.0.1", "gardener", "sslmode=require");
     const environment = { PGPASSWORD: password };
