@@ -256,6 +256,16 @@ describe("keys of an issuer", () => {
     expect(log).toEqual([expect.stringContaining("the response is 500"), "available"]);
   });
 
+  test("of a fetch that ends after the stop are not reported", async () => {
+    using provider = await startGate([one.jwk]);
+    const { state, keys, log } = provider;
+    state.up = false;
+    const fetching = keys.update();
+    keys[Symbol.dispose]();
+    await fetching;
+    expect(log).toEqual([]);
+  });
+
   const otherwise: [string, () => Response, object, string][] = [
     ["too many bytes", () => new Response("x".repeat(600_000)), {}, "over the limit"],
     ["no JSON", () => new Response("<html>"), {}, "not JSON"],

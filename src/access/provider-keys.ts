@@ -52,6 +52,8 @@ export class ProviderKeys implements Disposable {
   #fetchedMs = Number.NEGATIVE_INFINITY;
   #nextUnknownMs = Number.NEGATIVE_INFINITY;
   #isAvailable = true;
+  /** A fetch may end after the stop, when "stopped" is the last line of the log. */
+  #isStopped = false;
   readonly #waitingForTurn: (() => void)[] = [];
   #onChange: () => void = () => {};
   #timer: NodeJS.Timeout | undefined;
@@ -101,6 +103,7 @@ export class ProviderKeys implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#isStopped = true;
     clearInterval(this.#timer);
   }
 
@@ -117,10 +120,10 @@ export class ProviderKeys implements Disposable {
           accepted: new Map(),
         });
       this.#fetchedMs = this.#now();
-      if (!this.#isAvailable) this.#events.providerAvailable();
+      if (!this.#isAvailable && !this.#isStopped) this.#events.providerAvailable();
       this.#isAvailable = true;
     } catch (error) {
-      if (this.#isAvailable) this.#events.providerUnavailable(messageOf(error));
+      if (this.#isAvailable && !this.#isStopped) this.#events.providerUnavailable(messageOf(error));
       this.#isAvailable = false;
       const isOld = this.#now() - this.#fetchedMs >= usableMs;
       if (isOld && this.#current !== undefined) this.#replace(undefined);

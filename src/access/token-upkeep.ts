@@ -22,6 +22,7 @@ export class TokenUpkeep implements AsyncDisposable {
   readonly #options: TokenUpkeepOptions;
   readonly #first = mintFirstToken();
   readonly #timers: NodeJS.Timeout[] = [];
+  /** A poll may end after the stop, when the store is closed, and "stopped" is the last line of the log. */
   #isStopped = false;
   /** The version of the stored tokens that the gate has. */
   #version = "";
@@ -77,7 +78,6 @@ export class TokenUpkeep implements AsyncDisposable {
       this.#version = version;
       this.#isReadable = true;
     } catch (error) {
-      // After the stop, the store is closed, and "stopped" is the last line of the log.
       if (this.#isReadable && !this.#isStopped) events.tokensUnreadable(error);
       this.#isReadable = false;
     } finally {
