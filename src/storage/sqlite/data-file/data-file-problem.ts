@@ -2,7 +2,7 @@ import { SQLiteError } from "bun:sqlite";
 import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { processUid } from "../../../access/local-user.ts";
-import { codeOf, messageOf, pathOf } from "../../../system/errors.ts";
+import { codeOf, messageOf, pathOf, syscallOf } from "../../../system/errors.ts";
 import { lockWaitMsMax } from "./connect.ts";
 
 /** A data file that cannot be used, in one sentence for the operator. */
@@ -75,6 +75,11 @@ export function asDataFileProblem(error: unknown, path: string): DataFileProblem
     return new DataFileProblem(explainSqliteError(error, path), { cause: error });
   if (isDenied(error)) return new DataFileProblem(describeDenied(pathOf(error) ?? path));
   return new DataFileProblem(`${path} cannot be opened: ${messageOf(error)}.`);
+}
+
+/** An error of the operating system, as a sentence for the operator. Any other error is returned as it is. */
+export function systemErrorAsProblem(error: unknown, path: string): unknown {
+  return syscallOf(error) === "" ? error : asDataFileProblem(error, path);
 }
 
 function explainSqliteError(error: SQLiteError, path: string): string {

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { closeSync, constants, openSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, constants, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { eventually } from "../../../../test/support/eventually.ts";
 import { lacks } from "../../../../test/support/lacks.ts";
 import { seedStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
+import type { OnStep } from "../../../plants/plant-backups.ts";
+import { DataFileProblem } from "../data-file/data-file-problem.ts";
 import { BackupFolder } from "./backup-folder.ts";
 
 const folder = temporaryFolder();
@@ -17,6 +19,25 @@ afterAll(() => folder[Symbol.dispose]());
 function newFolder(): BackupFolder {
   return new BackupFolder(database, folder.newFolder());
 }
+
+test.each(["copying", "comparing the plants of", "computing the checksum of"])(
+  "a folder that is replaced by a file during a backup is named, with the reason (while %s)",
+  async (step) => {
+    const backups = newFolder();
+    const { folderPath } = backups;
+    const onStep: OnStep = ({ doing }) => {
+      if (doing !== step) return;
+      renameSync(folderPath, `${folderPath}.moved`);
+      writeFileSync(folderPath, "");
+    };
+
+    const error = await backups.backUp(0, { onStep }).catch((caught) => caught);
+
+    expect(error).toBeInstanceOf(DataFileProblem);
+    expect(error.message).toContain(folderPath);
+    expect(error.message).toContain("ENOTDIR: not a directory");
+  },
+);
 
 /**
  * Begins a list that has read the names of all backups, and hangs at the record of the last one. Returns what lets it go on.

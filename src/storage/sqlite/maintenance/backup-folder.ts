@@ -9,10 +9,10 @@ import type {
   RequestedBackup,
   VerifiedBackup,
 } from "../../../plants/plant-backups.ts";
-import { codeOf, messageOf, syscallOf } from "../../../system/errors.ts";
+import { codeOf, messageOf } from "../../../system/errors.ts";
 import { noDigest } from "../blocks/block-digests.ts";
 import { describeEachBlock } from "../blocks/blocks.ts";
-import { asDataFileProblem, DataFileProblem } from "../data-file/data-file-problem.ts";
+import { DataFileProblem, systemErrorAsProblem } from "../data-file/data-file-problem.ts";
 import { removeDatabase, syncDirectory } from "../data-file/durable-files.ts";
 import { tryLock } from "../data-file/writer-lock.ts";
 import { type BackupFile, writeBackup } from "./backup.ts";
@@ -75,8 +75,7 @@ export class BackupFolder implements DatedBackups {
       return { backups: await this.#list(), problem: undefined };
     } catch (error) {
       // The system reports, for example, that this user may not read the folder.
-      const problem = syscallOf(error) === "" ? error : asDataFileProblem(error, this.folderPath);
-      return { backups: [], problem: problemOf(problem) };
+      return { backups: [], problem: problemOf(systemErrorAsProblem(error, this.folderPath)) };
     }
   }
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import type { OnStep } from "../../../plants/plant-backups.ts";
 import { mayWrite, realDataFile, refuseExisting } from "../data-file/data-file-path.ts";
-import { DataFileProblem } from "../data-file/data-file-problem.ts";
+import { DataFileProblem, systemErrorAsProblem } from "../data-file/data-file-problem.ts";
 import { fileSize, syncDirectory, writeNew } from "../data-file/durable-files.ts";
 import { tryLock } from "../data-file/writer-lock.ts";
 import { refuseUnusable } from "../reading/open-read-only.ts";
@@ -32,18 +32,12 @@ export async function writeBackup(
 ): Promise<BackupFile> {
   for (const path of [to, checksumFile(to)]) refuseExisting(path, "A backup never overwrites");
   if (!existsSync(dirname(resolve(to)))) throw new DataFileProblem(`The folder of ${to} does not exist.`);
-  using copy = await copyDataFile(from, to, { onStep });
-  const copied = await compareWithSource(copy.path, from, onStep);
-  const sha256 = await checksum(copy.path, onStep);
-  writeNew(checksumFile(to), `${sha256}  ${basename(to)}\n`);
   try {
-    copy.putInPlace();
+    return await copyWithChecksum(from, to, onStep);
   } catch (error) {
-    rmSync(checksumFile(to));
-    throw error;
+    // The system reports, for example, that the folder was removed meanwhile.
+    throw systemErrorAsProblem(error, to);
   }
-  syncDirectory(dirname(resolve(to)));
-  return { path: to, bytes: fileSize(to), plants: copy.plants, sha256, ...copied };
 }
 
 /**
@@ -77,4 +71,19 @@ export async function streamBackup(
     writtenBytes += chunk.length;
   }
   return { bytes, plants: copy.plants, sha256, ...copied };
+}
+
+async function copyWithChecksum(from: string, to: string, onStep: OnStep): Promise<BackupFile> {
+  using copy = await copyDataFile(from, to, { onStep });
+  const copied = await compareWithSource(copy.path, from, onStep);
+  const sha256 = await checksum(copy.path, onStep);
+  writeNew(checksumFile(to), `${sha256}  ${basename(to)}\n`);
+  try {
+    copy.putInPlace();
+  } catch (error) {
+    rmSync(checksumFile(to));
+    throw error;
+  }
+  syncDirectory(dirname(resolve(to)));
+  return { path: to, bytes: fileSize(to), plants: copy.plants, sha256, ...copied };
 }

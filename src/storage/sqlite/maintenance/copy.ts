@@ -1,7 +1,7 @@
 // The copy of a store, for a backup or a restore. It is made under a temporary name, and gets its own once it is complete.
 import { linkSync, lstatSync, renameSync } from "node:fs";
 import type { OnStep } from "../../../plants/plant-backups.ts";
-import { codeOf, messageOf } from "../../../system/errors.ts";
+import { codeOf, messageOf, syscallOf } from "../../../system/errors.ts";
 import { lastSeq } from "../blocks/blocks.ts";
 import { hasMagic, sqliteMagic } from "../data-file/data-file-header.ts";
 import { refuseExisting } from "../data-file/data-file-path.ts";
@@ -42,7 +42,7 @@ export async function copyDataFile(
   if (!isLeftover(path)) refuseExisting(path, "It is not from an interrupted copy; move it first");
   removeDatabase(path);
   using unfinished = new DisposableStack();
-  unfinished.defer(() => removeDatabase(path));
+  unfinished.defer(() => tryToRemove(path));
   await copyOnThread(from, path, onStep);
   await refuseUnsound(path, onStep);
   const plants = countPlants(path);
@@ -81,6 +81,15 @@ export function putInPlace(partial: string, path: string, link = linkSync): void
     if (!noLinks.includes(code)) throw new DataFileProblem(`${path}: ${messageOf(error)}.`);
     refuseExisting(path, "It was created meanwhile");
     renameSync(partial, path);
+  }
+}
+
+/** What stays, because its folder is gone or may not be changed, is removed by a later copy; why this one failed says more. */
+function tryToRemove(partial: string): void {
+  try {
+    removeDatabase(partial);
+  } catch (error) {
+    if (syscallOf(error) === "") throw error;
   }
 }
 
