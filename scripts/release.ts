@@ -16,6 +16,7 @@ import { join, resolve } from "node:path";
 import { sha256, writeChecksums } from "./checksums.ts";
 import { fail, outputOf } from "./processes.js";
 import { changelogSection, releaseProblems } from "./release-notes.ts";
+import { replaceFolder } from "./replace-folder.ts";
 
 const known = ["--skip-checks", "--untagged"];
 const flags = process.argv.slice(2);
@@ -68,8 +69,7 @@ writeFileSync(
 );
 writeChecksums(dist);
 
-rmSync("dist", { recursive: true, force: true });
-run(".", "cp", "-R", dist, "dist");
+replaceFolder("dist", dist);
 console.log(`dist/ has plant-store ${version}:\n${readFileSync("dist/SHA256SUMS", "utf8")}`);
 
 /**

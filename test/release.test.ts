@@ -1,11 +1,13 @@
 // What a release ships: exact versions, licences, the bill of materials and its notes.
-import { expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageFile from "../package.json" with { type: "json" };
 import lock from "../package-lock.json" with { type: "json" };
 import { changelogSection, releaseProblems } from "../scripts/release-notes.ts";
+import { replaceFolder } from "../scripts/replace-folder.ts";
 import { billOfMaterials, licenceProblems, licenceTexts, shippedPackages } from "../scripts/supply-chain.js";
+import { temporaryFolder } from "./support/temporary-folder.ts";
 
 const root = join(import.meta.dir, "..");
 const shipped = shippedPackages(lock);
@@ -94,4 +96,29 @@ test.each([
   const problems = releaseProblems({ ...ready, ...changes }, false).join("\n");
   if (problem === "") expect(problems).toBe("");
   else expect(problems).toContain(problem);
+});
+
+describe("a folder of a release", () => {
+  function folders() {
+    const parent = temporaryFolder();
+    const old = parent.newFolder();
+    const built = parent.newFolder();
+    writeFileSync(join(old, "old.txt"), "old");
+    writeFileSync(join(built, "new.txt"), "new");
+    return { parent, old, built, [Symbol.dispose]: () => parent[Symbol.dispose]() };
+  }
+
+  test("has only the files that replace the old ones", () => {
+    using made = folders();
+    replaceFolder(made.old, made.built);
+    expect(readdirSync(made.old)).toEqual(["new.txt"]);
+  });
+
+  test("is unchanged if they cannot be copied", () => {
+    using made = folders();
+    const before = readdirSync(made.parent.path);
+    expect(() => replaceFolder(made.old, join(made.built, "missing"))).toThrow("ENOENT");
+    expect(readdirSync(made.old)).toEqual(["old.txt"]);
+    expect(readdirSync(made.parent.path)).toEqual(before);
+  });
 });
