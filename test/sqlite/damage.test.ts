@@ -70,6 +70,18 @@ describe("a file that is not a database", () => {
   test("is found by doctor", () => expectFoundByDoctor(diary(), sentence));
   test("is found by verify", () => expectFoundByVerify(diary()));
   test("keeps the service from starting", () => expectNotOpened(diary(), sentence));
+  test("keeps the service from starting also if a lock file is beside it", () => {
+    const path = diary();
+    writeFileSync(`${path}.lock`, "");
+    expectNotOpened(path, sentence);
+  });
+  test("gets no file beside it", () => {
+    const beside = folder.newFolder();
+    const path = join(beside, "README.md");
+    writeFileSync(path, "Dear diary,\n");
+    expect(() => openForWriting(path)).toThrow(sentence);
+    expect(readdirSync(beside)).toEqual(["README.md"]);
+  });
 });
 
 describe("a data file with a page of zeros among its plants", () => {

@@ -82,10 +82,14 @@ export function systemErrorAsProblem(error: unknown, path: string): unknown {
   return syscallOf(error) === "" ? error : asDataFileProblem(error, path);
 }
 
+/** What is wrong with a file of another format. */
+export function notSqliteSentence(path: string): string {
+  return `${path} is not a SQLite database; name another file, or move it away.`;
+}
+
 function explainSqliteError(error: SQLiteError, path: string): string {
   const code = error.code ?? "";
-  if (code === "SQLITE_NOTADB")
-    return `${path} is not a SQLite database; name another file, or move it away.`;
+  if (code === "SQLITE_NOTADB") return notSqliteSentence(path);
   if (code.startsWith("SQLITE_CORRUPT"))
     return `${path} is damaged (${error.message}); restore it from a backup.`;
   if (code.startsWith("SQLITE_CANTOPEN"))

@@ -80,6 +80,11 @@ export function hasWriter(path: string): boolean {
   return lock.hasWriter;
 }
 
+/** Whether a process has ever locked the data file. */
+export function hasLockFile(path: string): boolean {
+  return existsSync(lockFile(path));
+}
+
 function lockWith(file: string, lock: (database: Database) => void): Database | undefined {
   const database = new Database(file, { readwrite: true, create: false });
   try {

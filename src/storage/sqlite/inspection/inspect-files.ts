@@ -1,13 +1,15 @@
 // What every process that opens a data file checks: its files before SQLite opens them, then what is quick to read.
 import type { Database } from "bun:sqlite";
+import { existsSync } from "node:fs";
 import { readPragma } from "../data-file/connect.ts";
+import { hasMagic, sqliteMagic } from "../data-file/data-file-header.ts";
 import { refuseUnreadable } from "../data-file/data-file-path.ts";
-import { Damage, DataFileProblem, LostWal } from "../data-file/data-file-problem.ts";
-import { fileSize } from "../data-file/durable-files.ts";
-import { readMarker, refuseReplaced } from "../data-file/failure-marker.ts";
+import { Damage, DataFileProblem, LostWal, notSqliteSentence } from "../data-file/data-file-problem.ts";
+import { fileSize, readAt, withFile } from "../data-file/durable-files.ts";
+import { markerFile, readMarker, refuseReplaced } from "../data-file/failure-marker.ts";
 import { readUseWithoutWal } from "../data-file/store-use.ts";
 import { inspectWalBesideWriter, type WalState } from "../data-file/wal-file.ts";
-import { lockAgainstWriters } from "../data-file/writer-lock.ts";
+import { hasLockFile, lockAgainstWriters } from "../data-file/writer-lock.ts";
 import { readNewestRows } from "./newest-rows.ts";
 
 // A file of plant-store's has more tables than fit in this.
@@ -35,6 +37,19 @@ export function inspectFiles(path: string): WalState {
         "Restore a backup; to save the plants before the damage, copy the data file and its -wal and open the copy with sqlite3.",
     );
   return wal;
+}
+
+/**
+ * Refuses a file that another program made, before a lock file is created beside it. Where there is any other file of a store,
+ * the checks under the lock decide.
+ * @throws DataFileProblem it is not a SQLite database.
+ */
+export function refuseOtherFormat(path: string): void {
+  // A file of one byte is empty to SQLite, too.
+  if (fileSize(path) <= 1 || hasLockFile(path)) return;
+  if ([`${path}-wal`, `${path}-journal`, markerFile(path)].some((beside) => existsSync(beside))) return;
+  const isSqlite = withFile(path, "r", (file) => hasMagic(readAt(file, sqliteMagic.length, 0)));
+  if (!isSqlite) throw new DataFileProblem(notSqliteSentence(path));
 }
 
 /**

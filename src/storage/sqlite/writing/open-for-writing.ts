@@ -26,7 +26,11 @@ import { closeOnErrorUnlessSyncFailed, DataFileLeftOpen, recordSyncFailure } fro
 import { refuseMountPoint } from "../data-file/links-and-mounts.ts";
 import { closeBeside, closeStore, markInUse } from "../data-file/store-use.ts";
 import { lockForWriting, tryLock, type WriterLock } from "../data-file/writer-lock.ts";
-import { refuseDamagedWithoutWriter, refuseMalformed } from "../inspection/inspect-files.ts";
+import {
+  refuseDamagedWithoutWriter,
+  refuseMalformed,
+  refuseOtherFormat,
+} from "../inspection/inspect-files.ts";
 import { migrate, readCheckedVersion, refuseForeignFile, refuseUnmigrated } from "../migrations/migrate.ts";
 import { recover } from "./recovery.ts";
 
@@ -109,6 +113,7 @@ function open(
   refuseUnwritable(path);
   refuseFolder(path);
   refuseMountPoint(path);
+  refuseOtherFormat(path);
   // 1. The lock: one process writes to a data file.
   const lock = acquire(path);
   try {
