@@ -36,10 +36,10 @@ export function App({ signInResponse }: { readonly signInResponse: SignInRespons
     imports.forget();
     endSession();
   };
-  const signIn = (token: string, me: CallerJson): void => {
-    writeStored("sessionStorage", tokenKey, token);
-    setToken(token);
-    setMe(me);
+  const signIn = (accepted: string, caller: CallerJson): void => {
+    writeStored("sessionStorage", tokenKey, accepted);
+    setToken(accepted);
+    setMe(caller);
     setNotice(undefined);
   };
 

@@ -57,7 +57,7 @@ function AuditEntries({ filter, onClear }: AuditEntriesProps) {
     isLoading,
   } = useLoad<AuditPageJson>(withQuery("/api/audit", query));
   const [older, setOlder] = useState<readonly AuditPageJson[]>([]);
-  const { busy, error: olderError, attempt } = useAttempt();
+  const { isBusy, error: olderError, attempt } = useAttempt();
   const pages = newest === undefined ? [] : [newest, ...older];
   const entries = newest && pages.flatMap((page) => page.entries);
   const next = pages.at(-1)?.next;
@@ -81,7 +81,7 @@ function AuditEntries({ filter, onClear }: AuditEntriesProps) {
       {entries !== undefined && entries.length > 0 && <AuditTable entries={entries} />}
       {next !== undefined && (
         <p class="line">
-          <Button disabled={busy} onClick={() => void loadOlder(next)}>
+          <Button disabled={isBusy} onClick={() => void loadOlder(next)}>
             Show older entries
           </Button>
         </p>

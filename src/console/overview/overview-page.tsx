@@ -1,12 +1,11 @@
 import { useRef, useState } from "preact/hooks";
 import type { OverviewJson, PlantPageJson } from "../../operator/responses.ts";
 import { formatCount } from "../../text/counts.ts";
-import { isNoResponse } from "../api.ts";
 import { isServerError } from "../error-numbers.ts";
 import { formatCondition, formatShare } from "../format.ts";
 import { ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
 import { FirstPlant } from "../parts/first-plant.tsx";
-import { useLoad, useUnlessRead } from "../parts/hooks.ts";
+import { useLive, useUnlessRead } from "../parts/hooks.ts";
 import { PageHead } from "../parts/page-head.tsx";
 import { Panel } from "../parts/panel.tsx";
 import { PlantText, Tag } from "../parts/plant-text.tsx";
@@ -25,15 +24,13 @@ const latestPath = withQuery("/api/plants", queryOf({ limit: String(plantsListed
 const defaultRange = "3 h";
 
 export function OverviewPage() {
-  const { value: overview, error, isLoading, isStale } = useLoad<OverviewJson>("/api/overview", true);
-  // The frame says that there is no connection.
-  const isNews = overview === undefined || !isNoResponse(error);
+  const { value: overview, error, isLoading, isStale } = useLive<OverviewJson>("/api/overview");
   return (
     <div class={isStale ? "stack stale" : "stack"}>
       <PageHead title="Overview">
         <AddPlantButton />
       </PageHead>
-      {isNews && <ErrorNotice error={error} />}
+      <ErrorNotice error={error} />
       {overview !== undefined && !isStale && <StoreSummary overview={overview} />}
       {overview !== undefined && <Figures overview={overview} />}
       {isLoading && [1, 4, 8].map((lines) => <LoadingCard key={lines} lines={lines} />)}
@@ -114,7 +111,7 @@ function StoreSummary({ overview }: FiguresProps) {
 
 /** The newest plants, live, unless someone points at them. */
 function LatestPlants() {
-  const { value: newest } = useLoad<PlantPageJson>(latestPath, true);
+  const { value: newest } = useLive<PlantPageJson>(latestPath);
   const list = useRef<HTMLUListElement>(null);
   const plants = useUnlessRead(newest, list)?.plants;
   return (

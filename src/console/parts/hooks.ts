@@ -1,67 +1,78 @@
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
-import { errorMessage, isRetryable } from "../api.ts";
+import { errorMessage, isNoResponse, isRetryable } from "../api.ts";
 import { pollMs, type ServiceConnection } from "../connection.ts";
 import type { Observable } from "../observable.ts";
 import { useSession } from "../session.ts";
 
-/**
- * Loads the response of the operator API at this path; if it is live, every second while the tab is visible. The last response
- * stays while a newer one cannot be loaded. After an error it tries again, so that no page reports an outage that is over.
- */
-export function useLoad<T>(path: string, live = false) {
+/** Loads the response of the operator API at this path. After an error it tries again, if that may help. */
+export function useLoad<T>(path: string) {
+  return useResponse<T>(path, false);
+}
+
+/** Loads the response of the operator API at this path every second, while the tab is visible. */
+export function useLive<T>(path: string) {
+  return useResponse<T>(path, true);
+}
+
+/** The last response stays while a newer one cannot be loaded. No page reports an outage that is over. */
+function useResponse<T>(path: string, isLive: boolean) {
   const { api, connection } = useSession();
   const { isLost } = useConnection();
   const [value, setValue] = useState<T>();
-  const [error, setError] = useState<unknown>();
-  const [version, reload] = useReducer<number, void>((version) => version + 1, 0);
+  const [failure, setFailure] = useState<unknown>();
+  const [version, reload] = useReducer<number, void>(increment, 0);
   // A layout effect does not wait for a frame, so the request starts earlier.
   useLayoutEffect(() => {
     const poll = connection.poll(async (signal) => {
-      let failure: unknown;
+      let reason: unknown;
       try {
         const loaded = await api.get<T>(path, signal);
         setValue(() => loaded);
-      } catch (reason) {
-        failure = reason;
+      } catch (thrown) {
+        reason = thrown;
       }
-      if (!poll.isStopped) setError(failure);
-      if (!live && !isRetryable(failure)) poll.stop();
+      if (!poll.isStopped) setFailure(reason);
+      if (!isLive && !isRetryable(reason)) poll.stop();
       return pollMs;
     });
     return () => poll.stop();
   }, [api, connection, path, version]);
+  // The frame says that there is no connection, so a page that has something to show does not.
+  const error = value !== undefined && isNoResponse(failure) ? undefined : failure;
   return {
     value,
     error,
     /** Whether there is nothing to show yet. */
     isLoading: value === undefined && error === undefined,
-    isStale: error !== undefined || isLost,
+    isStale: failure !== undefined || isLost,
     reload,
   };
 }
 
+const increment = (count: number) => count + 1;
+
 /** What a button starts: whether it is still running, and why the last attempt failed. */
 export function useAttempt() {
-  const [busy, setBusy] = useState(false);
+  const [isBusy, setIsBusy] = useState(false);
   const [error, setError] = useState<string>();
   const attempt = async (work: () => Promise<unknown>): Promise<void> => {
-    setBusy(true);
+    setIsBusy(true);
     setError(undefined);
     try {
       await work();
     } catch (reason) {
       setError(errorMessage(reason));
     }
-    setBusy(false);
+    setIsBusy(false);
   };
   const clearError = (): void => setError(undefined);
-  return { busy, error, attempt, clearError };
+  return { isBusy, error, attempt, clearError };
 }
 
 /** Renders the component again whenever the model changes. */
 export function useObserved<Model extends Observable | undefined>(model: Model): Model {
-  const [, redraw] = useReducer<number, void>((version) => version + 1, 0);
+  const [, redraw] = useReducer<number, void>(increment, 0);
   // A layout effect does not wait for a frame, in which the model could change unnoticed.
   useLayoutEffect(() => model?.subscribe(redraw), [model]);
   return model;

@@ -18,8 +18,8 @@ export function PlantText(props: PlantTextProps) {
   if (text === "") return <span class="none">{empty}</span>;
   return (
     <bdi class="text">
-      {visibleParts(text, { lines, charactersMax }).map(({ text, isMark }) =>
-        isMark ? <span class="mark">{text}</span> : text,
+      {visibleParts(text, { lines, charactersMax }).map((part) =>
+        part.isMark ? <span class="mark">{part.text}</span> : part.text,
       )}
     </bdi>
   );

@@ -32,7 +32,7 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
   const [plant, setPlant] = useState({ id: "", name: "", tag: "" });
   const [errors, setErrors] = useState<FieldErrors>({});
   const [stored, setStored] = useState<string>();
-  const { busy, error, attempt } = useAttempt();
+  const { isBusy, error, attempt } = useAttempt();
   const form = useRef<HTMLFormElement>(null);
 
   const showError = (field: FieldName, message: string): void => {
@@ -72,7 +72,7 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
       title="Add a plant"
       submit="Add plant"
       cancel="Close"
-      busy={busy}
+      busy={isBusy}
       error={error}
       formRef={form}
       onSubmit={() => attempt(send)}

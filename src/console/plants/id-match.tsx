@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { StoredPlantJson } from "../../files/plant-json.ts";
 import type { PlantPageJson } from "../../operator/responses.ts";
-import { useLoad } from "../parts/hooks.ts";
+import { useLive } from "../parts/hooks.ts";
 import { PlantText, Tag } from "../parts/plant-text.tsx";
 import { queryOf, withQuery } from "../query.ts";
 import { Link } from "../router.tsx";
@@ -62,7 +62,7 @@ interface IdMatchProps {
 /** The plant with the id that is in the search, above those whose name contains it. */
 export function IdMatch({ id, linkRef, filter, onLookup }: IdMatchProps) {
   const query = queryOf({ ...apiFilter({ ...filter, name: "", id }), limit: "1" });
-  const { value, isLoading } = useLoad<PlantPageJson>(withQuery("/api/plants", query), true);
+  const { value, isLoading } = useLive<PlantPageJson>(withQuery("/api/plants", query));
   // The id of the search takes the place of the filter's own in the query.
   const isOtherId = filter.id !== "" && idIn(filter.id) !== id;
   const plant = isOtherId ? undefined : value?.plants[0];

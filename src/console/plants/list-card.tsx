@@ -11,7 +11,7 @@ import { PlantTable } from "./plant-table.tsx";
 interface ListCardProps {
   /** Undefined until the first response. */
   readonly list: PlantList | undefined;
-  readonly reloading: boolean;
+  readonly isReloading: boolean;
   readonly filter: ListFilter;
   readonly scroller: RefObject<HTMLDivElement | null>;
   readonly onShowWaiting: () => void;
@@ -21,7 +21,7 @@ interface ListCardProps {
 
 /** The table of plants, with the button that shows new ones above it, and how many there are below. */
 export function ListCard(props: ListCardProps) {
-  const { list, reloading, filter, scroller, onShowWaiting, onReload, onOrder } = props;
+  const { list, isReloading, filter, scroller, onShowWaiting, onReload, onOrder } = props;
   const showWaiting = (): void => {
     onShowWaiting();
     scroller.current?.scrollTo(0, 0);
@@ -40,15 +40,15 @@ export function ListCard(props: ListCardProps) {
             )}
             <PlantTable
               list={list}
-              busy={reloading || list.state === "loading"}
+              isBusy={isReloading || list.state === "loading"}
               order={filter.order}
               scroller={scroller}
               onOrder={onOrder}
             />
             <ListProgress
               list={list}
-              filtered={isFiltered(filter)}
-              reloading={reloading}
+              hasFilter={isFiltered(filter)}
+              isReloading={isReloading}
               onReload={onReload}
             />
           </>
@@ -66,16 +66,16 @@ function waitingText({ waiting, isOutdated }: PlantList): string {
 interface ListProgressProps {
   readonly list: PlantList;
   /** Whether it lists only what matches a filter. */
-  readonly filtered: boolean;
-  readonly reloading: boolean;
+  readonly hasFilter: boolean;
+  readonly isReloading: boolean;
   readonly onReload: () => void;
 }
 
 /** How many plants there are, or what is going on, below the table. */
 function ListProgress(props: ListProgressProps) {
-  const { list, filtered, reloading, onReload } = props;
+  const { list, hasFilter, isReloading, onReload } = props;
   const status = statusText(props);
-  const isResult = filtered && !reloading && list.state !== "loading" && list.count !== undefined;
+  const isResult = hasFilter && !isReloading && list.state !== "loading" && list.count !== undefined;
   return (
     <div class="progress-line">
       <p aria-hidden="true">{status}</p>
@@ -97,9 +97,9 @@ function ListProgress(props: ListProgressProps) {
   );
 }
 
-function statusText({ list, filtered, reloading }: ListProgressProps): string {
+function statusText({ list, hasFilter, isReloading }: ListProgressProps): string {
   const { state, rows, count, isOutdated } = list;
-  if (reloading) return "Loading…";
+  if (isReloading) return "Loading…";
   if (state === "failed") return errorMessage(list.error);
   if (state === "full") return `${formatPlural(rows.length, "plant")} loaded, the maximum for one table.`;
   if (count === undefined && state === "loading")
@@ -107,6 +107,6 @@ function statusText({ list, filtered, reloading }: ListProgressProps): string {
   const known = count ?? rows.length;
   const atLeast = count === undefined || isOutdated ? "Over " : "";
   const text = atLeast + formatPlural(known, "plant");
-  if (!filtered) return text;
+  if (!hasFilter) return text;
   return known === 1 ? `${text} matches` : `${text} match`;
 }

@@ -18,15 +18,15 @@ export function savedPosition(navigations: number): ListPosition | undefined {
 export function useSavedPosition(
   list: PlantList,
   firstRow: number,
-  busy: boolean,
+  isBusy: boolean,
   selectedId: string | undefined,
 ): void {
   useEffect(() => {
     const { id } = list.rows[firstRow] ?? {};
-    if (busy || id === undefined) return;
+    if (isBusy || id === undefined) return;
     const position: ListPosition = { id, row: firstRow };
     const timer = setTimeout(() => history.replaceState({ position }, ""), saveMs);
     return () => clearTimeout(timer);
     // Each plant that is opened is an entry of its own.
-  }, [list, busy, firstRow, selectedId]);
+  }, [list, isBusy, firstRow, selectedId]);
 }

@@ -16,7 +16,7 @@ import type { Scroller } from "./use-plant-list.ts";
 
 interface PlantTableProps {
   readonly list: PlantList;
-  readonly busy: boolean;
+  readonly isBusy: boolean;
   readonly order: string;
   readonly scroller: Scroller;
   readonly onOrder: () => void;
@@ -28,14 +28,14 @@ const overscanRows = 12;
 const prefetchRows = 120;
 
 /** A virtual table: only the rows near the visible ones exist, all of one height, which the style sheet decides. */
-export function PlantTable({ list, busy, order, scroller, onOrder }: PlantTableProps) {
+export function PlantTable({ list, isBusy, order, scroller, onOrder }: PlantTableProps) {
   const { selectedId, hrefOf } = usePlantLinks();
   const { active } = list;
   const { length } = list.rows;
   const { navigate } = useRouter();
   const rows = useVisibleRows(list, scroller);
   const onKeyDown = useActiveRow(list, selectedId, rows, scroller);
-  useSavedPosition(list, rows.first, busy, selectedId);
+  useSavedPosition(list, rows.first, isBusy, selectedId);
   useEffect(() => {
     if (list.state === "idle" && rows.last > length - prefetchRows) void list.loadMore();
   });
@@ -46,7 +46,7 @@ export function PlantTable({ list, busy, order, scroller, onOrder }: PlantTableP
       role="table"
       aria-label="Plants"
       aria-rowcount={list.state === "ended" ? length + 1 : -1}
-      aria-busy={busy}
+      aria-busy={isBusy}
     >
       <div class="table-head" role="rowgroup">
         <div class="row" role="row" aria-rowindex={1}>

@@ -24,7 +24,7 @@ export function PlantsPage() {
   const { filter, search, selectedId } = address;
   const scroller = useRef<HTMLDivElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
-  const { list, reloading, error, showWaiting, reload } = usePlantList(filter, scroller);
+  const { list, isReloading, error, showWaiting, reload } = usePlantList(filter, scroller);
 
   // The search for an id finds its plant beside the list.
   const idSearch = useIdSearch(filter, address.openPlant);
@@ -44,7 +44,7 @@ export function PlantsPage() {
   };
   useFocusAfterClosing(selectedId, search, heading, focusLinkOf);
 
-  const filtered = isFiltered(filter);
+  const hasFilter = isFiltered(filter);
   const isEmpty = list?.rows.length === 0 && list.state !== "loading" && list.state !== "failed";
   const isRefused = isRefusal(list?.error, "wrong-parameter");
   return (
@@ -71,8 +71,8 @@ export function PlantsPage() {
             />
           )}
         </Filters>
-        {isEmpty && !filtered && !reloading && <FirstPlant />}
-        {isEmpty && filtered && <NoMatches idSearch={idSearch} onClear={address.clearFilter} />}
+        {isEmpty && !hasFilter && !isReloading && <FirstPlant />}
+        {isEmpty && hasFilter && <NoMatches idSearch={idSearch} onClear={address.clearFilter} />}
         {isRefused && (
           <NothingListed title="This filter cannot be read" onClear={address.clearFilter}>
             {errorMessage(list?.error)}
@@ -81,7 +81,7 @@ export function PlantsPage() {
         {!isEmpty && !isRefused && (
           <ListCard
             list={list}
-            reloading={reloading}
+            isReloading={isReloading}
             filter={filter}
             scroller={scroller}
             onShowWaiting={showWaiting}

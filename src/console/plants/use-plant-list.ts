@@ -19,11 +19,11 @@ export type Scroller = RefObject<HTMLDivElement | null>;
 export function usePlantList(filter: ListFilter, scroller: Scroller) {
   const loaded = useLoadedList(filter);
   const error = useNewPlants(filter, scroller, loaded);
-  const { list, latest, reloading, reload } = loaded;
+  const { list, latest, isReloading, reload } = loaded;
   const showWaiting = (): void => {
     if (!latest.current?.showWaiting("first row")) reload();
   };
-  return { list, reloading, error, showWaiting, reload };
+  return { list, isReloading, error, showWaiting, reload };
 }
 
 /** Loads the list when the filter changes, and again after an outage. */
@@ -33,7 +33,7 @@ function useLoadedList(filter: ListFilter) {
   /** Undefined until the first response; while a new list is being loaded, the current one is shown. */
   const [list, setList] = useState<PlantList>();
   useObserved(list);
-  const [reloading, setReloading] = useState(true);
+  const [isReloading, setIsReloading] = useState(true);
   /** The list that was loaded last, or is being loaded. */
   const latest = useRef<PlantList>(undefined);
 
@@ -46,11 +46,11 @@ function useLoadedList(filter: ListFilter) {
         if (started.state === "loading" && started.searched === 0) return;
         unsubscribe();
         setList(started);
-        setReloading(false);
+        setIsReloading(false);
       });
       latest.current?.stop();
       latest.current = started;
-      setReloading(true);
+      setIsReloading(true);
       void (position === undefined ? started.loadMore() : started.loadUntil(position));
     },
     [api, filterQuery(filter).toString()],
@@ -68,7 +68,7 @@ function useLoadedList(filter: ListFilter) {
       }),
     [connection, reload],
   );
-  return { list, latest, reloading, reload };
+  return { list, latest, isReloading, reload };
 }
 
 /**

@@ -5,7 +5,7 @@ import { mask } from "../../text/mask-tokens.ts";
 import { formatCondition, formatShortTime } from "../format.ts";
 import { EmptyState, ErrorNotice, LoadingCard, NothingListed } from "../parts/content-states.tsx";
 import { CopyButton, Select } from "../parts/controls.tsx";
-import { useLoad, useUnlessRead } from "../parts/hooks.ts";
+import { useLive, useUnlessRead } from "../parts/hooks.ts";
 import { PageHead } from "../parts/page-head.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
 import { TableHead } from "../parts/table-head.tsx";
@@ -26,7 +26,7 @@ interface RefusalFilter {
 /** Who got which error last, and why; live, unless someone points at the table. */
 export function RefusedPage() {
   const { query, navigate } = useRouter();
-  const { value: newest, error, isLoading, isStale } = useLoad<RefusalsJson>("/api/refusals", true);
+  const { value: newest, error, isLoading, isStale } = useLive<RefusalsJson>("/api/refusals");
   const table = useRef<HTMLDivElement>(null);
   const listed = useUnlessRead(newest, table);
   const filter = readFilter(query);

@@ -33,7 +33,7 @@ interface SignInProps {
 
 export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }: SignInProps) {
   const [token, setToken] = useState("");
-  const { busy, error, attempt, clearError } = useAttempt();
+  const { isBusy, error, attempt, clearError } = useAttempt();
   const stored = useStoredToken(storedToken, onSignIn, onForget);
   const input = useRef<HTMLInputElement>(null);
 
@@ -84,7 +84,7 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
             clearError();
           }}
         />
-        <Button type="submit" class="primary" disabled={busy}>
+        <Button type="submit" class="primary" disabled={isBusy}>
           Sign in
         </Button>
         <section class="stack how">
@@ -168,7 +168,7 @@ interface ProviderSignInProps extends Pick<SignInProps, "responseRef"> {
 /** Signing in with the identity provider, if the service has one. */
 function ProviderSignIn({ responseRef, onToken }: ProviderSignInProps) {
   const [provider, setProvider] = useState<FetchedProvider>({});
-  const { busy, error, attempt } = useAttempt();
+  const { isBusy, error, attempt } = useAttempt();
   useEffect(() => {
     void attempt(async () => {
       const response = responseRef.current;
@@ -201,7 +201,7 @@ function ProviderSignIn({ responseRef, onToken }: ProviderSignInProps) {
       {problem}
       <Button
         class="primary"
-        disabled={busy || !reachable}
+        disabled={isBusy || !reachable}
         onClick={() => void attempt(() => startSignIn(provider))}
       >
         Sign in with {name}

@@ -9,7 +9,7 @@ import { formatBytes } from "../../text/sizes.ts";
 import { formatShare } from "../format.ts";
 import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button, CopyButton, download } from "../parts/controls.tsx";
-import { useAttempt, useLoad } from "../parts/hooks.ts";
+import { useAttempt, useLive } from "../parts/hooks.ts";
 import { Panel } from "../parts/panel.tsx";
 import { TableHead } from "../parts/table-head.tsx";
 import { RelativeTime } from "../parts/time.tsx";
@@ -18,11 +18,11 @@ import { useSession } from "../session.ts";
 /** The backups in the service's folder: make, verify and download them. */
 export function Backups() {
   const { api } = useSession();
-  const { value: listed, error: loadError, isLoading, reload } = useLoad<BackupsJson>("/api/backups", true);
+  const { value: listed, error: loadError, isLoading, reload } = useLive<BackupsJson>("/api/backups");
   const { error, attempt } = useAttempt();
-  const busy = listed?.task !== undefined;
+  const isBusy = listed?.task !== undefined;
   // While a task runs, the status is about that task.
-  const needsAttention = !busy && (listed?.last?.problem ?? listed?.last?.warning) !== undefined;
+  const needsAttention = !isBusy && (listed?.last?.problem ?? listed?.last?.warning) !== undefined;
   const start = (path: string) => void attempt(() => api.post(path, {})).then(reload);
   const save = (name: string) =>
     attempt(async () => {
@@ -37,7 +37,7 @@ export function Backups() {
       aside={
         listed !== undefined &&
         listed.unavailable === undefined && (
-          <Button disabled={busy} onClick={() => start("/api/backups")}>
+          <Button disabled={isBusy} onClick={() => start("/api/backups")}>
             Back up now
           </Button>
         )
@@ -52,7 +52,7 @@ export function Backups() {
       {listed !== undefined && listed.backups.length > 0 && (
         <BackupTable
           backups={listed.backups}
-          busy={busy}
+          isBusy={isBusy}
           onVerify={(name) => start(`/api/backups/${encodeURIComponent(name)}/verify`)}
           onDownload={(name) => void save(name)}
         />
@@ -63,7 +63,7 @@ export function Backups() {
 
 interface BackupTableProps {
   readonly backups: BackupsJson["backups"];
-  readonly busy: boolean;
+  readonly isBusy: boolean;
   readonly onVerify: (name: string) => void;
   readonly onDownload: (name: string) => void;
 }
@@ -86,7 +86,7 @@ interface BackupRowsProps extends Omit<BackupTableProps, "backups"> {
 }
 
 /** A backup, and under it what can be copied. */
-function BackupRows({ backup, busy, onVerify, onDownload }: BackupRowsProps) {
+function BackupRows({ backup, isBusy, onVerify, onDownload }: BackupRowsProps) {
   const { name, at, bytes, coveredPlants, digest, verifiedAt } = backup;
   return (
     <>
@@ -112,7 +112,7 @@ function BackupRows({ backup, busy, onVerify, onDownload }: BackupRowsProps) {
           )}
         </td>
         <td class="row-actions">
-          <Button disabled={busy} onClick={() => onVerify(name)}>
+          <Button disabled={isBusy} onClick={() => onVerify(name)}>
             Verify<span class="visually-hidden"> {name}</span>
           </Button>
           <Button onClick={() => onDownload(name)}>

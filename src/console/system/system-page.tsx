@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { OverviewJson, SettingsJson } from "../../operator/responses.ts";
 import { ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
 import { Button } from "../parts/controls.tsx";
-import { useLoad } from "../parts/hooks.ts";
+import { useLive, useLoad } from "../parts/hooks.ts";
 import { PageHead } from "../parts/page-head.tsx";
 import { Panel } from "../parts/panel.tsx";
 import { Release, Size, StateLine } from "../parts/state-line.tsx";
@@ -19,7 +19,7 @@ export function SystemPage() {
     error: overviewError,
     isLoading,
     isStale,
-  } = useLoad<OverviewJson>("/api/overview", true);
+  } = useLive<OverviewJson>("/api/overview");
   return (
     <>
       <PageHead title="System" lead={overview === undefined ? "…" : <Release overview={overview} />}>

@@ -44,7 +44,7 @@ export function CreateToken({ onMinted, onClose }: Pick<TokenDialogProps, "onMin
   const [wanted, setWanted] = useState(empty);
   const { name, chosen, expiresIn } = wanted;
   const [errors, setErrors] = useState<CreationErrors>({});
-  const { busy, error, attempt, clearError } = useAttempt();
+  const { isBusy, error, attempt, clearError } = useAttempt();
   const form = useRef<HTMLFormElement>(null);
 
   const change = (changed: Partial<typeof empty>) => {
@@ -72,7 +72,7 @@ export function CreateToken({ onMinted, onClose }: Pick<TokenDialogProps, "onMin
     <FormDialog
       title="Create a token"
       submit="Create token"
-      busy={busy}
+      busy={isBusy}
       error={error}
       formRef={form}
       onSubmit={() => attempt(create)}
@@ -128,14 +128,14 @@ function lifetimesUntil(latest: string | undefined): Readonly<Record<string, str
 export function RotateToken({ token, onMinted, onClose }: Omit<TokenDialogProps, "onRevoked">) {
   const { api } = useSession();
   const [overlap, setOverlap] = useState("1h");
-  const { busy, error, attempt } = useAttempt();
+  const { isBusy, error, attempt } = useAttempt();
   const rotate = () =>
     attempt(async () => onMinted(await api.post(`/api/tokens/${token.id}/rotate`, { overlap })));
   return (
     <FormDialog
       title={`Rotate “${token.name}”`}
       submit="Rotate"
-      busy={busy}
+      busy={isBusy}
       error={error}
       onSubmit={rotate}
       onClose={onClose}
@@ -156,7 +156,7 @@ export function RotateToken({ token, onMinted, onClose }: Omit<TokenDialogProps,
 
 export function RevokeToken({ token, onRevoked, onClose }: Omit<TokenDialogProps, "onMinted">) {
   const { api, me } = useSession();
-  const { busy, error, attempt } = useAttempt();
+  const { isBusy, error, attempt } = useAttempt();
   const revoke = () =>
     attempt(async () => {
       await api.post(`/api/tokens/${token.id}/revoke`, {});
@@ -167,7 +167,7 @@ export function RevokeToken({ token, onRevoked, onClose }: Omit<TokenDialogProps
       title={`Revoke “${token.name}”?`}
       submit="Revoke"
       danger
-      busy={busy}
+      busy={isBusy}
       error={error}
       onSubmit={revoke}
       onClose={onClose}
