@@ -27,22 +27,21 @@ interface SignedInProps {
 /** The console while the user is signed in: the page that is open, and the dialogs that any page can open. */
 export function SignedIn({ token, me, imports, onSecret, onSignOut, onTokenEnded }: SignedInProps) {
   const { path } = useRouter();
-  const [adding, setAdding] = useState(false);
-  const [leaving, setLeaving] = useState(false);
-  // Once for each token: a new connection starts to ping the service at once, and the effect below stops it.
-  const { api, connection } = useMemo(() => {
-    const connection = new ServiceConnection();
-    const onUnauthorized = (): void => onTokenEnded(me.hasJwt ? sessionEnded : tokenEnded);
-    const api = new OperatorApi(token, onUnauthorized, (responded) => connection.report(responded));
-    return { api, connection };
-  }, [token, me.hasJwt, onTokenEnded]);
+  const [isAdding, setIsAdding] = useState(false);
+  const [isLeaving, setIsLeaving] = useState(false);
+  // Once for each token: a new connection starts to ping the service at once, and the effect stops it.
+  const connection = useMemo(() => new ServiceConnection(), [token]);
   useEffect(() => () => connection.stop(), [connection]);
+  const api = useMemo(() => {
+    const onUnauthorized = (): void => onTokenEnded(me.hasJwt ? sessionEnded : tokenEnded);
+    return new OperatorApi(token, onUnauthorized, (responded) => connection.report(responded));
+  }, [token, connection, me.hasJwt, onTokenEnded]);
   // The browser asks for confirmation before it closes the tab during an import.
   useWindowEvent("beforeunload", (event) => {
     if (imports.isImporting) event.preventDefault();
   });
   const session: Session = useMemo(
-    () => ({ api, connection, me, imports, addPlant: () => setAdding(true), showSecret: onSecret }),
+    () => ({ api, connection, me, imports, addPlant: () => setIsAdding(true), showSecret: onSecret }),
     [api, connection, me, imports, onSecret],
   );
   return (
@@ -51,7 +50,7 @@ export function SignedIn({ token, me, imports, onSecret, onSignOut, onTokenEnded
         pages={pages}
         currentPage={pageAt(path)}
         onSignOut={() => {
-          if (imports.isImporting) setLeaving(true);
+          if (imports.isImporting) setIsLeaving(true);
           else onSignOut();
         }}
       >
@@ -59,15 +58,14 @@ export function SignedIn({ token, me, imports, onSecret, onSignOut, onTokenEnded
           <RoutedPage />
         </CrashBoundary>
       </Frame>
-      {adding && <AddPlant onClose={() => setAdding(false)} />}
-      {leaving && (
+      {isAdding && <AddPlant onClose={() => setIsAdding(false)} />}
+      {isLeaving && (
         <FormDialog
           title="An import is running"
           submit="Sign out"
           cancel="Stay signed in"
-          busy={false}
           onSubmit={async () => onSignOut()}
-          onClose={() => setLeaving(false)}
+          onClose={() => setIsLeaving(false)}
         >
           <p>Signing out stops it. Once you sign in again in this tab, you can resume it where it stopped.</p>
         </FormDialog>

@@ -1,6 +1,7 @@
 import type { ComponentChildren, RefObject } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { Button, FieldError } from "./controls.tsx";
+import { useAttempt } from "./hooks.ts";
 import { Icon } from "./icons.tsx";
 
 interface DialogProps {
@@ -62,10 +63,8 @@ interface FormDialogProps extends Required<DialogProps> {
   readonly cancel?: string;
   /** Whether submitting the form destroys something. */
   readonly danger?: boolean;
-  readonly busy: boolean;
-  /** An error that belongs to no field. */
-  readonly error?: string | undefined;
   readonly formRef?: FormRef;
+  /** What it throws is shown as an error that belongs to no field. */
   readonly onSubmit: () => Promise<void>;
 }
 
@@ -73,23 +72,26 @@ type FormRef = RefObject<HTMLFormElement | null>;
 
 /** A dialog with a form, its error, and the buttons to cancel and to submit it. */
 export function FormDialog(props: FormDialogProps) {
-  const { title, submit, cancel = "Cancel", danger, busy, error, onSubmit, onClose, children } = props;
+  const { title, submit, cancel = "Cancel", danger, onSubmit, onClose, children } = props;
+  const { isBusy, error, attempt, clearError } = useAttempt();
   const ownRef = useRef<HTMLFormElement>(null);
   const form = props.formRef ?? ownRef;
   const submitButton = useRef<HTMLButtonElement>(null);
   // The button loses the focus while it is disabled. A field in which Enter was pressed keeps it.
   useLayoutEffect(() => {
     const isFocusLost = !form.current?.contains(document.activeElement);
-    if (!busy && error !== undefined && isFocusLost) submitButton.current?.focus();
-  }, [busy, error]);
+    if (!isBusy && error !== undefined && isFocusLost) submitButton.current?.focus();
+  }, [isBusy, error]);
   return (
     <Dialog title={title} onClose={onClose}>
       <form
         ref={form}
         noValidate
+        // An error is about what was sent, not about what is in the form now.
+        onInput={clearError}
         onSubmit={(event) => {
           event.preventDefault();
-          void onSubmit();
+          void attempt(onSubmit);
         }}
       >
         {children}
@@ -100,7 +102,7 @@ export function FormDialog(props: FormDialogProps) {
             ref={submitButton}
             type="submit"
             class={danger ? "primary danger" : "primary"}
-            disabled={busy}
+            disabled={isBusy}
           >
             {submit}
           </Button>

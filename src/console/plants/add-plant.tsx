@@ -3,7 +3,6 @@ import { errorMessage, isRefusal, jsonHeaders } from "../api.ts";
 import type { ErrorName } from "../error-numbers.ts";
 import { Button, Field, type InputChange } from "../parts/controls.tsx";
 import { FormDialog, focusField } from "../parts/dialog.tsx";
-import { useAttempt } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { createScope, hasScope, useSession } from "../session.ts";
 import { newPlantBody, randomId } from "./new-plant-body.ts";
@@ -32,7 +31,6 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
   const [plant, setPlant] = useState({ id: "", name: "", tag: "" });
   const [errors, setErrors] = useState<FieldErrors>({});
   const [stored, setStored] = useState<string>();
-  const { isBusy, error, attempt } = useAttempt();
   const form = useRef<HTMLFormElement>(null);
 
   const showError = (field: FieldName, message: string): void => {
@@ -72,10 +70,8 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
       title="Add a plant"
       submit="Add plant"
       cancel="Close"
-      busy={isBusy}
-      error={error}
       formRef={form}
-      onSubmit={() => attempt(send)}
+      onSubmit={send}
       onClose={onClose}
     >
       <Field

@@ -5,7 +5,6 @@ import { errorMessage, isRefusal } from "../api.ts";
 import { formatShortTime, formatTime } from "../format.ts";
 import { Button, CopyButton, Field, FieldError, Select } from "../parts/controls.tsx";
 import { Dialog, FormDialog, focusField } from "../parts/dialog.tsx";
-import { useAttempt } from "../parts/hooks.ts";
 import { type Scope, useSession } from "../session.ts";
 
 const scopes: Readonly<Record<Scope, string>> = {
@@ -32,26 +31,26 @@ type CreationErrors = Partial<Record<"name" | "scopes", string>>;
 
 const empty = { name: "", chosen: ["plants:create"] as readonly string[], expiresIn: "" };
 
-interface TokenDialogProps {
-  readonly token: TokenJson;
-  readonly onMinted: (minted: MintedTokenJson) => void;
-  readonly onRevoked: () => void;
+interface DialogProps {
+  /** Called once it is done. The secret of a new token is then shown in a dialog of its own. */
+  readonly onDone: () => void;
   readonly onClose: () => void;
 }
 
-export function CreateToken({ onMinted, onClose }: Pick<TokenDialogProps, "onMinted" | "onClose">) {
-  const { api, me } = useSession();
+interface TokenDialogProps extends DialogProps {
+  readonly token: TokenJson;
+}
+
+export function CreateToken({ onDone, onClose }: DialogProps) {
+  const { api, me, showSecret } = useSession();
   const [wanted, setWanted] = useState(empty);
   const { name, chosen, expiresIn } = wanted;
   const [errors, setErrors] = useState<CreationErrors>({});
-  const { isBusy, error, attempt, clearError } = useAttempt();
   const form = useRef<HTMLFormElement>(null);
 
   const change = (changed: Partial<typeof empty>) => {
     setWanted({ ...wanted, ...changed });
-    // An error is about what was sent, not about what is in the form now.
     setErrors({});
-    clearError();
   };
   const showError = (at: keyof CreationErrors, message: string): void => {
     setErrors({ [at]: message });
@@ -61,7 +60,8 @@ export function CreateToken({ onMinted, onClose }: Pick<TokenDialogProps, "onMin
     setErrors({});
     if (chosen.length === 0) return showError("scopes", "Choose at least one scope.");
     try {
-      onMinted(await api.post("/api/tokens", { name, scopes: chosen, expiresIn: expiresIn || undefined }));
+      showSecret(await api.post("/api/tokens", { name, scopes: chosen, expiresIn: expiresIn || undefined }));
+      onDone();
     } catch (reason) {
       // The scopes and the lifetime were chosen from lists, so it is most likely the name.
       if (!isRefusal(reason, "wrong-parameter")) throw reason;
@@ -72,10 +72,8 @@ export function CreateToken({ onMinted, onClose }: Pick<TokenDialogProps, "onMin
     <FormDialog
       title="Create a token"
       submit="Create token"
-      busy={isBusy}
-      error={error}
       formRef={form}
-      onSubmit={() => attempt(create)}
+      onSubmit={create}
       onClose={onClose}
     >
       <Field
@@ -125,21 +123,15 @@ function lifetimesUntil(latest: string | undefined): Readonly<Record<string, str
   return { "": `Latest: ${formatShortTime(latest)}`, ...Object.fromEntries(shorter) };
 }
 
-export function RotateToken({ token, onMinted, onClose }: Omit<TokenDialogProps, "onRevoked">) {
-  const { api } = useSession();
+export function RotateToken({ token, onDone, onClose }: TokenDialogProps) {
+  const { api, showSecret } = useSession();
   const [overlap, setOverlap] = useState("1h");
-  const { isBusy, error, attempt } = useAttempt();
-  const rotate = () =>
-    attempt(async () => onMinted(await api.post(`/api/tokens/${token.id}/rotate`, { overlap })));
+  const rotate = async (): Promise<void> => {
+    showSecret(await api.post(`/api/tokens/${token.id}/rotate`, { overlap }));
+    onDone();
+  };
   return (
-    <FormDialog
-      title={`Rotate “${token.name}”`}
-      submit="Rotate"
-      busy={isBusy}
-      error={error}
-      onSubmit={rotate}
-      onClose={onClose}
-    >
+    <FormDialog title={`Rotate “${token.name}”`} submit="Rotate" onSubmit={rotate} onClose={onClose}>
       <p>
         The token gets a new secret; its name and scopes stay the same. The old secret can stay valid for a
         while, so that its users have time to switch.
@@ -154,24 +146,14 @@ export function RotateToken({ token, onMinted, onClose }: Omit<TokenDialogProps,
   );
 }
 
-export function RevokeToken({ token, onRevoked, onClose }: Omit<TokenDialogProps, "onMinted">) {
+export function RevokeToken({ token, onDone, onClose }: TokenDialogProps) {
   const { api, me } = useSession();
-  const { isBusy, error, attempt } = useAttempt();
-  const revoke = () =>
-    attempt(async () => {
-      await api.post(`/api/tokens/${token.id}/revoke`, {});
-      onRevoked();
-    });
+  const revoke = async (): Promise<void> => {
+    await api.post(`/api/tokens/${token.id}/revoke`, {});
+    onDone();
+  };
   return (
-    <FormDialog
-      title={`Revoke “${token.name}”?`}
-      submit="Revoke"
-      danger
-      busy={isBusy}
-      error={error}
-      onSubmit={revoke}
-      onClose={onClose}
-    >
+    <FormDialog title={`Revoke “${token.name}”?`} submit="Revoke" danger onSubmit={revoke} onClose={onClose}>
       <p>
         The token <strong>{token.name}</strong> (<code>{token.id}</code>) stops working within a second. This
         cannot be undone. Its plants stay stored.

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { MintedTokenJson, TokenJson, TokensJson } from "../../operator/responses.ts";
+import type { TokenJson, TokensJson } from "../../operator/responses.ts";
 import { EmptyState, ErrorNotice, LoadingCard } from "../parts/content-states.tsx";
 import { Button } from "../parts/controls.tsx";
 import { useLoad } from "../parts/hooks.ts";
@@ -14,19 +14,14 @@ type OpenDialog =
   | { readonly kind: "rotate" | "revoke"; readonly token: TokenJson };
 
 export function TokensPage() {
-  const { me, showSecret } = useSession();
+  const { me } = useSession();
   const [dialog, setDialog] = useState<OpenDialog>();
   const { value, error, isLoading, reload } = useLoad<TokensJson>("/api/tokens");
   const tokens = value?.tokens;
   const [notice, setNotice] = useState<string>();
   const close = (): void => setDialog(undefined);
-  const onMinted = (minted: MintedTokenJson): void => {
-    close();
-    showSecret(minted);
-    reload();
-  };
-  const onRevoked = ({ name }: TokenJson): void => {
-    setNotice(`The token ${name} was revoked.`);
+  const onDone = (done?: string): void => {
+    setNotice(done);
     close();
     reload();
   };
@@ -54,10 +49,14 @@ export function TokensPage() {
       {tokens !== undefined && tokens.length > 0 && (
         <TokenTable tokens={tokens} onAction={(kind, token) => setDialog({ kind, token })} />
       )}
-      {dialog?.kind === "create" && <CreateToken onMinted={onMinted} onClose={close} />}
-      {dialog?.kind === "rotate" && <RotateToken token={dialog.token} onMinted={onMinted} onClose={close} />}
+      {dialog?.kind === "create" && <CreateToken onDone={onDone} onClose={close} />}
+      {dialog?.kind === "rotate" && <RotateToken token={dialog.token} onDone={onDone} onClose={close} />}
       {dialog?.kind === "revoke" && (
-        <RevokeToken token={dialog.token} onRevoked={() => onRevoked(dialog.token)} onClose={close} />
+        <RevokeToken
+          token={dialog.token}
+          onDone={() => onDone(`The token ${dialog.token.name} was revoked.`)}
+          onClose={close}
+        />
       )}
     </>
   );
