@@ -55,7 +55,12 @@ export function AuditFilterPanel({ buttonRef, filter, onChange }: AuditFilterPan
         buttonRef={buttonRef}
         onApply={({ actor = "", ...entered }) => onChange({ ...noFilter, ...entered, actor: actor.trim() })}
       >
-        <Select label="Action" name="action" options={{ "": "Any", ...actionLabels }} value={filter.action} />
+        <Select
+          label="Action"
+          name="action"
+          options={[["", "Any"], ...Object.entries(actionLabels)]}
+          value={filter.action}
+        />
         <TokenNameField
           label="By"
           name="actor"

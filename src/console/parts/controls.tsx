@@ -119,11 +119,13 @@ export function FieldError({ error, id }: { readonly error: string | undefined; 
   );
 }
 
+/** A value, and what it is called. */
+export type Option = readonly [value: string, text: string];
+
 interface SelectProps {
   readonly label: string;
   readonly name?: string;
-  /** Each value, and what it is called. */
-  readonly options: Readonly<Record<string, string>>;
+  readonly options: readonly Option[];
   readonly value: string;
   readonly onChange?: (value: string) => void;
 }
@@ -135,7 +137,7 @@ export function Select({ label, name, options, value: current, onChange }: Selec
     <div class="field">
       <label for={id}>{label}</label>
       <select id={id} name={name} onChange={(event) => onChange?.(event.currentTarget.value)}>
-        {Object.entries(options).map(([value, text]) => (
+        {options.map(([value, text]) => (
           <option key={value} value={value} selected={value === current}>
             {text}
           </option>

@@ -4,7 +4,7 @@ import { formatPlural } from "../../text/counts.ts";
 import { mask } from "../../text/mask-tokens.ts";
 import { formatCondition, formatShortTime } from "../format.ts";
 import { EmptyState, ErrorNotice, LoadingCard, NothingListed } from "../parts/content-states.tsx";
-import { CopyButton, Select } from "../parts/controls.tsx";
+import { CopyButton, type Option, Select } from "../parts/controls.tsx";
 import { useLive, useUnlessRead } from "../parts/hooks.ts";
 import { PageHead } from "../parts/page-head.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
@@ -75,32 +75,31 @@ interface RefusalFiltersProps {
   readonly onChange: (part: Partial<RefusalFilter>) => void;
 }
 
-/** Offers the errors and senders that are listed, and those that the address bar names. A value is a part of the query. */
+/** Offers the errors and senders that are listed, and those that the address bar names. */
 function RefusalFilters({ refusals, filter, onChange }: RefusalFiltersProps) {
-  const errors: Record<string, string> = { "": "All errors" };
-  if (filter.error !== "") errors[errorQuery(filter.error)] = filter.error;
+  const errors = new Map([["", "All errors"]]);
   for (const { error, reason } of refusals.toSorted((one, other) => one.error - other.error))
-    errors[errorQuery(String(error))] = `${error} ${formatCondition(reason)}`;
-  const senders: Record<string, string> = { "": "All senders" };
-  if (senderQuery(filter) !== "") senders[senderQuery(filter)] = senderName(filter);
+    errors.set(String(error), `${error} ${formatCondition(reason)}`);
+  if (!errors.has(filter.error)) errors.set(filter.error, filter.error);
+  const senders = new Map<string, Sender>();
+  for (const sender of [filter, ...refusals]) senders.set(senderKey(sender), sender);
   // A client that has reset its connection has no address, by which one could filter.
-  const known = refusals.filter((sender) => senderQuery(sender) !== "");
-  for (const sender of known.toSorted((one, other) => senderName(one).localeCompare(senderName(other))))
-    senders[senderQuery(sender)] = senderName(sender);
+  senders.delete("");
+  const names = Array.from(senders, ([key, sender]): Option => [key, senderName(sender)]);
   return (
     <search class="line refusal-filters">
       <Select
         label="Error"
-        options={errors}
-        value={errorQuery(filter.error)}
-        onChange={(value) => onChange({ error: readFilter(new URLSearchParams(value)).error })}
+        options={[...errors]}
+        value={filter.error}
+        onChange={(error) => onChange({ error })}
       />
       <Select
         label="Token or address"
-        options={senders}
-        value={senderQuery(filter)}
-        onChange={(value) => {
-          const { token, address } = readFilter(new URLSearchParams(value));
+        options={[["", "All senders"], ...names.sort(([, one], [, other]) => one.localeCompare(other))]}
+        value={senderKey(filter)}
+        onChange={(key) => {
+          const { token = "", address = "" } = senders.get(key) ?? {};
           onChange({ token, address });
         }}
       />
@@ -119,7 +118,7 @@ function RefusalTable({ refusals, filter }: RefusalTableProps) {
       <TableHead columns={["Error", "Sender", "Last", "Message", "Request id"]} />
       <tbody>
         {refusals.map((refusal) => (
-          <tr key={`${refusal.error} ${senderQuery(refusal)}`}>
+          <tr key={`${refusal.error} ${senderKey(refusal)}`}>
             <th scope="row">
               <ErrorNumber refusal={refusal} />
             </th>
@@ -184,13 +183,10 @@ function hrefOf({ error, token, address }: RefusalFilter): string {
   return withQuery(pagePath, queryOf({ error, token, address }));
 }
 
-function errorQuery(error: string): string {
-  return queryOf({ error }).toString();
-}
-
 type Sender = Pick<RefusalJson, "token" | "address">;
 
-function senderQuery({ token, address }: Sender): string {
+/** It tells a token from an address of the same name; empty if the sender is not known. */
+function senderKey({ token, address }: Sender): string {
   return queryOf({ token, address }).toString();
 }
 

@@ -3,7 +3,7 @@ import type { MintedTokenJson, TokenJson } from "../../operator/responses.ts";
 import { dayMs } from "../../text/duration.ts";
 import { errorMessage, isRefusal } from "../api.ts";
 import { formatShortTime, formatTime } from "../format.ts";
-import { Button, CopyButton, Field, FieldError, Select } from "../parts/controls.tsx";
+import { Button, CopyButton, Field, FieldError, type Option, Select } from "../parts/controls.tsx";
 import { Dialog, FormDialog, focusField } from "../parts/dialog.tsx";
 import { type Scope, useSession } from "../session.ts";
 
@@ -116,11 +116,12 @@ export function CreateToken({ onDone, onClose }: DialogProps) {
 }
 
 /** The lifetimes that end before the latest possible expiry, and that expiry itself. */
-function lifetimesUntil(latest: string | undefined): Readonly<Record<string, string>> {
-  if (latest === undefined) return { "": "Never", ...lifetimes };
+function lifetimesUntil(latest: string | undefined): readonly Option[] {
+  const all = Object.entries(lifetimes);
+  if (latest === undefined) return [["", "Never"], ...all];
   const daysMax = (Date.parse(latest) - Date.now()) / dayMs;
-  const shorter = Object.entries(lifetimes).filter(([days]) => Number.parseInt(days, 10) < daysMax);
-  return { "": `Latest: ${formatShortTime(latest)}`, ...Object.fromEntries(shorter) };
+  const shorter = all.filter(([days]) => Number.parseInt(days, 10) < daysMax);
+  return [["", `Latest: ${formatShortTime(latest)}`], ...shorter];
 }
 
 export function RotateToken({ token, onDone, onClose }: TokenDialogProps) {
@@ -138,7 +139,7 @@ export function RotateToken({ token, onDone, onClose }: TokenDialogProps) {
       </p>
       <Select
         label="The old secret stays valid for"
-        options={overlaps}
+        options={Object.entries(overlaps)}
         value={overlap}
         onChange={setOverlap}
       />
