@@ -1,3 +1,4 @@
+// The rows of tokens and of the audit trail: both engines have the same columns.
 import type { AuditAction, AuditEntry, AuditFilter, AuditPage } from "../access/audit.ts";
 import { isScope } from "../access/scopes.ts";
 import { type Token, TokenProblem } from "../access/tokens.ts";

@@ -1,3 +1,4 @@
+// Opens the store that --database names, a data file or a PostgreSQL database, for the service or for a command.
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FirstTokenFile } from "../access/first-token.ts";

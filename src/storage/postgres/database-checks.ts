@@ -1,3 +1,4 @@
+// What is refused or reported before a database is used: shared sessions, missing privileges, triggers and rules.
 import { DatabaseMisuse } from "./database-url.ts";
 import type { Session } from "./session.ts";
 

@@ -1,3 +1,4 @@
+// Reads the URL of a database, and refuses one that would not protect the connection.
 import type { ConnectionOptions } from "node:tls";
 import { parse } from "pg-connection-string";
 import { messageOf, pathOf } from "../../system/errors.ts";

@@ -1,3 +1,4 @@
+// What an error of the server or of the network means for a plant, and what it is called.
 import { StoreUnavailable } from "../../plants/plant-store.ts";
 import { codeOf, messageOf } from "../../system/errors.ts";
 

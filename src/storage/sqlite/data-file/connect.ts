@@ -1,3 +1,4 @@
+// How to connect to a data file, and what is asked of a connection.
 import { Database, type Statement, constants as sqlite } from "bun:sqlite";
 import { pathToFileURL } from "node:url";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";

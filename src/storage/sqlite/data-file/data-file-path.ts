@@ -1,3 +1,4 @@
+// The path of a data file: which file it leads to, and whether this user can use that.
 import { accessSync, constants, existsSync, lstatSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { asDataFileProblem, DataFileProblem, isDenied } from "./data-file-problem.ts";

@@ -1,3 +1,4 @@
+// What is wrong with a data file, in a sentence for the operator.
 import { SQLiteError } from "bun:sqlite";
 import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";

@@ -1,3 +1,4 @@
+// Creates, replaces, syncs and removes files, so that a crash or a power loss leaves a whole file or none.
 import {
   closeSync,
   constants,

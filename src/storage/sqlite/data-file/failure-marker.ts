@@ -1,3 +1,4 @@
+// The failure marker: a small file beside the data file, which tells the next start what failed.
 import { readFileSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { codeOf, messageOf } from "../../../system/errors.ts";

@@ -1,3 +1,4 @@
+// Whether two paths or open files are the same file, whatever its names.
 import type { Database } from "bun:sqlite";
 import { fstatSync, statSync } from "node:fs";
 import { closeOnError, readSchema } from "./connect.ts";

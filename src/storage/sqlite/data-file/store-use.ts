@@ -1,3 +1,4 @@
+// The mark in a data file that says whether it is complete without its WAL, and how a store is closed.
 import type { Database } from "bun:sqlite";
 import { dirname } from "node:path";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";

@@ -1,3 +1,4 @@
+// Whether a WAL is sound or damaged, from its bytes alone.
 import { fstatSync, readSync } from "node:fs";
 import { fileSize, withFile } from "./durable-files.ts";
 

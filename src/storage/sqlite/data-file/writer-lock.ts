@@ -1,3 +1,4 @@
+// The lock by which one process at a time writes to a data file.
 import { Database } from "bun:sqlite";
 import { accessSync, constants, existsSync } from "node:fs";
 import { codeOf } from "../../../system/errors.ts";

@@ -1,3 +1,4 @@
+// Backs up a data file in use: a checked copy with its checksum, in a new file or to a stream.
 import { createReadStream, existsSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";

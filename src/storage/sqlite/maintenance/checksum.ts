@@ -1,3 +1,4 @@
+// The SHA-256 of a backup, and the file beside it that has it.
 import { createHash } from "node:crypto";
 import { createReadStream, readFileSync, statSync } from "node:fs";
 import { basename } from "node:path";

@@ -1,3 +1,4 @@
+// Compares the plants of two data files, block by block.
 import type { StoreDigest } from "../../../plants/plant-backups.ts";
 import { type BlockDigest, DigestReader, digestOfStore, storedDigests } from "../blocks/block-digests.ts";
 import { lastSeq, rangeOf } from "../blocks/blocks.ts";

@@ -1,3 +1,4 @@
+// Makes a backup the data file, where there is none or in the place of one.
 import { existsSync, rmSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { OnStep } from "../../../plants/plant-backups.ts";

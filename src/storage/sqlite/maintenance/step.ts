@@ -1,3 +1,4 @@
+// How far a backup, a restore or a verification is.
 import type { OnStep, Step } from "../../../plants/plant-backups.ts";
 
 export const ignoreStep: OnStep = () => {};

@@ -1,3 +1,4 @@
+// Whether a data file or a backup is sound and complete, and whether another file has the same plants.
 import type { OnStep, StoreDigest } from "../../../plants/plant-backups.ts";
 import { messageOf } from "../../../system/errors.ts";
 import { isoTime } from "../../../text/time.ts";

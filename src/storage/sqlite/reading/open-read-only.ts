@@ -1,3 +1,4 @@
+// Opens a data file without changing it: while a service writes to it, beside a WAL, or on read-only media.
 import { Database, SQLiteError } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";

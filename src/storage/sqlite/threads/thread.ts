@@ -1,3 +1,4 @@
+// A thread and the functions that it serves. Each call is a message to it, and its result or error is a message back.
 import { codeOf, messageOf } from "../../../system/errors.ts";
 
 /** Every file that runs as a thread, by its path below src/. */
