@@ -11,14 +11,7 @@ import { UsageError, wrongUsageError } from "./arguments.ts";
 import { type Command, jsonFlag } from "./command.ts";
 import { noteOfNewFile } from "./new-data-file.ts";
 import { type Progress, progressOfStep, showProgress } from "./progress.ts";
-import {
-  escapeInvisible,
-  interruptedCode,
-  printJson,
-  printParagraph,
-  stopSignalOf,
-  type Terminal,
-} from "./terminal.ts";
+import { escapeInvisible, printInterrupted, printJson, stopSignalOf, type Terminal } from "./terminal.ts";
 
 export const copy: Command = {
   usage: "copy --from DATABASE --to DATABASE",
@@ -37,18 +30,23 @@ export const copy: Command = {
   },
   settings: ["allowUnsafeDatabase"],
   async run(args, terminal) {
+    // Two different stores, of which the first exists.
     const from = args.value("from");
     const to = args.value("to");
     if (from === undefined || to === undefined) throw wrongUsageError(copy);
     if (from === to || isSameFile(from, to)) throw new UsageError("--from and --to are the same");
     if (!isDatabaseUrl(from)) refuseMissingFile(from, "Check --from.");
-    const sources = args.sources;
+
+    // Both are opened as a command with that --database would open it.
+    const { sources } = args;
     const configFor = (database: string) =>
       readStoreConfig({ ...sources, flags: { ...sources.flags, database } });
     await using source = await openArchive(configFor(from));
     const created = noteOfNewFile(to);
     await using target = await openStore(configFor(to));
     terminal.note(created);
+
+    // The copy, with its progress. A plant that the target refuses does not end it.
     const stop = stopSignalOf(terminal);
     let step: Step | undefined;
     using line = showProgress(terminal, () => copyProgress(step));
@@ -61,10 +59,9 @@ export const copy: Command = {
     };
     const counts = await copyStore(source, target, { onStep, onFailed }, stop);
     line.end();
-    if (stop.aborted) {
-      printParagraph(terminal, `Interrupted. ${summary(counts)}. Run this again; it resumes.`);
-      return interruptedCode(stop.reason);
-    }
+    if (stop.aborted)
+      return printInterrupted(terminal, stop, `Interrupted. ${summary(counts)}. Run this again; it resumes.`);
+
     const isIdentical = counts.problems.length === 0 && counts.failed === 0;
     if (args.has("json")) printJson(terminal, counts);
     else printCounts(terminal, counts, isIdentical);

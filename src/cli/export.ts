@@ -10,7 +10,7 @@ import { type Command, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
 import { filterFlags, parseFilter } from "./plant-filter.ts";
 import { type Progress, showProgress } from "./progress.ts";
-import { interruptedCode, printParagraph, stopSignalOf } from "./terminal.ts";
+import { printInterrupted, stopSignalOf } from "./terminal.ts";
 
 const pageRows = 5000;
 
@@ -27,15 +27,16 @@ export const exportPlants: Command = {
   },
   settings: storeSettings,
   async run(args, terminal) {
+    // What is exported, and how.
     const name = parseFlag(args, "format", (text) => parseChoice(text, exportFormatNames)) ?? "ndjson";
     const format = exportFormats[name];
     const filter = parseFilter(args);
     await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));
+
+    // How far it is.
     const total = await opened.archive.total();
     let exported = 0;
     let searched = 0;
-    const stop = stopSignalOf(terminal);
-    const stopped = new Promise<false>((resolve) => stop.addEventListener("abort", () => resolve(false)));
     const progress = (): Progress => ({
       what: `Exporting as ${name}`,
       done: exported,
@@ -44,6 +45,10 @@ export const exportPlants: Command = {
     });
     // If the rows go to the terminal, the progress would be drawn between them.
     using line = terminal.outIsTerminal ? undefined : showProgress(terminal, progress);
+
+    // The plants, page by page, until the end, a stop, or a reader that is gone.
+    const stop = stopSignalOf(terminal);
+    const stopped = new Promise<false>((resolve) => stop.addEventListener("abort", () => resolve(false)));
     async function* countedPages() {
       for await (const page of pagesOf(opened.archive, filter, pageRows)) {
         yield page;
@@ -60,13 +65,13 @@ export const exportPlants: Command = {
       if (!isRead) break;
     }
     line?.end();
-    if (stop.aborted) {
-      printParagraph(
+
+    if (stop.aborted)
+      return printInterrupted(
         terminal,
+        stop,
         `Interrupted after ${formatPlural(exported, "plant")}. The output is not complete. Run this again; it starts from the beginning.`,
       );
-      return interruptedCode(stop.reason);
-    }
     if (terminal.errIsTerminal) terminal.note(`Exported ${formatPlural(exported, "plant")}.\n`);
     return 0;
   },

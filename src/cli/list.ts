@@ -14,9 +14,8 @@ import { showProgress } from "./progress.ts";
 import { type Column, formatTable } from "./table.ts";
 import {
   escapeInvisible,
-  interruptedCode,
+  printInterrupted,
   printJson,
-  printParagraph,
   stopSignalOf,
   type Terminal,
   visibleText,
@@ -68,13 +67,12 @@ export const list: Command = {
     const wanted = { filter, order, limit } as const;
     const { plants, isCut } = await firstPlants(opened.archive, wanted, onSearched, stop);
     line.end();
-    if (stop.aborted) {
-      printParagraph(
+    if (stop.aborted)
+      return printInterrupted(
         terminal,
+        stop,
         `Interrupted after ${formatPlural(searched, "plant")}, ${formatCount(plants.length)} of which match. Run this again; it starts from the beginning.`,
       );
-      return interruptedCode(stop.reason);
-    }
     const isFiltered = Object.values(filter).some((value) => value !== undefined);
     if (args.has("json")) printJson(terminal, plants.map(presentPlant));
     else printPlants(terminal, plants, { isCut, isFiltered });

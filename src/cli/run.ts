@@ -72,9 +72,10 @@ export const commands: Readonly<Record<string, Command>> = {
 
 /** Runs the command and returns the exit code: 0 success, 1 failure, 2 wrong usage, 130 or 143 interrupted. */
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
-  // The command whose help explains a wrong usage.
-  let named = "";
+  // Whose help explains a wrong usage: that of the command, once it is known. `token` alone has a help too.
+  let helpTopic = args[0] === "token" ? "token" : "";
   try {
+    // The help, of one command or of all.
     if (args.length === 0) {
       terminal.err(generalHelp(commands, terminal.colourErr, terminal.errColumns));
       return exitCodes.usage;
@@ -84,13 +85,17 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
       await terminal.outFlushed();
       return exitCodes.success;
     }
+
+    // The command, and the rest of the arguments as it reads them.
     const words = versionFlags.includes(args[0] ?? "") ? ["version"] : args;
     const found = findCommand(words);
     if (found === undefined) throw unknownCommandError(args);
     const [name, command] = found;
-    named = name;
+    helpTopic = name;
     const rest = args.slice(name.split(" ").length);
     const parsed = parseArguments(rest, command, terminal);
+
+    // A service logs its warnings, and goes on if nobody reads what it prints.
     if (!command.isService) {
       for (const warning of [...passwordWarnings(parsed), ...tokenFileWarnings(command, terminal)])
         warn(terminal, `${capitalized(warning)}.`);
@@ -99,7 +104,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     if (!command.isService) await terminal.outFlushed();
     return code;
   } catch (error) {
-    const { text, code } = errorReport(error, named || (args[0] === "token" ? "token" : ""));
+    const { text, code } = errorReport(error, helpTopic);
     terminal.err(forStandardError(text, terminal));
     return mustStayOpen(error) ? terminal.exitWithoutClosing(code) : code;
   }

@@ -78,6 +78,16 @@ export function printParagraph(
   terminal.err(`${lines.join("\n")}\n`);
 }
 
+/** Says that a signal to stop has ended the command early, and returns the exit code for that. */
+export function printInterrupted(
+  terminal: Pick<Terminal, "err" | "errIsTerminal" | "errColumns">,
+  stop: AbortSignal,
+  text: string,
+): number {
+  printParagraph(terminal, text);
+  return interruptedCode(stop.reason);
+}
+
 /** The text on one line, with control and invisible characters escaped, so that it cannot control the terminal. */
 export function escapeInvisible(text: string): string {
   return text.replaceAll(
