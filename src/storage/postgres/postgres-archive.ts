@@ -88,10 +88,10 @@ export class PostgresArchive implements PlantArchive {
     const nowMs = Date.now();
     const settledMs = nowMs - countedAfterMs;
     const isOld = nowMs - this.#counted.sinceMs > recountAfterMs;
-    // After such a step, plants still get times up to which all were counted.
-    const clockSteppedBack = settledMs < this.#counted.untilMs;
+    // Then plants still get times up to which all were counted.
+    const isClockSetBack = settledMs < this.#counted.untilMs;
     const { sinceMs, untilMs, plants } =
-      isOld || clockSteppedBack ? { sinceMs: nowMs, untilMs: -1, plants: 0 } : this.#counted;
+      isOld || isClockSetBack ? { sinceMs: nowMs, untilMs: -1, plants: 0 } : this.#counted;
     const sql = `SELECT count(*), count(*) FILTER (WHERE created_at_ms <= $2::bigint)
         FROM plants WHERE created_at_ms > $1::bigint`;
     const [row] = await this.#read(sql, [untilMs, settledMs]);

@@ -23,9 +23,8 @@ const atOnceBytesMax = 1_000_000;
 // The most bytes that a UTF-16 unit becomes.
 const utf8BytesMax = 3;
 
+// One row as a line of JSON.
 const lineSql = "json_array(seq, id, name, tag, created_at_ms, created_by)";
-// NOT INDEXED reads in the order of seq, whatever indexes an operator has added.
-const inRange = "FROM plants NOT INDEXED WHERE seq BETWEEN ? AND ?";
 
 /** Writes the digests of full blocks, inside the writer's own transactions. */
 export class BlockDigests {
@@ -96,14 +95,20 @@ export class DigestReader {
   readonly #next: Statement<{ seq: bigint }, [number]>;
 
   constructor(database: Database) {
-    // This asks only for the lengths, so that no text is read.
+    // In these three, NOT INDEXED reads in the order of seq, whatever indexes an operator has added. The first asks only for the
+    // lengths, so that no text is read.
     this.#size = database.query(
-      `SELECT sum(octet_length(name) + ifnull(octet_length(tag), 0) + octet_length(created_by)) AS bytes ${inRange}`,
+      `SELECT sum(octet_length(name) + ifnull(octet_length(tag), 0) + octet_length(created_by)) AS bytes
+         FROM plants NOT INDEXED WHERE seq BETWEEN ? AND ?`,
     );
     this.#lines = database.query(
-      `SELECT count(*) AS plants, CAST(group_concat(${lineSql}, '\n') AS BLOB) AS lines ${inRange}`,
+      `SELECT count(*) AS plants, CAST(group_concat(${lineSql}, '\n') AS BLOB) AS lines
+         FROM plants NOT INDEXED WHERE seq BETWEEN ? AND ?`,
     );
-    this.#line = database.query(`SELECT CAST(${lineSql} AS BLOB) AS line ${inRange} ORDER BY seq`);
+    this.#line = database.query(
+      `SELECT CAST(${lineSql} AS BLOB) AS line
+         FROM plants NOT INDEXED WHERE seq BETWEEN ? AND ? ORDER BY seq`,
+    );
     this.#next = database.query("SELECT seq FROM plants WHERE seq >= ? ORDER BY seq LIMIT 1");
   }
 

@@ -1,3 +1,4 @@
+// Reads every row of a data file, and checks it with the summary and the digest of its block.
 import type { Database, Statement } from "bun:sqlite";
 import { isUtf8 } from "node:buffer";
 import { type BlockDigest, DigestReader, storedDigests } from "../blocks/block-digests.ts";
@@ -116,7 +117,8 @@ class RowCheck {
       return { last, stored: storedDigests(database) };
     })();
     const rows = database.query<UncheckedRow, [number, number]>(
-      "SELECT seq, id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag, created_at_ms, created_by FROM plants WHERE seq BETWEEN ? AND ? ORDER BY seq",
+      `SELECT seq, id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag, created_at_ms, created_by
+         FROM plants WHERE seq BETWEEN ? AND ? ORDER BY seq`,
     );
     return { last, stored, rows, digests: new DigestReader(database) };
   }
