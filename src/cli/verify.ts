@@ -28,36 +28,46 @@ export const verify: Command = {
       ifInterrupted,
       run: (onStep) => verifyFile(path, onStep),
     });
-    let compared: ComparedWith | undefined;
+    let compared: Compared | undefined;
     if (against !== undefined)
       compared = await withProgress(terminal, {
         file: path,
         ifInterrupted,
-        run: (onStep) => compareWith(path, against, onStep),
+        run: async (onStep) => ({ path: against, ...(await compareWith(path, against, onStep)) }),
       });
-    const differences = compared?.differences ?? [];
-    const isSound = verified.problems.length === 0 && differences.length === 0;
+    const isSound = verified.problems.length === 0 && (compared?.differences ?? []).length === 0;
     if (args.has("json")) {
-      const { schema, lastBackup, problems, ...figures } = verified;
-      printJson(terminal, {
-        path,
-        schema: schema?.schema ?? null,
-        openedSince: schema?.openedSince ?? null,
-        migratesTo: schema?.migratesTo ?? null,
-        ...figures,
-        formOnlyPlants: verified.plants - verified.matchedPlants,
-        lastBackupAt: isoTime(lastBackup?.atMs) ?? null,
-        against: compared === undefined ? undefined : { path: against, ...compared },
-        sound: isSound,
-        problems,
-      });
+      printJson(terminal, presentVerified(path, verified, compared, isSound));
     } else {
       printVerified(terminal, path, verified);
-      if (against !== undefined && compared !== undefined) printCompared(terminal, path, against, compared);
+      if (compared !== undefined) printCompared(terminal, path, compared);
     }
     return isSound ? 0 : 1;
   },
 };
+
+/** What a comparison with another data file has found. */
+interface Compared extends ComparedWith {
+  /** The path of that file. */
+  readonly path: string;
+}
+
+/** What --json prints. */
+function presentVerified(path: string, verified: Verified, against: Compared | undefined, sound: boolean) {
+  const { schema, lastBackup, problems, ...figures } = verified;
+  return {
+    path,
+    schema: schema?.schema ?? null,
+    openedSince: schema?.openedSince ?? null,
+    migratesTo: schema?.migratesTo ?? null,
+    ...figures,
+    formOnlyPlants: verified.plants - verified.matchedPlants,
+    lastBackupAt: isoTime(lastBackup?.atMs) ?? null,
+    against,
+    sound,
+    problems,
+  };
+}
 
 function printVerified(terminal: Terminal, path: string, verified: Verified): void {
   const { schema, problems, lastBackup } = verified;
@@ -95,8 +105,7 @@ function checkedText({ plants, matchedPlants, checksummed }: Verified): string {
 function printCompared(
   terminal: Terminal,
   path: string,
-  against: string,
-  { comparedPlants, differences }: ComparedWith,
+  { path: against, comparedPlants, differences }: Compared,
 ): void {
   if (differences.length > 0) terminal.err(`${path} and ${against} differ:\n${listed(differences)}`);
   else terminal.note(`${against} has the same ${formatPlural(comparedPlants, "plant")}.\n`);
