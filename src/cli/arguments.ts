@@ -39,11 +39,11 @@ export function parseArguments(
       given.set(name, [...(given.get(name) ?? []), text]);
     }
   }
-  const positional = command.positional ? (positionals.shift() ?? "") : "";
+  const positional = command.needsPositional ? (positionals.shift() ?? "") : "";
   // A script may quote a variable that is not set, which passes an empty argument.
   const unexpected = positionals.find((argument) => argument !== "");
   if (unexpected !== undefined) throw unexpectedArgumentError(unexpected, command, given);
-  if (command.positional && positional === "") throw wrongUsageError(command);
+  if (command.needsPositional && positional === "") throw wrongUsageError(command);
   const value = (flag: string) => given.get(flag)?.at(-1);
   const flags = Object.fromEntries(Object.values(settings).map(({ flag }) => [flag, value(flag)]));
   return {
@@ -138,7 +138,7 @@ function unexpectedArgumentError(
   const shown = withoutPassword(argument);
   const expected = [...command.usage.matchAll(/--([\w-]+) [A-Z]+/g)].map(([, flag = ""]) => flag);
   // With an argument of its own, as in `backup a.db b.db`, the first of two may be the data file.
-  const takesDataFile = !command.positional && flagsOf(command).has("database");
+  const takesDataFile = !command.needsPositional && flagsOf(command).has("database");
   if (takesDataFile && argument.endsWith(".db")) expected.push("database");
   const missing = expected.find((flag) => !given.has(flag));
   const meant = missing === undefined ? undefined : `--${missing} ${shellQuoted(shown)}`;

@@ -21,7 +21,7 @@ const keepMax = 100_000;
 
 export const backup: Command = {
   usage: "backup FILE|DIR|-",
-  positional: true,
+  needsPositional: true,
   summary: "back up the data file, even while the service runs",
   examples: ["plant-store backup plants-2026-11-15.db", "plant-store backup backups --keep 7"],
   flags: {

@@ -31,7 +31,7 @@ export interface Command {
    */
   readonly isService?: true;
   /** Whether it needs an argument that is not a flag. */
-  readonly positional?: true;
+  readonly needsPositional?: true;
   /** The settings that it accepts as flags. */
   readonly settings?: readonly SettingName[];
   /** The secrets that it reads from the environment, and what for. */

@@ -32,7 +32,7 @@ const silentMsMax = 2000;
 
 export const importPlants: Command = {
   usage: "import FILE|-",
-  positional: true,
+  needsPositional: true,
   summary: "send the plants in a file to the service; run it again to resume",
   examples: [
     "plant-store import plants.ndjson",

@@ -20,7 +20,7 @@ import { printJson, warn } from "./terminal.ts";
 
 export const restore: Command = {
   usage: "restore FILE",
-  positional: true,
+  needsPositional: true,
   summary: "restore a data file from a backup",
   examples: [
     "plant-store restore plants-2026-11-15.db --replace",

@@ -11,7 +11,7 @@ import { escapeInvisible, formatColumns, printJson, visibleText, warn } from "./
 
 export const show: Command = {
   usage: "show ID",
-  positional: true,
+  needsPositional: true,
   summary: "show one plant",
   examples: ["plant-store show 9007199254740993", "plant-store show -5 --json"],
   flags: { json: { help: "print JSON, with the id as a string" } },

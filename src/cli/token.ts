@@ -99,7 +99,7 @@ export const tokenList: Command = {
 
 export const tokenRevoke: Command = {
   usage: "token revoke NAME|ID",
-  positional: true,
+  needsPositional: true,
   summary: "revoke a token; every node rejects it within a second",
   examples: ["plant-store token revoke greenhouse"],
   flags: { json: jsonFlag },
@@ -115,7 +115,7 @@ export const tokenRevoke: Command = {
 
 export const tokenRotate: Command = {
   usage: "token rotate NAME|ID",
-  positional: true,
+  needsPositional: true,
   summary: "replace a token's secret; the old one stays valid for a while",
   examples: ["plant-store token rotate greenhouse --overlap 24h"],
   flags: {
