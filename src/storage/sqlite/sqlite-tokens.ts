@@ -12,8 +12,13 @@ import { SqliteAudit } from "./sqlite-audit.ts";
 import { openBeside } from "./writing/open-for-writing.ts";
 import { Writer } from "./writing/writer.ts";
 
-// Whether a token is live at the time that is the second parameter.
-const isLive = "revoked_at_ms IS NULL AND (expires_at_ms IS NULL OR expires_at_ms > ?2)";
+// Both select live tokens, at the time that is the second parameter.
+const selectLiveByName = `
+  SELECT 1 FROM tokens
+   WHERE name = ? AND revoked_at_ms IS NULL AND (expires_at_ms IS NULL OR expires_at_ms > ?)`;
+const selectLiveByDigest = `
+  SELECT 1 FROM tokens
+   WHERE digest = ? AND revoked_at_ms IS NULL AND (expires_at_ms IS NULL OR expires_at_ms > ?)`;
 
 /** Tokens in SQLite, together with the plants, so that one file is the entire store. */
 export class SqliteTokens implements TokenStore {
@@ -35,24 +40,24 @@ export class SqliteTokens implements TokenStore {
 
   async add(token: Token, entry: AuditEntry): Promise<void> {
     // Thrown after the transaction, since a failure inside it stops the store.
-    const added = await this.#writer.transaction(() => {
+    const isAdded = await this.#writer.transaction(() => {
       if (this.#isNameInUse(token.name, token.createdAtMs)) return false;
       this.#insert(token);
       this.#audit.insert(entry);
       return true;
     });
-    if (!added) throw nameInUseProblem(token);
+    if (!isAdded) throw nameInUseProblem(token);
   }
 
   async addReplacement(token: Token, entry: AuditEntry, replaced: readonly Token[]): Promise<void> {
-    const added = await this.#writer.transaction(() => {
+    const isAdded = await this.#writer.transaction(() => {
       if (!replaced.every(({ digest }) => this.#isLive(digest, token.createdAtMs))) return false;
       this.#insert(token);
       this.#update(replaced);
       this.#audit.insert(entry);
       return true;
     });
-    if (!added) throw notLiveProblem(token);
+    if (!isAdded) throw notLiveProblem(token);
   }
 
   async addCopy(token: Token, entry: AuditEntry): Promise<void> {
@@ -92,13 +97,11 @@ export class SqliteTokens implements TokenStore {
   }
 
   #isNameInUse(name: string, nowMs: number): boolean {
-    const live = this.#database.query(`SELECT 1 FROM tokens WHERE name = ?1 AND ${isLive}`);
-    return live.get(name, nowMs) !== null;
+    return this.#database.query(selectLiveByName).get(name, nowMs) !== null;
   }
 
   #isLive(digest: string, nowMs: number): boolean {
-    const live = this.#database.query(`SELECT 1 FROM tokens WHERE digest = ?1 AND ${isLive}`);
-    return live.get(digest, nowMs) !== null;
+    return this.#database.query(selectLiveByDigest).get(digest, nowMs) !== null;
   }
 
   #insert(token: Token): void {
