@@ -17,6 +17,7 @@ const shortTimeFormat = new Intl.DateTimeFormat("en-GB", {
   minute: "2-digit",
 });
 const yearTimeFormat = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
+const dayFormat = new Intl.DateTimeFormat("en-GB", { dateStyle: "full" });
 const dateFormat = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" });
 const relativeTimeFormat = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
@@ -47,6 +48,12 @@ export const formatShare = shareFormat.format;
 /** "18:52:10". */
 export function formatClock(iso: string): string {
   return secondFormat.format(new Date(iso));
+}
+
+/** "Today", or "Sunday 15 November 2026". */
+export function formatDay(iso: string, now = new Date()): string {
+  const then = new Date(iso);
+  return then.toDateString() === now.toDateString() ? "Today" : dayFormat.format(then);
 }
 
 /** "15 Nov 2026, 18:52:10 UTC". */

@@ -17,6 +17,24 @@ describe("the audit trail", () => {
     await waitForText(page, "created token reader with metrics; it never expires");
   });
 
+  test("has its entries under the day on which they were made", async () => {
+    const page = await open("/audit");
+    const at = ["2026-01-15T23:30:00Z", "2026-01-15T22:30:00Z"];
+    const entry = { actor: "ops", action: "export.started", subject: "plants", detail: "" };
+    await page.route("**/api/audit*", (route) =>
+      route.fulfill({ json: { entries: at.map((time) => ({ ...entry, at: time })) } }),
+    );
+    await page.reload();
+    await page.locator("table.audit").waitFor();
+    // The browser is in Berlin.
+    expect(await page.locator(".audit :is(.row-group th, time)").allTextContents()).toEqual([
+      expect.stringMatching(/^Friday,? 16 January 2026$/),
+      "00:30:00",
+      expect.stringMatching(/^Thursday,? 15 January 2026$/),
+      "23:30:00",
+    ]);
+  });
+
   test("has the filter that was applied in its address", async () => {
     const page = await open("/audit");
     await page.getByRole("button", { name: "Filter", exact: true }).click();
@@ -130,7 +148,7 @@ describe("the audit trail", () => {
       }
     }
     const page = await open("/audit");
-    const entries = page.locator(".audit tbody tr");
+    const entries = page.locator(".audit details");
     await waitUntil(async () => (await entries.count()) === 100);
     await page.getByRole("button", { name: "Show older entries" }).click();
     await waitUntil(async () => (await entries.count()) > 100);

@@ -3,6 +3,7 @@ import { afterAll, beforeEach, expect } from "bun:test";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
+import { settingGroups } from "../../src/config/settings.ts";
 import { backupCalls } from "../support/backups.ts";
 import { contentOf, copiedBy, describe, test } from "../support/browser.ts";
 import { textIn, useConsole, waitForText } from "../support/console-session.ts";
@@ -35,7 +36,8 @@ describe("the system page", () => {
     const stateBox = await page.locator(".state-line").boundingBox();
     await page.getByRole("button", { name: /^Show all \d\d$/ }).click();
     const unchanged = await page.getByRole("row", { name: /max-body-bytes/ }).textContent();
-    return { state, version, docs, sources, secret, content, stateBox, unchanged };
+    const headings = await settings.locator(".row-group").allTextContents();
+    return { state, version, docs, sources, secret, content, stateBox, unchanged, headings };
   });
 
   test("says whether plants can be stored, and how much space is left", async () => {
@@ -60,6 +62,11 @@ describe("the system page", () => {
   test("lists the settings that have their defaults when it is asked to", async () => {
     const { unchanged } = await readSystem();
     expect(unchanged).toBe("max-body-bytes the largest request body accepted65536 default");
+  });
+
+  test("lists all settings under the headings of the help", async () => {
+    const { headings } = await readSystem();
+    expect(headings.toSorted()).toEqual([...Object.keys(settingGroups), "Secrets"].sort());
   });
 
   test("shows why the settings cannot be loaded in place of them", async () => {

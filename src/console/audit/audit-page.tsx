@@ -1,12 +1,13 @@
 import { useRef, useState } from "preact/hooks";
 import type { AuditEntryJson, AuditPageJson } from "../../operator/responses.ts";
+import { formatDay } from "../format.ts";
 import { EmptyState, ErrorNotice, LoadingCard, NothingListed } from "../parts/content-states.tsx";
 import { Button, CopyButton } from "../parts/controls.tsx";
 import { useAttempt, useLoad } from "../parts/hooks.ts";
 import { PageHead } from "../parts/page-head.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
-import { TableHead } from "../parts/table-head.tsx";
-import { ShortTime } from "../parts/time.tsx";
+import { RowGroup, TableHead } from "../parts/table.tsx";
+import { ClockTime } from "../parts/time.tsx";
 import { queryOf, withQuery } from "../query.ts";
 import { useRouter } from "../router.tsx";
 import { useSession } from "../session.ts";
@@ -90,25 +91,33 @@ function AuditEntries({ filter, onClear }: AuditEntriesProps) {
   );
 }
 
+const columns = ["When", "What", "From"];
+
+/** The entries under the day on which they were made. */
 function AuditTable({ entries }: { readonly entries: readonly AuditEntryJson[] }) {
   return (
     <div class="card">
       <table class="listed audit">
-        <TableHead columns={["When", "What", "From"]} />
-        <tbody>
-          {entries.map((entry, position) => (
-            // Entries are only added at the end, and two of one millisecond may be equal.
-            <tr key={position}>
-              <td>
-                <ShortTime at={entry.at} />
-              </td>
-              <th scope="row">
-                <Entry entry={entry} />
-              </th>
-              <td class="note">{entry.address ?? "command line"}</td>
-            </tr>
-          ))}
-        </tbody>
+        <TableHead columns={columns} />
+        {Array.from(
+          Map.groupBy(entries, ({ at }) => formatDay(at)),
+          ([day, ofDay]) => (
+            <RowGroup key={day} title={day} columns={columns.length}>
+              {ofDay.map((entry, position) => (
+                // Entries are only added at the end, and two of one millisecond may be equal.
+                <tr key={position}>
+                  <td>
+                    <ClockTime at={entry.at} />
+                  </td>
+                  <th scope="row">
+                    <Entry entry={entry} />
+                  </th>
+                  <td class="note">{entry.address ?? "command line"}</td>
+                </tr>
+              ))}
+            </RowGroup>
+          ),
+        )}
       </table>
     </div>
   );

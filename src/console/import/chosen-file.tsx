@@ -6,7 +6,7 @@ import { formatBytes } from "../../text/sizes.ts";
 import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button } from "../parts/controls.tsx";
 import { PlantText, Tag } from "../parts/plant-text.tsx";
-import { TableHead } from "../parts/table-head.tsx";
+import { TableHead } from "../parts/table.tsx";
 import { useSession } from "../session.ts";
 import { type FilePreview, readPreview } from "./file-preview.ts";
 

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { formatCount, formatPlural } from "../../text/counts.ts";
 import { PlantText } from "../parts/plant-text.tsx";
-import { TableHead } from "../parts/table-head.tsx";
+import { TableHead } from "../parts/table.tsx";
 import { type ImportReport, type RefusalGroup, refusedListedMax } from "./import-report.ts";
 
 const messageCharactersMax = 1000;

@@ -8,7 +8,7 @@ import { CopyButton, type Option, Select } from "../parts/controls.tsx";
 import { useLive, useUnlessRead } from "../parts/hooks.ts";
 import { PageHead } from "../parts/page-head.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
-import { TableHead } from "../parts/table-head.tsx";
+import { TableHead } from "../parts/table.tsx";
 import { RelativeTime } from "../parts/time.tsx";
 import { queryOf, withQuery } from "../query.ts";
 import { Link, useRouter } from "../router.tsx";

@@ -11,7 +11,7 @@ import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button, CopyButton, download } from "../parts/controls.tsx";
 import { useAttempt, useLive } from "../parts/hooks.ts";
 import { Panel } from "../parts/panel.tsx";
-import { TableHead } from "../parts/table-head.tsx";
+import { TableHead } from "../parts/table.tsx";
 import { RelativeTime } from "../parts/time.tsx";
 import { useSession } from "../session.ts";
 

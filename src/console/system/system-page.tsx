@@ -6,7 +6,7 @@ import { useLive, useLoad } from "../parts/hooks.ts";
 import { PageHead } from "../parts/page-head.tsx";
 import { Panel } from "../parts/panel.tsx";
 import { Release, Size, StateLine } from "../parts/state-line.tsx";
-import { TableHead } from "../parts/table-head.tsx";
+import { RowGroup, TableHead } from "../parts/table.tsx";
 import { useSession } from "../session.ts";
 import { Backups } from "./backups.tsx";
 
@@ -56,6 +56,7 @@ function StoreFiles({ overview }: { readonly overview: OverviewJson }) {
   );
 }
 
+const columns = ["Setting", "Value"];
 const sourceLabels: Readonly<Record<string, string>> = {
   flag: "from its flag",
   environment: "from the environment",
@@ -63,7 +64,7 @@ const sourceLabels: Readonly<Record<string, string>> = {
   default: "default",
 };
 
-/** The settings that differ from their default; a button shows the others too. */
+/** The settings that differ from their default, under the headings of `serve --help`; a button shows the others too. */
 function Settings({ settings }: { readonly settings: SettingsJson["settings"] }) {
   const [isAllShown, setIsAllShown] = useState(false);
   const changed = settings.filter(({ source }) => source !== "default");
@@ -84,20 +85,25 @@ function Settings({ settings }: { readonly settings: SettingsJson["settings"] })
       </p>
       {shown.length > 0 && (
         <table class="listed system-table settings" aria-labelledby="settings-title">
-          <TableHead columns={["Setting", "Value"]} />
-          <tbody>
-            {shown.map(({ name, meaning, value, source }) => (
-              <tr key={name}>
-                <th scope="row">
-                  <code>{name}</code> <span class="note">{meaning}</span>
-                </th>
-                <td>
-                  {value === "" ? <span class="note">none</span> : <code>{value}</code>}{" "}
-                  <span class="note">{sourceLabels[source] ?? source}</span>
-                </td>
-              </tr>
-            ))}
-          </tbody>
+          <TableHead columns={columns} />
+          {Array.from(
+            Map.groupBy(shown, ({ group }) => group),
+            ([group, ofGroup]) => (
+              <RowGroup key={group} title={group} columns={columns.length}>
+                {ofGroup.map(({ name, meaning, value, source }) => (
+                  <tr key={name}>
+                    <th scope="row">
+                      <code>{name}</code> <span class="note">{meaning}</span>
+                    </th>
+                    <td>
+                      {value === "" ? <span class="note">none</span> : <code>{value}</code>}{" "}
+                      <span class="note">{sourceLabels[source] ?? source}</span>
+                    </td>
+                  </tr>
+                ))}
+              </RowGroup>
+            ),
+          )}
         </table>
       )}
     </Panel>
