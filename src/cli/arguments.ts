@@ -77,12 +77,11 @@ function takeFlag(
 
 /** A warning for each flag that contains a database password. */
 export function passwordWarnings({ value }: Arguments): string[] {
-  return ["database", "from", "to"]
-    .filter((flag) => value(flag) !== undefined && withoutPassword(value(flag) ?? "") !== value(flag))
-    .map(
-      (flag) =>
-        `every user of this machine can read the password in --${flag}; use PLANT_STORE_DATABASE_PASSWORD_FILE`,
-    );
+  return ["database", "from", "to"].flatMap((flag) => {
+    const database = value(flag);
+    if (database === undefined || withoutPassword(database) === database) return [];
+    return `every user of this machine can read the password in --${flag}; use PLANT_STORE_DATABASE_PASSWORD_FILE`;
+  });
 }
 
 export function wrongUsageError({ usage }: Pick<Command, "usage">): UsageError {
