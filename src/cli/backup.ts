@@ -3,7 +3,7 @@ import { parseCount } from "../config/values.ts";
 import type { OnStep } from "../plants/plant-backups.ts";
 import { type BackupFile, streamBackup, writeBackup } from "../storage/sqlite/maintenance/backup.ts";
 import { BackupFolder, type CompletedBackup } from "../storage/sqlite/maintenance/backup-folder.ts";
-import { recordLastBackup, tryToRecord } from "../storage/sqlite/maintenance/backup-records.ts";
+import { recordLastBackup, whyUnrecorded } from "../storage/sqlite/maintenance/backup-records.ts";
 import { parseFlag, UsageError } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
 import {
@@ -61,7 +61,7 @@ export const backup: Command = {
 async function backUpToFile(from: string, to: string, onStep: OnStep): Promise<CompletedBackup> {
   const atMs = Date.now();
   const made = await writeBackup(from, to, onStep);
-  const unrecorded = tryToRecord(() => recordLastBackup(from, atMs, made));
+  const unrecorded = whyUnrecorded(() => recordLastBackup(from, atMs, made));
   return { made, removed: [], unrecorded };
 }
 
@@ -75,7 +75,7 @@ async function backUpToOutput(from: string, args: Arguments, terminal: Terminal)
     ifInterrupted: "What was written is no complete backup.",
     run: (onStep) => streamBackup(from, terminal.outWithBackpressure, onStep),
   });
-  const unrecorded = tryToRecord(() => recordLastBackup(from, atMs, done));
+  const unrecorded = whyUnrecorded(() => recordLastBackup(from, atMs, done));
   warnIfUnrecorded(unrecorded, terminal);
   terminal.note(summaryOf("Backed up and checked", { ...done, path: "standard output" }));
   return exitCodeOf(from, done, terminal);

@@ -42,7 +42,7 @@ export function backupRoutes(
       await readFields(exchange);
       const folder = backups.findFolder();
       await backups.start(exchange, caller, { kind: "create", name: undefined }, async () => {
-        const { path, warning, problem } = await folder.tryToBackUp(Date.now());
+        const { path, warning, problem } = await folder.backUpOnRequest(Date.now());
         return { name: path && basename(path), problem, warning };
       });
       exchange.respondJson(await backups.present(), 202);

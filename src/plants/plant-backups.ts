@@ -70,7 +70,7 @@ export interface DatedBackups {
   /** The newest first. */
   list(): Promise<ListedBackups>;
   /** Makes a backup. */
-  tryToBackUp(atMs: number): Promise<RequestedBackup>;
+  backUpOnRequest(atMs: number): Promise<RequestedBackup>;
   /**
    * Takes a name that `list` returned, as `read` does: any other could lead out of the folder. What it finds stays in the folder,
    * for the next `list`.

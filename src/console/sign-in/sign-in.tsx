@@ -120,7 +120,7 @@ function useStoredToken(
     stopped.current.abort();
     clearTimeout(retry.current);
   };
-  const tryToken = async (token: string): Promise<void> => {
+  const signInWith = async (token: string): Promise<void> => {
     const { signal } = stopped.current;
     try {
       const me = await apiOf(token).get<CallerJson>("/api/me", signal);
@@ -130,13 +130,13 @@ function useStoredToken(
       if (signal.aborted) return;
       const problem = tokenProblem(reason);
       setFailure(problem ?? errorMessage(reason));
-      if (problem === undefined) retry.current = setTimeout(() => void tryToken(token), retryMs);
+      if (problem === undefined) retry.current = setTimeout(() => void signInWith(token), retryMs);
       else onForget();
     }
   };
   // A layout effect does not wait for a frame, and every page waits for this.
   useLayoutEffect(() => {
-    if (storedToken !== undefined) void tryToken(storedToken);
+    if (storedToken !== undefined) void signInWith(storedToken);
     return stop;
   }, []);
   return { failure, stop };

@@ -2,7 +2,7 @@ import type { PlantArchive } from "../../plants/plant-archive.ts";
 import type { OutcomeUnknown } from "../../plants/plant-store.ts";
 import { DataFileReplaced, type Store, type StoreEvents } from "../store.ts";
 import { asDataFileProblem } from "./data-file/data-file-problem.ts";
-import { type RunFailure, tryToRecordFailure } from "./data-file/failure-marker.ts";
+import { type RunFailure, whyFailureUnrecorded } from "./data-file/failure-marker.ts";
 import { SyncFailure } from "./data-file/left-open.ts";
 import { readLastBackup } from "./maintenance/backup-records.ts";
 import { Reader } from "./reading/reader.ts";
@@ -145,7 +145,7 @@ export class SqliteStore implements Store {
     this.#writer.stop(reason);
     this.#checkpointer.stop();
     this.#watch.stop();
-    const unrecorded = toRecord === undefined ? undefined : tryToRecordFailure(this.#file.path, toRecord);
+    const unrecorded = toRecord === undefined ? undefined : whyFailureUnrecorded(this.#file.path, toRecord);
     if (unrecorded !== undefined) this.#events.markerNotWritten?.(unrecorded);
     this.#failure.resolve(reason);
   }

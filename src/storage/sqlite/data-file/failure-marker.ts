@@ -45,7 +45,7 @@ export function writeMarker(path: string, reason: FailureReason, copy?: RebuiltC
 }
 
 /** Records a failure for the next start. Returns why that could not be done; undefined if it was. */
-export function tryToRecordFailure(path: string, reason: RunFailure): string | undefined {
+export function whyFailureUnrecorded(path: string, reason: RunFailure): string | undefined {
   try {
     // If a copy is complete, it stays the one to use after a failed sync.
     const isRebuilt = reason === "sync-failed" && readMarker(path) === "rebuilt";

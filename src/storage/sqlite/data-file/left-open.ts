@@ -6,7 +6,7 @@ import { OutcomeUnknown } from "../../../plants/plant-store.ts";
 import { codeOf, syscallOf } from "../../../system/errors.ts";
 import { failureText } from "./connect.ts";
 import { asDataFileProblem, DataFileProblem, reasonOfNoSpace } from "./data-file-problem.ts";
-import { tryToRecordFailure } from "./failure-marker.ts";
+import { whyFailureUnrecorded } from "./failure-marker.ts";
 
 /** A sync may have failed: nobody knows what is on disk. */
 export class SyncFailure extends OutcomeUnknown {
@@ -31,7 +31,7 @@ export class DataFileLeftOpen extends DataFileProblem {
 /** Records for the next start that a sync may have failed: writes the marker, and returns the error to throw. */
 export function recordSyncFailure(path: string, reason: string, database: Database): SyncFailure {
   const message = `${path} cannot be used: ${reason.replace(/\.$/, "")}.`;
-  const unrecorded = tryToRecordFailure(path, "sync-failed");
+  const unrecorded = whyFailureUnrecorded(path, "sync-failed");
   if (unrecorded === undefined) return new SyncFailure(message, database);
   return new SyncFailure(
     `${message} The failure marker could not be written either; reboot before the next start: ${unrecorded}.`,

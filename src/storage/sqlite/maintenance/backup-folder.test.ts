@@ -72,7 +72,7 @@ describe.skipIf(lacks("mkfifo", Bun.which("mkfifo") === null))("a list of backup
   test("is not shared after a backup, which it may lack", async () => {
     const backups = newFolder();
     const continueList = await beginHangingList(backups);
-    const { path } = await backups.tryToBackUp(0);
+    const { path } = await backups.backUpOnRequest(0);
     const list = backups.list();
     continueList();
     const paths = (await list).backups.map(({ name }) => join(backups.folderPath, name));
@@ -81,7 +81,7 @@ describe.skipIf(lacks("mkfifo", Bun.which("mkfifo") === null))("a list of backup
 
   test("is not shared after a verification, whose time it may lack", async () => {
     const backups = newFolder();
-    const { path } = await backups.tryToBackUp(0);
+    const { path } = await backups.backUpOnRequest(0);
     const name = basename(path as string);
     const continueList = await beginHangingList(backups);
     await backups.verify(name);

@@ -24,7 +24,7 @@ import {
   readDigestRecord,
   recordDigest,
   recordLastBackup,
-  tryToRecord,
+  whyUnrecorded,
 } from "./backup-records.ts";
 import { checksumFile, isChecksumOfBackup } from "./checksum.ts";
 import { isLeftover } from "./copy.ts";
@@ -106,7 +106,7 @@ export class BackupFolder implements DatedBackups {
     using _lock = await this.lock();
     await this.#removeLeftovers();
     const made = await writeBackup(this.databasePath, this.#path(this.#names.at(atMs)), onStep);
-    const unrecorded = tryToRecord(() => {
+    const unrecorded = whyUnrecorded(() => {
       recordDigest(made.path, made);
       recordLastBackup(this.databasePath, atMs, made);
     });
@@ -120,7 +120,7 @@ export class BackupFolder implements DatedBackups {
    * Like `backUp`, for the console: returns its problem in place of throwing it, or a warning if the backup is complete and
    * something else is wrong.
    */
-  async tryToBackUp(atMs: number): Promise<RequestedBackup> {
+  async backUpOnRequest(atMs: number): Promise<RequestedBackup> {
     try {
       const { made, unrecorded } = await this.backUp(atMs);
       return { path: made.path, warning: warningOf(made, unrecorded), problem: undefined };

@@ -42,7 +42,7 @@ export async function copyDataFile(
   if (!isLeftover(path)) refuseExisting(path, "It is not from an interrupted copy; move it first");
   removeDatabase(path);
   using unfinished = new DisposableStack();
-  unfinished.defer(() => tryToRemove(path));
+  unfinished.defer(() => removeIfPossible(path));
   await copyOnThread(from, path, onStep);
   await refuseUnsound(path, onStep);
   const plants = countPlants(path);
@@ -85,7 +85,7 @@ export function putInPlace(partial: string, path: string, link = linkSync): void
 }
 
 /** What stays, because its folder is gone or may not be changed, is removed by a later copy; why this one failed says more. */
-function tryToRemove(partial: string): void {
+function removeIfPossible(partial: string): void {
   try {
     removeDatabase(partial);
   } catch (error) {

@@ -20,7 +20,7 @@ import { refuseUnusable } from "../reading/open-read-only.ts";
 import { finishRebuild } from "../writing/rebuild.ts";
 import type { BackupFile } from "./backup.ts";
 import { timeInName } from "./backup-names.ts";
-import { lastBackupFile, recordLastBackup, tryToRecord } from "./backup-records.ts";
+import { lastBackupFile, recordLastBackup, whyUnrecorded } from "./backup-records.ts";
 import { type CopiedPlants, compareWithSource, refuseUnsound } from "./check-copy.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
 import { type Copy, copyDataFile, countPlants } from "./copy.ts";
@@ -102,7 +102,7 @@ export async function restoreInPlace(
   if (!hasOld) return await restoreCopy(from, path, checked, onStep, (copy) => putNew(copy, path, target));
   refuseTooLittleSpace(from, path);
   const restored = await restoreCopy(from, path, checked, onStep, (copy) => replaceOld(copy.path, path));
-  const unrecorded = tryToRecord(() => {
+  const unrecorded = whyUnrecorded(() => {
     const atMs = timeInName(from) ?? Math.floor(statSync(from).mtimeMs);
     recordLastBackup(path, atMs, restored);
   });

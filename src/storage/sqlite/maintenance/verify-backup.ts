@@ -3,7 +3,7 @@
 import { stat } from "node:fs/promises";
 import type { OnStep, StoreDigest, VerifiedBackup } from "../../../plants/plant-backups.ts";
 import { noDigest } from "../blocks/block-digests.ts";
-import { digestRecordFile, readDigestRecord, recordDigest, tryToRecord } from "./backup-records.ts";
+import { digestRecordFile, readDigestRecord, recordDigest, whyUnrecorded } from "./backup-records.ts";
 import { expectedChecksum } from "./checksum.ts";
 import { verify } from "./verify.ts";
 
@@ -23,14 +23,14 @@ export async function verifyBackup(backup: string, onStep: OnStep): Promise<Veri
   const recorded = await readDigestRecord(backup, file);
   const checked = await checkBackup(backup, recorded, onStep);
   if (checked.problems.length === 0) {
-    const unrecorded = tryToRecord(() => recordDigest(backup, checked, file));
+    const unrecorded = whyUnrecorded(() => recordDigest(backup, checked, file));
     const warning =
       unrecorded === undefined
         ? undefined
         : `Nothing wrong was found in the backup, but that could not be recorded: ${unrecorded}.`;
     return { ...checked, warning };
   }
-  const unrecorded = tryToRecord(() => recordDigest(backup, recorded));
+  const unrecorded = whyUnrecorded(() => recordDigest(backup, recorded));
   const alsoWrong = unrecorded === undefined ? [] : [`this could not be recorded: ${unrecorded}`];
   return { ...checked, problems: [...checked.problems, ...alsoWrong], warning: undefined };
 }

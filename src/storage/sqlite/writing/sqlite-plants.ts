@@ -74,7 +74,7 @@ export class SqlitePlants implements PlantStore {
 
   #createOne(toStore: PlantToStore, nowMs: number): Outcome {
     const { plant } = toStore;
-    const inserted = this.#tryInsert(toStore, nowMs);
+    const inserted = this.#insertOne(toStore, nowMs);
     if (inserted === "inserted") return created;
     const stored = this.#select.get(plant.id);
     if (stored === null && inserted !== "exists") return { kind: "failed", reason: inserted.reason };
@@ -88,7 +88,7 @@ export class SqlitePlants implements PlantStore {
    * Then SQLite undoes the INSERT of that plant alone, and the transaction goes on. After any other error the transaction must
    * not be committed.
    */
-  #tryInsert({ plant, createdBy, createdAtMs: ownMs }: PlantToStore, nowMs: number): Inserted {
+  #insertOne({ plant, createdBy, createdAtMs: ownMs }: PlantToStore, nowMs: number): Inserted {
     const { id, name, tag } = plant;
     try {
       const { changes } = this.#insert.run(id, name, tag ?? null, ownMs ?? nowMs, createdBy);
