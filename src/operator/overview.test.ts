@@ -55,6 +55,15 @@ test("a figure that cannot be read is reported once", async () => {
   expect(failures).toEqual(["total"]);
 });
 
+test("a chart that cannot be counted is reported once", async () => {
+  const { present, failures } = overviewOf({
+    createdPerBucket: async (_from, buckets) => (buckets === 1 ? [60] : broken()),
+  });
+  await present();
+  expect(await present()).toMatchObject({ total: "1", ratePerSecond: 1, perMinute: undefined });
+  expect(failures).toEqual(["perMinute", "perHour"]);
+});
+
 test("the overview is refused if no figure can be read", async () => {
   const { present } = overviewOf({ total: broken, createdPerBucket: broken });
   await expect(present()).rejects.toMatchObject({ kind: "store-unavailable" });

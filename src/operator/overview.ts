@@ -57,8 +57,8 @@ export class Overview {
       this.#figure("diskUsage", store.archive.diskUsage()),
       this.#figure("lastBackupAt", timeOfLastBackup(store)),
       readiness.check(),
-      this.#minutes.at(nowMs),
-      this.#hours.at(nowMs),
+      this.#figure("perMinute", this.#minutes.at(nowMs)),
+      this.#figure("perHour", this.#hours.at(nowMs)),
     ]);
     if (total === undefined && ratePerSecond === undefined)
       throw new HttpError("store-unavailable", "The store cannot be read right now.");
@@ -121,7 +121,10 @@ async function recentRate(archive: PlantArchive, nowMs: number): Promise<number>
 class RecentCounts {
   readonly #sources: OverviewSources;
   readonly #span: typeof minutes;
+  /** The last count, unless it failed. */
   #counted: { readonly fromMs: number; readonly creates: readonly number[] } | undefined;
+  /** Why the last count failed, if it did. */
+  #failure: { readonly reason: unknown } | undefined;
   #counting: Promise<void> | undefined;
   #dueMs = Number.NEGATIVE_INFINITY;
 
@@ -130,10 +133,11 @@ class RecentCounts {
     this.#span = span;
   }
 
-  /** The last count; undefined while the first takes long. */
+  /** The last count; undefined while the first takes long. Rejects if the last one failed. */
   async at(nowMs: number): Promise<CountsOverTimeJson | undefined> {
     if (this.#counting === undefined && performance.now() >= this.#dueMs) this.#counting = this.#count(nowMs);
     if (this.#counting !== undefined) await Promise.race([this.#counting, sleep(countWaitMs)]);
+    if (this.#failure !== undefined) throw this.#failure.reason;
     if (this.#counted === undefined) return undefined;
     const { fromMs, creates } = this.#counted;
     const refusals = this.#sources.events.refusals.counts(fromMs, creates.length, this.#span.stepMs);
@@ -148,8 +152,11 @@ class RecentCounts {
     try {
       const creates = await this.#sources.store.archive.createdPerBucket(fromMs, steps, stepMs);
       this.#counted = { fromMs, creates };
-    } catch {
-      // The figures beside it come from the same store, and report that it cannot be read.
+      this.#failure = undefined;
+    } catch (reason) {
+      // It is reported by whoever asks for the count: this one may end after nobody waits for it any more.
+      this.#counted = undefined;
+      this.#failure = { reason };
     }
     const tookMs = performance.now() - startMs;
     this.#dueMs = performance.now() + Math.max(recountAfterMs, tookMs * recountShare);
