@@ -163,6 +163,8 @@ class Backups {
     try {
       const action = task.kind === "create" ? "backup.created" : "backup.verified";
       await this.#actions.record(exchange, caller, action, task.name ?? "data file");
+      // Again, since the entry may have waited for the disk.
+      exchange.refuseWhileDraining();
     } catch (error) {
       this.#task = undefined;
       throw error;

@@ -1,4 +1,5 @@
 // How a stop ends connections: what is in flight is answered, and nothing new begins.
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { connect } from "node:net";
@@ -114,6 +115,20 @@ describe("a stop during a request whose body is incomplete", () => {
     expect(readdirSync(folder.path)).toEqual([]);
   });
 
+  test("starts no backup whose audit entry has to wait", async () => {
+    using folder = temporaryFolder();
+    await using draining = await serveWithHeldPost({ "backup-folder": folder.path });
+    const { list, send } = backupCalls(draining);
+    using lock = new Database(draining.database);
+    lock.run("BEGIN IMMEDIATE");
+    const sent = send("");
+    await eventually(async () => (await list()).task !== undefined);
+    await draining.stop();
+    lock.run("ROLLBACK");
+    expect(await sent).toMatchObject({ status: 503, error: 50303 });
+    expect(readdirSync(folder.path)).toEqual([]);
+  });
+
   test("starts no verification of a backup", async () => {
     using folder = temporaryFolder();
     await using draining = await serveWithHeldPost({ "backup-folder": folder.path });
@@ -137,6 +152,7 @@ async function serveWithHeldPost(flags: Record<string, string> = {}) {
     port: running.port,
     operatorPort,
     operatorUrl: running.operatorUrl,
+    database: running.database,
     finish,
     response,
     /** Begins the stop, and waits until both listeners are closed. */
