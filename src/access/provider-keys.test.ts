@@ -291,10 +291,13 @@ describe("keys of an issuer", () => {
       server = Bun.serve({
         hostname: "127.0.0.1",
         port: 0,
-        fetch: ({ url }) =>
-          url.endsWith("/moved")
-            ? Response.redirect("/never")
-            : new Response(new ReadableStream({ pull: () => new Promise(() => {}) })),
+        // It must not be the one that ends a connection.
+        idleTimeout: 0,
+        fetch: ({ url }) => {
+          if (url.endsWith("/moved")) return Response.redirect("/never");
+          if (url.endsWith("/silent")) return new Promise<Response>(() => {});
+          return new Response(new ReadableStream({ pull: () => new Promise(() => {}) }));
+        },
       });
     });
     afterAll(() => server.stop(true));
@@ -317,6 +320,30 @@ describe("keys of an issuer", () => {
       const timeout = AbortSignal.timeout.bind(AbortSignal);
       using _ = spyOn(AbortSignal, "timeout").mockImplementation((ms) => timeout(ms / 100));
       expect(await reasonOf("/never")).toMatch(/timed out/);
+    });
+
+    test.each([
+      ["a response that never starts", "/silent"],
+      ["a response that never ends", "/never"],
+    ])("are not waited for after the stop: %s", async (_, path) => {
+      const send = fetch;
+      const log: string[] = [];
+      const events = {
+        providerUnavailable: (reason: string) => log.push(reason),
+        providerAvailable: () => log.push("available"),
+      };
+      const asked = Promise.withResolvers<void>();
+      using _timeout = spyOn(AbortSignal, "timeout").mockReturnValue(new AbortController().signal);
+      using _fetch = mockFetch((_url, init) => {
+        asked.resolve();
+        return send(new URL(path, server.url), init);
+      });
+      const keys = new ProviderKeys(oidcSettings.issuer, events);
+      const fetching = keys.update();
+      await asked.promise;
+      keys[Symbol.dispose]();
+      await fetching;
+      expect(log).toEqual([]);
     });
   });
 

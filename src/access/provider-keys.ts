@@ -52,8 +52,8 @@ export class ProviderKeys implements Disposable {
   #fetchedMs = Number.NEGATIVE_INFINITY;
   #nextUnknownMs = Number.NEGATIVE_INFINITY;
   #isAvailable = true;
-  /** A fetch may end after the stop, when "stopped" is the last line of the log. */
-  #isStopped = false;
+  /** Aborted by the stop, and with it a fetch in progress, which then logs nothing: "stopped" is the last line of the log. */
+  readonly #stopping = new AbortController();
   readonly #waitingForTurn: (() => void)[] = [];
   #onChange: () => void = () => {};
   #timer: NodeJS.Timeout | undefined;
@@ -103,13 +103,14 @@ export class ProviderKeys implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#isStopped = true;
     clearInterval(this.#timer);
+    this.#stopping.abort();
   }
 
   async #fetchAll(): Promise<void> {
+    const stopping = this.#stopping.signal;
     try {
-      const provider = await fetchProvider(this.#issuer);
+      const provider = await fetchProvider(this.#issuer, stopping);
       // Loading it takes tens of milliseconds, which a service without an identity provider does not pay.
       const { createLocalJWKSet, jwtVerify } = await import("jose");
       const find = createLocalJWKSet(provider);
@@ -120,10 +121,10 @@ export class ProviderKeys implements Disposable {
           accepted: new Map(),
         });
       this.#fetchedMs = this.#now();
-      if (!this.#isAvailable && !this.#isStopped) this.#events.providerAvailable();
+      if (!this.#isAvailable && !stopping.aborted) this.#events.providerAvailable();
       this.#isAvailable = true;
     } catch (error) {
-      if (this.#isAvailable && !this.#isStopped) this.#events.providerUnavailable(messageOf(error));
+      if (this.#isAvailable && !stopping.aborted) this.#events.providerUnavailable(messageOf(error));
       this.#isAvailable = false;
       const isOld = this.#now() - this.#fetchedMs >= usableMs;
       if (isOld && this.#current !== undefined) this.#replace(undefined);
@@ -155,9 +156,9 @@ export class ProviderKeys implements Disposable {
 }
 
 /** @throws Error it did not respond, or not as expected; the message is for the operator. */
-async function fetchProvider(issuer: string): Promise<Provider> {
+async function fetchProvider(issuer: string, stopping: AbortSignal): Promise<Provider> {
   const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
-  const metadata = await fetchObject(url);
+  const metadata = await fetchObject(url, stopping);
   // They must be equal, as the specification demands: otherwise one tenant could answer for another.
   if (metadata["issuer"] !== issuer)
     throw new Error(`${url} names an issuer other than --oidc-issuer; both must be equal`);
@@ -168,7 +169,7 @@ async function fetchProvider(issuer: string): Promise<Provider> {
   };
   const jwksUri = endpoint("jwks_uri");
   if (jwksUri === undefined) throw new Error(`${url} names no jwks_uri`);
-  const { keys } = await fetchObject(jwksUri);
+  const { keys } = await fetchObject(jwksUri, stopping);
   if (!Array.isArray(keys)) throw new Error(`${jwksUri}: "keys" is not a list`);
   return {
     // Sorted, because some providers list the same keys in another order each time.
@@ -185,10 +186,10 @@ export function isTrustedUrl(text: string, issuer: string): boolean {
 }
 
 /** Follows no redirect, so that nobody but the provider decides where keys come from. */
-async function fetchObject(url: string): Promise<Readonly<Record<string, unknown>>> {
+async function fetchObject(url: string, stopping: AbortSignal): Promise<Readonly<Record<string, unknown>>> {
   try {
     const headers = { Accept: "application/json" };
-    const signal = AbortSignal.timeout(responseMsMax);
+    const signal = AbortSignal.any([stopping, AbortSignal.timeout(responseMsMax)]);
     const response = await fetch(url, { redirect: "error", headers, signal });
     if (!response.ok) throw new Error(`the response is ${response.status}`);
     const pieces: Uint8Array[] = [];
