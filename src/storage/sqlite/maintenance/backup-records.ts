@@ -11,7 +11,7 @@ import { realDataFile } from "../data-file/data-file-path.ts";
 import { asDataFileProblem } from "../data-file/data-file-problem.ts";
 import { replaceFile } from "../data-file/durable-files.ts";
 
-/** Records a backup, which is good even if it cannot be recorded, such as on read-only media. Returns why; undefined if it was. */
+/** A backup is good even if it cannot be recorded, such as on read-only media. Returns why it could not; undefined if it was. */
 export function whyUnrecorded(record: () => void): string | undefined {
   try {
     record();
