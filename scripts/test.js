@@ -31,7 +31,7 @@ else if (isCheck) {
   if (problems.length > 0) fail(problems.join("\n"));
 } else if (isQuick) end(await runQuick());
 else {
-  requireBrowser();
+  ensureBrowser();
   if (isSlow) end(await runSlow());
   else end(...(await runAll()));
 }
@@ -73,7 +73,7 @@ function runSlow() {
 }
 
 /** Installs one if it can. */
-function requireBrowser() {
+function ensureBrowser() {
   const problem = installChromium();
   if (problem === undefined) return;
   const advice = "Install a Chromium, or name one in the variable CHROMIUM.";

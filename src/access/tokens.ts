@@ -131,7 +131,7 @@ export async function rotateToken(
   by: Origin,
   nowMs: number,
 ): Promise<Rotated> {
-  const live = await findLive(store, nameOrId, nowMs);
+  const live = await requireLiveTokens(store, nameOrId, nowMs);
   refuseOverMax(overlapMs);
 
   // The new token lives as long as the newest one was to live, but not longer than allowed.
@@ -164,7 +164,7 @@ export async function revokeTokens(
   by: Origin,
   nowMs: number,
 ): Promise<Token[]> {
-  const live = await findLive(store, nameOrId, nowMs);
+  const live = await requireLiveTokens(store, nameOrId, nowMs);
   const revoked = live.map((token) => ({ ...token, revokedAtMs: nowMs }));
   const subject = revoked[0]?.name ?? "";
   const entry = { ...by, atMs: nowMs, action: "token.revoked", subject, detail: idsOf(revoked) } as const;
@@ -198,7 +198,7 @@ function refuseOverMax(lifetimeMs: number): void {
   if (lifetimeMs > lifetimeMsMax) throw new TokenProblem("A token's lifetime is at most 100 years.");
 }
 
-async function findLive(store: TokenStore, nameOrId: string, nowMs: number): Promise<Token[]> {
+async function requireLiveTokens(store: TokenStore, nameOrId: string, nowMs: number): Promise<Token[]> {
   const live = (await store.all()).filter(
     (token) => (token.name === nameOrId || token.id === nameOrId) && isLive(token, nowMs),
   );

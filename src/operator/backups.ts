@@ -40,7 +40,7 @@ export function backupRoutes(
 
     route("POST", "/api/backups", "operator", async (exchange, caller) => {
       await readFields(exchange);
-      const folder = backups.findFolder();
+      const folder = backups.requireFolder();
       await backups.start(exchange, caller, { kind: "create", name: undefined }, async () => {
         const { path, warning, problem } = await folder.backUpOnRequest(Date.now());
         return { name: path && basename(path), problem, warning };
@@ -50,7 +50,7 @@ export function backupRoutes(
 
     route("POST", "/api/backups/{name}/verify", "operator", async (exchange, caller) => {
       await readFields(exchange);
-      const folder = backups.findFolder();
+      const folder = backups.requireFolder();
       const name = exchange.parameter;
       await backups.refuseMissing(name);
       await backups.start(exchange, caller, { kind: "verify", name }, async () => {
@@ -70,12 +70,12 @@ export function backupRoutes(
 
     route("GET", "/api/backup-files/{secret}", "none", async (exchange) => {
       exchange.refuseWhileDraining();
-      const name = downloads.find(exchange).target;
+      const name = downloads.requireDownload(exchange).target;
       // A folder that is missing for now does not use up the link.
       await backups.refuseMissing(name);
       const download = downloads.follow(exchange);
       await actions.record(exchange, download.caller, "backup.downloaded", name);
-      const pieces = backups.findFolder().read(name);
+      const pieces = backups.requireFolder().read(name);
       await sendFile(exchange, download, { name, contentType: "application/vnd.sqlite3" }, pieces);
     }),
   ];
@@ -124,7 +124,7 @@ class Backups {
   }
 
   /** @throws HttpError there are no backups here. */
-  findFolder(): DatedBackups {
+  requireFolder(): DatedBackups {
     const { folder, unavailable } = this.#configured;
     if (folder === undefined) throw wrongRequestError(unavailable);
     return folder;
@@ -132,7 +132,7 @@ class Backups {
 
   /** @throws HttpError there is no backup of that name, or the folder cannot be read. */
   async refuseMissing(name: string): Promise<void> {
-    const { backups, problem } = await this.findFolder().list();
+    const { backups, problem } = await this.requireFolder().list();
     if (problem !== undefined) throw wrongRequestError(problem);
     if (backups.some((backup) => backup.name === name)) return;
     throw new HttpError("no-such-path", `There is no backup ${shortened(name, quotedNameCharactersMax)}.`);

@@ -47,7 +47,7 @@ export class Downloads<Target> {
   }
 
   /** The download of the link in the path. @throws HttpError it was used, has expired, or its caller is no longer allowed. */
-  find(exchange: Exchange): Download<Target> {
+  requireDownload(exchange: Exchange): Download<Target> {
     // A HEAD request would use up the link, and there is nothing to say before the content.
     if (exchange.method === "HEAD")
       throw new HttpError("no-such-method", "A download link supports only GET.", { Allow: "GET" });
@@ -62,9 +62,9 @@ export class Downloads<Target> {
     return link.download;
   }
 
-  /** Finds the download of the link in the path, and uses up the link. @throws HttpError as `find` does. */
+  /** Finds the download of the link in the path, and uses up the link. @throws HttpError as `requireDownload` does. */
   follow(exchange: Exchange): Download<Target> {
-    const download = this.find(exchange);
+    const download = this.requireDownload(exchange);
     this.#links.delete(exchange.parameter);
     return download;
   }

@@ -58,7 +58,7 @@ export function exportRoutes(archive: PlantArchive, actions: ActionRecorder, gat
     }),
 
     route("GET", "/api/exports/{secret}", "none", (exchange) => {
-      const { caller } = downloads.find(exchange);
+      const { caller } = downloads.requireDownload(exchange);
       return send(exchange, caller, () => downloads.follow(exchange));
     }),
   ];

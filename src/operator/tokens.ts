@@ -56,7 +56,7 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
 
     route("POST", "/api/tokens/{id}/revoke", "operator", async (exchange, caller) => {
       await readFields(exchange);
-      const token = await findToken(tokens, exchange.parameter);
+      const token = await requireToken(tokens, exchange.parameter);
       const revoking = revokeTokens(tokens, token.id, originOf(exchange, caller), Date.now());
       const [revoked = token] = await orWrongParameter(revoking);
       await tokenUpkeep.reload();
@@ -66,7 +66,7 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
     route("POST", "/api/tokens/{id}/rotate", "operator", async (exchange, caller) => {
       const values = await readFields(exchange, ["overlap"]);
       const overlapMs = readDuration(values, "overlap") ?? parseDurationMs(overlapDefault) ?? 0;
-      const { id } = await findToken(tokens, exchange.parameter);
+      const { id } = await requireToken(tokens, exchange.parameter);
       const wanted = { overlapMs, expiresAtMsMax: latestExpiryMs(caller) };
       const rotating = rotateToken(tokens, id, wanted, originOf(exchange, caller), Date.now());
       const { token, secret, oldValidUntilMs } = await orWrongParameter(rotating);
@@ -104,7 +104,7 @@ export function latestExpiryMs({ hasJwt, expiresAtMs }: Caller): number | undefi
   return hasJwt ? Date.now() + byJwtLifetimeMsMax : expiresAtMs;
 }
 
-async function findToken(tokens: TokenStore, wanted: string): Promise<Token> {
+async function requireToken(tokens: TokenStore, wanted: string): Promise<Token> {
   const token = (await tokens.all()).find((candidate) => candidate.id === wanted);
   if (token === undefined)
     throw new HttpError("no-such-token", `No token has the id ${shortened(wanted, quotedIdCharactersMax)}.`);
