@@ -49,6 +49,14 @@ describe("the overview", () => {
     await waitForText(page, "40010 a required field is missing");
   });
 
+  test("names who was refused last, with a link to why", async () => {
+    await post(session.running.url, '{"name":"No id"}');
+    const page = await open("/");
+    const last = page.getByRole("region", { name: "Refused" }).getByRole("listitem");
+    await last.getByRole("link", { name: "preset-access" }).first().click();
+    await page.waitForURL(/\/refused\?token=preset-access$/);
+  });
+
   test("charts the plants of a period", async () => {
     const page = await open("/");
     await page.locator(".plot").hover({ position: { x: 400, y: 100 } });

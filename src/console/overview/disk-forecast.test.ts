@@ -24,13 +24,17 @@ describe("the free disk space", () => {
   ])("lasts for %s", (text, hours) => {
     const plantsPerHour = 10;
     const overview = storeWith([10, 12, 8], hours * plantsPerHour * bytesPerPlant);
-    expect(diskForecast(overview)).toBe(`${text} left at this rate`);
+    expect(diskForecast(overview)?.text).toBe(`${text} left at this rate`);
   });
 
   test("lasts by the rate since the first plant of the week", () => {
-    expect(diskForecast(storeWith([0, 0, 10, 0], 240 * 5 * bytesPerPlant))).toBe(
+    expect(diskForecast(storeWith([0, 0, 10, 0], 240 * 5 * bytesPerPlant))?.text).toBe(
       "about 10 days left at this rate",
     );
+  });
+
+  test("was more by what has come since", () => {
+    expect(diskForecast(storeWith([5, 10, 2], 1000))?.freeBytes).toEqual([2200, 1200, 1000]);
   });
 
   test.each([

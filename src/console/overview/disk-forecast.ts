@@ -6,11 +6,15 @@ const hoursPerDay = 24;
 const daysInHoursMax = 2;
 const daysMax = 3650;
 
-/**
- * How long the free disk space lasts if plants keep coming as they did in the last week, or since the first one in it, such as
- * "about 410 days left at this rate". Undefined if none came, or if a value is unknown.
- */
-export function diskForecast({ total, perHour, store }: OverviewJson): string | undefined {
+export interface DiskForecast {
+  /** How long the free space lasts if plants keep coming as they did in the last week, or since the first one in it. */
+  readonly text: string;
+  /** The free space in each hour of that week, if nothing but the store has used it. */
+  readonly freeBytes: readonly number[];
+}
+
+/** Undefined if no plants came, or if a value is unknown. */
+export function diskForecast({ total, perHour, store }: OverviewJson): DiskForecast | undefined {
   const { bytes, diskFreeBytes } = store;
   const creates = perHour?.creates ?? [];
   const firstHour = creates.findIndex((count) => count > 0);
@@ -19,7 +23,10 @@ export function diskForecast({ total, perHour, store }: OverviewJson): string | 
   const plantsPerHour = sum(creates) / (creates.length - firstHour);
   const bytesPerPlant = bytes / Number(total);
   const days = diskFreeBytes / (plantsPerHour * bytesPerPlant) / hoursPerDay;
-  return `${formatDays(days)} left at this rate`;
+  return {
+    text: `${formatDays(days)} left at this rate`,
+    freeBytes: creates.map((_, hour) => diskFreeBytes + sum(creates.slice(hour + 1)) * bytesPerPlant),
+  };
 }
 
 function formatDays(days: number): string {

@@ -17,6 +17,7 @@ interface KeyNumbersProps {
 export function KeyNumbers({ overview, recent }: KeyNumbersProps) {
   const { total, ratePerSecond } = overview;
   const { diskFreeBytes } = overview.store;
+  const disk = diskForecast(overview);
   return (
     <div class="card key-numbers">
       <KeyNumber
@@ -46,12 +47,9 @@ export function KeyNumbers({ overview, recent }: KeyNumbersProps) {
         </KeyNumber>
       )}
       {diskFreeBytes !== undefined && (
-        <KeyNumber
-          id="disk"
-          title="Disk space free"
-          value={formatBytes(diskFreeBytes)}
-          note={diskForecast(overview)}
-        />
+        <KeyNumber id="disk" title="Disk space free" value={formatBytes(diskFreeBytes)} note={disk?.text}>
+          {disk && <Trend values={disk.freeBytes} />}
+        </KeyNumber>
       )}
     </div>
   );

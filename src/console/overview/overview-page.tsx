@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import type { OverviewJson, PlantPageJson } from "../../operator/responses.ts";
+import type { OverviewJson, PlantPageJson, RefusalsJson } from "../../operator/responses.ts";
 import { formatCount } from "../../text/counts.ts";
 import { isServerError } from "../error-numbers.ts";
 import { formatCondition, formatShare } from "../format.ts";
@@ -13,6 +13,7 @@ import { Release, Size, StateLine } from "../parts/state-line.tsx";
 import { RelativeTime, ShortTime } from "../parts/time.tsx";
 import { AddPlantButton } from "../plants/add-plant.tsx";
 import { queryOf, withQuery } from "../query.ts";
+import { hrefOf, pagePath, senderKey, senderName } from "../refused/refusal-filter.ts";
 import { Link } from "../router.tsx";
 import { hasScope, useSession } from "../session.ts";
 import { chartRanges } from "./chart-data.ts";
@@ -21,6 +22,9 @@ import { RateChart } from "./rate-chart.tsx";
 
 const plantsListed = 10;
 const latestPath = withQuery("/api/plants", queryOf({ limit: String(plantsListed) }));
+// Together with the bars of a few errors, about as high as the latest plants.
+const sendersListed = 5;
+const lastRefusedPath = withQuery("/api/refusals", queryOf({ limit: String(sendersListed) }));
 const defaultRange = "3 h";
 
 export function OverviewPage() {
@@ -46,12 +50,13 @@ function Figures({ overview }: FiguresProps) {
   const ranges = chartRanges(overview);
   const [label, setLabel] = useState(defaultRange);
   const shown = ranges.find((range) => range.label === label) ?? ranges.at(-1);
+  const hasRefused = overview.refusals.length > 0;
   const refusals = <Refusals overview={overview} />;
   if (overview.total === "0")
     return (
       <>
         <FirstPlant />
-        {overview.refusals.length > 0 && refusals}
+        {hasRefused && refusals}
       </>
     );
   return (
@@ -77,7 +82,7 @@ function Figures({ overview }: FiguresProps) {
       >
         {shown === undefined ? <p class="note">Not counted yet.</p> : <RateChart range={shown} />}
       </Panel>
-      <div class="columns">
+      <div class={hasRefused ? "columns" : "stack"}>
         <LatestPlants />
         {refusals}
       </div>
@@ -150,7 +155,7 @@ function Refusals({ overview: { refusals, startedAt } }: FiguresProps) {
           <span class="note">
             since the start, <ShortTime at={startedAt} />
           </span>
-          {mayLookUp && <Link href="/refused">See who</Link>}
+          {mayLookUp && <Link href={pagePath}>See who</Link>}
         </div>
       }
     >
@@ -161,12 +166,7 @@ function Refusals({ overview: { refusals, startedAt } }: FiguresProps) {
           {refusals.map(({ error, reason, count }) => (
             <li key={error}>
               <span class="bar-name">
-                {mayLookUp ? (
-                  <Link href={withQuery("/refused", queryOf({ error: String(error) }))}>{error}</Link>
-                ) : (
-                  error
-                )}{" "}
-                {formatCondition(reason)}
+                {mayLookUp ? <Link href={hrefOf({ error })}>{error}</Link> : error} {formatCondition(reason)}
               </span>
               <span class={isServerError(error) ? "meter bad" : "meter"}>
                 <span style={{ width: `${(count / whole) * 100}%` }} />
@@ -178,6 +178,28 @@ function Refusals({ overview: { refusals, startedAt } }: FiguresProps) {
           ))}
         </ol>
       )}
+      {mayLookUp && whole > 0 && <LastRefused />}
     </Panel>
+  );
+}
+
+/** Who was refused last, live, unless someone points at it. */
+function LastRefused() {
+  const { value: newest } = useLive<RefusalsJson>(lastRefusedPath);
+  const list = useRef<HTMLUListElement>(null);
+  const senders = useUnlessRead(newest, list)?.refusals;
+  return (
+    <>
+      <h3 class="note">Refused last</h3>
+      <ul class="latest" ref={list}>
+        {senders?.map((sender) => (
+          <li key={`${sender.error} ${senderKey(sender)}`}>
+            <Link href={hrefOf({ ...sender, error: "" })}>{senderName(sender)}</Link>
+            <span class="note">{sender.error}</span>
+            <ShortTime at={sender.lastAt} />
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }

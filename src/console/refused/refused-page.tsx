@@ -10,18 +10,19 @@ import { PageHead } from "../parts/page-head.tsx";
 import { PlantText } from "../parts/plant-text.tsx";
 import { TableHead } from "../parts/table.tsx";
 import { RelativeTime } from "../parts/time.tsx";
-import { queryOf, withQuery } from "../query.ts";
 import { Link, useRouter } from "../router.tsx";
+import {
+  hrefOf,
+  matches,
+  pagePath,
+  type RefusalFilter,
+  readFilter,
+  type Sender,
+  senderKey,
+  senderName,
+} from "./refusal-filter.ts";
 
-const pagePath = "/refused";
 const messageCharactersMax = 300;
-
-/** The filter in the address bar. At most one of token and address is set. */
-interface RefusalFilter {
-  readonly error: string;
-  readonly token: string;
-  readonly address: string;
-}
 
 /** Who got which error last, and why; live, unless someone points at the table. */
 export function RefusedPage() {
@@ -123,9 +124,7 @@ function RefusalTable({ refusals, filter }: RefusalTableProps) {
               <ErrorNumber refusal={refusal} />
             </th>
             <td>
-              <Link href={hrefOf({ ...filter, token: refusal.token ?? "", address: refusal.address ?? "" })}>
-                {senderName(refusal)}
-              </Link>{" "}
+              <Link href={hrefOf({ ...refusal, error: filter.error })}>{senderName(refusal)}</Link>{" "}
               {refusal.listener === "operator" && <span class="note">operator listener</span>}
             </td>
             <td>
@@ -164,32 +163,4 @@ function RequestId({ id }: { readonly id: string }) {
       {!id.includes(mask) && <CopyButton text={id} label="Copy request id" isIcon />}
     </span>
   );
-}
-
-function readFilter(query: URLSearchParams): RefusalFilter {
-  const token = query.get("token") ?? "";
-  const address = token === "" ? (query.get("address") ?? "") : "";
-  return { error: query.get("error") ?? "", token, address };
-}
-
-function matches(refusal: RefusalJson, { error, token, address }: RefusalFilter): boolean {
-  if (error !== "" && String(refusal.error) !== error) return false;
-  if (token !== "") return refusal.token === token;
-  return address === "" || refusal.address === address;
-}
-
-/** The address of the page with this filter. */
-function hrefOf({ error, token, address }: RefusalFilter): string {
-  return withQuery(pagePath, queryOf({ error, token, address }));
-}
-
-type Sender = Pick<RefusalJson, "token" | "address">;
-
-/** It tells a token from an address of the same name; empty if the sender is not known. */
-function senderKey({ token, address }: Sender): string {
-  return queryOf({ token, address }).toString();
-}
-
-function senderName({ token, address }: Sender): string {
-  return token || address || "unknown address";
 }
