@@ -14,6 +14,7 @@ import { certificateState, renewalDays } from "./http/tls-files.ts";
 import type { OperatorDependencies } from "./operator/operator-dependencies.ts";
 import { startOperatorListener } from "./operator/operator-listener.ts";
 import { Intake } from "./plants/intake.ts";
+import type { ConfiguredBackups } from "./plants/plant-backups.ts";
 import { OutcomeUnknown } from "./plants/plant-store.ts";
 import { createPlantHandler } from "./public/create-plant.ts";
 import { startPublicListener } from "./public/public-listener.ts";
@@ -55,12 +56,13 @@ export interface Service {
 /**
  * What the process has to do once the service has stopped:
  * - `exit`: everything is closed.
+ * - `exit-now`: so it is, but a backup or a verification that an operator began still runs. Only the end of the process stops it.
  * - `exit-without-closing`: the store has failed, before the stop or during it. It was not closed, and the exit must not close it
  *   either: SQLite would delete the WAL.
  * - `stay-up`, until it is killed: the data file was found to be lost only during the stop. This process alone still has what is
  *   stored, and nobody can have copied it yet.
  */
-export type AfterStop = "exit" | "exit-without-closing" | "stay-up";
+export type AfterStop = "exit" | "exit-now" | "exit-without-closing" | "stay-up";
 
 /** Wires everything, in the order in which it starts. The command line runs this, and so do the tests. */
 export async function startService(
@@ -120,12 +122,15 @@ export async function startService(
   // Both listeners use the same certificate, so this is logged once.
   warnOfExpiry(publicListener.certificateExpiresAtMs, events);
 
+  // The folder for the console's backups, if there is one.
+  const backups = openBackups(config.database, config.backupFolder);
+
   // The operator listener, unless it is off: the console, its API, and metrics.
   const operatorDependencies: OperatorDependencies = {
     listener: listenerDependencies,
     store,
     tokenUpkeep,
-    backups: openBackups(config.database, config.backupFolder),
+    backups,
     counters,
     identityProvider,
     settings: config.effective,
@@ -151,7 +156,15 @@ export async function startService(
 
   // The service runs: from here on `stopService` closes what was started.
   const listeners = operatorListener === undefined ? [publicListener] : [publicListener, operatorListener];
-  const running: Running = { listeners, readiness, intake, events, stopping, started: started.move() };
+  const running: Running = {
+    listeners,
+    readiness,
+    intake,
+    backups,
+    events,
+    stopping,
+    started: started.move(),
+  };
   let stopped: Promise<AfterStop> | undefined;
   return {
     publicUrl: publicListener.url,
@@ -253,6 +266,7 @@ interface Running {
   readonly listeners: readonly Listener[];
   readonly readiness: Readiness;
   readonly intake: Intake;
+  readonly backups: ConfiguredBackups;
   readonly events: Events;
   /** Ends the wait for a database that was never reached. */
   readonly stopping: AbortController;
@@ -262,7 +276,7 @@ interface Running {
 
 /** The listeners first, then the plants on their way, and the store last. */
 async function stopService(
-  { listeners, readiness, intake, events, stopping, started }: Running,
+  { listeners, readiness, intake, backups, events, stopping, started }: Running,
   cause: string | Error,
   { delayMs, timeoutMs }: { readonly delayMs: number; readonly timeoutMs: number },
 ): Promise<AfterStop> {
@@ -284,8 +298,10 @@ async function stopService(
 
   const failure = intake.storeFailure;
   if (failure === undefined) {
+    const isBackingUp = backups.folder?.isBusy === true;
+    if (isBackingUp) events.backupCutOff();
     events.stopped();
-    return "exit";
+    return isBackingUp ? "exit-now" : "exit";
   }
   return failure instanceof DataFileReplaced && !storeHadFailed ? "stay-up" : "exit-without-closing";
 }

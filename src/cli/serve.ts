@@ -64,6 +64,8 @@ export const serve: Command = {
     if (next === "exit-without-closing") return terminal.exitWithoutClosing(1);
     // Any other error that stopped the service has not been reported yet.
     if (cause instanceof Error) throw cause;
+    // The next backup removes what this one leaves.
+    if (next === "exit-now") return terminal.exitWithoutClosing(0);
     return 0;
   },
 };

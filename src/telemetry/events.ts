@@ -196,6 +196,8 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
     stopping: (reason: string) =>
       log.info("stopping: finishing requests in flight", { "plant_store.stop_reason": reason }),
     drainTimedOut: () => log.warn("drain timeout reached; open connections were closed"),
+    backupCutOff: () =>
+      log.warn("a backup, or the verification of one, is cut off; the next backup removes what it leaves"),
     stopped: () => log.info("stopped; every acknowledged plant is on disk"),
   };
 }

@@ -52,6 +52,8 @@ export class BackupFolder implements DatedBackups {
   /** The path of the data file, as --database names it. */
   readonly databasePath: string;
   readonly #names: BackupNames;
+  /** How many backups and verifications run on request. */
+  #running = 0;
   /** The check of the folder that has not ended yet. */
   #checkingFolder: Promise<void> | undefined;
   /**
@@ -64,6 +66,10 @@ export class BackupFolder implements DatedBackups {
     this.folderPath = folderPath;
     this.databasePath = databasePath;
     this.#names = new BackupNames(databasePath);
+  }
+
+  get isBusy(): boolean {
+    return this.#running > 0;
   }
 
   /**
@@ -121,22 +127,28 @@ export class BackupFolder implements DatedBackups {
    * something else is wrong.
    */
   async backUpOnRequest(atMs: number): Promise<RequestedBackup> {
+    this.#running++;
     try {
       const { made, unrecorded } = await this.backUp(atMs);
       return { path: made.path, warning: warningOf(made, unrecorded), problem: undefined };
     } catch (error) {
       return { path: undefined, warning: undefined, problem: problemOf(error) };
+    } finally {
+      this.#running--;
     }
   }
 
   /** Verifies a backup that `list` returned, as `verifyBackup` does. Why it cannot be verified is one of its problems too. */
   async verify(name: string, onStep: OnStep = ignoreStep): Promise<VerifiedBackup> {
+    this.#running++;
     try {
       const verified = await verifyBackup(this.#path(name), onStep);
       this.#listing = undefined;
       return verified;
     } catch (error) {
       return { problems: [problemOf(error)], warning: undefined, ...noDigest };
+    } finally {
+      this.#running--;
     }
   }
 
