@@ -1,20 +1,10 @@
-// The commands that read what is stored: list, show and export, and what they print after a restore.
+// The commands that read what is stored: list, show and export.
 import { afterAll, describe, expect, test } from "bun:test";
-import {
-  copyFileSync,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { columnsOf } from "../../src/cli/terminal.ts";
 import { plantStore } from "../support/command.ts";
 import { post } from "../support/post-plants.ts";
-import { storedPlants } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { startTestService } from "../support/test-service.ts";
@@ -151,92 +141,5 @@ describe("export", () => {
     writeFileSync(file, await exported(format));
     const { out } = await runInProcess(["import", file, "--dry-run", "--json"]);
     expect(JSON.parse(out)).toMatchObject({ valid: 3, refused: 0 });
-  });
-});
-
-describe("backup and restore", () => {
-  test("a restored backup of a store in use has every plant acknowledged before it", async () => {
-    using folder = temporaryFolder();
-    await using busy = await startTestService({ database: join(folder.path, "plants.db") });
-    for (const plant of plants) await post(busy.url, plant);
-    const before = storedPlants(busy.database);
-
-    // A backup is made while someone creates plants.
-    let isWriting = true;
-    const writer = (async () => {
-      for (let id = 100; isWriting; id++) await post(busy.url, JSON.stringify({ id, name: "n".repeat(500) }));
-    })();
-    const backup = join(folder.path, "backup.db");
-    const { code, err } = await plantStore(["backup", backup, "--database", busy.database]);
-    isWriting = false;
-    await writer;
-    expect(code).toBe(0);
-    const count = storedPlants(backup).length.toLocaleString("en");
-    expect(err).toContain(`Backed up and checked ${count} plants: `);
-    expect(statSync(backup).mode & 0o777).toBe(0o600);
-
-    // It is restored elsewhere.
-    const restored = join(folder.path, "new", "plants.db");
-    const { code: restoreCode } = await run(["restore", backup], restored);
-    expect(restoreCode).toBe(0);
-    expect(storedPlants(restored)).toEqual(expect.arrayContaining(before));
-    const { err: verified } = await run(["verify"], restored);
-    expect(verified).toContain("no damage found");
-  });
-
-  test("a backup replaces what an interrupted one left", async () => {
-    using folder = temporaryFolder();
-    const backup = join(folder.path, "a.db");
-    copyFileSync(service.database, `${backup}.partial`);
-    const { code } = await run(["backup", backup]);
-    expect(code).toBe(0);
-    expect(existsSync(`${backup}.partial`)).toBe(false);
-  });
-
-  test.each(["backup", "restore"])("%s overwrites no file", async (command) => {
-    using folder = temporaryFolder();
-    const backup = join(folder.path, "a.db");
-    await run(["backup", backup]);
-    const { err } = await run([command, backup]);
-    expect(err).toContain("already exists");
-  });
-
-  test("backup names a data file that does not exist", async () => {
-    using folder = temporaryFolder();
-    const none = join(folder.path, "none.db");
-    const { err } = await run(["backup", join(folder.path, "a.db")], none);
-    expect(err).toContain(`There is no data file at ${none}.`);
-  });
-
-  test("restore names a backup that does not exist", async () => {
-    using folder = temporaryFolder();
-    const none = join(folder.path, "none.db");
-    const { err } = await run(["restore", none], join(folder.path, "restored.db"));
-    expect(err).toContain(`${none} does not exist`);
-  });
-
-  describe("a backup is refused", () => {
-    const obstacles = {
-      "a link to a file": (folder: string, path: string) => symlinkSync(join(folder, "precious"), path),
-      "a link to nothing": (folder: string, path: string) => symlinkSync(join(folder, "nothing"), path),
-      "a file": (_: string, path: string) => writeFileSync(path, "precious"),
-    };
-    const rows = ["a.db", "a.db.sha256", "a.db.partial"].flatMap((name) =>
-      Object.entries(obstacles).map(([what, make]) => ({ name, what, make })),
-    );
-
-    test.each(rows)("if $name is $what", async ({ name, make }) => {
-      using folder = temporaryFolder();
-      const inTheWay = join(folder.path, name);
-      writeFileSync(join(folder.path, "precious"), "precious");
-      make(folder.path, inTheWay);
-      const { code, err } = await run(["backup", join(folder.path, "a.db")]);
-      expect(code).toBe(1);
-      expect(err).toContain(`${name} `);
-      if (existsSync(inTheWay)) expect(readFileSync(inTheWay, "utf8")).toBe("precious");
-      rmSync(inTheWay);
-      expect(readdirSync(folder.path)).toEqual(["precious"]);
-      expect(readFileSync(join(folder.path, "precious"), "utf8")).toBe("precious");
-    });
   });
 });

@@ -1,0 +1,113 @@
+// The commands backup and restore: what they write, what they overwrite, and which errors they report.
+import { afterAll, describe, expect, test } from "bun:test";
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { plantStore } from "../support/command.ts";
+import { post } from "../support/post-plants.ts";
+import { storedPlants } from "../support/stored-plants.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { runInProcess } from "../support/terminal.ts";
+import { startTestService } from "../support/test-service.ts";
+
+// A store that runs. Tests only read it; one that creates plants has a service of its own.
+const service = await startTestService();
+await post(service.url, '{"id":1,"name":"Fern"}');
+afterAll(() => service[Symbol.asyncDispose]());
+
+/** Runs a command on the data file of that service, or on another one. */
+const run = (args: readonly string[], database = service.database) =>
+  runInProcess([...args, "--database", database]);
+
+test("a restored backup of a store in use has every plant acknowledged before it", async () => {
+  using folder = temporaryFolder();
+  await using busy = await startTestService({ database: join(folder.path, "plants.db") });
+  for (let id = 1; id <= 3; id++) await post(busy.url, JSON.stringify({ id, name: "Fern" }));
+  const before = storedPlants(busy.database);
+
+  // A backup is made while someone creates plants.
+  let isWriting = true;
+  const writer = (async () => {
+    for (let id = 100; isWriting; id++) await post(busy.url, JSON.stringify({ id, name: "n".repeat(500) }));
+  })();
+  const backup = join(folder.path, "backup.db");
+  const { code, err } = await plantStore(["backup", backup, "--database", busy.database]);
+  isWriting = false;
+  await writer;
+  expect(code).toBe(0);
+  const count = storedPlants(backup).length.toLocaleString("en");
+  expect(err).toContain(`Backed up and checked ${count} plants: `);
+  expect(statSync(backup).mode & 0o777).toBe(0o600);
+
+  // It is restored elsewhere.
+  const restored = join(folder.path, "new", "plants.db");
+  const { code: restoreCode } = await run(["restore", backup], restored);
+  expect(restoreCode).toBe(0);
+  expect(storedPlants(restored)).toEqual(expect.arrayContaining(before));
+  const { err: verified } = await run(["verify"], restored);
+  expect(verified).toContain("no damage found");
+});
+
+test("a backup replaces what an interrupted one left", async () => {
+  using folder = temporaryFolder();
+  const backup = join(folder.path, "a.db");
+  copyFileSync(service.database, `${backup}.partial`);
+  const { code } = await run(["backup", backup]);
+  expect(code).toBe(0);
+  expect(existsSync(`${backup}.partial`)).toBe(false);
+});
+
+test.each(["backup", "restore"])("%s overwrites no file", async (command) => {
+  using folder = temporaryFolder();
+  const backup = join(folder.path, "a.db");
+  await run(["backup", backup]);
+  const { err } = await run([command, backup]);
+  expect(err).toContain("already exists");
+});
+
+test("backup names a data file that does not exist", async () => {
+  using folder = temporaryFolder();
+  const none = join(folder.path, "none.db");
+  const { err } = await run(["backup", join(folder.path, "a.db")], none);
+  expect(err).toContain(`There is no data file at ${none}.`);
+});
+
+test("restore names a backup that does not exist", async () => {
+  using folder = temporaryFolder();
+  const none = join(folder.path, "none.db");
+  const { err } = await run(["restore", none], join(folder.path, "restored.db"));
+  expect(err).toContain(`${none} does not exist`);
+});
+
+describe("a backup is refused", () => {
+  const obstacles = {
+    "a link to a file": (folder: string, path: string) => symlinkSync(join(folder, "precious"), path),
+    "a link to nothing": (folder: string, path: string) => symlinkSync(join(folder, "nothing"), path),
+    "a file": (_: string, path: string) => writeFileSync(path, "precious"),
+  };
+  const rows = ["a.db", "a.db.sha256", "a.db.partial"].flatMap((name) =>
+    Object.entries(obstacles).map(([what, make]) => ({ name, what, make })),
+  );
+
+  test.each(rows)("if $name is $what", async ({ name, make }) => {
+    using folder = temporaryFolder();
+    const inTheWay = join(folder.path, name);
+    writeFileSync(join(folder.path, "precious"), "precious");
+    make(folder.path, inTheWay);
+    const { code, err } = await run(["backup", join(folder.path, "a.db")]);
+    expect(code).toBe(1);
+    expect(err).toContain(`${name} `);
+    if (existsSync(inTheWay)) expect(readFileSync(inTheWay, "utf8")).toBe("precious");
+    rmSync(inTheWay);
+    expect(readdirSync(folder.path)).toEqual(["precious"]);
+    expect(readFileSync(join(folder.path, "precious"), "utf8")).toBe("precious");
+  });
+});
