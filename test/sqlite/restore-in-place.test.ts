@@ -29,9 +29,11 @@ import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writin
 import { contentsOf, rebuiltFile } from "../../src/storage/sqlite/writing/rebuild.ts";
 import { unshareArguments } from "../support/command.ts";
 import { crashedStore, emptyingJournal } from "../support/crashed-store.ts";
+import { damageIdIndex } from "../support/damaged-index.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { lacksMounts } from "../support/lacks.ts";
 import { openAsNextStart } from "../support/next-start.ts";
+import { seedStore } from "../support/seeded-store.ts";
 import { storedPlants, testPlant } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
@@ -372,6 +374,37 @@ describe("restore --replace with the data file itself", () => {
     expect(readMarker(folder.dataFile)).toBeUndefined();
     expect(namesIn(folder.dataFile)).toEqual(["other"]);
     expect(readFileSync(join(beforeFolder(), "plants.db-wal")).equals(wal)).toBe(true);
+  });
+
+  describe("that replaced the store's own and is damaged", () => {
+    beforeEach(async () => {
+      await crashedStore(folder.dataFile, 3);
+      const other = join(folder.path, "other.db");
+      seedStore(other, { plants: 60 });
+      damageIdIndex(other);
+      renameSync(other, folder.dataFile);
+      writeMarker(folder.dataFile, "replaced");
+    });
+
+    test("names the file, and the folder that has the WAL now", async () => {
+      const { code, err } = await restore(folder.dataFile);
+      expect(err).toStartWith(`plant-store: ${folder.dataFile} is damaged: row 1 missing from index`);
+      expect(err).toEndWith(`; restore it from a backup. Its WAL was moved to ${beforeFolder()}.\n`);
+      expect(code).toBe(1);
+    });
+
+    test("leaves it refused by the next start", async () => {
+      await restore(folder.dataFile);
+      expect(() => openForWriting(folder.dataFile)).toThrow("was deleted, replaced or overwritten");
+    });
+
+    test("refuses it again, and makes no second folder", async () => {
+      await restore(folder.dataFile);
+      const { code, err } = await restore(folder.dataFile);
+      expect(err).toEndWith("; restore it from a backup.\n");
+      expect(code).toBe(1);
+      expect(existsSync(join(beforeFolder(), "plants.db-wal"))).toBe(true);
+    });
   });
 
   test("leaves the marker of a failed fsync to the next start", async () => {

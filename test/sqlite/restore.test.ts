@@ -1,22 +1,19 @@
 // What a restore and verify check of a backup: its checksum, its digests and its size; and what a restore finds at its target.
 // restore-in-place.test.ts has --replace.
-import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
-  closeSync,
   copyFileSync,
   existsSync,
-  openSync,
   readFileSync,
   rmSync,
   statSync,
   truncateSync,
   writeFileSync,
-  writeSync,
 } from "node:fs";
 import { join } from "node:path";
 import { plantStore } from "../support/command.ts";
 import { emptyingJournal } from "../support/crashed-store.ts";
+import { damageIdIndex } from "../support/damaged-index.ts";
 import { eventually } from "../support/eventually.ts";
 import { changePlant, seedStore } from "../support/seeded-store.ts";
 import { storedPlants } from "../support/stored-plants.ts";
@@ -166,22 +163,3 @@ test.skipIf(lacksSyncShim())(
     expect(existsSync(restored)).toBe(false);
   },
 );
-
-/** Changes the first entry of the index of ids, which is on one page, as a disk might. */
-function damageIdIndex(path: string): void {
-  const bytes = readFileSync(path);
-  const pageBytes = bytes.readUInt16BE(16);
-  const root = rootPage(path, "sqlite_autoindex_plants_1");
-  const end = root * pageBytes;
-  const file = openSync(path, "r+");
-  writeSync(file, Buffer.from([(bytes[end - 1] ?? 0) ^ 0x40]), 0, 1, end - 1);
-  closeSync(file);
-}
-
-function rootPage(path: string, index: string): number {
-  using database = new Database(path, { readonly: true });
-  const select = database.query<{ rootpage: number }, [string]>(
-    "SELECT rootpage FROM sqlite_schema WHERE name = ?",
-  );
-  return select.get(index)?.rootpage ?? 0;
-}

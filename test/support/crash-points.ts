@@ -1,9 +1,19 @@
 import { Database } from "bun:sqlite";
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { ImmutableDatabase } from "../../src/storage/sqlite/data-file/connect.ts";
 import { DataFileProblem } from "../../src/storage/sqlite/data-file/data-file-problem.ts";
-import { writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
+import { readMarker, writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { main, start } from "./command.ts";
 import { crashedStore } from "./crashed-store.ts";
@@ -206,6 +216,38 @@ const acceptance: Scenario = {
   },
 };
 
+// The data file that another program has put in the place of the store's own, whose WAL is still there.
+const acceptanceOfReplaced: Scenario = {
+  what: "restore --replace with a data file that replaced the store's own",
+  testStride: 2,
+  async prepare(folder) {
+    await crashed(folder);
+    rmSync(join(folder, name));
+    const other = join(folder, "other");
+    mkdirSync(other);
+    await closed(other, restored);
+    renameSync(join(other, name), join(folder, name));
+    copyFileSync(join(folder, name), join(folder, "as-it-was.db"));
+    rmSync(other, { recursive: true });
+    writeMarker(join(folder, name), "replaced");
+    return restored;
+  },
+  command: (folder) => [main, ...acceptArguments(folder)],
+  async problemOf(folder) {
+    const path = join(folder, name);
+    try {
+      // A start accepts it only once its store id is new: a cursor of the other store would be one of this store.
+      if (readMarker(path) === undefined && storeIdOf(path) === storeIdOf(join(folder, "as-it-was.db")))
+        return "it is accepted with its old store id";
+      await runCommand(acceptArguments(folder));
+      const plants = await plantsAfterStart(path);
+      return isSame(plants, restored) ? undefined : `it has ${plants.length} plants`;
+    } catch (error) {
+      return `it fails: ${(error as Error).message}`;
+    }
+  },
+};
+
 export const scenarios: readonly Scenario[] = [
   firstLife,
   secondLife,
@@ -214,6 +256,7 @@ export const scenarios: readonly Scenario[] = [
   rebuild,
   replacement,
   acceptance,
+  acceptanceOfReplaced,
 ];
 
 function restoreArguments(folder: string): string[] {
@@ -222,6 +265,11 @@ function restoreArguments(folder: string): string[] {
 
 function acceptArguments(folder: string): string[] {
   return ["restore", join(folder, name), "--replace", "--database", join(folder, name)];
+}
+
+function storeIdOf(path: string): string | undefined {
+  using database = new ImmutableDatabase(path);
+  return database.query<{ id: string }, []>("SELECT id FROM store_id").get()?.id;
 }
 
 /** Restores what the last restore has moved away, as it says. */

@@ -68,16 +68,26 @@ export function refuseJournal(path: string): void {
   );
 }
 
+/** What a command accepts that is otherwise a reason to refuse a data file. */
+export interface AcceptedDamage {
+  /** Called for a file whose WAL was lost, which is then read without it. Without this function it is refused. */
+  readonly warnOfLostWal?: ((problem: LostWal) => void) | undefined;
+  /** Whether a file is accepted that replaced the store's own, once the WAL of that one was moved away. */
+  readonly acceptsReplaced?: boolean;
+}
+
 /**
- * For a command that may run alongside the service: while one is up, the holder of the writer lock has checked the files. With
- * `warnOfLostWal`, a lost WAL is no reason to refuse.
+ * For a command that may run alongside the service: while one is up, the holder of the writer lock has checked the files.
  * @throws DataFileProblem a file is damaged or missing.
  */
-export function refuseDamagedWithoutWriter(path: string, warnOfLostWal?: (problem: LostWal) => void): void {
+export function refuseDamagedWithoutWriter(
+  path: string,
+  { warnOfLostWal, acceptsReplaced = false }: AcceptedDamage = {},
+): void {
   refuseUnreadable(path);
   const failure = readMarker(path);
   // This holds even while a service that has lost its data file is still up: its WAL must not be applied to another file.
-  refuseReplaced(path, failure);
+  if (!acceptsReplaced) refuseReplaced(path, failure);
   if (failure === "rebuilt")
     throw new DataFileProblem(
       `${path} is being replaced by ${path}.rebuilt, after a failed fsync or by a restore, and that was interrupted: start the service on it once to finish that.`,

@@ -1,7 +1,8 @@
-// Whether a copy can be trusted: SQLite finds it sound, and it has the plants of the store that it was made of.
+// Whether a copy can be trusted: SQLite finds it sound, and it has the plants of the store that it was made of. A data file
+// that is to be used as it is must be sound, too.
 import type { OnStep } from "../../../plants/plant-backups.ts";
 import { describeEachBlock } from "../blocks/blocks.ts";
-import { DataFileProblem } from "../data-file/data-file-problem.ts";
+import { asDataFileProblem, Damage, DataFileProblem } from "../data-file/data-file-problem.ts";
 import type { Comparison } from "./compare-plants.ts";
 import { comparePlantsOnThread, findDamageOnThread } from "./on-thread.ts";
 import { ignoreStep } from "./step.ts";
@@ -13,6 +14,12 @@ export type CopiedPlants = Omit<Comparison, "comparedPlants" | "differingBlocks"
 export async function refuseUnsound(copy: string, onStep: OnStep = ignoreStep): Promise<void> {
   const [problem] = await findDamageOnThread(copy, onStep, (size) => `checking all ${size} of the copy of`);
   if (problem !== undefined) throw new DataFileProblem(`The copy is damaged: ${problem}.`);
+}
+
+/** @throws DataFileProblem SQLite's integrity check found something in a data file that is not a copy. */
+export async function refuseUnsoundDataFile(path: string, onStep: OnStep): Promise<void> {
+  const [problem] = await findDamageOnThread(path, onStep);
+  if (problem !== undefined) throw asDataFileProblem(new Damage(problem), path);
 }
 
 /**

@@ -4,6 +4,7 @@ import { copyFileSync, existsSync, fsyncSync, renameSync, statSync } from "node:
 import { basename, dirname, join } from "node:path";
 import { timeInFileName } from "../../../text/time.ts";
 import {
+  fileSize,
   giveFileTo,
   makeDirectory,
   removeDatabase,
@@ -11,7 +12,7 @@ import {
   syncDirectory,
   withFile,
 } from "../data-file/durable-files.ts";
-import { markerFile, readMarker, removeMarker, writeMarker } from "../data-file/failure-marker.ts";
+import { markerFile, readMarker, writeMarker } from "../data-file/failure-marker.ts";
 import { contentsOf, rebuiltFile, replaceByRebuilt } from "../writing/rebuild.ts";
 import { lastBackupFile } from "./backup-records.ts";
 
@@ -36,16 +37,17 @@ export function replaceOld(partial: string, path: string): string {
 }
 
 /**
- * Moves the WAL into a dated folder, and returns that: it may be the WAL of the file which was replaced. Without it, the marker
- * has nothing to warn of any more.
+ * Moves the WAL into a dated folder, and returns that; null if there is none, or an empty one. It may be the WAL of the file
+ * which was replaced.
  */
-export function moveWalAside(path: string): string {
-  const folder = makeFolderForOld(path);
-  for (const ending of ["-wal", "-journal"]) moveInto(folder, path + ending);
+export function moveWalAside(path: string): string | null {
   removeDatabase(path, ["-shm"]);
+  const old = [`${path}-wal`, `${path}-journal`].filter((file) => fileSize(file) > 0);
+  if (old.length === 0) return null;
+  const folder = makeFolderForOld(path);
+  for (const file of old) moveInto(folder, file);
   syncDirectory(folder);
   syncDirectory(dirname(path));
-  removeMarker(path);
   return folder;
 }
 

@@ -21,7 +21,7 @@ import { finishRebuild } from "../writing/rebuild.ts";
 import type { BackupFile } from "./backup.ts";
 import { timeInName } from "./backup-names.ts";
 import { lastBackupFile, recordLastBackup, whyUnrecorded } from "./backup-records.ts";
-import { type CopiedPlants, compareWithSource, refuseUnsound } from "./check-copy.ts";
+import { type CopiedPlants, compareWithSource, refuseUnsoundDataFile } from "./check-copy.ts";
 import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
 import { type Copy, copyDataFile, countPlants } from "./copy.ts";
 import { makeNewStore, makeNewStoreInPlace } from "./new-store.ts";
@@ -71,7 +71,7 @@ export async function restore(
   for (const ending of oldEndings)
     refuseExisting(path + ending, "With --replace, restore moves it into a folder beside it");
   const checked = await compareChecksum(from, onStep);
-  refuseUnusable(from, warnOfLostWal);
+  refuseUnusable(from, { warnOfLostWal });
   using target = lockTarget(path);
   // It is awaited here, since the lock is released on return.
   return await restoreCopy(from, path, checked, onStep, (copy) => putNew(copy, path, target));
@@ -95,7 +95,7 @@ export async function restoreInPlace(
   refuseMountPoint(path);
   const checked = await compareChecksum(from, onStep);
   if (isSameFile(from, path)) return acceptAsItIs(path, checked, warnOfLostWal, onStep);
-  refuseUnusable(from, warnOfLostWal);
+  refuseUnusable(from, { warnOfLostWal });
   using target = lockTarget(path);
   const hasRefusedCopy = !tryFinishRebuild(path);
   const hasOld = hasRefusedCopy || oldEndings.some((ending) => existsSync(path + ending));
@@ -157,17 +157,40 @@ async function acceptAsItIs(
   warnOfLostWal: (problem: LostWal) => void,
   onStep: OnStep,
 ): Promise<Restored> {
-  const isReplaced = readMarker(path) === "replaced";
+  if (readMarker(path) === "replaced") return acceptReplaced(path, checked, onStep);
   // This check comes before the lock, which makes the file look like one that a service has open.
-  if (!isReplaced) refuseUnusable(path, warnOfLostWal);
+  refuseUnusable(path, { warnOfLostWal });
   using _lock = lockForWriting(path);
-  const before = isReplaced ? moveWalAside(path) : null;
-  if (isReplaced) refuseUnusable(path);
-  await refuseUnsound(path, onStep);
+  const compared = await checkAndMakeNewStore(path, onStep);
+  return resultOf(path, countPlants(path), checked, compared, null);
+}
+
+/**
+ * Accepts a file that replaced the store's own. The marker is removed last: until then every start refuses the file, and the same
+ * command can be run again.
+ */
+async function acceptReplaced(path: string, checked: Checksum, onStep: OnStep): Promise<Restored> {
+  using _lock = lockForWriting(path);
+  // SQLite would apply the WAL to the file, and it may be that of the file which was replaced.
+  const before = moveWalAside(path);
+  let compared: CopiedPlants;
+  try {
+    refuseUnusable(path, { acceptsReplaced: true });
+    compared = await checkAndMakeNewStore(path, onStep);
+  } catch (error) {
+    if (before === null || !(error instanceof DataFileProblem)) throw error;
+    throw new DataFileProblem(`${error.message} Its WAL was moved to ${before}.`, { cause: error });
+  }
+  removeMarker(path);
+  return resultOf(path, countPlants(path), checked, compared, before);
+}
+
+async function checkAndMakeNewStore(path: string, onStep: OnStep): Promise<CopiedPlants> {
+  await refuseUnsoundDataFile(path, onStep);
   // Compared with itself: this computes the digest, and compares each block with the digest that was stored with it.
   const compared = await compareWithSource(path, path, onStep);
   makeNewStoreInPlace(path);
-  return resultOf(path, countPlants(path), checked, compared, before);
+  return compared;
 }
 
 function lockTarget(path: string): Target {

@@ -4,20 +4,18 @@ import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { closeOnError, ImmutableDatabase, keepWal, lockWaitMsMax, readSchema } from "../data-file/connect.ts";
 import { mayWrite, realDataFile, refuseMissingFile } from "../data-file/data-file-path.ts";
-import { asDataFileProblem, DataFileProblem, type LostWal } from "../data-file/data-file-problem.ts";
+import { asDataFileProblem, DataFileProblem } from "../data-file/data-file-problem.ts";
 import { fileSize } from "../data-file/durable-files.ts";
 import { openUnmoved } from "../data-file/inode.ts";
 import { closeBeside } from "../data-file/store-use.ts";
 import { hasWriter, lockAgainstWriters } from "../data-file/writer-lock.ts";
 import { blameForeignWal, contentsWithoutWal, refuseForeignWal } from "../inspection/foreign-wal.ts";
-import { refuseDamagedWithoutWriter, refuseShort } from "../inspection/inspect-files.ts";
+import { type AcceptedDamage, refuseDamagedWithoutWriter, refuseShort } from "../inspection/inspect-files.ts";
 import { readCheckedVersion, refuseForeignFile, refuseUnmigrated } from "../migrations/migrate.ts";
 
-export interface ReadOptions {
+export interface ReadOptions extends AcceptedDamage {
   /** Whether a file is accepted that an older version wrote. */
   readonly older?: boolean;
-  /** Called for a file whose WAL was lost, which is then read without it. Without this function it is refused. */
-  readonly warnOfLostWal?: ((problem: LostWal) => void) | undefined;
 }
 
 const readOnlyOptions = { readonly: true, strict: true, safeIntegers: true };
@@ -26,9 +24,9 @@ const readOnlyOptions = { readonly: true, strict: true, safeIntegers: true };
  * Opens a data file to read it, and never migrates it. Works while a service runs, and on read-only media.
  * @throws DataFileProblem
  */
-export function openReadOnly(named: string, { older = false, warnOfLostWal }: ReadOptions = {}): Database {
+export function openReadOnly(named: string, { older = false, ...accepted }: ReadOptions = {}): Database {
   const path = realDataFile(named);
-  refuseDamagedWithoutWriter(path, warnOfLostWal);
+  refuseDamagedWithoutWriter(path, accepted);
   refuseMissingFile(path);
   // The service itself must not do this: closing the file, other than through SQLite, would drop its locks.
   const withoutWal = hasWriter(path) ? undefined : contentsWithoutWal(path);
@@ -49,8 +47,8 @@ export function openReadOnly(named: string, { older = false, warnOfLostWal }: Re
  * Opens a data file, of an older version too, only to check it as `openReadOnly` does.
  * @throws DataFileProblem it is not a data file, or cannot be read.
  */
-export function refuseUnusable(path: string, warnOfLostWal?: ReadOptions["warnOfLostWal"]): void {
-  openReadOnly(path, { older: true, warnOfLostWal }).close();
+export function refuseUnusable(path: string, accepted: AcceptedDamage = {}): void {
+  openReadOnly(path, { older: true, ...accepted }).close();
 }
 
 /** Connects to any SQLite database, and checks nothing. It leaves the WAL unchanged. */
