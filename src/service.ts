@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { FirstToken } from "./access/first-token.ts";
 import { Gate } from "./access/gate.ts";
 import { JwtVerifier } from "./access/jwt-verifier.ts";
@@ -283,9 +282,13 @@ async function stopService(
   const storeHadFailed = intake.storeFailure !== undefined;
   events.stopping(stopReason(cause));
 
-  // Load balancers get time to notice that it is unready; after a failure of the store it already was.
+  // Load balancers get time to notice that it is unready. A store that has failed, or fails meanwhile, ends the wait: it accepts
+  // no more plants.
   readiness.goUnready();
-  await sleep(storeHadFailed ? 0 : delayMs);
+  const delay = Promise.withResolvers<void>();
+  const timer = setTimeout(delay.resolve, delayMs);
+  await Promise.race([delay.promise, intake.storeFailed]);
+  clearTimeout(timer);
 
   // The requests in flight, and then the plants that they sent.
   const finished = await Promise.all(listeners.map((listener) => listener.drain(timeoutMs)));

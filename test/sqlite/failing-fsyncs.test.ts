@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
 import { expectOneLine, plantStore, type Serving } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
+import { eventually } from "../support/eventually.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { memoize } from "../support/memoize.ts";
 import { openAsNextStart } from "../support/next-start.ts";
@@ -72,6 +73,15 @@ describe.skipIf(lacksSyncShim())("an fsync that fails", () => {
     files: "-wal",
     cause: (service) => createUntilFailed(service, "fern"),
   };
+  const atCommitInDelay: Fault = {
+    what: "of the WAL, at a commit in the drain delay,",
+    files: "-wal",
+    async cause(service) {
+      service.child.kill("SIGTERM");
+      await eventually(() => service.err().includes("stopping"));
+      return createUntilFailed(service, "fern");
+    },
+  };
 
   /** How a service with that fault ends, what it leaves, and what the next start makes of that. */
   const serveFailing = memoize(async (fault: Fault) => {
@@ -96,7 +106,7 @@ describe.skipIf(lacksSyncShim())("an fsync that fails", () => {
     };
   });
 
-  describe.each([atCheckpoint, atStop, atCommit])("$what", (fault) => {
+  describe.each([atCheckpoint, atStop, atCommit, atCommitInDelay])("$what", (fault) => {
     test("ends the service", async () => {
       const { code, err } = await serveFailing(fault);
       expect(code).toBe(1);
