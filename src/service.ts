@@ -7,7 +7,7 @@ import { TokenUpkeep } from "./access/token-upkeep.ts";
 import type { Config, ServiceConfig } from "./config/read-config.ts";
 import { connectionBudget } from "./http/connection-budget.ts";
 import { Readiness } from "./http/health.ts";
-import { refuseAddressInUse } from "./http/listen-address.ts";
+import { refuseAddressesInUse } from "./http/listen-address.ts";
 import type { Listener, ListenerSettings } from "./http/listener.ts";
 import { certificateState, renewalDays } from "./http/tls-files.ts";
 import type { OperatorDependencies } from "./operator/operator-dependencies.ts";
@@ -77,8 +77,7 @@ export async function startService(
   const events = createEvents(log, counters, Date.now);
 
   // The addresses, before the store: a start that cannot listen must not leave a data file.
-  await refuseAddressInUse(config.listen, "public");
-  if (config.operatorListen !== undefined) await refuseAddressInUse(config.operatorListen, "operator");
+  await refuseAddressesInUse(config.listen, config.operatorListen);
 
   // The store: a data file, or PostgreSQL, which may open later.
   const store = started.use(await openServiceStore(config, events));

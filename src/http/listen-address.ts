@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createServer } from "node:net";
 import { codeOf, messageOf } from "../system/errors.ts";
 import type { Address } from "../system/ip-address.ts";
@@ -23,19 +24,48 @@ export function listenProblem(error: unknown, address: Address, listener: Listen
   );
 }
 
-/** @throws ListenProblem if a listener could not be bound to the address now. */
-export async function refuseAddressInUse(address: Address, listener: ListenerName): Promise<void> {
+/** @throws ListenProblem if the listeners could not be bound to their addresses now, each of them or both together. */
+export async function refuseAddressesInUse(
+  listen: Address,
+  operatorListen: Address | undefined,
+): Promise<void> {
+  await refuseAddressInUse(listen, "public");
+  if (operatorListen === undefined) return;
+  await refuseAddressInUse(operatorListen, "operator");
+
+  // Both are free. They may still conflict: they may be the same, or one may be a wildcard that includes the other.
+  if (listen.port === 0 || listen.port !== operatorListen.port) return;
+  await using _bound = await bind(listen);
+  if ((await bindError(operatorListen)) === undefined) return;
+  throw new ListenProblem(
+    `--listen ${formatAddress(listen)} and --operator-listen ${formatAddress(operatorListen)} conflict; choose another port for one of them.`,
+  );
+}
+
+async function refuseAddressInUse(address: Address, listener: ListenerName): Promise<void> {
   const error = await bindError(address);
   if (error !== undefined) throw listenProblem(error, address, listener);
 }
 
 /** Listens there for an instant. Undefined if the address is free. */
-export function bindError({ host, port }: Address): Promise<Error | undefined> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once("error", resolve);
-    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
-  });
+export async function bindError(address: Address): Promise<unknown> {
+  try {
+    await using _bound = await bind(address);
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
+/** Listens there until it is disposed of. */
+async function bind({ host, port }: Address): Promise<AsyncDisposable> {
+  const server = createServer();
+  const listening = once(server, "listening");
+  server.listen({ host, port, exclusive: true });
+  await listening;
+  return {
+    [Symbol.asyncDispose]: () => new Promise((resolve) => server.close(() => resolve())),
+  };
 }
 
 /** Writes an address as a setting has it: `127.0.0.1:3000`, `[::1]:3000`. */

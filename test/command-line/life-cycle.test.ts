@@ -24,6 +24,7 @@ import {
   startPlantStore,
 } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
+import { freePort } from "../support/free-port.ts";
 import { lacks } from "../support/lacks.ts";
 import { memoize } from "../support/memoize.ts";
 import { operatorFetch, operatorGet } from "../support/operator-requests.ts";
@@ -161,6 +162,26 @@ describe("the first run", () => {
       await startAndStop([flag, `127.0.0.1:${other.port}`, "--database", database]);
       const { out } = await startAndStop(["--database", database]);
       expect(out).toContain(`${database}.first-token`);
+    });
+  });
+
+  describe.each(["127.0.0.1", "0.0.0.0"])("whose listeners have one port, on 127.0.0.1 and %s,", (host) => {
+    test("says that they conflict", async () => {
+      const port = freePort();
+      const addresses = ["--listen", `127.0.0.1:${port}`, "--operator-listen", `${host}:${port}`];
+      const { code, err } = await startAndStop([...addresses, "--database", folder.newPath()]);
+      expect(code).toBe(1);
+      expect(err).toContain(`--operator-listen ${host}:${port} conflict`);
+      expectOneSentence(err);
+    });
+
+    test("creates nothing", async () => {
+      const port = freePort();
+      const addresses = ["--listen", `127.0.0.1:${port}`, "--operator-listen", `${host}:${port}`];
+      const database = folder.newPath();
+      await startAndStop([...addresses, "--database", database]);
+      expect(existsSync(database)).toBe(false);
+      expect(existsSync(`${database}.lock`)).toBe(false);
     });
   });
 
