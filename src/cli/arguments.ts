@@ -89,16 +89,16 @@ export function wrongUsageError({ usage }: Pick<Command, "usage">): UsageError {
 }
 
 /** @throws UsageError if the value is invalid */
-export function parseFlag<Value>(
+export function readFlag<Value>(
   args: Arguments,
   name: string,
   parse: (text: string) => Value,
 ): Value | undefined {
-  return parseFlags(args, name, parse).at(-1);
+  return readFlags(args, name, parse).at(-1);
 }
 
 /** @throws UsageError if one of the values is invalid */
-export function parseFlags<Value>(args: Arguments, name: string, parse: (text: string) => Value): Value[] {
+export function readFlags<Value>(args: Arguments, name: string, parse: (text: string) => Value): Value[] {
   return args.values(name).map((text) => {
     try {
       return parse(text);

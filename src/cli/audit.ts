@@ -4,7 +4,7 @@ import { parseCount } from "../config/values.ts";
 import { openArchive } from "../storage/open-store.ts";
 import { formatCount } from "../text/counts.ts";
 import { isoTime } from "../text/time.ts";
-import { parseFlag } from "./arguments.ts";
+import { readFlag } from "./arguments.ts";
 import { type Command, jsonFlag, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
 import { type Column, formatTable } from "./table.ts";
@@ -36,7 +36,7 @@ export const audit: Command = {
   },
   settings: storeSettings,
   async run(args, terminal) {
-    const limit = parseFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? limitDefault;
+    const limit = readFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? limitDefault;
     await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));
     const { entries, next } = await opened.audit.page(limit, undefined);
     const presented = entries.map(presentEntry);

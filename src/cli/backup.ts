@@ -4,7 +4,7 @@ import type { OnStep } from "../plants/plant-backups.ts";
 import { type BackupFile, streamBackup, writeBackup } from "../storage/sqlite/maintenance/backup.ts";
 import { BackupFolder, type CompletedBackup } from "../storage/sqlite/maintenance/backup-folder.ts";
 import { recordLastBackup, whyUnrecorded } from "../storage/sqlite/maintenance/backup-records.ts";
-import { parseFlag, UsageError } from "./arguments.ts";
+import { readFlag, UsageError } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
 import {
   changedText,
@@ -33,7 +33,7 @@ export const backup: Command = {
   },
   async run(args, terminal) {
     const from = dataFile(args, "pg_dump");
-    const keep = parseFlag(args, "keep", (text) => parseCount(text, 1, keepMax));
+    const keep = readFlag(args, "keep", (text) => parseCount(text, 1, keepMax));
     const to = args.positional;
     const existing = orCannotBeWritten(to, () => statSync(to, { throwIfNoEntry: false }));
     const isFolder = existing?.isDirectory() ?? keep !== undefined;

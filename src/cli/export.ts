@@ -5,10 +5,10 @@ import { exportFormatNames, exportFormats, exportText } from "../files/export-fo
 import { pagesOf } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
 import { formatPlural, shareOf } from "../text/counts.ts";
-import { parseFlag } from "./arguments.ts";
+import { readFlag } from "./arguments.ts";
 import { type Command, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
-import { filterFlags, parseFilter } from "./plant-filter.ts";
+import { filterFlags, readFilter } from "./plant-filter.ts";
 import { type Progress, showProgress } from "./progress.ts";
 import { printInterrupted, stopSignalOf } from "./terminal.ts";
 
@@ -28,9 +28,9 @@ export const exportPlants: Command = {
   settings: storeSettings,
   async run(args, terminal) {
     // What is exported, and how.
-    const name = parseFlag(args, "format", (text) => parseChoice(text, exportFormatNames)) ?? "ndjson";
+    const name = readFlag(args, "format", (text) => parseChoice(text, exportFormatNames)) ?? "ndjson";
     const format = exportFormats[name];
-    const filter = parseFilter(args);
+    const filter = readFilter(args);
     await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));
 
     // How far it is.

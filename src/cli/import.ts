@@ -8,7 +8,7 @@ import { detectFormat, type FileFormat, fileFormats, readRows, rowReaderFor } fr
 import { reachableUrl } from "../http/listen-address.ts";
 import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
 import { messageOf } from "../system/errors.ts";
-import { parseFlag, UsageError } from "./arguments.ts";
+import { readFlag, UsageError } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
 import { FileProblem, refuseUnreadable } from "./file-problem.ts";
 import { openInput } from "./import-input.ts";
@@ -90,7 +90,7 @@ interface ImportOptions {
 
 function readOptions(args: Arguments): ImportOptions {
   const file = args.positional;
-  const format = parseFlag(args, "format", (text) => parseChoice(text, fileFormats));
+  const format = readFlag(args, "format", (text) => parseChoice(text, fileFormats));
   const config = readConfig(args.sources);
   // First, so that nobody creates a token for a file that is not there.
   if (file !== "-") refuseUnreadable(file);
@@ -108,8 +108,8 @@ function readTarget(args: Arguments, { baseUrl, listen, tls }: Config): ImportTa
       "Set PLANT_STORE_ACCESS_TOKEN. To create a token: plant-store token create --name NAME",
     );
   const configuredUrl = reachableUrl(baseUrl, { ...listen, isSecure: tls !== undefined });
-  const url = parseFlag(args, "url", parseBaseUrl)?.href ?? configuredUrl;
-  const attemptsMax = parseFlag(args, "attempts", (text) => parseCount(text, 1, attemptsLimit));
+  const url = readFlag(args, "url", parseBaseUrl)?.href ?? configuredUrl;
+  const attemptsMax = readFlag(args, "attempts", (text) => parseCount(text, 1, attemptsLimit));
   return { url, token, attemptsMax: attemptsMax ?? attemptsDefault };
 }
 

@@ -6,10 +6,10 @@ import { type PageRequest, type PlantArchive, pagesOf, type StoredPlant } from "
 import { openArchive } from "../storage/open-store.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { isoSeconds } from "../text/time.ts";
-import { parseFlag } from "./arguments.ts";
+import { readFlag } from "./arguments.ts";
 import { type Command, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
-import { filterFlags, parseFilter } from "./plant-filter.ts";
+import { filterFlags, readFilter } from "./plant-filter.ts";
 import { showProgress } from "./progress.ts";
 import { type Column, formatTable } from "./table.ts";
 import {
@@ -48,8 +48,8 @@ export const list: Command = {
   },
   settings: storeSettings,
   async run(args, terminal) {
-    const filter = parseFilter(args);
-    const limit = parseFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? limitDefault;
+    const filter = readFilter(args);
+    const limit = readFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? limitDefault;
     const order = args.has("oldest") ? "oldest-first" : "newest-first";
     await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));
     const stop = stopSignalOf(terminal);

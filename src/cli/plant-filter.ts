@@ -1,7 +1,7 @@
 import { InvalidValue } from "../config/values.ts";
 import type { PlantFilter } from "../plants/plant-archive.ts";
-import { parseTimeMs, timeExpected } from "../text/time.ts";
-import { parseFlag } from "./arguments.ts";
+import { timeExpected, tryParseTime } from "../text/time.ts";
+import { readFlag } from "./arguments.ts";
 import type { Arguments, Flag } from "./command.ts";
 
 /** The flags of every command that reads plants. */
@@ -17,18 +17,18 @@ export const filterFlags: Readonly<Record<string, Flag>> = {
 };
 
 /** @throws UsageError */
-export function parseFilter(args: Arguments): PlantFilter {
+export function readFilter(args: Arguments): PlantFilter {
   return {
     tag: args.value("tag"),
     namePart: args.value("name") || undefined,
     createdBy: args.value("token"),
-    sinceMs: parseFlag(args, "since", parseTime),
-    untilMs: parseFlag(args, "until", parseTime),
+    sinceMs: readFlag(args, "since", parseTime),
+    untilMs: readFlag(args, "until", parseTime),
   };
 }
 
 function parseTime(text: string): number {
-  const timeMs = parseTimeMs(text);
+  const timeMs = tryParseTime(text);
   if (timeMs === undefined) throw new InvalidValue(timeExpected);
   return timeMs;
 }

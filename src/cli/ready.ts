@@ -2,7 +2,7 @@ import { readConfig } from "../config/read-config.ts";
 import { parseBaseUrl } from "../config/values.ts";
 import { reachableUrl } from "../http/listen-address.ts";
 import { codeOf, messageOf } from "../system/errors.ts";
-import { parseFlag } from "./arguments.ts";
+import { readFlag } from "./arguments.ts";
 import { type Command, jsonFlag } from "./command.ts";
 import { escapeInvisible, printJson } from "./terminal.ts";
 
@@ -25,7 +25,7 @@ export const ready: Command = {
     // The public listener may require a client certificate; the operator listener never does.
     const path = operatorListen === undefined ? (baseUrl?.pathname ?? "") : "";
     const own = reachableUrl(undefined, { ...(operatorListen ?? listen), isSecure: tls !== undefined });
-    const base = parseFlag(args, "url", parseBaseUrl)?.href ?? `${own}${path}`;
+    const base = readFlag(args, "url", parseBaseUrl)?.href ?? `${own}${path}`;
     const url = base.replace(/\/+$/, "");
     const problem = await whyUnready(`${url}/readyz`);
     if (args.has("json"))

@@ -1,6 +1,6 @@
 import { readStoreConfig } from "../config/read-config.ts";
 import { presentPlant } from "../files/plant-json.ts";
-import { int64Range, parseInt64 } from "../plants/int64.ts";
+import { int64Range, tryParseInt64 } from "../plants/int64.ts";
 import type { StoredPlant } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
 import { isoTime } from "../text/time.ts";
@@ -31,7 +31,7 @@ export const show: Command = {
 };
 
 function parseId(text: string): bigint {
-  const id = parseInt64(text);
+  const id = tryParseInt64(text);
   if (id !== undefined) return id;
   throw new UsageError(`The id must be an integer from ${int64Range}; it is "${text}"`);
 }

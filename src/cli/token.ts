@@ -14,7 +14,7 @@ import { parseChoice, parseDuration } from "../config/values.ts";
 import { openArchive, openTokens } from "../storage/open-store.ts";
 import { isoSeconds } from "../text/time.ts";
 import { eitherOf } from "../text/words.ts";
-import { parseFlag, parseFlags, wrongUsageError } from "./arguments.ts";
+import { readFlag, readFlags, wrongUsageError } from "./arguments.ts";
 import { type Arguments, type Command, jsonFlag, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
 import { noteOfNewFile } from "./new-data-file.ts";
@@ -65,11 +65,11 @@ export const tokenCreate: Command = {
   async run(args, terminal) {
     const name = args.value("name");
     if (name === undefined) throw wrongUsageError(tokenCreate);
-    const chosen = parseFlags(args, "scope", (text) => parseChoice(text, scopes));
+    const chosen = readFlags(args, "scope", (text) => parseChoice(text, scopes));
     const request = {
       name,
       scopes: chosen.length === 0 ? scopesDefault : [...new Set(chosen)],
-      lifetimeMs: parseFlag(args, "expires", parseDuration),
+      lifetimeMs: readFlag(args, "expires", parseDuration),
     };
     const config = readStoreConfig(args.sources);
     const created = noteOfNewFile(config.database);
@@ -124,7 +124,7 @@ export const tokenRotate: Command = {
   },
   settings: storeSettings,
   async run(args, terminal) {
-    const overlapMs = parseFlag(args, "overlap", parseDuration) ?? parseDuration(overlapDefault);
+    const overlapMs = readFlag(args, "overlap", parseDuration) ?? parseDuration(overlapDefault);
     await using opened = await openTokens(readStoreConfig(args.sources), { create: false });
     const { tokens } = opened;
     const rotated = await rotateToken(tokens, args.positional, { overlapMs }, localOrigin(), Date.now());

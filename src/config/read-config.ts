@@ -72,7 +72,7 @@ const bearerCharacters = "characters out of A-Z a-z 0-9 - . _ ~ + / with = only 
 
 export function readConfig(sources: ConfigSources): Config {
   const values = mapValues(findSettings(sources), (setting, name) =>
-    parseFound<unknown>(setting, settings[name].parse),
+    readFound<unknown>(setting, settings[name].parse),
   ) as SettingValues;
   return {
     ...values,
@@ -228,7 +228,7 @@ function findSecret(variable: string, { environment, readFile }: ConfigSources):
   }
 }
 
-function parseFound<Value>({ text, label }: Found, parse: (text: string) => Value): Value {
+function readFound<Value>({ text, label }: Found, parse: (text: string) => Value): Value {
   try {
     return parse(text);
   } catch (error) {

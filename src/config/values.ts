@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import type { Rate } from "../access/rate-limit.ts";
 import { type Address, isLoopbackHttp, portMax } from "../system/ip-address.ts";
-import { durationExpected, hourMs, minuteMs, parseDurationMs } from "../text/duration.ts";
+import { durationExpected, hourMs, minuteMs, tryParseDuration } from "../text/duration.ts";
 import { eitherOf } from "../text/words.ts";
 
 /** An invalid value; the message says what is valid, with an example. */
@@ -28,7 +28,7 @@ export function parseAddress(text: string): Address {
 }
 
 export function parseDuration(text: string): number {
-  const durationMs = parseDurationMs(text);
+  const durationMs = tryParseDuration(text);
   if (durationMs === undefined) throw new InvalidValue(durationExpected);
   return durationMs;
 }
@@ -65,7 +65,7 @@ export function parseChoice<const Choice extends string>(text: string, choices: 
 }
 
 export function parseBaseUrl(text: string): URL {
-  const url = parsePlainUrl(text);
+  const url = tryParsePlainUrl(text);
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw new InvalidValue(
       "must be an http or https URL without query or credentials, such as https://example.org/garden/v1",
@@ -76,7 +76,7 @@ export function parseBaseUrl(text: string): URL {
 
 /** The issuer as it was typed: that of a token is compared with it character by character. */
 export function parseIssuer(text: string): string {
-  const url = parsePlainUrl(text);
+  const url = tryParsePlainUrl(text);
   if (url === undefined || !(url.protocol === "https:" || isLoopbackHttp(url)))
     throw new InvalidValue(
       "must be an https URL without query or credentials, such as https://id.example.org (http only on loopback)",
@@ -129,7 +129,7 @@ export function withoutPassword(database: string): string {
 }
 
 /** A URL without query, fragment and credentials; undefined if it has one of them, or is no URL. */
-function parsePlainUrl(text: string): URL | undefined {
+function tryParsePlainUrl(text: string): URL | undefined {
   const url = URL.parse(text);
   // A login may be a password alone.
   const isPlain =

@@ -86,7 +86,7 @@ export class CsvRows implements RowReader {
 
   #addRow(source: Bytes, rows: InputRow[]): void {
     const text = decoder.decode(source);
-    const fields = readFields(text, this.separator);
+    const fields = parseRecord(text, this.separator);
     if (typeof fields === "string") this.#break(fields);
     else if (source.length > this.#rowBytesMax) rows.push(oversizedRow(this.#line, this.#rowBytesMax));
     // The decoder replaces invalid UTF-8 by U+FFFD, which valid text may also contain.
@@ -100,7 +100,7 @@ export class CsvRows implements RowReader {
       throw new FormatError(`The header is longer than ${this.#rowBytesMax} bytes.`);
     const text = decoder.decode(source);
     this.separator = separatorOf(text);
-    const fields = readFields(text, this.separator);
+    const fields = parseRecord(text, this.separator);
     if (typeof fields === "string") this.#break(fields);
     else this.#columns = new CsvColumns(fields);
     this.header = source.slice();
@@ -113,7 +113,7 @@ export class CsvRows implements RowReader {
 }
 
 /** The fields of a record, or what is wrong with its quotes. */
-function readFields(record: string, separator: string): Field[] | string {
+function parseRecord(record: string, separator: string): Field[] | string {
   const fields: Field[] = [];
   for (let at = 0; at <= record.length; at++) {
     let end: number;

@@ -1,13 +1,13 @@
 import { TokenProblem } from "../access/tokens.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
-import { int64Range, parseInt64 } from "../plants/int64.ts";
+import { int64Range, tryParseInt64 } from "../plants/int64.ts";
 import { parseMembers } from "../plants/json-body.ts";
 import { CursorProblem, type PlantFilter } from "../plants/plant-archive.ts";
 import { Refusal } from "../plants/refusals.ts";
 import { shortened } from "../text/cut-text.ts";
-import { durationExpected, parseDurationMs } from "../text/duration.ts";
-import { parseTimeMs, timeExpected } from "../text/time.ts";
+import { durationExpected, tryParseDuration } from "../text/duration.ts";
+import { timeExpected, tryParseTime } from "../text/time.ts";
 import { eitherOf } from "../text/words.ts";
 
 /** The parameters of a query, or the fields of a body, as they were sent. */
@@ -60,7 +60,7 @@ export async function readFields(exchange: Exchange, known: readonly string[] = 
 export function readFilter(values: SentValues): PlantFilter {
   const id = readText(values, "id");
   return {
-    id: id === undefined ? undefined : readId(id, values.noun),
+    id: id === undefined ? undefined : parseId(id, values.noun),
     tag: readText(values, "tag"),
     namePart: readNamePart(values),
     createdBy: readText(values, "token"),
@@ -118,8 +118,8 @@ export function readRequiredText(values: SentValues, name: string): string {
   return value;
 }
 
-export function readId(value: string, noun: SentValues["noun"] = "Parameter"): bigint {
-  const id = /^-?\d{1,20}$/.test(value) ? parseInt64(value) : undefined;
+export function parseId(value: string, noun: SentValues["noun"] = "Parameter"): bigint {
+  const id = /^-?\d{1,20}$/.test(value) ? tryParseInt64(value) : undefined;
   if (id === undefined)
     throw wrongRequestError(`${noun} "id" must be an integer from ${int64Range}, but is ${quote(value)}.`);
   return id;
@@ -136,7 +136,7 @@ function readNamePart(values: SentValues): string | undefined {
 export function readTime(values: SentValues, name: string): number | undefined {
   const value = readText(values, name);
   if (value === undefined) return undefined;
-  const timeMs = parseTimeMs(value);
+  const timeMs = tryParseTime(value);
   if (timeMs === undefined) throw wrongValueError(values, name, timeExpected);
   return timeMs;
 }
@@ -144,7 +144,7 @@ export function readTime(values: SentValues, name: string): number | undefined {
 export function readDuration(values: SentValues, name: string): number | undefined {
   const value = readText(values, name);
   if (value === undefined) return undefined;
-  const durationMs = parseDurationMs(value);
+  const durationMs = tryParseDuration(value);
   if (durationMs === undefined) throw wrongValueError(values, name, durationExpected);
   return durationMs;
 }

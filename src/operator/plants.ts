@@ -14,10 +14,10 @@ import {
   filterParameters,
   filterText,
   orWrongParameter,
+  parseId,
   readChoice,
   readCount,
   readFilter,
-  readId,
   readQuery,
   readText,
   type SentValues,
@@ -60,7 +60,7 @@ export function plantRoutes(archive: PlantArchive, actions: ActionRecorder): rea
     }),
 
     route("GET", "/api/plants/{id}", "operator:read", async (exchange) => {
-      const plant = await archive.find(readId(exchange.parameter));
+      const plant = await archive.find(parseId(exchange.parameter));
       if (plant === undefined)
         throw new HttpError("no-such-plant", `No plant has the id ${exchange.parameter}.`);
       exchange.respondJson(presentPlant(plant));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { int64Max, int64Min, parseInt64 } from "./int64.ts";
+import { int64Max, int64Min, tryParseInt64 } from "./int64.ts";
 
 describe("an id's source text", () => {
   const integers: [string, bigint][] = [
@@ -15,7 +15,7 @@ describe("an id's source text", () => {
     [`1${"0".repeat(60_000)}e-60000`, 1n],
     [`0.${"0".repeat(59_999)}1e60000`, 1n],
   ];
-  test.each(integers)("%p is an integer", (source, expected) => expect(parseInt64(source)).toBe(expected));
+  test.each(integers)("%p is an integer", (source, expected) => expect(tryParseInt64(source)).toBe(expected));
 
   const others = [
     "1.5",
@@ -30,15 +30,15 @@ describe("an id's source text", () => {
     `1e${"9".repeat(60_000)}`,
   ];
   test.each(others)("%p is not an integer, or outside int64", (source) => {
-    expect(parseInt64(source)).toBeUndefined();
+    expect(tryParseInt64(source)).toBeUndefined();
   });
 
   test("every int64 is parsed exactly, however it is written", () => {
     fc.assert(
       fc.property(fc.bigInt({ min: int64Min, max: int64Max }), fc.nat({ max: 30 }), (id, zeros) => {
-        expect(parseInt64(String(id))).toBe(id);
-        expect(parseInt64(`${id}.${"0".repeat(zeros + 1)}`)).toBe(id);
-        expect(parseInt64(`${id}${"0".repeat(zeros)}e-${zeros}`)).toBe(id);
+        expect(tryParseInt64(String(id))).toBe(id);
+        expect(tryParseInt64(`${id}.${"0".repeat(zeros + 1)}`)).toBe(id);
+        expect(tryParseInt64(`${id}${"0".repeat(zeros)}e-${zeros}`)).toBe(id);
       }),
     );
   });

@@ -15,7 +15,7 @@ const int64DigitsMax = 19;
  * As in JSON Schema, `1.0`, `1e3` and `-0` are integers. Undefined if the number is not whole or not an int64.
  * It costs no more than one pass over the text: no power of ten is computed beyond what an int64 can hold.
  */
-export function parseInt64(source: string): bigint | undefined {
+export function tryParseInt64(source: string): bigint | undefined {
   if (plainInteger.test(source)) return BigInt(source);
   const parts = jsonNumber.exec(source);
   if (parts === null) return undefined;

@@ -1,4 +1,4 @@
-import { int64Range, parseInt64 } from "./int64.ts";
+import { int64Range, tryParseInt64 } from "./int64.ts";
 import {
   decodeBody,
   describeType,
@@ -26,7 +26,7 @@ export function readPlant(body: Uint8Array): NewPlant | Refusal {
     );
   }
   try {
-    return readObject(decodeBody(body));
+    return parseObject(decodeBody(body));
   } catch (thrown) {
     if (thrown instanceof Refusal) return thrown;
     throw thrown;
@@ -38,7 +38,7 @@ export function readPlant(body: Uint8Array): NewPlant | Refusal {
  * id, name and tag as the contract lists them.
  * @throws Refusal if the text is not one JSON object.
  */
-function readObject(text: string): NewPlant | Refusal {
+function parseObject(text: string): NewPlant | Refusal {
   const json = new JsonReader(text);
   if (json.peek() !== "object") throw notAnObjectRefusal(json);
 
@@ -88,7 +88,7 @@ function readId(json: JsonReader): bigint | JsonSource {
   const type = json.peek();
   if (type !== "number") return { type, source: json.skip() };
   const source = json.readNumber();
-  return parseInt64(source) ?? { type, source };
+  return tryParseInt64(source) ?? { type, source };
 }
 
 function readString(json: JsonReader): string | JsonSource {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { parseDurationMs } from "./duration.ts";
+import { tryParseDuration } from "./duration.ts";
 
 test.each([
   ["0s", 0],
@@ -11,7 +11,7 @@ test.each([
   ["0.5ms", 1],
   ["999999999d", 86_399_999_913_600_000],
 ])("the duration %p is %p ms", (text, durationMs) => {
-  expect(parseDurationMs(text)).toBe(durationMs);
+  expect(tryParseDuration(text)).toBe(durationMs);
 });
 
 test.each([
@@ -30,5 +30,5 @@ test.each([
   "1h30m",
   "1234567890s",
 ])("%p is not a duration", (text) => {
-  expect(parseDurationMs(text)).toBeUndefined();
+  expect(tryParseDuration(text)).toBeUndefined();
 });

@@ -7,7 +7,7 @@ const unitsMs = { ms: 1, s: 1000, m: minuteMs, h: hourMs, d: dayMs } as const;
 export const durationExpected = "must be a number with a unit (ms, s, m, h or d), such as 10s";
 
 /** Reads a duration that someone typed, such as `10s` or `1.5h`; undefined if it is none. */
-export function parseDurationMs(text: string): number | undefined {
+export function tryParseDuration(text: string): number | undefined {
   const match = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text);
   if (match === null) return undefined;
   const [, count, unit] = match;

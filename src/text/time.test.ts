@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isoDate, isoSeconds, isoTime, parseTimeMs, timeInFileName } from "./time.ts";
+import { isoDate, isoSeconds, isoTime, timeInFileName, tryParseTime } from "./time.ts";
 
 test.each([
   ["2026-11-15", "2026-11-15T00:00:00.000Z"],
@@ -12,7 +12,7 @@ test.each([
   ["2026-11-15T09:30-02:00", "2026-11-15T11:30:00.000Z"],
   ["2028-02-29", "2028-02-29T00:00:00.000Z"],
 ])("the time %p is %p", (text, time) => {
-  const timeMs = parseTimeMs(text);
+  const timeMs = tryParseTime(text);
   expect(isoTime(timeMs)).toBe(time);
 });
 
@@ -31,7 +31,7 @@ test.each([
   "15 Nov 2026",
   "1763190000000",
 ])("%p is not a time", (text) => {
-  expect(parseTimeMs(text)).toBeUndefined();
+  expect(tryParseTime(text)).toBeUndefined();
 });
 
 test("no time has no text", () => {

@@ -32,7 +32,7 @@ export const timeExpected = "must be a time, such as 2026-11-15 or 2026-11-15T09
  * Reads a time that someone typed, such as `2026-11-15` or `2026-11-15T09:30`; undefined if it is none. Without an offset it is
  * in UTC, as everything that is printed is.
  */
-export function parseTimeMs(text: string): number | undefined {
+export function tryParseTime(text: string): number | undefined {
   const match = /^(\d{4}-\d{2}-\d{2})(T[\d:.]+(Z|[+-]\d{2}:\d{2})?)?$/.exec(text);
   if (match === null) return undefined;
   const [, date = "", timeOfDay, offset] = match;

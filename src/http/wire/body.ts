@@ -1,5 +1,5 @@
 import { carriageReturn } from "../../plants/character-codes.ts";
-import { parseTrailer, tokenCharacter } from "./fields.ts";
+import { findTrailerFault, tokenCharacter } from "./fields.ts";
 import { notHttpFault, WireFault } from "./wire-fault.ts";
 
 const token = `${tokenCharacter}+`;
@@ -109,7 +109,7 @@ export class ChunkedBody {
   }
 
   #parseLine(line: string): WireFault | undefined {
-    if (this.#state === "trailers") return parseTrailer(line);
+    if (this.#state === "trailers") return findTrailerFault(line);
     if (this.#state === "data-end") {
       this.#state = "size";
       return line === "" ? undefined : notHttpFault("a chunk is longer than its size");

@@ -86,7 +86,7 @@ export function parseFields(
 }
 
 /** One line of the trailers after a chunked body. */
-export function parseTrailer(line: string): WireFault | undefined {
+export function findTrailerFault(line: string): WireFault | undefined {
   const fields = parseFields(line, 0, Buffer.from(`${line}\r\n`, "latin1"), 0);
   if (fields instanceof WireFault) return fields;
   // RFC 9110, 6.5.1: read as headers, these would change the length or the host.

@@ -45,7 +45,7 @@ export class BackupNames {
       .filter((name) => name.startsWith(start) && name.endsWith(ending))
       .sort()
       .flatMap((name) => {
-        const atMs = parseTimestamp(name.slice(start.length, -ending.length));
+        const atMs = tryParseTimestamp(name.slice(start.length, -ending.length));
         return atMs === undefined ? [] : { name, atMs };
       });
   }
@@ -53,11 +53,11 @@ export class BackupNames {
 
 /** The time in the name of a backup that was made into a folder; undefined for any other file. */
 export function timeInName(backup: string): number | undefined {
-  return parseTimestamp(parse(backup).name.slice(-timestampLength));
+  return tryParseTimestamp(parse(backup).name.slice(-timestampLength));
 }
 
 /** The time of a timestamp; undefined if the text is none. */
-function parseTimestamp(text: string): number | undefined {
+function tryParseTimestamp(text: string): number | undefined {
   const match = timestamp.exec(text);
   if (match === null) return undefined;
   const [, hour, minute, second, rest] = match;
