@@ -11,7 +11,7 @@ export function fileProblem(done: "read" | "written", path: string, error: unkno
 }
 
 /** Does not open the file: a pipe that is opened and closed again would end its writer. @throws FileProblem */
-export function refuseUnreadable(path: string): void {
+export function refuseUnreadableFile(path: string): void {
   try {
     accessSync(path, constants.R_OK);
   } catch (error) {

@@ -10,7 +10,7 @@ import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
 import { messageOf } from "../system/errors.ts";
 import { readFlag, UsageError } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
-import { FileProblem, refuseUnreadable } from "./file-problem.ts";
+import { FileProblem, refuseUnreadableFile } from "./file-problem.ts";
 import { openInput } from "./import-input.ts";
 import { RefusedFile, reportText, Tally } from "./import-report.ts";
 import {
@@ -93,7 +93,7 @@ function readOptions(args: Arguments): ImportOptions {
   const format = readFlag(args, "format", (text) => parseChoice(text, fileFormats));
   const config = readConfig(args.sources);
   // First, so that nobody creates a token for a file that is not there.
-  if (file !== "-") refuseUnreadable(file);
+  if (file !== "-") refuseUnreadableFile(file);
   const target = args.has("dry-run") ? undefined : readTarget(args, config);
   const refusedPath = args.value("refused");
   if (refusedPath !== undefined && isSameFile(refusedPath, file === "-" ? "/dev/stdin" : file))
@@ -211,13 +211,13 @@ async function countOutcomes(
 
 /** Why not every row has its outcome, and what to do; undefined if every row has. */
 function endingText({ tally, error, isInterrupted }: ImportResult, isDryRun: boolean): string | undefined {
-  const ending = isInterrupted ? `Interrupted after line ${tally.lastLine}.` : describeFailure(error);
+  const ending = isInterrupted ? `Interrupted after line ${tally.lastLine}.` : importFailureText(error);
   if (ending === undefined || isDryRun) return ending;
   const again = isInterrupted || isRetryableError(error) ? "Run this again" : "Fix that and run this again";
   return `${ending} ${again}; it resumes.`;
 }
 
-function describeFailure(error: unknown): string | undefined {
+function importFailureText(error: unknown): string | undefined {
   if (error === undefined) return undefined;
   if (error instanceof ServiceRefused) {
     const isToken = error.status === 401 || error.status === 403;

@@ -49,7 +49,7 @@ async function whyUnready(url: string): Promise<string | undefined> {
       ? escapeInvisible(message)
       : `something else responded, with status ${response.status}. Check the URL, and that the service is running.`;
   } catch (error) {
-    return describeFailure(error);
+    return noResponseText(error);
   }
 }
 
@@ -57,7 +57,7 @@ function isRedirect(status: number): boolean {
   return status >= 300 && status < 400;
 }
 
-function describeFailure(error: unknown): string {
+function noResponseText(error: unknown): string {
   if (error instanceof Error && error.name === "TimeoutError")
     return `no response within ${responseMsMax / 1000} s.`;
   const code = codeOf(error);

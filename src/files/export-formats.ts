@@ -29,13 +29,13 @@ export const exportFormats: Readonly<Record<(typeof exportFormatNames)[number], 
     extension: "ndjson",
     ...lines,
     header: "",
-    row: (plant) => `${jsonObject(plant)}\n`,
+    row: (plant) => `${formatJsonObject(plant)}\n`,
   },
   json: {
     contentType: "application/json; charset=utf-8",
     extension: "json",
     header: "[\n",
-    row: jsonObject,
+    row: formatJsonObject,
     separator: ",\n",
     footer: "\n]\n",
   },
@@ -69,7 +69,7 @@ export async function* exportText(
   yield piece + footer;
 }
 
-function jsonObject({ id, name, tag, createdAtMs, createdBy }: StoredPlant): string {
+function formatJsonObject({ id, name, tag, createdAtMs, createdBy }: StoredPlant): string {
   const rest = jsonText({ name, tag, createdAt: isoTime(createdAtMs), createdBy });
   return `{"id":${id},${rest.slice(1)}`;
 }

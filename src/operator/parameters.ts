@@ -121,7 +121,9 @@ export function readRequiredText(values: SentValues, name: string): string {
 export function parseId(value: string, noun: SentValues["noun"] = "Parameter"): bigint {
   const id = /^-?\d{1,20}$/.test(value) ? tryParseInt64(value) : undefined;
   if (id === undefined)
-    throw wrongRequestError(`${noun} "id" must be an integer from ${int64Range}, but is ${quote(value)}.`);
+    throw wrongRequestError(
+      `${noun} "id" must be an integer from ${int64Range}, but is ${quoteValue(value)}.`,
+    );
   return id;
 }
 
@@ -162,7 +164,7 @@ export async function orWrongParameter<Result>(work: Promise<Result>): Promise<R
 
 /** The error of a parameter or field that must be something else: it ends with what was sent. */
 export function wrongValueError(values: SentValues, name: string, expected: string): HttpError {
-  return valueError(values, name, `${expected}, but is ${quote(values.byName[name])}`);
+  return valueError(values, name, `${expected}, but is ${quoteValue(values.byName[name])}`);
 }
 
 /** The error of a field that the body must have. */
@@ -175,7 +177,7 @@ function valueError({ noun }: SentValues, name: string, problem: string): HttpEr
 }
 
 /** A value as a message quotes it: the start of a string, or of the JSON of anything else. */
-function quote(value: unknown): string {
+function quoteValue(value: unknown): string {
   return typeof value === "string"
     ? JSON.stringify(shortened(value, quotedValueCharactersMax))
     : shortened(JSON.stringify(value), quotedValueCharactersMax);

@@ -24,7 +24,7 @@ export function realDataFile(path: string): string {
  * @throws DataFileProblem it does not exist, is a folder, or this user may not read it. `advice` is for one that does not exist.
  */
 export function refuseMissingFile(path: string, advice = whereItMayBe): void {
-  refuseUnreadable(path);
+  refuseUnreadableDatabase(path);
   refuseFolder(path);
   if (!existsSync(path)) throw new DataFileProblem(`There is no data file at ${path}. ${advice}`);
 }
@@ -33,12 +33,12 @@ export function refuseMissingFile(path: string, advice = whereItMayBe): void {
  * A file in a folder that this user may not enter looks as if it were missing, so this comes before any other check.
  * @throws DataFileProblem this user may not read it.
  */
-export function refuseUnreadable(path: string): void {
+export function refuseUnreadableDatabase(path: string): void {
   refuseDenied(path, constants.R_OK);
 }
 
 /** @throws DataFileProblem this user may not read or may not write it. */
-export function refuseUnwritable(path: string): void {
+export function refuseUnwritableDatabase(path: string): void {
   refuseDenied(path, constants.R_OK | constants.W_OK);
 }
 

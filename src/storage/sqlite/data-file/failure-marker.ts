@@ -58,12 +58,12 @@ export function whyFailureUnrecorded(path: string, reason: RunFailure): string |
 
 /** @throws DataFileProblem it exists and cannot be read, such as one that another user wrote. */
 export function readMarker(path: string): FailureReason | undefined {
-  return readFields(path)?.reason;
+  return readMarkerFields(path)?.reason;
 }
 
 /** What the marker `rebuilt` says about the copy; undefined in one that 1.0.0 wrote. */
 export function readRebuiltCopy(path: string): RebuiltCopy | undefined {
-  const { bytes, plants, digest, folder } = readFields(path) ?? {};
+  const { bytes, plants, digest, folder } = readMarkerFields(path) ?? {};
   return bytes === undefined || plants === undefined || digest === undefined
     ? undefined
     : { bytes, plants, digest, folder };
@@ -81,7 +81,9 @@ export function refuseReplaced(path: string, failure: FailureReason | undefined)
   );
 }
 
-function readFields(path: string): (Partial<RebuiltCopy> & { readonly reason: FailureReason }) | undefined {
+function readMarkerFields(
+  path: string,
+): (Partial<RebuiltCopy> & { readonly reason: FailureReason }) | undefined {
   let text: string;
   try {
     text = readFileSync(markerFile(path), "utf8");

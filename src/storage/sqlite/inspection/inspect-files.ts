@@ -3,7 +3,7 @@ import type { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { readPragma } from "../data-file/connect.ts";
 import { hasMagic, sqliteMagic } from "../data-file/data-file-header.ts";
-import { refuseUnreadable } from "../data-file/data-file-path.ts";
+import { refuseUnreadableDatabase } from "../data-file/data-file-path.ts";
 import { Damage, DataFileProblem, LostWal, notSqliteSentence } from "../data-file/data-file-problem.ts";
 import { fileSize, readAt, withFile } from "../data-file/durable-files.ts";
 import { markerFile, readMarker, refuseReplaced } from "../data-file/failure-marker.ts";
@@ -84,7 +84,7 @@ export function refuseDamagedWithoutWriter(
   path: string,
   { warnOfLostWal, acceptsReplaced = false }: AcceptedDamage = {},
 ): void {
-  refuseUnreadable(path);
+  refuseUnreadableDatabase(path);
   const failure = readMarker(path);
   // This holds even while a service that has lost its data file is still up: its WAL must not be applied to another file.
   if (!acceptsReplaced) refuseReplaced(path, failure);

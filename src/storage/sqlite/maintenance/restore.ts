@@ -3,7 +3,7 @@ import { existsSync, rmSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { OnStep } from "../../../plants/plant-backups.ts";
 import { formatBytes } from "../../../text/sizes.ts";
-import { realDataFile, refuseExisting, refuseUnreadable } from "../data-file/data-file-path.ts";
+import { realDataFile, refuseExisting, refuseUnreadableDatabase } from "../data-file/data-file-path.ts";
 import { DataFileProblem, type LostWal } from "../data-file/data-file-problem.ts";
 import {
   fileSize,
@@ -200,7 +200,7 @@ function lockTarget(path: string): Target {
 }
 
 function refuseMissingBackup(from: string): void {
-  refuseUnreadable(from);
+  refuseUnreadableDatabase(from);
   if (!existsSync(from)) throw new DataFileProblem(`The backup ${from} does not exist.`);
   if (!statSync(from).isFile()) throw new DataFileProblem(`The backup ${from} is not a file.`);
 }

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mayWrite, realDataFile, refuseUnreadable } from "../data-file/data-file-path.ts";
+import { mayWrite, realDataFile, refuseUnreadableDatabase } from "../data-file/data-file-path.ts";
 import { asDataFileProblem } from "../data-file/data-file-problem.ts";
 import { fileSize } from "../data-file/durable-files.ts";
 import { readMarker, refuseReplaced } from "../data-file/failure-marker.ts";
@@ -27,7 +27,7 @@ export interface DataFileDiagnosis {
  */
 export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
   const path = realDataFile(named);
-  refuseUnreadable(path);
+  refuseUnreadableDatabase(path);
   const failure = readMarker(path);
   refuseReplaced(path, failure);
   refuseMountPoint(path);

@@ -17,7 +17,7 @@ import {
   realDataFile,
   refuseFolder,
   refuseMissingFile,
-  refuseUnwritable,
+  refuseUnwritableDatabase,
 } from "../data-file/data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file/data-file-problem.ts";
 import { createEmpty, makeDirectory, syncDirectory } from "../data-file/durable-files.ts";
@@ -110,7 +110,7 @@ function open(
   const { create, writesPlants } = options;
   const path = realDataFile(named);
   const folders = create ? makeDirectory(dirname(path)) : [];
-  refuseUnwritable(path);
+  refuseUnwritableDatabase(path);
   refuseFolder(path);
   refuseMountPoint(path);
   refuseOtherFormat(path);
