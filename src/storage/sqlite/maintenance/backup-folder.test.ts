@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { closeSync, constants, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, constants, openSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { eventually } from "../../../../test/support/eventually.ts";
 import { lacks } from "../../../../test/support/lacks.ts";
@@ -38,6 +38,34 @@ test.each(["copying", "comparing the plants of", "computing the checksum of"])(
     expect(error.message).toContain("ENOTDIR: not a directory");
   },
 );
+
+describe("a backup folder that is a loop of symbolic links", () => {
+  function newLoop(): BackupFolder {
+    const path = folder.newPath();
+    symlinkSync(path, path);
+    return new BackupFolder(database, path);
+  }
+
+  test("is the problem of a list", async () => {
+    const { problem } = await newLoop().list();
+    expect(problem).toContain("cannot be opened: ELOOP");
+  });
+
+  test("is the problem of a backup", async () => {
+    const loop = newLoop();
+    const { path, problem } = await loop.backUpOnRequest(0);
+    expect(problem).toStartWith(`${loop.folderPath} cannot be opened: ELOOP`);
+    expect(path).toBeUndefined();
+  });
+});
+
+test("that a backup is gone is the problem of its verification", async () => {
+  const backups = newFolder();
+  const { path } = await backups.backUpOnRequest(0);
+  rmSync(path as string);
+  const { problems } = await backups.verify(basename(path as string));
+  expect(problems).toEqual([expect.stringMatching(`^${path} cannot be opened: ENOENT`)]);
+});
 
 /**
  * Begins a list that has read the names of all backups, and hangs at the record of the last one. Returns what lets it go on.

@@ -80,8 +80,7 @@ export class BackupFolder implements DatedBackups {
     try {
       return { backups: await this.#list(), problem: undefined };
     } catch (error) {
-      // The system reports, for example, that this user may not read the folder.
-      return { backups: [], problem: problemOf(systemErrorAsProblem(error, this.folderPath)) };
+      return { backups: [], problem: problemOf(error, this.folderPath) };
     }
   }
 
@@ -132,7 +131,7 @@ export class BackupFolder implements DatedBackups {
       const { made, unrecorded } = await this.backUp(atMs);
       return { path: made.path, warning: warningOf(made, unrecorded), problem: undefined };
     } catch (error) {
-      return { path: undefined, warning: undefined, problem: problemOf(error) };
+      return { path: undefined, warning: undefined, problem: problemOf(error, this.folderPath) };
     } finally {
       this.#running--;
     }
@@ -146,7 +145,7 @@ export class BackupFolder implements DatedBackups {
       this.#listing = undefined;
       return verified;
     } catch (error) {
-      return { problems: [problemOf(error)], warning: undefined, ...noDigest };
+      return { problems: [problemOf(error, this.#path(name))], warning: undefined, ...noDigest };
     } finally {
       this.#running--;
     }
@@ -241,10 +240,14 @@ async function recordForList(backup: string, file: Stats): Promise<DigestRecord>
   }
 }
 
-/** The sentence of a problem that the operator can solve. Throws any other error again. */
-function problemOf(error: unknown): string {
-  if (error instanceof DataFileProblem) return error.message;
-  throw error;
+/**
+ * The sentence of a problem that the operator can solve, such as what the system reports about the path: that this user may not
+ * read it, for example. Throws any other error again.
+ */
+function problemOf(error: unknown, path: string): string {
+  const problem = systemErrorAsProblem(error, path);
+  if (problem instanceof DataFileProblem) return problem.message;
+  throw problem;
 }
 
 /** What is wrong although the backup is complete; changed plants are worse than a time that was not recorded. */
