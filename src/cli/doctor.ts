@@ -13,7 +13,7 @@ import {
 import { dirname, join } from "node:path";
 import { localUser } from "../access/local-user.ts";
 import { readServiceConfig, type StoreConfig } from "../config/read-config.ts";
-import { bindError, formatAddress, listenProblem } from "../http/listen-address.ts";
+import { formatAddress, listenProblem, whyNotBound } from "../http/listen-address.ts";
 import { certificateState, readTlsFiles, renewalDays, type TlsPaths } from "../http/tls-files.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { realDataFile } from "../storage/sqlite/data-file/data-file-path.ts";
@@ -274,7 +274,7 @@ async function checkListener(
   isInUse: boolean | undefined,
 ): Promise<Facts> {
   const shown = formatAddress(address);
-  const error = await bindError(address);
+  const error = await whyNotBound(address);
   if (error === undefined) return { facts: `${shown} is free` };
   if (codeOf(error) !== "EADDRINUSE") throw listenProblem(error, address, listener);
   if (isInUse === false) throw new Error(`${shown} is in use, and no service has this data file open`);

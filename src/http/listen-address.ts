@@ -36,19 +36,19 @@ export async function refuseAddressesInUse(
   // Both are free. They may still conflict: they may be the same, or one may be a wildcard that includes the other.
   if (listen.port === 0 || listen.port !== operatorListen.port) return;
   await using _bound = await bind(listen);
-  if ((await bindError(operatorListen)) === undefined) return;
+  if ((await whyNotBound(operatorListen)) === undefined) return;
   throw new ListenProblem(
     `--listen ${formatAddress(listen)} and --operator-listen ${formatAddress(operatorListen)} conflict; choose another port for one of them.`,
   );
 }
 
 async function refuseAddressInUse(address: Address, listener: ListenerName): Promise<void> {
-  const error = await bindError(address);
+  const error = await whyNotBound(address);
   if (error !== undefined) throw listenProblem(error, address, listener);
 }
 
-/** Listens there for an instant. Undefined if the address is free. */
-export async function bindError(address: Address): Promise<unknown> {
+/** Why a listener cannot be bound there: listens for an instant. Undefined if the address is free. */
+export async function whyNotBound(address: Address): Promise<unknown> {
   try {
     await using _bound = await bind(address);
     return undefined;

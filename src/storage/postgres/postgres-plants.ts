@@ -109,7 +109,10 @@ export class PostgresPlants implements PlantStore {
     return [...first, ...second];
   }
 
-  /** The outcome is never unknown for long: sending the batch again, from any process, finds out. */
+  /**
+   * Stores nothing until a write succeeds, and returns the error to throw. The outcome is never unknown for long: sending the
+   * batch again, from any process, finds out.
+   */
   #suspendAfter(error: unknown): StoreUnavailable {
     const reason = reasonOf(error);
     if (isRetryable(error) && this.#unavailableReason === undefined) {

@@ -122,8 +122,8 @@ export class Server {
         `The database has the encoding ${encoding}, which cannot store every text; create one with ENCODING 'UTF8'.`,
       );
     if (!this.#allowUnsafe) {
-      if (synchronousCommit === "off") throw notDurableProblem("synchronous_commit");
-      if (fsync === "off") throw notDurableProblem("fsync");
+      if (synchronousCommit === "off") throw notDurableError("synchronous_commit");
+      if (fsync === "off") throw notDurableError("fsync");
     }
     session.isCitus = shardCount !== null && shardCount !== undefined;
   }
@@ -135,7 +135,7 @@ async function destroyUnless(kept: Session, attempt: Promise<Session>): Promise<
   if (session !== kept) session?.destroy();
 }
 
-function notDurableProblem(setting: string): DatabaseMisuse {
+function notDurableError(setting: string): DatabaseMisuse {
   return new DatabaseMisuse(
     `The database has ${setting}=off, so it would acknowledge plants that a crash can lose; turn it on, or allow it with --allow-unsafe-database yes.`,
   );

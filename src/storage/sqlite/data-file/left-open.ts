@@ -50,8 +50,7 @@ export function closeOnErrorUnlessSyncFailed(database: Database, path: string, w
     return database;
   } catch (error) {
     if (isSyncFailure(error)) {
-      const failure = recordSyncFailure(path, failureText(error), database);
-      throw failure;
+      throw recordSyncFailure(path, failureText(error), database);
     }
     database.close();
     throw asDataFileProblem(error, path);

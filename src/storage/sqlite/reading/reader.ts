@@ -41,7 +41,7 @@ export class Reader {
   }
 
   readonly #ask: Thread<ReaderCalls>["ask"] = async (method, ...args) => {
-    if (this.#isClosed) throw closedProblem();
+    if (this.#isClosed) throw closedError();
     try {
       this.#thread ??= new Thread<ReaderCalls>("storage/sqlite/reading/reader-thread", {
         startData: this.#path,
@@ -56,11 +56,11 @@ export class Reader {
       await this.#synced();
       return result;
     } catch (error) {
-      throw this.#isClosed ? closedProblem() : error;
+      throw this.#isClosed ? closedError() : error;
     }
   };
 }
 
-function closedProblem(): StoreUnavailable {
+function closedError(): StoreUnavailable {
   return new StoreUnavailable("The store is being closed.");
 }

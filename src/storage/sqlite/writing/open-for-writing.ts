@@ -163,8 +163,7 @@ function closeWriter(database: Database, path: string): void {
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) {
       const reason = `The last checkpoint failed: ${failureText(error)}.`;
-      const failure = recordSyncFailure(path, reason, database);
-      throw failure;
+      throw recordSyncFailure(path, reason, database);
     }
     const why = isLocked(error.cause) ? "another process has locked it" : "the disk is full";
     throw new DataFileLeftOpen(

@@ -149,8 +149,7 @@ function underWriteLock(
       database.close();
       throw error;
     }
-    const failure = recordRecoveryFailure(error, path, database);
-    throw failure;
+    throw recordRecoveryFailure(error, path, database);
   }
 }
 
