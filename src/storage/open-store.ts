@@ -5,7 +5,7 @@ import type { FirstTokenFile } from "../access/first-token.ts";
 import type { ConfiguredBackups } from "../plants/plant-backups.ts";
 import { isDatabaseUrl } from "./postgres/database-url.ts";
 import type { PostgresOptions } from "./postgres/server.ts";
-import { realDataFile } from "./sqlite/data-file/data-file-path.ts";
+import { firstTokenPath, realDataFile } from "./sqlite/data-file/data-file-path.ts";
 import type { LostWal } from "./sqlite/data-file/data-file-problem.ts";
 import { syncWal, writeNew } from "./sqlite/data-file/durable-files.ts";
 import { BackupFolder } from "./sqlite/maintenance/backup-folder.ts";
@@ -122,5 +122,5 @@ export function firstTokenFile(
 ): FirstTokenFile | undefined {
   if (tokenFolder !== undefined) return { path: join(resolve(tokenFolder), "first-token"), writeNew };
   if (isDatabaseUrl(database)) return undefined;
-  return { path: `${resolve(database)}.first-token`, writeNew };
+  return { path: firstTokenPath(database), writeNew };
 }

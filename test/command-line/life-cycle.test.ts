@@ -136,6 +136,45 @@ describe("the first run", () => {
     });
   });
 
+  describe("whose data file is a symbolic link", () => {
+    /** A link to a data file in another folder, which has no files yet. */
+    function linkDataFile() {
+      const link = folder.newPath();
+      const target = join(folder.newFolder(), "plants.db");
+      symlinkSync(target, link);
+      return { link, tokenFile: `${target}.first-token` };
+    }
+
+    test("writes the token beside the data file, where it says", async () => {
+      const { link, tokenFile } = linkDataFile();
+      const { out } = await startAndStop(["--database", link]);
+      expect(out).toContain(tokenFile);
+      expect(existsSync(tokenFile)).toBe(true);
+    });
+
+    test("leaves a token that restore --replace moves away, so that the next start writes another", async () => {
+      const { link, tokenFile } = linkDataFile();
+      const withoutToken = folder.newPath();
+      const backup = folder.newPath();
+      await startAndStop(["--database", withoutToken], accessTokenEnvironment);
+      expect((await runInProcess(["backup", backup, "--database", withoutToken])).code).toBe(0);
+      await startAndStop(["--database", link]);
+      const restored = await runInProcess(["restore", backup, "--replace", "--database", link]);
+      expect(restored.code).toBe(0);
+      expect(existsSync(tokenFile)).toBe(false);
+      const { out } = await startAndStop(["--database", link]);
+      expect(out).not.toContain("cannot be created");
+      expect(existsSync(tokenFile)).toBe(true);
+    });
+  });
+
+  test("names the token's file as the operator named the folder, even if that is a symbolic link", async () => {
+    const linked = folder.newPath();
+    symlinkSync(folder.newFolder(), linked);
+    const { out } = await startAndStop(["--database", join(linked, "plants.db")]);
+    expect(out).toContain(join(linked, "plants.db.first-token"));
+  });
+
   // Nobody would see the token.
   describe.each(["--listen", "--operator-listen"])("that cannot listen on %s", (flag) => {
     test("says why", async () => {

@@ -21,6 +21,15 @@ export function realDataFile(path: string): string {
 }
 
 /**
+ * The path of the file for the first token: beside the data file, and so beside the target if that is a symbolic link. Otherwise
+ * its folder is as the operator named it, even if that is a link.
+ */
+export function firstTokenPath(path: string): string {
+  const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+  return `${isLink ? realDataFile(path) : resolve(path)}.first-token`;
+}
+
+/**
  * @throws DataFileProblem it does not exist, is a folder, or this user may not read it. `advice` is for one that does not exist.
  */
 export function refuseMissingFile(path: string, advice = whereItMayBe): void {

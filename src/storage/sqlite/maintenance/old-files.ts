@@ -3,6 +3,7 @@
 import { copyFileSync, existsSync, fsyncSync, renameSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { timeInFileName } from "../../../text/time.ts";
+import { firstTokenPath } from "../data-file/data-file-path.ts";
 import {
   fileSize,
   giveFileTo,
@@ -28,7 +29,7 @@ export function replaceOld(partial: string, path: string): string {
   if (existsSync(rebuiltFile(path))) keepCopyIn(folder, rebuiltFile(path));
   renameSync(partial, rebuiltFile(path));
   if (readMarker(path) !== "rebuilt") keepCopyIn(folder, markerFile(path));
-  for (const file of [lastBackupFile(path), `${path}.first-token`]) moveInto(folder, file);
+  for (const file of [lastBackupFile(path), firstTokenPath(path)]) moveInto(folder, file);
   syncDirectory(folder);
   syncDirectory(dirname(path));
   writeMarker(path, "rebuilt", { ...contentsOf(rebuiltFile(path)), folder: basename(folder) });
