@@ -110,8 +110,8 @@ export class PostgresPlants implements PlantStore {
   }
 
   /**
-   * Stores nothing until a write succeeds, and returns the error to throw. The outcome is never unknown for long: sending the
-   * batch again, from any process, finds out.
+   * After an error that may pass, stores nothing until a write succeeds. Returns the error to throw. The outcome is never unknown
+   * for long: sending the batch again, from any process, finds out.
    */
   #suspendAfter(error: unknown): StoreUnavailable {
     const reason = reasonOf(error);
