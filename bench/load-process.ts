@@ -28,9 +28,9 @@ for (let turn = 0; turn < seconds / turnSeconds; turn++)
   // The first alternates, so that neither benefits from its position.
   for (const server of turn % 2 === 0 ? servers : servers.toReversed()) {
     const cpuBefore = await cpuSeconds(server.target.pid);
-    const startMs = performance.now();
+    const startedMs = performance.now();
     server.turns.push(runTurn(server.load, server.target));
-    loadSeconds += (performance.now() - startMs) / 1000;
+    loadSeconds += (performance.now() - startedMs) / 1000;
     server.cpuSeconds += (await cpuSeconds(server.target.pid)) - cpuBefore;
   }
 const { user, system } = process.cpuUsage(startCpu);

@@ -45,9 +45,9 @@ export async function operatorQueries(server: Server): Promise<string> {
   for (const [name, msMax, query] of queries) {
     const times: number[] = [];
     for (let round = 0; round <= rounds; round++) {
-      const startMs = performance.now();
+      const startedMs = performance.now();
       await query();
-      if (round > 0) times.push(performance.now() - startMs);
+      if (round > 0) times.push(performance.now() - startedMs);
     }
     if (msMax !== undefined && median(times) > msMax) process.exitCode = 1;
     rows.push([name, median(times).toFixed(1), msMax ?? ""]);

@@ -77,7 +77,7 @@ export async function start(
   const operatorPort = freePort();
   await using cleanUp = new AsyncDisposableStack();
   const folder = cleanUp.use(temporaryFolder());
-  const startMs = performance.now();
+  const startedMs = performance.now();
   const child = Bun.spawn([...command(port, folder.path)], {
     env: {
       PATH: process.env["PATH"] ?? "",
@@ -96,7 +96,7 @@ export async function start(
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
   await eventually(async () => hasEnded() || (await isReady(port)), `${name} to start`, askEveryMs);
   if (hasEnded()) throw new Error(`${name} ended with ${child.exitCode ?? child.signalCode}`);
-  const firstAnswerMs = performance.now() - startMs;
+  const firstAnswerMs = performance.now() - startedMs;
   const owned = cleanUp.move();
   return {
     name,

@@ -212,9 +212,9 @@ function timeFsyncs(dataFile: string): readonly number[] {
     const deadlineMs = performance.now() + measureMsMax;
     while (timesMs.length < syncsMax && (timesMs.length === 0 || performance.now() < deadlineMs)) {
       writeSync(file, Buffer.alloc(writeBytes, 1));
-      const startMs = performance.now();
+      const startedMs = performance.now();
       fsyncSync(file);
-      timesMs.push(performance.now() - startMs);
+      timesMs.push(performance.now() - startedMs);
     }
     return timesMs;
   } finally {

@@ -42,9 +42,9 @@ const timeRoom = "0:00 left";
 /** Shows how far a command is, on a terminal only. The command must let timers run: a loop that never waits draws nothing. */
 export function showProgress(terminal: Terminal, progress: () => Progress): ProgressLine {
   if (!terminal.errCanRedraw) return { clear: () => {}, end: () => {}, [Symbol.dispose]: () => {} };
-  const startMs = performance.now();
+  const startedMs = performance.now();
   let isDrawn = false;
-  const partStartsMs = new Map([[partOf(progress()), startMs]]);
+  const partStartsMs = new Map([[partOf(progress()), startedMs]]);
   const clear = (): void => {
     if (isDrawn) terminal.err(clearLine);
     isDrawn = false;
@@ -53,10 +53,10 @@ export function showProgress(terminal: Terminal, progress: () => Progress): Prog
     const nowMs = performance.now();
     const current = progress();
     const part = partOf(current);
-    const partStartMs = partStartsMs.get(part) ?? nowMs;
-    partStartsMs.set(part, partStartMs);
-    if (nowMs - startMs < firstDrawnMs) return;
-    terminal.err(clearLine + progressText(current, nowMs - partStartMs, terminal.errColumns));
+    const partStartedMs = partStartsMs.get(part) ?? nowMs;
+    partStartsMs.set(part, partStartedMs);
+    if (nowMs - startedMs < firstDrawnMs) return;
+    terminal.err(clearLine + progressText(current, nowMs - partStartedMs, terminal.errColumns));
     isDrawn = true;
   };
   const timer = setInterval(draw, redrawMs);

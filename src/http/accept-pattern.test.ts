@@ -38,7 +38,7 @@ test.each([
   ["semicolons", ";"],
 ])("a header of a megabyte of %s is read in linear time", (_, part) => {
   const header = `gzip;${part.repeat(1_000_000 / part.length)}x`;
-  const startMs = performance.now();
+  const startedMs = performance.now();
   acceptsGzip.test(header);
-  expect(performance.now() - startMs).toBeLessThan(1000);
+  expect(performance.now() - startedMs).toBeLessThan(1000);
 });

@@ -27,7 +27,7 @@ const hours = { stepMs: hourMs, steps: 168, recountAfterMs: 20_000 };
 // whatever the size of the store.
 const recountShare = 20;
 // A count that takes longer is for the next refresh.
-const countWaitMs = 150;
+const countWaitMsMax = 150;
 
 export function overviewRoute(sources: OverviewSources): Route {
   const overview = new Overview(sources);
@@ -136,7 +136,7 @@ class RecentCounts {
   /** The last count; undefined while the first takes long. Rejects if the last one failed. */
   async at(nowMs: number): Promise<CountsOverTimeJson | undefined> {
     if (this.#counting === undefined && performance.now() >= this.#dueMs) this.#counting = this.#count(nowMs);
-    if (this.#counting !== undefined) await Promise.race([this.#counting, sleep(countWaitMs)]);
+    if (this.#counting !== undefined) await Promise.race([this.#counting, sleep(countWaitMsMax)]);
     if (this.#failure !== undefined) throw this.#failure.reason;
     if (this.#counted === undefined) return undefined;
     const { fromMs, creates } = this.#counted;
@@ -146,7 +146,7 @@ class RecentCounts {
 
   async #count(nowMs: number): Promise<void> {
     const { stepMs, steps, recountAfterMs } = this.#span;
-    const startMs = performance.now();
+    const startedMs = performance.now();
     // The current minute or hour is the last.
     const fromMs = (Math.floor(nowMs / stepMs) - steps + 1) * stepMs;
     try {
@@ -158,7 +158,7 @@ class RecentCounts {
       this.#counted = undefined;
       this.#failure = { reason };
     }
-    const tookMs = performance.now() - startMs;
+    const tookMs = performance.now() - startedMs;
     this.#dueMs = performance.now() + Math.max(recountAfterMs, tookMs * recountShare);
     this.#counting = undefined;
   }

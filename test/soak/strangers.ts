@@ -212,6 +212,6 @@ function spawnFlood(flood: Flood) {
 }
 
 async function timed(request: () => Promise<string>): Promise<{ status: string; tookMs: number }> {
-  const startMs = performance.now();
-  return { status: await request(), tookMs: performance.now() - startMs };
+  const startedMs = performance.now();
+  return { status: await request(), tookMs: performance.now() - startedMs };
 }

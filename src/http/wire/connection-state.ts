@@ -34,11 +34,11 @@ export type StateName =
   | "lingering"
   | "closed";
 
-const idleTimeoutMs = 75_000;
-const headTimeoutMs = 10_000;
-const writeTimeoutMs = 30_000;
+const idleMsMax = 75_000;
+const headMsMax = 10_000;
+const writeMsMax = 30_000;
 // Far longer than any store needs: only a request that will never get a response takes this long.
-const handlingTimeoutMs = 2 * minuteMs;
+const handlingMsMax = 2 * minuteMs;
 const lingerMs = 1_000;
 
 /** What a connection is doing, and until when it may. */
@@ -50,12 +50,12 @@ export class ConnectionState {
 
   constructor(bodyTimeoutMs: number, clock: CoarseClock) {
     this.#timeoutsMs = {
-      idle: idleTimeoutMs,
-      head: headTimeoutMs,
-      handling: handlingTimeoutMs,
+      idle: idleMsMax,
+      head: headMsMax,
+      handling: handlingMsMax,
       body: bodyTimeoutMs,
       "skipping-body": bodyTimeoutMs,
-      writing: writeTimeoutMs,
+      writing: writeMsMax,
       streaming: Number.POSITIVE_INFINITY,
       lingering: lingerMs,
       closed: Number.POSITIVE_INFINITY,

@@ -75,9 +75,9 @@ export class WireServer implements CoarseClock {
    */
   async drain(timeoutMs: number): Promise<boolean> {
     this.#listener.stop(false);
-    const startMs = this.#now();
+    const startedMs = this.#now();
     for (const connection of this.#connections) connection.drain();
-    for (let passedMs = 0; passedMs < timeoutMs; passedMs = this.#now() - startMs) {
+    for (let passedMs = 0; passedMs < timeoutMs; passedMs = this.#now() - startedMs) {
       const mayRequest = passedMs < idleGraceMs && this.#some(({ state }) => state.mayStillRequest);
       if (!mayRequest && !this.#some(({ state }) => state.isBusy)) break;
       await sleep(drainPollMs);

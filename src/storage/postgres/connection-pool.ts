@@ -65,9 +65,9 @@ export class ConnectionPool {
 
   /** Does the work in a session, and retries it on transient failures until the deadline. */
   async use<Result>(timeoutMs: number, work: Work<Result>): Promise<Result> {
-    const startMs = performance.now();
-    const deadlineMs = startMs + timeoutMs;
-    const retryUntilMs = startMs + Math.min(timeoutMs, this.#options.retryMsMax ?? timeoutMs);
+    const startedMs = performance.now();
+    const deadlineMs = startedMs + timeoutMs;
+    const retryUntilMs = startedMs + Math.min(timeoutMs, this.#options.retryMsMax ?? timeoutMs);
     let reason: unknown;
     for (let attempt = 0; ; attempt++) {
       try {

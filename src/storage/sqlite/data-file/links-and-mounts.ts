@@ -10,7 +10,7 @@ import { readUseWithoutWal } from "./store-use.ts";
 
 const mountTable = "/proc/self/mountinfo";
 // How long to wait for SQLite's lock: long enough for a command that is about to end.
-const exclusiveLockWaitMs = 500;
+const exclusiveLockWaitMsMax = 500;
 
 /**
  * A file that is mounted by itself, such as a bind mount or the `subPath` of a file in Kubernetes, is on another file system than
@@ -66,7 +66,7 @@ function unescapeOctal(field: string): string {
 
 function isOpenInAnotherProcess(path: string): boolean {
   const hadWal = existsSync(`${path}-wal`);
-  using database = connect(path, exclusiveLockWaitMs);
+  using database = connect(path, exclusiveLockWaitMsMax);
   try {
     // A WAL that was there is empty and stays; one that this connection creates is removed when it closes.
     keepWal(database, hadWal);

@@ -14,7 +14,7 @@ import { createEmpty } from "./durable-files.ts";
 export type WriterLock = Disposable;
 
 // A process that is just stopping, or a command that inspects the files, releases the lock within this.
-const releaseWaitMs = 1000;
+const releaseWaitMsMax = 1000;
 const retryMs = 10;
 
 /**
@@ -22,7 +22,7 @@ const retryMs = 10;
  * @throws DataFileProblem another process holds it.
  */
 export function lockForWriting(path: string): WriterLock {
-  const deadlineMs = performance.now() + releaseWaitMs;
+  const deadlineMs = performance.now() + releaseWaitMsMax;
   for (;;) {
     const lock = tryLock(path);
     if (lock !== undefined) return lock;

@@ -35,7 +35,7 @@ interface LockedWork {
 }
 
 // How long to wait for other processes: long enough for a command that is about to end, but not for a long reader.
-const aloneWaitMs = 500;
+const aloneWaitMsMax = 500;
 
 /**
  * Steps 2 to 4 of a start (open-for-writing.ts), under the writer lock. Afterwards everything that can be read is on disk.
@@ -76,7 +76,7 @@ export function recover(path: string, events: StoreEvents): void {
 
 /** Copies everything into a new file: after a failed fsync, what the kernel calls clean need not be on disk. */
 function rebuildAfterFailedSync(path: string, events: StoreEvents): void {
-  const isRebuilt = underWriteLock(path, "EXCLUSIVE", aloneWaitMs, {
+  const isRebuilt = underWriteLock(path, "EXCLUSIVE", aloneWaitMsMax, {
     afterRollback: (database) => {
       events.rebuilding?.(fileSize(path));
       rebuild(database, path);
@@ -91,7 +91,7 @@ function rebuildAfterFailedSync(path: string, events: StoreEvents): void {
 
 /** Syncs what a crash left in the WAL, and checkpoints all of it. False if another process has the data file open. */
 function tryEmptyWal(path: string): boolean {
-  return underWriteLock(path, "EXCLUSIVE", aloneWaitMs, {
+  return underWriteLock(path, "EXCLUSIVE", aloneWaitMsMax, {
     inTransaction: () => syncCommitted(`${path}-wal`),
     afterRollback: (database) => checkpointAndMarkClosed(database),
   });
