@@ -6,7 +6,12 @@ import { post } from "../../../../test/support/post-plants.ts";
 import { testPlant } from "../../../../test/support/stored-plants.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { startTestService } from "../../../../test/support/test-service.ts";
-import { type Outcome, OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
+import {
+  type Outcome,
+  OutcomeUnknown,
+  type PlantToStore,
+  StoreUnavailable,
+} from "../../../plants/plant-store.ts";
 import { SqliteStore } from "../sqlite-store.ts";
 import { openForWriting } from "./open-for-writing.ts";
 import { SqlitePlants } from "./sqlite-plants.ts";
@@ -35,6 +40,16 @@ test.each([
     "a trigger",
     "CREATE TRIGGER own BEFORE INSERT ON plants WHEN NEW.name = '\"second\"' BEGIN SELECT RAISE(ABORT, 'not this one'); END",
     "not this one (SQLITE_CONSTRAINT_TRIGGER)",
+  ],
+  [
+    "an index on a value that is too long",
+    "CREATE INDEX own ON plants (CASE name WHEN '\"second\"' THEN zeroblob(2147483647) END)",
+    "string or blob too big (SQLITE_TOOBIG)",
+  ],
+  [
+    "a trigger with a value of another type",
+    "CREATE TRIGGER own AFTER INSERT ON plants WHEN NEW.name = '\"second\"' BEGIN INSERT INTO block_names (block) VALUES (NEW.name); END",
+    "datatype mismatch (SQLITE_MISMATCH)",
   ],
 ])("a plant that %s of the operator's own rejects fails alone", async (_, sql, reason) => {
   using folder = temporaryFolder();
@@ -154,6 +169,24 @@ test("after damage that an INSERT meets, the outcome of its batch is unknown", a
   });
   const creating = opened.plants.create([testPlant(1, "Fern")], 1);
   await expect(creating).rejects.toThrow("SQLITE_CORRUPT");
+});
+
+test("after an error that is not about a plant, nothing of its batch is committed", async () => {
+  using opened = openPlants(() => {});
+  const { database, plants } = opened;
+  const second: PlantToStore = {
+    ...testPlant(2),
+    // Read right before the INSERT of this plant, which SQLite then refuses with SQLITE_READONLY.
+    get createdBy() {
+      database.run("PRAGMA query_only = ON");
+      return "test";
+    },
+  };
+  const creating = plants.create([testPlant(1), second], 1);
+  await expect(creating).rejects.toThrow(OutcomeUnknown);
+  database.run("PRAGMA query_only = OFF");
+  using reader = new Database(database.filename, { readonly: true });
+  expect(reader.query("SELECT id FROM plants").all()).toEqual([]);
 });
 
 test("after a trigger that rolls back the transaction, the outcome of its batch is unknown", async () => {

@@ -16,8 +16,9 @@ import type { Writer } from "./writer.ts";
 // Holds the inner pages of the index of ids for fifty million plants. With SQLite's default of two megabytes, a random id
 // needs two reads at ten million plants, with this one.
 const cacheKib = 16_000;
-// Errors of an INSERT that no plant causes.
-const concernsTheFile = /^SQLITE_(?:FULL|IOERR|NOMEM|CORRUPT)/;
+// The errors of an INSERT that an index or a trigger raises for one plant: a constraint, RAISE, or a function or an expression
+// that fails, such as json() of a name that is not JSON. No other error is about the plant.
+const concernsThePlant = /^SQLITE_(?:CONSTRAINT|ERROR|MISMATCH|TOOBIG)/;
 
 /** What became of an INSERT: the row is new, or its id exists, or the row was rejected. */
 type Inserted = "inserted" | "exists" | { readonly reason: string };
@@ -95,7 +96,7 @@ export class SqlitePlants implements PlantStore {
       return changes > 0 ? "inserted" : "exists";
     } catch (error) {
       const code = sqliteCodeOf(error);
-      if (code === "" || concernsTheFile.test(code) || !this.#database.inTransaction) throw error;
+      if (!concernsThePlant.test(code) || !this.#database.inTransaction) throw error;
       const { message } = error as Error;
       return {
         reason: `Plant ${id} was rejected by an index or a trigger that is not plant-store's: ${message} (${code}).`,
