@@ -113,8 +113,9 @@ export async function startService(
   const createPlant = createPlantHandler(rateLimit, intake);
 
   // The public listener: POST /plants, its documentation, and health checks.
+  const publicListenerSettings = publicSettings(config, budget.publicMax);
   const publicListener = started.use(
-    startPublicListener(createPlant, listenerDependencies, publicSettings(config, budget.publicMax)),
+    startPublicListener(createPlant, listenerDependencies, publicListenerSettings),
   );
 
   // Both listeners use the same certificate, so this is logged once.
@@ -137,9 +138,10 @@ export async function startService(
     createPlant,
     startedAtMs: Date.now(),
   };
-  const listenerSettings = operatorSettings(config, budget.operatorMax);
+  const operatorListenerSettings = operatorSettings(config, budget.operatorMax);
   const operatorListener =
-    listenerSettings && started.use(startOperatorListener(operatorDependencies, listenerSettings));
+    operatorListenerSettings &&
+    started.use(startOperatorListener(operatorDependencies, operatorListenerSettings));
 
   // The identity provider's keys are fetched only now: a start that cannot listen must not contact it.
   identityProvider?.keys.start();
