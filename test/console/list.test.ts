@@ -92,7 +92,7 @@ onEveryEngine((engine) => {
   });
 
   // On PostgreSQL the service sends the plants of the last seconds again.
-  test("a new plant comes once, also where the service sends it again", async () => {
+  test("a new plant that the service sends twice is in the list once", async () => {
     await using store = await startService(engine);
     await store.add(2);
     const list = await store.load();
@@ -108,7 +108,7 @@ onEveryEngine((engine) => {
   });
 
   describe("new plants that are more than a page", () => {
-    test("are not added to the list", async () => {
+    test("make the list outdated", async () => {
       await using store = await startService(engine);
       const list = await addTooMany(store);
       expect(list.waiting).toEqual([]);
@@ -116,7 +116,7 @@ onEveryEngine((engine) => {
       expect(list.showWaiting("first row")).toBe(false);
     });
 
-    test("are in the next list", async () => {
+    test("are not new to the next list", async () => {
       await using store = await startService(engine);
       await addTooMany(store);
       const next = await store.load();
@@ -128,7 +128,7 @@ onEveryEngine((engine) => {
   });
 
   describe("the count", () => {
-    test("has a plant once that was stored after the list was read and before it was counted", async () => {
+    test("has a plant once that was stored between the read of the list and the count", async () => {
       await using store = await startService(engine);
       const list = await store.loadCounted({ before: 3 });
       expect(list.count).toBe(pageRows + 53);
@@ -137,7 +137,7 @@ onEveryEngine((engine) => {
       expect(list.count).toBe(pageRows + 53);
     });
 
-    test("has a plant that was stored after it was counted and before it was received", async () => {
+    test("has a plant that was stored between the count and its response", async () => {
       await using store = await startService(engine);
       const list = await store.loadCounted({ before: 3, after: 2 });
       expect(list.waiting).toHaveLength(5);
@@ -157,9 +157,9 @@ onEveryEngine((engine) => {
   });
 });
 
-describe("with the one after them, new plants that are more than a page", () => {
+describe("a list that was loaded after more new plants than a page", () => {
   onSqlite((engine) => {
-    test("do not come again", async () => {
+    test("is sent only the plants that were stored after it", async () => {
       await using store = await startService(engine);
       await addTooMany(store);
       const next = await store.load();
@@ -171,7 +171,7 @@ describe("with the one after them, new plants that are more than a page", () => 
 
   onServer((engine) => {
     // The plants of the last seconds are sent again, and are still more than a page.
-    test("come again", async () => {
+    test("is outdated once a plant is stored after it", async () => {
       await using store = await startService(engine);
       await addTooMany(store);
       const next = await store.load();

@@ -251,7 +251,7 @@ describe("tokens", () => {
     return Number(box?.x) + Number(box?.width);
   }
 
-  test.each([768, 1280])("that expire or not have rows of one height at %d px", async (width) => {
+  test.each([768, 1280])("have rows of one height at %d px, whether they expire or not", async (width) => {
     const { heights } = (await measureRows())(width);
     expect(heights).toHaveLength(2);
     expect(heights[0]).toBe(heights[1]);
@@ -276,7 +276,13 @@ describe("tokens", () => {
     });
   });
 
-  test("replaced while one is signed in with it still show their new secret", async () => {
+  test("warn before they are revoked if they have the name of the session's token", async () => {
+    const page = await open("/tokens");
+    await page.getByRole("button", { name: "Revoke ops" }).click();
+    await waitForText(page, "If you are signed in with this token");
+  });
+
+  test("show the new secret after the rotation of the session's own token", async () => {
     const { secret: own } = await mintToken(session.running, { name: "own", scopes: ["operator"] });
     const page = await open("/tokens", { token: own });
     await page.getByRole("button", { name: "Rotate own" }).click();
@@ -288,23 +294,32 @@ describe("tokens", () => {
     await page.getByRole("button", { name: "I have saved it" }).click();
     await signIn(page, secret);
     await waitForHeading(page, "Tokens");
-    await page.getByRole("button", { name: "Revoke own" }).click();
-    await waitForText(page, "If you are signed in with this token");
   });
 
-  test("have their secret on one line, in a dialog as wide as the form", async () => {
-    const page = await open("/tokens");
-    await page.getByRole("button", { name: "Create a token" }).click();
-    const formWidth = await dialogWidth(page);
-    await page.getByRole("dialog").getByLabel("Name").fill("wide");
-    await page.keyboard.press("Enter");
-    await page.locator("pre.secret").waitFor();
-    expect(await dialogWidth(page)).toBe(formWidth);
-    const lines = await page.evaluate<number>(`(() => {
-      const range = document.createRange();
-      range.selectNodeContents(document.querySelector("pre.secret"));
-      return new Set([...range.getClientRects()].map(({ top }) => top)).size;
-    })()`);
-    expect(lines).toBe(1);
+  describe("that were just created", () => {
+    /** Creates a token, and measures the dialog before and after. */
+    const measureDialog = memoize(async () => {
+      const page = await open("/tokens");
+      await page.getByRole("button", { name: "Create a token" }).click();
+      const formWidth = await dialogWidth(page);
+      await page.getByRole("dialog").getByLabel("Name").fill("wide");
+      await page.keyboard.press("Enter");
+      await page.locator("pre.secret").waitFor();
+      const secretLines = await page.evaluate<number>(`(() => {
+        const range = document.createRange();
+        range.selectNodeContents(document.querySelector("pre.secret"));
+        return new Set([...range.getClientRects()].map(({ top }) => top)).size;
+      })()`);
+      return { formWidth, secretWidth: await dialogWidth(page), secretLines };
+    });
+
+    test("have their secret on one line", async () => {
+      expect((await measureDialog()).secretLines).toBe(1);
+    });
+
+    test("have their secret in a dialog as wide as the form", async () => {
+      const { formWidth, secretWidth } = await measureDialog();
+      expect(secretWidth).toBe(formWidth);
+    });
   });
 });

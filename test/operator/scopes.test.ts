@@ -17,7 +17,7 @@ import { startTestService } from "../support/test-service.ts";
 const running = await startTestService();
 afterAll(() => running[Symbol.asyncDispose]());
 
-describe("nobody gets in", () => {
+describe("the operator listener", () => {
   // What each route needs, and which tokens have it.
   const scopeOf = (route: string): Scope => {
     if (route === "POST /plants") return "plants:create";
@@ -82,7 +82,7 @@ describe("nobody gets in", () => {
   const routes = operatorRoutes.filter(
     ({ scope, path }) => scope !== "none" && !path.startsWith("/api/imports"),
   );
-  describe.each(routes.map(({ method, path }) => [method, path]))("%s %s", (method, path) => {
+  describe.each(routes.map(({ method, path }) => [method, path]))("at %s %s", (method, path) => {
     const needed = scopeOf(`${method} ${path}`);
     const target = () => path.replaceAll(/\{\w+\}/g, id);
 
@@ -100,7 +100,7 @@ describe("nobody gets in", () => {
     }
 
     test.each(scopes.filter((scope) => !holders[needed].includes(scope)))(
-      `with the scope %s alone, but needs ${needed}`,
+      `refuses the scope %s where it needs ${needed}`,
       async (scope) => {
         const challenge = `${realm}, error="insufficient_scope", scope="${needed}"`;
         expect(await attack(secretOf(scope))).toEqual({ status: 403, challenge });
@@ -108,19 +108,19 @@ describe("nobody gets in", () => {
     );
 
     test.each(["unknown", "short", "long", "expired", "replaced", "revoked"])(
-      "with a token that is %s",
+      "refuses a token that is %s",
       async (kind) => {
         const challenge = `${realm}, error="invalid_token"`;
         expect(await attack(secretOf(kind))).toEqual({ status: 401, challenge });
       },
     );
 
-    test("without a token", async () => {
+    test("refuses a request without a token", async () => {
       expect(await attack(null)).toEqual({ status: 401, challenge: realm });
     });
 
     if (method === "GET")
-      test.each(holders[needed])("unless with the scope %s", async (scope) => {
+      test.each(holders[needed])("accepts the scope %s", async (scope) => {
         const response = await operatorFetch(running, target(), { token: secretOf(scope) });
         await response.body?.cancel();
         expect(response.headers.get("www-authenticate")).toBeNull();
