@@ -207,7 +207,7 @@ describe("keys of an issuer", () => {
       expect(mostInOneTurn).toBe(256);
     });
 
-    test("wait for a fetch that runs, and its failure leaves them undecided", async () => {
+    test("stay undecided if the fetch that they wait for fails", async () => {
       using provider = await startGate([one.jwk]);
       const { state, admit, pass } = provider;
       const responding = Promise.withResolvers<Response>();

@@ -19,31 +19,31 @@ async function runFailing(failure: Error, failureToClose: Error) {
   return { code, err, staysOpen: exitWithoutClosing.mock.calls.length > 0 };
 }
 
-describe("a command that fails, and fails to close its store too,", () => {
+describe("a failed command that cannot close its store", () => {
   const known = new TlsProblem("no certificate");
   const unknown = new OutcomeUnknown("fsync failed");
 
-  test("leaves it open if the outcome of closing it is unknown", async () => {
+  test("leaves the store open if the outcome of closing it is unknown", async () => {
     const { staysOpen } = await runFailing(known, unknown);
     expect(staysOpen).toBe(true);
   });
 
-  test("leaves it open if the outcome was unknown before", async () => {
+  test("leaves the store open if the outcome of the command is unknown", async () => {
     const { staysOpen } = await runFailing(unknown, new Error("closed already"));
     expect(staysOpen).toBe(true);
   });
 
-  test("ends as usual otherwise", async () => {
+  test("does not leave the store open if both outcomes are known", async () => {
     const { staysOpen } = await runFailing(known, new Error("closed already"));
     expect(staysOpen).toBe(false);
   });
 
-  test("reports the first failure, and then the other", async () => {
+  test("reports its own failure before that of closing", async () => {
     const { err } = await runFailing(known, unknown);
     expect(err).toBe("plant-store: no certificate\nplant-store: fsync failed\n");
   });
 
-  test("has the exit code of the first failure", async () => {
+  test("has the exit code of its own failure", async () => {
     const { code } = await runFailing(known, new Error("closed already"));
     expect(code).toBe(2);
   });

@@ -23,7 +23,7 @@ test("on a wide terminal nothing is cut", () => {
   expect(row).toBe(`${plant.id}  ${plant.name}  indoor  ${plant.at}`);
 });
 
-test("the longest column is cut, and no other", () => {
+test("only the longest column is cut", () => {
   const [heading, row] = lines(80);
   expect(heading).toBe(`id${" ".repeat(16)}name${" ".repeat(30)}tag     at`);
   expect(row).toBe(`${plant.id}  ${"n".repeat(31)}…  indoor  ${plant.at}`);

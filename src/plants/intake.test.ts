@@ -158,7 +158,7 @@ describe("the intake", () => {
       expect(await intake.canStore()).toBe(true);
     });
 
-    test("reports that the store is unavailable, and when it is available again", async () => {
+    test("reports both the outage of the store and its end", async () => {
       const { heard, create } = await recovering();
       await create(1);
       expect(heard).toEqual(["unavailable", "available"]);

@@ -26,7 +26,7 @@ function recorded(...refusals: readonly Partial<SentError>[]) {
 
 const tokens = (count: number) => Array.from({ length: count }, (_, index) => ({ token: `token ${index}` }));
 
-test("a sender has what it got last, and how often it was refused", () => {
+test("a sender has its last refusal with the number of all", () => {
   const last = { message: "The id 2 is another's.", requestId: "mine", requestIdIsMinted: false };
   expect(recorded({}, {}, last)).toEqual([{ ...sent(last), count: 3, atMs: 2 }]);
 });

@@ -42,7 +42,7 @@ describe("the line of progress", () => {
     return { line, err: () => err };
   };
 
-  test("is drawn, and erased on disposal", async () => {
+  test("that was drawn is erased on disposal", async () => {
     const { line, err } = drawn(true);
     await eventually(() => err().includes("Importing a.csv  [########........]  50 %   1 plant"));
     line[Symbol.dispose]();

@@ -33,9 +33,13 @@ describe("list", () => {
     expect(rows[2]).toMatch(/ indoor +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ +preset-access$/);
   });
 
-  test("has an empty tag as quotation marks, and none as nothing", async () => {
+  test("prints an empty tag as quotation marks", async () => {
     const { out } = await run(["list"]);
     expect(out).toMatch(/^7 +Moss, "soft" +"" +\d{4}-/m);
+  });
+
+  test("prints no tag of a plant that has none", async () => {
+    const { out } = await run(["list"]);
     expect(out).toMatch(/^-5 +Oak\S+ red\S+ +\d{4}-/m);
   });
 

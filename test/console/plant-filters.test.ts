@@ -348,7 +348,7 @@ describe("a click", () => {
   test.each([
     ["tag", "detailed", /\?name=detail&tag=detailed$/],
     ["creator", "preset-access", /\?name=detail&token=preset-access$/],
-  ])("on a %s in the details filters by it too, and closes them", async (_, text, address) => {
+  ])("on a %s in the details closes them and filters by it too", async (_, text, address) => {
     await add(890_005, "Detail aster", "detailed");
     const page = await openTable("/plants?name=detail");
     await rows(page).first().locator(".cell-name").click();

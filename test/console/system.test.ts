@@ -40,7 +40,7 @@ describe("the system page", () => {
     return { state, version, docs, sources, secret, content, stateBox, unchanged, headings };
   });
 
-  test("says whether plants can be stored, and how much space is left", async () => {
+  test("has the state of the store with the space that is left", async () => {
     expect((await readSystem()).state).toMatch(
       /^Plants can be storedData file [\d.]+ \w+WAL [\d.]+ \w+Disk space free [\d.]+ \w+$/,
     );

@@ -37,7 +37,7 @@ test("a line has the client's address and the token's name, on both listeners", 
   expect(direct.logged.join("")).not.toContain("guessguess");
 });
 
-test("a line about what is not a request has the address, and no method", async () => {
+test("a line about what is not a request has the address without a method", async () => {
   await sendRaw(direct.port, ["nonsense\r\n\r\n"]);
   const broken = lines(direct).find((one) => one["error.type"] === "40030");
   expect(broken?.["client.address"]).toBe("127.0.0.1");

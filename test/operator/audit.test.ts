@@ -47,7 +47,7 @@ describe("the audit trail", () => {
     ]);
   });
 
-  test("has an export, but no request for its head", async () => {
+  test("has an export, unlike a request for its head", async () => {
     const secret = await createReader("exports");
     await operatorFetch(running, "/api/export?tag=bush", { method: "HEAD", token: secret });
     await (await operatorFetch(running, "/api/export?tag=bush", { token: secret })).arrayBuffer();
@@ -73,7 +73,7 @@ describe("the audit trail", () => {
     expect(await lastAudited(running, 1)).toMatchObject([{ detail: 'ndjson, id 7, tag "x, namePart y"' }]);
   });
 
-  test("has a read from the beginning, but none of what follows", async () => {
+  test("has the first request of a client that follows the store", async () => {
     const token = await createReader("follows");
     const { next, newest } = await readPlants(running, "after=0&limit=1&tag=bush", token);
     await operatorFetch(running, "/api/plants?after=0", { method: "HEAD", token });

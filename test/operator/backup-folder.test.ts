@@ -82,7 +82,7 @@ describe("with a missing folder for backups", () => {
     expect(last).toEqual({ kind: "create", name: undefined, problem: service.sentence });
   });
 
-  test("a backup is logged with a warning, and not as an internal error", async () => {
+  test("a backup is logged as a warning instead of an internal error", async () => {
     await using service = await startWithMissing();
     await service.send("");
     await service.finished();

@@ -69,7 +69,7 @@ describe("verify", () => {
     );
   });
 
-  test("names the blocks that have a digest, but no plant", async () => {
+  test("names the blocks that have a digest without a plant", async () => {
     const { problems } = await verify(copyOfStore("DELETE FROM plants WHERE seq > 1024"));
     expect(problems).toContain("block 1 (plants 1025 to 2048): there is a digest, but no plant");
   });
@@ -106,7 +106,7 @@ describe("verify", () => {
 });
 
 describe("a file of this version", () => {
-  test("has its schema, and no other to migrate to, in the JSON of verify", async () => {
+  test("has no schema to migrate to in the JSON of verify", async () => {
     expect(await verifyJson("--database", sound)).toMatchObject({
       schema: 7,
       openedSince: "1.1.0",
@@ -136,7 +136,7 @@ describe("a file of 1.0.0", () => {
     expect(of100s).toMatchObject({ coveredPlants: covered, digest });
   });
 
-  test("has its schema, and the one to which a start migrates it, in the JSON of verify", async () => {
+  test("has the schema to which a start migrates it in the JSON of verify", async () => {
     expect(await verifyJson("--database", copyOfStore(of100))).toMatchObject({
       schema: 6,
       openedSince: "1.0.0",

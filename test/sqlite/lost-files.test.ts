@@ -269,9 +269,12 @@ describe.skipIf(noProc)("a data file that another replaces while the service run
     await expectRefused(command, await servedNoMore());
   });
 
-  test("lets the service end only when it is told to, and with an error", async () => {
-    const { isAliveUntilStopped, ended } = await servedNoMore();
-    expect(isAliveUntilStopped).toBe(true);
+  test("does not end the service", async () => {
+    expect((await servedNoMore()).isAliveUntilStopped).toBe(true);
+  });
+
+  test("makes the stop of the service an error", async () => {
+    const { ended } = await servedNoMore();
     expect(ended.code).toBe(1);
     expect(ended.err).not.toContain("every acknowledged plant is on disk");
   });

@@ -171,7 +171,7 @@ describe("a plant that the database rejects", () => {
     return { url, ...(await copy(file, url, "--json")) };
   }
 
-  test("is named, and fails the copy", async () => {
+  test("fails the copy with its id", async () => {
     const { code, err } = await copyRejected();
     expect(code).toBe(1);
     expect(err).toMatch(/^Plant 5 cannot be stored: .*no_weeds/);

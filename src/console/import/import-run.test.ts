@@ -115,7 +115,7 @@ test("the file is named for the audit trail in a request of its own, which is se
   ]);
 });
 
-test("a row that is no plant is not sent, but reported with its line", async () => {
+test("a row that is no plant is reported with its line instead of being sent", async () => {
   const { run, sent } = await importWith("rows.csv", 'id,name\n1,"two\nlines"\nno name\n', createAll);
   expect(sent.flatMap(({ lines }) => lines)).toHaveLength(1);
   expect(run.report.refused).toBe(1);
@@ -136,14 +136,23 @@ describe("refused rows", () => {
     expect(run.report.groups).toMatchObject([{ error: undefined, reason, count: 2 }]);
   });
 
-  test("are all counted, but only the first of a group listed", async () => {
-    const rows = Array.from({ length: 1200 }, (_, row) => `{"name":"${row}"}`);
-    const refusal: LineOutcome = { error: 40010, message: "No id.", reason: "No id." };
-    const { run } = await importWith("rows.ndjson", rows.join("\n"), (lines) => lines.map(() => refusal));
-    const [group] = run.report.groups;
-    expect(group?.count).toBe(1200);
-    expect(group?.listed).toHaveLength(100);
-    expect(group?.listed[99]?.position).toBe(100);
+  describe("of a large group", () => {
+    async function refuseMany() {
+      const rows = Array.from({ length: 1200 }, (_, row) => `{"name":"${row}"}`);
+      const refusal: LineOutcome = { error: 40010, message: "No id.", reason: "No id." };
+      const { run } = await importWith("rows.ndjson", rows.join("\n"), (lines) => lines.map(() => refusal));
+      return run.report.groups[0];
+    }
+
+    test("are all counted", async () => {
+      expect((await refuseMany())?.count).toBe(1200);
+    });
+
+    test("are listed up to the hundredth", async () => {
+      const group = await refuseMany();
+      expect(group?.listed).toHaveLength(100);
+      expect(group?.listed[99]?.position).toBe(100);
+    });
   });
 });
 
@@ -230,12 +239,20 @@ describe("an import that is being sent calls back", () => {
     run.stop();
   });
 
-  test("when it is stopped, and when it is resumed", async () => {
+  test("when it is stopped", async () => {
     const run = new ImportRun(new File(["{}"], "rows.ndjson"), unansweredApi, 1000);
     const states: string[] = [];
     run.subscribe(() => states.push(run.state));
     run.stop();
     await eventually(() => states.at(-1) === "stopped");
+  });
+
+  test("when it is resumed", async () => {
+    const run = new ImportRun(new File(["{}"], "rows.ndjson"), unansweredApi, 1000);
+    run.stop();
+    await eventually(() => run.state === "stopped");
+    const states: string[] = [];
+    run.subscribe(() => states.push(run.state));
     run.resume(unansweredApi);
     expect(states.at(-1)).toBe("running");
     run.stop();

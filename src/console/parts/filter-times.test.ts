@@ -4,8 +4,11 @@ import { localTime, timePresets, timeText, toUtc } from "./filter-times.ts";
 describe("a time of a filter", () => {
   const local = new Date(2026, 10, 15, 18, 30);
 
-  test("of a field is local, and in UTC in the address", () => {
+  test("of a field is in UTC in the address", () => {
     expect(toUtc("2026-11-15T18:30")).toBe(local.toISOString());
+  });
+
+  test("of the address is local in the field", () => {
     expect(localTime(local.toISOString())).toBe("2026-11-15T18:30");
   });
 

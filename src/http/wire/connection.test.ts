@@ -239,7 +239,7 @@ describe("a body", () => {
     ["that stalls", sized, ({ wire }) => wire.pass(5), "body-too-slow"],
     ["that grows too large", chunked, ({ client }) => client.send("ffff\r\n"), "body-too-large"],
     ["with an invalid chunk", chunked, ({ client }) => client.send("x\r\n"), "not-http"],
-  ])("%s fails once, and never arrives", async (_, request, interrupt, outcome) => {
+  ])("%s has one outcome, which is its failure", async (_, request, interrupt, outcome) => {
     const { wire, outcomes, read, ...ends } = await started(request);
     await using _wire = wire;
     read();
@@ -301,7 +301,7 @@ test("an empty line before a request leaves the connection idle, even in two pac
 });
 
 describe("a drain", () => {
-  test("waits a second for a request that may be on its way, and no longer", async () => {
+  test("waits no more than a second for a request that may be on its way", async () => {
     await using wire = new TestWire(respond);
     const idle = await wire.connect();
     const half = await wire.connect();

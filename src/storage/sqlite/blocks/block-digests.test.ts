@@ -188,7 +188,7 @@ describe("blocks without any plant", () => {
     return store;
   }
 
-  test("get no digest, but the next one does", () => {
+  test("get no digest, unlike the next block", () => {
     const { database } = storeAroundGap();
     using _ = database;
     expect([...storedDigests(database).keys()]).toEqual([0, 101]);

@@ -15,7 +15,7 @@ function isFree(path: string): boolean {
   return lock !== undefined;
 }
 
-test("several processes may inspect the files together, and keep a writer out", () => {
+test("processes that inspect the files together keep a writer out", () => {
   const path = join(folder, "inspected.db");
   lockForWriting(path)[Symbol.dispose]();
   using _one = lockAgainstWriters(path);

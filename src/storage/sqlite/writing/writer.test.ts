@@ -152,7 +152,7 @@ describe("on a full disk", () => {
     expect(database.inTransaction).toBe(false);
   });
 
-  test("a transaction is refused, but the next one is stored once there is room", async () => {
+  test("a transaction is stored after a refused one once there is room", async () => {
     using store = openedWriter();
     const { database, writer } = store;
     fillDisk(database);
