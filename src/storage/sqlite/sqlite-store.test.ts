@@ -51,6 +51,23 @@ test("a store that is not opened leaves its data file marked as closed", () => {
   expect(readUseWithoutWal(path)).toBe("closed");
 });
 
+test("a store that is not opened starts no thread, which would open its files after the lock is released", () => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "plants.db");
+  storeWithUnknownFunction(path);
+  using started = spyOn(globalThis, "Worker");
+  expect(() => new SqliteStore(path)).toThrow("unknown function");
+  expect(started).not.toHaveBeenCalled();
+});
+
+test.skipIf(lacksDescriptors())("a store that cannot prepare its statements leaves no file open", () => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "plants.db");
+  storeWithUnknownFunction(path);
+  expect(() => new SqliteStore(path)).toThrow();
+  expect(openDescriptors(path)).toBe(0);
+});
+
 test.skipIf(lacksDescriptors())("a store that cannot open its files to watch them leaves none open", () => {
   using folder = temporaryFolder();
   const path = join(folder.path, "plants.db");

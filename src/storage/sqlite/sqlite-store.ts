@@ -38,7 +38,7 @@ export class SqliteStore implements Store {
 
   constructor(path: string, events: StoreEvents = {}) {
     this.#events = events;
-    // Closes the handles of a watch that cannot be started, after the database: before it, that would drop SQLite's locks.
+    // Closes the watch's handles if the store cannot be opened, after the database: before it, that would drop SQLite's locks.
     using handles = new DisposableStack();
     // Undone if a later part cannot be started: the data file is marked as closed again, and the lock is released.
     using started = new DisposableStack();
@@ -50,18 +50,6 @@ export class SqliteStore implements Store {
     // Whether another program deletes, replaces or overwrites the files.
     this.#watch = new DataFileWatch(realPath, (loss) => this.#filesLost(loss), handles);
     started.defer(() => this.#watch.stop());
-    // From here on they stay open: the checkpoint thread reads them, and ends later.
-    handles.move();
-
-    // The thread that moves the WAL into the data file.
-    const checkpointOwner: CheckpointOwner = {
-      checkpointFailed: (reason) => this.#fail(reason, "sync-failed"),
-      whilePaused: (work) => this.#writer.whilePaused(work),
-    };
-    this.#checkpointer = new Checkpointer(database, this.#watch, checkpointOwner, events);
-    started.defer(() => {
-      void this.#checkpointer.close();
-    });
 
     // The one way to write.
     const writerOwner: WriterOwner = {
@@ -95,8 +83,16 @@ export class SqliteStore implements Store {
       throw asDataFileProblem(error, realPath);
     }
 
+    // The thread that moves the WAL into the data file. It comes last, since it cannot be stopped at once.
+    const checkpointOwner: CheckpointOwner = {
+      checkpointFailed: (reason) => this.#fail(reason, "sync-failed"),
+      whilePaused: (work) => this.#writer.whilePaused(work),
+    };
+    this.#checkpointer = new Checkpointer(database, this.#watch, checkpointOwner, events);
+
     // Everything has started: from here on the disposal of the store closes it.
     started.move();
+    handles.move();
   }
 
   get failure(): Promise<OutcomeUnknown> {
