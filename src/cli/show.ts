@@ -33,7 +33,7 @@ export const show: Command = {
 function parseId(text: string): bigint {
   const id = tryParseInt64(text);
   if (id !== undefined) return id;
-  throw new UsageError(`The id must be an integer from ${int64Range}; it is "${text}"`);
+  throw new UsageError(`The id must be an integer from ${int64Range}, but is "${text}"`);
 }
 
 function details({ id, name, tag, createdAtMs, createdBy }: StoredPlant): string[][] {

@@ -11,7 +11,7 @@ export class InvalidValue extends Error {
 
 /** What is wrong with the value that someone gave to this flag or variable. */
 export function describeInvalid(name: string, { message }: InvalidValue, text: string): string {
-  return `${name} ${message}; it is ${JSON.stringify(withoutPassword(text))}`;
+  return `${name} ${message}, but is ${JSON.stringify(withoutPassword(text))}`;
 }
 
 /** An invalid setting; the message names it. */
@@ -87,7 +87,7 @@ export function parseIssuer(text: string): string {
 /** A name that the identity provider knows, such as an audience. */
 export function parseProviderName(text: string): string {
   if (!/^[\x21-\x7e]{0,255}$/.test(text))
-    throw new InvalidValue("must have at most 255 visible ASCII characters");
+    throw new InvalidValue("must be at most 255 visible ASCII characters");
   return text;
 }
 

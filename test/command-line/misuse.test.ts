@@ -21,7 +21,7 @@ describe("a command that is misused", () => {
     ["list -x", "Unknown flag -x. See plant-store list --help."],
     ["list --limit", "--limit needs a value. See plant-store list --help."],
     ["list --limit --json", "--limit needs a value. See plant-store list --help."],
-    ["list --limit -5", '--limit must be an integer from 1 to 100000; it is "-5". See plant-store list'],
+    ["list --limit -5", '--limit must be an integer from 1 to 100000, but is "-5". See plant-store list'],
     ["list --json=yes", "--json takes no value. See plant-store list --help."],
     ["list --since soon", "--since must be a time"],
     ["list x", 'Unexpected argument "x"'],
