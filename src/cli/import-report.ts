@@ -110,7 +110,7 @@ interface ReportOptions {
 }
 
 /** The result of an import as text for the terminal. */
-export function reportText(tally: Tally, { failure, refusedPath, isDryRun }: ReportOptions): string {
+export function formatReport(tally: Tally, { failure, refusedPath, isDryRun }: ReportOptions): string {
   const { listed, created, replayed, refused, valid, seconds } = tally;
   const lines = listed.map(({ line, element, message }) => {
     const position = element === undefined ? `line ${line}` : `line ${line}, element ${element}`;

@@ -12,7 +12,7 @@ import { readFlag, UsageError } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
 import { FileProblem, refuseUnreadableFile } from "./file-problem.ts";
 import { openInput } from "./import-input.ts";
-import { RefusedFile, reportText, Tally } from "./import-report.ts";
+import { formatReport, RefusedFile, Tally } from "./import-report.ts";
 import {
   createByRequest,
   createNone,
@@ -70,7 +70,7 @@ export const importPlants: Command = {
       printJson(terminal, presentReport(source, tally, failure));
     } else {
       const print = succeeded ? terminal.note : terminal.err;
-      print(reportText(tally, { failure, refusedPath: options.refusedPath, isDryRun }));
+      print(formatReport(tally, { failure, refusedPath: options.refusedPath, isDryRun }));
     }
     if (isInterrupted) return interruptedCode(stop.reason);
     return succeeded ? 0 : 1;

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { fakeTimers, stoppedClock } from "../../test/support/clock.ts";
 import { minuteMs } from "../text/duration.ts";
-import { type Progress, progressText, showProgress } from "./progress.ts";
+import { formatProgress, type Progress, showProgress } from "./progress.ts";
 import type { Terminal } from "./terminal.ts";
 
 const importing: Progress = {
@@ -23,12 +23,12 @@ test.each([
   [60, "[###.....]  41 %  82,000 created  12 refused  0:23 left"],
   [50, "41 %  82,000 created  12 refused  0:23 left"],
 ])("progress is narrower than a terminal of %i columns", (columns, text) => {
-  expect(progressText(importing, 16_000, columns)).toBe(text);
+  expect(formatProgress(importing, 16_000, columns)).toBe(text);
 });
 
 test.each([20, 40, 60, 80, 120])("progress never wraps at %i columns", (columns) => {
   const what = `Importing ${"木".repeat(50)}`;
-  const text = progressText({ ...importing, what }, 16_000, columns);
+  const text = formatProgress({ ...importing, what }, 16_000, columns);
   expect(Bun.stringWidth(text)).toBeLessThan(columns);
 });
 
@@ -39,34 +39,34 @@ test("progress says how long it has taken if nobody knows how much there is to d
     unit: "plants",
     share: undefined,
   };
-  expect(progressText(piped, 3_700_000, 120)).toBe("Importing standard input (NDJSON)  7 plants  1:01:40");
+  expect(formatProgress(piped, 3_700_000, 120)).toBe("Importing standard input (NDJSON)  7 plants  1:01:40");
 });
 
 test("progress says nothing of the rate and the time left in the first second", () => {
-  const text = progressText(importing, 900, 120);
+  const text = formatProgress(importing, 900, 120);
   expect(text).not.toContain("/s");
   expect(text).not.toContain("left");
 });
 
 test("progress keeps the room for what is not known yet", () => {
   const copying: Progress = { what: "Copying the store", done: 20_000, unit: "plants", share: 0.02 };
-  expect(progressText(copying, 900, 80)).toBe(
+  expect(formatProgress(copying, 900, 80)).toBe(
     "Copying the store  [................]   2 %     20,000 plants",
   );
-  expect(progressText({ ...copying, done: 990_000, share: 0.99 }, 20_000, 80)).toBe(
+  expect(formatProgress({ ...copying, done: 990_000, share: 0.99 }, 20_000, 80)).toBe(
     "Copying the store  [###############.]  99 %    990,000 plants  0:01 left",
   );
 });
 
 test("progress counts bytes", () => {
   const copying: Progress = { what: "Backing up a.db: copying", done: 31e6, unit: "bytes", share: 0.5 };
-  expect(progressText(copying, 2000, 120)).toBe(
+  expect(formatProgress(copying, 2000, 120)).toBe(
     "Backing up a.db: copying  [########........]  50 %  31 MB  16 MB/s  0:02 left",
   );
 });
 
 test("progress escapes what could control the terminal", () => {
-  expect(progressText({ ...importing, what: "Importing \u001b[2J" }, 16_000, 120)).not.toContain("\u001b");
+  expect(formatProgress({ ...importing, what: "Importing \u001b[2J" }, 16_000, 120)).not.toContain("\u001b");
 });
 
 test("progress computes the time left from the moment when the share is known", () => {

@@ -56,7 +56,7 @@ export function showProgress(terminal: Terminal, progress: () => Progress): Prog
     const partStartedMs = partStartsMs.get(part) ?? nowMs;
     partStartsMs.set(part, partStartedMs);
     if (nowMs - startedMs < firstDrawnMs) return;
-    terminal.err(clearLine + progressText(current, nowMs - partStartedMs, terminal.errColumns));
+    terminal.err(clearLine + formatProgress(current, nowMs - partStartedMs, terminal.errColumns));
     isDrawn = true;
   };
   const timer = setInterval(draw, redrawMs);
@@ -78,7 +78,7 @@ export function progressOfStep(what: string, step: Step): Progress {
  * a line that wraps cannot be redrawn. What matters least goes first: the rate, half of the bar, the name, the bar. What is not
  * known yet has its room from the beginning, so that nothing moves when it comes.
  */
-export function progressText(progress: Progress, elapsedMs: number, columns: number): string {
+export function formatProgress(progress: Progress, elapsedMs: number, columns: number): string {
   const { share } = progress;
   const what = escapeInvisible(progress.what);
   const percent = share === undefined ? "" : `${String(Math.floor(share * 100)).padStart(2)} %`;

@@ -8,7 +8,7 @@ import { minuteMs } from "../text/duration.ts";
 import { passwordWarnings } from "./arguments.ts";
 import { type Arguments, allSettings, type Command } from "./command.ts";
 import { exposureWarnings } from "./exposed-files.ts";
-import { firstTokenMessage, startupMessage } from "./startup-message.ts";
+import { formatFirstToken, formatStartup } from "./startup-message.ts";
 import type { Terminal } from "./terminal.ts";
 
 // A timer keeps the process alive, whatever its interval.
@@ -47,7 +47,7 @@ export const serve: Command = {
     warnOfExposure(args, config, terminal, log);
 
     // That it runs, for a person and for the log. A database that opens later may have a first token then.
-    terminal.out(startupMessage(service, config, terminal));
+    terminal.out(formatStartup(service, config, terminal));
     terminal.outFlushed().catch((error: Error) => log.warn(error.message));
     logFirstToken(service.firstToken, log);
     reportLaterOpening(service, terminal, log);
@@ -104,7 +104,7 @@ function warnOfExposure(args: Arguments, config: Config, { environment }: Termin
 /** After a start without the database: says when it is open, with the token that was created then. */
 function reportLaterOpening(service: Service, terminal: Terminal, log: Log): void {
   const report = (token: FirstToken | undefined): void => {
-    terminal.out(`The database is available now.\n\n${firstTokenMessage(service, token, terminal)}`);
+    terminal.out(`The database is available now.\n\n${formatFirstToken(service, token, terminal)}`);
     logFirstToken(token, log);
   };
   // A failure stops the service (`mustStop`), and is reported there.

@@ -8,7 +8,7 @@ import { shellQuoted } from "../text/shell.ts";
 import { bold, escapeInvisible, formatColumns, green, type Terminal } from "./terminal.ts";
 
 /** What `serve` prints once the service runs: where everything is, and the first token if one was created. */
-export function startupMessage(service: Service, config: Config, terminal: Terminal): string {
+export function formatStartup(service: Service, config: Config, terminal: Terminal): string {
   const { publicUrl, operatorUrl, addresses, firstToken, openedLater } = service;
   const database = isDatabaseUrl(config.database)
     ? withoutPassword(config.database)
@@ -23,11 +23,11 @@ export function startupMessage(service: Service, config: Config, terminal: Termi
   const started = `${green("Plant Store", terminal.colourOut)} is running. Press Ctrl-C to stop it.\n\n${formatColumns(rows, "  ")}\n\n`;
   if (openedLater !== undefined)
     return `${started}The database is not available yet; see the log. Until it is, plants are refused with 50302.\n\n`;
-  return started + firstTokenMessage(service, firstToken, terminal);
+  return started + formatFirstToken(service, firstToken, terminal);
 }
 
 /** The first token, and how to send a plant with it; empty if none was created. */
-export function firstTokenMessage(
+export function formatFirstToken(
   { publicUrl, operatorUrl }: Service,
   token: FirstToken | undefined,
   { colourOut }: Terminal,

@@ -73,7 +73,7 @@ export function asDataFileProblem(error: unknown, path: string): DataFileProblem
   if (full !== undefined)
     return new DataFileProblem(`${path} cannot be written to: ${full}.`, { cause: error });
   if (error instanceof SQLiteError)
-    return new DataFileProblem(explainSqliteError(error, path), { cause: error });
+    return new DataFileProblem(describeSqliteError(error, path), { cause: error });
   if (isDenied(error)) return new DataFileProblem(describeDenied(pathOf(error) ?? path));
   return new DataFileProblem(`${path} cannot be opened: ${messageOf(error)}.`);
 }
@@ -88,7 +88,7 @@ export function notSqliteSentence(path: string): string {
   return `${path} is not a SQLite database; name another file, or move it away.`;
 }
 
-function explainSqliteError(error: SQLiteError, path: string): string {
+function describeSqliteError(error: SQLiteError, path: string): string {
   const code = error.code ?? "";
   if (code === "SQLITE_NOTADB") return notSqliteSentence(path);
   if (code.startsWith("SQLITE_CORRUPT"))
