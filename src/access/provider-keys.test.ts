@@ -296,7 +296,8 @@ describe("keys of an issuer", () => {
         fetch: ({ url }) => {
           if (url.endsWith("/moved")) return Response.redirect("/never");
           if (url.endsWith("/silent")) return new Promise<Response>(() => {});
-          return new Response(new ReadableStream({ pull: () => new Promise(() => {}) }));
+          const start = (body: ReadableStreamDefaultController) => body.enqueue("{");
+          return new Response(new ReadableStream({ start, pull: () => new Promise(() => {}) }));
         },
       });
     });
@@ -323,24 +324,25 @@ describe("keys of an issuer", () => {
     });
 
     test.each([
-      ["a response that never starts", "/silent"],
-      ["a response that never ends", "/never"],
-    ])("are not waited for after the stop: %s", async (_, path) => {
+      ["a response that never starts", "/silent", async () => {}],
+      ["a response that never ends", "/never", (response: Promise<Response>) => response],
+    ])("are not waited for after the stop: %s", async (_, path, untilWaiting) => {
       const send = fetch;
       const log: string[] = [];
       const events = {
         providerUnavailable: (reason: string) => log.push(reason),
         providerAvailable: () => log.push("available"),
       };
-      const asked = Promise.withResolvers<void>();
+      const waiting = Promise.withResolvers<unknown>();
       using _timeout = spyOn(AbortSignal, "timeout").mockReturnValue(new AbortController().signal);
       using _fetch = mockFetch((_url, init) => {
-        asked.resolve();
-        return send(new URL(path, server.url), init);
+        const response = send(new URL(path, server.url), init);
+        waiting.resolve(untilWaiting(response));
+        return response;
       });
       const keys = new ProviderKeys(oidcSettings.issuer, events);
       const fetching = keys.update();
-      await asked.promise;
+      await waiting.promise;
       keys[Symbol.dispose]();
       await fetching;
       expect(log).toEqual([]);
