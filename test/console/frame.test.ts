@@ -1,4 +1,4 @@
-// What surrounds the pages of the console, in a browser: the theme, dialogs, the width of a phone, navigation, unknown paths.
+// What surrounds the pages of the console, in a browser: the theme, dialogs, the width of a phone, navigation, an outage, unknown paths.
 import { afterAll, expect } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -6,6 +6,7 @@ import { chromium, type Page } from "playwright-core";
 import { chromiumOptions, describe, newPage, noStorage, test } from "../support/browser.ts";
 import { textIn, useConsole, waitForText, waitUntil } from "../support/console-session.ts";
 import { memoize } from "../support/memoize.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const folder = temporaryFolder();
@@ -218,6 +219,25 @@ describe("the navigation", () => {
       expect((await readUnknown(path)).marked).toEqual([]);
     },
   );
+});
+
+describe("an outage", () => {
+  test.each([
+    ["/", "All plants are on disk"],
+    ["/refused", "Nothing was refused"],
+    ["/system", "Plants can be stored"],
+  ])("stands once on a page that has something to show: %s", async (path, shown) => {
+    using proxy = await startTcpProxy(Number(new URL(session.running.operatorUrl).port));
+    const page = await open(path, { origin: `http://127.0.0.1:${proxy.port}` });
+    await waitForText(page, shown);
+    await waitUntil(async () => (await page.locator("[aria-busy=true]").count()) === 0);
+    proxy.refuse();
+    await waitForText(page, /No connection to the service since \d\d:\d\d:\d\d/);
+    // What is polled has failed by now: it is marked as old.
+    await page.locator(".stale").first().waitFor();
+    expect(await page.locator(".error-notice:not(.offline)").count()).toBe(0);
+    await page.goto("about:blank");
+  });
 });
 
 describe("an unknown path", () => {

@@ -63,7 +63,7 @@ export function sum(counts: readonly number[]): number {
 /** The values of a band's grid lines, at most that many, at round values; the last is its top, above every count. */
 export function scaleOf(counts: readonly number[], linesMax: number): readonly number[] {
   const highest = Math.max(linesMax, ...counts);
-  const step = wholeSteps.find((step) => highest / step <= linesMax) ?? 1;
+  const step = wholeSteps.find((whole) => highest / whole <= linesMax) ?? 1;
   return Array.from({ length: Math.ceil(highest / step) }, (_, line) => (line + 1) * step);
 }
 

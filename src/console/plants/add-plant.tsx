@@ -33,9 +33,9 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
   const [stored, setStored] = useState<string>();
   const form = useRef<HTMLFormElement>(null);
 
-  const showError = (field: FieldName, message: string): void => {
-    setErrors({ [field]: message });
-    focusField(form, field);
+  const showError = (name: FieldName, message: string): void => {
+    setErrors({ [name]: message });
+    focusField(form, name);
   };
   const send = async (): Promise<void> => {
     setErrors({});

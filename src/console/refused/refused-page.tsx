@@ -39,8 +39,8 @@ export function RefusedPage() {
         title="Refused"
         lead={
           <>
-            The 20 senders that got each error last
-            {listed && <> since the start, {formatShortTime(listed.startedAt)}</>}, with the last message.
+            For each error, the 20 senders that got it last
+            {listed && <> since the start, {formatShortTime(listed.startedAt)}</>}.
           </>
         }
       />

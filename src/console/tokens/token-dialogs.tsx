@@ -109,7 +109,7 @@ export function CreateToken({ onDone, onClose }: DialogProps) {
         label="Expires"
         options={lifetimesUntil(me.tokensExpireBy)}
         value={expiresIn}
-        onChange={(expiresIn) => change({ expiresIn })}
+        onChange={(lifetime) => change({ expiresIn: lifetime })}
       />
     </FormDialog>
   );
