@@ -48,7 +48,7 @@ export function Backups() {
       <p class={needsAttention ? "field-error" : "note"} role="status">
         {listed !== undefined && statusText(listed)}
       </p>
-      {listed?.progress !== undefined && <p class="note">{formatProgress(listed.progress)}</p>}
+      {listed?.progress !== undefined && <p class="note">{progressText(listed.progress)}</p>}
       {listed !== undefined && listed.backups.length > 0 && (
         <BackupTable
           backups={listed.backups}
@@ -176,7 +176,7 @@ function digestText(coveredPlants: number, digest: string): string {
 }
 
 /** It changes every second, so it is not a part of the status, which a screen reader reads out. */
-function formatProgress({ doing, share }: BackupProgressJson): string {
+function progressText({ doing, share }: BackupProgressJson): string {
   return `Now ${doing} it${share === undefined ? "." : `: ${formatShare(share)}`}`;
 }
 
