@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
-import { afterAll, describe, expect, mock, test } from "bun:test";
+import { afterAll, describe, expect, mock, spyOn, test } from "bun:test";
+import * as fs from "node:fs";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -49,6 +50,17 @@ function changed(change: (bytes: Buffer) => void): Buffer {
 
 test("a WAL is sound to its end after a crash", () => {
   expect(inspected(wal.bytes)).toEqual({ kind: "sound", committedBytes: wal.bytes.length });
+});
+
+test("a WAL that another process deletes before it is opened is empty", () => {
+  const path = join(folder, "deleted-wal");
+  writeFileSync(path, wal.bytes);
+  const { openSync } = fs;
+  using _spy = spyOn(fs, "openSync").mockImplementation((file, ...rest) => {
+    rmSync(path);
+    return openSync(file, ...rest);
+  });
+  expect(inspectWal(path)).toEqual({ kind: "empty" });
 });
 
 test.each([

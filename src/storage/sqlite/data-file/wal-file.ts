@@ -1,5 +1,6 @@
 // Whether a WAL is sound or damaged, from its bytes alone.
 import { fstatSync, readSync } from "node:fs";
+import { codeOf } from "../../../system/errors.ts";
 import { fileSize, withFile } from "./durable-files.ts";
 
 /** The state of a WAL file, from its bytes alone, without SQLite. */
@@ -27,8 +28,14 @@ const readBytes = 1_048_576;
  */
 export function inspectWal(path: string): WalState {
   if (fileSize(path) === 0) return { kind: "empty" };
-  // SQLite holds no lock on the WAL file itself, so closing a handle to it drops none.
-  return withFile(path, "r", (file) => inspect(file, fstatSync(file).size));
+  try {
+    // SQLite holds no lock on the WAL file itself, so closing a handle to it drops none.
+    return withFile(path, "r", (file) => inspect(file, fstatSync(file).size));
+  } catch (error) {
+    // Another process has just closed the last connection, which deletes the WAL.
+    if (codeOf(error) === "ENOENT") return { kind: "empty" };
+    throw error;
+  }
 }
 
 // After the lock file was deleted, two processes may write. The other one finishes a transaction, or restarts the WAL, before the
