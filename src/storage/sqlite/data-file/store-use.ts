@@ -1,5 +1,6 @@
 // The mark in a data file that says whether it is complete without its WAL, and how a store is closed.
 import type { Database } from "bun:sqlite";
+import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import {
@@ -11,7 +12,9 @@ import {
   lockWaitMsMax,
   readPragma,
   setDurable,
+  sqliteCodeOf,
 } from "./connect.ts";
+import { asDataFileProblem } from "./data-file-problem.ts";
 import { fileSize, syncDirectory } from "./durable-files.ts";
 import { lockAgainstWriters } from "./writer-lock.ts";
 
@@ -27,15 +30,23 @@ export function readUse(database: Database): StoreUse | undefined {
   return database.query<{ state: StoreUse }, []>("SELECT state FROM store_use").get()?.state;
 }
 
-/** Reads the mark from the data file alone; undefined if there is none, or if the file cannot be read without its WAL. */
+// The errors of SQLite that are about the content of a file: it is damaged, or not a database, or has another table of that name.
+const concernsTheContent = /^SQLITE_(?:NOTADB|CORRUPT|ERROR|IOERR_SHORT_READ)/;
+
+/**
+ * Reads the mark from the data file alone; undefined if there is none, or if the file is not sound without its WAL.
+ * @throws DataFileProblem it cannot be read, so that nobody knows what it says.
+ */
 export function readUseWithoutWal(path: string): StoreUse | undefined {
-  if (fileSize(path) === 0) return undefined;
+  const file = statSync(path, { throwIfNoEntry: false });
+  if (file === undefined || !file.isFile() || file.size === 0) return undefined;
   try {
     using database = new ImmutableDatabase(path);
     return readUse(database);
-  } catch {
-    // The file is damaged, or not a database, which whoever opens it reports.
-    return undefined;
+  } catch (error) {
+    // Whoever opens it reports that.
+    if (concernsTheContent.test(sqliteCodeOf(error))) return undefined;
+    throw asDataFileProblem(error, path);
   }
 }
 
