@@ -1,4 +1,4 @@
-// What surrounds the pages of the console, in a browser: the theme, dialogs, the width of a phone, navigation, an outage, unknown paths.
+// What surrounds the pages of the console, in a browser: theme, dialogs, a phone, navigation, an outage, unknown paths.
 import { afterAll, expect } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -224,7 +224,7 @@ describe("the navigation", () => {
 describe("an outage", () => {
   test.each([
     ["/", "All plants are on disk"],
-    ["/refused", "Nothing was refused"],
+    ["/refused", "since the start"],
     ["/system", "Plants can be stored"],
   ])("stands once on a page that has something to show: %s", async (path, shown) => {
     using proxy = await startTcpProxy(Number(new URL(session.running.operatorUrl).port));
