@@ -167,6 +167,7 @@ export class PostgresTokens implements TokenStore {
   async addFirst(token: Token, entry: AuditEntry): Promise<void> {
     const values = [...tokenValues(token), ...entryValues(entry)];
     await this.#pool.query(addFirstToken, values);
+    await this.#audit.trim();
   }
 
   async change(tokens: readonly Token[], entry: AuditEntry): Promise<void> {
