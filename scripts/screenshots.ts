@@ -9,7 +9,7 @@ import { post } from "../test/support/post-plants.ts";
 import { idOf, seedStore } from "../test/support/seeded-store.ts";
 import { temporaryFolder } from "../test/support/temporary-folder.ts";
 import { startTestService, type TestService } from "../test/support/test-service.ts";
-import { operatorToken } from "../test/support/tokens.ts";
+import { bearer, operatorToken } from "../test/support/tokens.ts";
 
 const plants = 400_000;
 const hoursShown = 6 * 24;
@@ -26,8 +26,8 @@ console.log(`Writing ${plants} plants into a temporary store.`);
 seedStore(database, { plants, fromMs: nowMs - hoursShown * hourMs, untilMs: nowMs });
 recordLastBackup(database, nowMs - 3 * hourMs);
 await using running = await startTestService({ database });
-const secret = await makeTokens(running);
-await refuse(running);
+const { secret, senders } = await makeTokens(running);
+await refuse(running, senders);
 mkdirSync(folder, { recursive: true });
 const browser = await openBrowser();
 // What is imported would be on the other pictures, so it comes last.
@@ -97,28 +97,38 @@ async function importFile(page: Page): Promise<void> {
   await page.locator(".refusal-group summary").click();
 }
 
-/** Requests that the public listener refuses, for several reasons. */
-async function refuse({ url }: TestService): Promise<void> {
-  for (let sent = 0; sent < 88; sent++) await post(url, `{"id": ${idOf(sent + 1)}, "name": "Another plant"}`);
-  for (let sent = 0; sent < 31; sent++) await post(url, `{"name": "Seedling ${sent}"}`);
+/** Requests of these senders that the public listener refuses, for several reasons. */
+async function refuse({ url }: TestService, senders: readonly string[]): Promise<void> {
+  const headersOf = (sent: number) => bearer(senders[sent % senders.length] ?? "");
+  for (let sent = 0; sent < 88; sent++)
+    await post(url, `{"id": ${idOf(sent + 1)}, "name": "Another plant"}`, headersOf(sent));
+  for (let sent = 0; sent < 31; sent++) await post(url, `{"name": "Seedling ${sent}"}`, headersOf(0));
   for (let sent = 0; sent < 9; sent++)
     await post(url, "{}", { Authorization: "Bearer an-unknown-access-token" });
 }
 
-/** The tokens that the plants name, one of them revoked; returns the secret to sign in with. */
-async function makeTokens({ operatorUrl }: TestService): Promise<string> {
+/** The tokens that the plants name, one of them revoked; returns the secret to sign in with, and some that send plants. */
+async function makeTokens({ operatorUrl }: TestService): Promise<{ secret: string; senders: string[] }> {
   const call = async (path: string, body: unknown): Promise<{ token: { id: string }; secret: string }> => {
     const headers = { Authorization: `Bearer ${operatorToken}` };
     const answer = await fetch(operatorUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
     return (await answer.json()) as { token: { id: string }; secret: string };
   };
   const { secret } = await call("/api/tokens", { name: "ops", scopes: ["operator", "plants:create"] });
-  await call("/api/tokens", { name: "greenhouse", scopes: ["plants:create"], expiresIn: "90d" });
-  await call("/api/tokens", { name: "nursery", scopes: ["plants:create"], expiresIn: "365d" });
+  const greenhouse = await call("/api/tokens", {
+    name: "greenhouse",
+    scopes: ["plants:create"],
+    expiresIn: "90d",
+  });
+  const nursery = await call("/api/tokens", {
+    name: "nursery",
+    scopes: ["plants:create"],
+    expiresIn: "365d",
+  });
   await call("/api/tokens", { name: "field-team", scopes: ["plants:create"] });
   const { token } = await call("/api/tokens", { name: "catalogue", scopes: ["plants:create"] });
   await call(`/api/tokens/${token.id}/revoke`, {});
-  return secret;
+  return { secret, senders: [greenhouse.secret, nursery.secret] };
 }
 
 /** Two frames without a visible change, with everything loaded. */
