@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { commands } from "../../src/cli/run.ts";
 import of100 from "../fixtures/1.0.0/surface.json" with { type: "json" };
 import of110 from "../fixtures/1.1.0/surface.json" with { type: "json" };
+import of120 from "../fixtures/1.2.0/surface.json" with { type: "json" };
 import type { Finished } from "../support/command.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { accessTokenEnvironment } from "../support/tokens.ts";
@@ -28,6 +29,7 @@ async function runHere(args: readonly string[], folder: string): Promise<Finishe
 describe.each<[string, Surface]>([
   ["1.0.0", of100],
   ["1.1.0", of110],
+  ["1.2.0", of120],
 ])("of %s, this version keeps", (_, recorded) => {
   test("the error numbers", () => {
     expect(missing(recorded.errors, present.errors)).toEqual([]);
