@@ -43,7 +43,8 @@ describe("an id in the search", () => {
   test.each(["-9223372036854775808", "9223372036854775807"])(
     "of %s is exact when Enter opens the plant",
     async (id) => {
-      const name = `At the limit ${id}`;
+      // Not the id itself, part of which another test searches for.
+      const name = `At the limit ${id.slice(0, 2)}`;
       await add(id, name);
       const page = await openTable();
       await search(page, id);
