@@ -57,7 +57,7 @@ test.each(commandLines)("%s: plant-store %s is a command with flags that exist",
 });
 
 test.each(examples)("%s says in its first line what was checked, and what was not", (name) => {
-  expect(read(name)).toMatch(/^# Checked by test\/deploy\.test\.ts: .+\. Not checked: .+\.\n/);
+  expect(read(name)).toMatch(/^# Checked (?:by|on) .+: .+\. Not checked: .+\.\n/);
 });
 
 describe.each(examples.filter((name) => !name.includes("monitor")))("the service in %s", (name) => {
