@@ -4,12 +4,18 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DataFileProblem } from "../../src/storage/sqlite/data-file/data-file-problem.ts";
 import { writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
-import { readLastBackup } from "../../src/storage/sqlite/maintenance/backup-records.ts";
+import {
+  lastBackupFile,
+  readLastBackup,
+  recordLastBackup,
+} from "../../src/storage/sqlite/maintenance/backup-records.ts";
 import { verify } from "../../src/storage/sqlite/maintenance/verify.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { runBitFlips, runLives } from "../soak/digests.ts";
 import { seededRandom } from "../soak/rounds.ts";
+import { caught } from "../support/caught.ts";
 import { lacks } from "../support/lacks.ts";
 import { openAsNextStart } from "../support/next-start.ts";
 import { seedStore } from "../support/seeded-store.ts";
@@ -235,6 +241,28 @@ describe("a backup", () => {
     expect((await runInProcess(["backup", `${file}.backup`, "--database", file])).code).toBe(0);
     const { err } = await runInProcess(["verify", "--database", file]);
     expect(err).toMatch(/\nIts first 2,048 plants are those of the last backup, made at 2.*Z\.\n$/);
+  });
+
+  test("that ends during verify is not compared, as it may have plants that were not checked", async () => {
+    const file = copyOfStore();
+    const ofMore = { coveredPlants: covered + 1024, digest: "0".repeat(64) };
+    const { problems, lastBackup } = await verify(file, ({ doing }) => {
+      if (doing === "checking the rows of") recordLastBackup(file, Date.now(), ofMore);
+    });
+    expect(problems).toEqual([]);
+    expect(lastBackup).toBeUndefined();
+  });
+
+  test("whose record cannot be read is reported by verify before it checks anything", async () => {
+    const file = copyOfStore();
+    mkdirSync(lastBackupFile(file));
+    const steps: string[] = [];
+    const error = await caught(verify(file, ({ doing }) => steps.push(doing)));
+    expect(error).toBeInstanceOf(DataFileProblem);
+    expect((error as DataFileProblem).message).toStartWith(
+      `${lastBackupFile(file)} cannot be opened: EISDIR`,
+    );
+    expect(steps).toEqual([]);
   });
 
   test("shows verify a change that someone hid by a change of the digests", async () => {

@@ -33,10 +33,12 @@ const unread: CheckedRows = { plants: 0, matchedPlants: 0, blocks: undefined, pr
 /**
  * Checks the data file against its checksum, with SQLite's integrity check, then every row, and the summary and the digest of
  * every block; and whether it still has what was in its last backup. Damage is reported, never thrown.
- * @throws DataFileProblem it is not a data file.
+ * @throws DataFileProblem it is not a data file; or, before anything is checked, the record of the last backup cannot be read.
  */
 export async function verify(path: string, onStep: OnStep = ignoreStep): Promise<Verified> {
   refuseMissingFile(path);
+  // Read before the rows: a backup that ends meanwhile may cover plants that this check does not read.
+  const recorded = await lastBackupWithDigest(path);
   const expected = expectedChecksum(path);
   const problems = expected === undefined ? [] : await checksumProblems(path, expected, onStep);
   let rows = unread;
@@ -51,7 +53,7 @@ export async function verify(path: string, onStep: OnStep = ignoreStep): Promise
     problems.push(isChangedFile ? error.message : damageOfFile(error));
   }
   // Plants that cannot be read cannot be compared with the last backup either.
-  const lastBackup = rows.blocks === undefined ? undefined : await lastBackupWithDigest(path);
+  const lastBackup = rows.blocks === undefined ? undefined : recorded;
   if (rows.blocks !== undefined && lastBackup !== undefined)
     problems.push(...backupProblems(rows.blocks, lastBackup));
   return {
