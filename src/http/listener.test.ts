@@ -4,7 +4,7 @@ import { eventually } from "../../test/support/eventually.ts";
 import { fake } from "../../test/support/fake.ts";
 import { sendRaw, untilContinue } from "../../test/support/raw-http.ts";
 import { Gate } from "../access/gate.ts";
-import type { JwtVerifier } from "../access/jwt-verifier.ts";
+import type { JwtRefusal, JwtVerifier } from "../access/jwt-verifier.ts";
 import type { JwtCaller } from "../access/provider-keys.ts";
 import { digestOf } from "../access/token-secret.ts";
 import type { Intake } from "../plants/intake.ts";
@@ -54,7 +54,7 @@ function start() {
     expiresAtMs: Number.POSITIVE_INFINITY,
     hasJwt: true,
   };
-  const decided = Promise.withResolvers<JwtCaller | "issuer-unavailable">();
+  const decided = Promise.withResolvers<JwtCaller | JwtRefusal>();
   const asked: (() => boolean)[] = [];
   const jwts = { isAccepted: false, isPlausible: true };
   const verifier = fake<JwtVerifier>({
@@ -72,7 +72,8 @@ function start() {
   const gate = new Gate(presets, verifier);
   gate.update([]);
   const log = createLog({ level: "error", format: "json", colour: false, forJournal: false, write() {} });
-  const events = createEvents(log, new Counters(), Date.now);
+  const counters = new Counters();
+  const events = createEvents(log, counters, Date.now);
   const parts = { gate, events, intake: fake<Intake>({}), readiness: fake<Readiness>({}) };
   const listener = new Listener(routes, parts, kind, settings);
   return {
@@ -82,6 +83,7 @@ function start() {
     jwts,
     asked,
     decide: decided.resolve,
+    counters,
     /** How many requests have reached the handler of GET. */
     welcomed: () => welcomed,
   };
@@ -123,6 +125,19 @@ test("a request is no longer awaited once its client has gone", async () => {
   await eventually(() => asked[0]?.() === true);
   socket.resetAndDestroy();
   await eventually(() => asked[0]?.() === false);
+});
+
+test("a client that goes before its JWT is checked is not counted as one with a wrong token", async () => {
+  const { port, listener, asked, decide, counters } = start();
+  await using _listener = listener;
+  const socket = connect(port, "127.0.0.1", () => socket.write(get(jwt)));
+  await eventually(() => asked[0]?.() === true);
+  socket.resetAndDestroy();
+  await eventually(() => asked[0]?.() === false);
+  // What the verifier returns if nobody waits.
+  decide("bad-credentials");
+  expect((await sendRaw(port, [get(secret)])).text).toStartWith("HTTP/1.1 200 ");
+  expect(counters.value("public:40102")).toBe(0);
 });
 
 describe("a body whose JWT was accepted with the head", () => {
