@@ -13,7 +13,7 @@ import {
 import { dirname, join } from "node:path";
 import { localUser } from "../access/local-user.ts";
 import { readServiceConfig, type StoreConfig } from "../config/read-config.ts";
-import { formatAddress, listenProblem, whyNotBound } from "../http/listen-address.ts";
+import { formatAddress, listenProblem, refuseConflict, whyNotBound } from "../http/listen-address.ts";
 import { certificateState, readTlsFiles, renewalDays, type TlsPaths } from "../http/tls-files.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { realDataFile } from "../storage/sqlite/data-file/data-file-path.ts";
@@ -128,7 +128,10 @@ function checksFor(config: StoreConfig): readonly Check[] {
   if (operatorListen !== undefined)
     checks.push({
       name: "operator listener",
-      run: () => checkListener("operator", operatorListen, isInUse),
+      run: async () => {
+        await refuseConflict(listen, operatorListen);
+        return checkListener("operator", operatorListen, isInUse);
+      },
       remedy: "Free the address, or choose another with --operator-listen.",
     });
   if (tls !== undefined)

@@ -32,9 +32,17 @@ export async function refuseAddressesInUse(
   await refuseAddressInUse(listen, "public");
   if (operatorListen === undefined) return;
   await refuseAddressInUse(operatorListen, "operator");
+  await refuseConflict(listen, operatorListen);
+}
 
-  // Both are free. They may still conflict: they may be the same, or one may be a wildcard that includes the other.
+/**
+ * The addresses may be the same, or one may be a wildcard that includes the other.
+ * @throws ListenProblem if each of them is free, but not both together.
+ */
+export async function refuseConflict(listen: Address, operatorListen: Address): Promise<void> {
   if (listen.port === 0 || listen.port !== operatorListen.port) return;
+  if ((await whyNotBound(operatorListen)) !== undefined) return;
+  if ((await whyNotBound(listen)) !== undefined) return;
   await using _bound = await bind(listen);
   if ((await whyNotBound(operatorListen)) === undefined) return;
   throw new ListenProblem(

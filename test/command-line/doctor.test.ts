@@ -7,6 +7,7 @@ import { judgeFsync } from "../../src/cli/doctor.ts";
 import { dayMs } from "../../src/text/duration.ts";
 import { stoppedWallClock } from "../support/clock.ts";
 import { unshareArguments } from "../support/command.ts";
+import { freePort } from "../support/free-port.ts";
 import { lacksMounts } from "../support/lacks.ts";
 import { usePostgres } from "../support/postgres.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -246,6 +247,28 @@ test("an address that another program has fails, with what to do", async () => {
     outcome: "fail",
     message: `${listen} is in use, and no service has this data file open`,
     advice: "Free the address, or choose another with --listen.",
+  });
+});
+
+describe("two listeners", () => {
+  const anotherPort = "choose another port for one of them.";
+
+  test.each(["127.0.0.1", "0.0.0.0"])("on one port conflict, with the public one on %s", async (host) => {
+    const port = freePort();
+    const addresses = ["--listen", `${host}:${port}`, "--operator-listen", `127.0.0.1:${port}`];
+    const { code, find } = await examine("--database", join(folder.path, "none.db"), ...addresses);
+    expect(code).toBe(1);
+    expect(find("public listener")?.outcome).toBe("ok");
+    expect(find("operator listener")).toMatchObject({
+      outcome: "fail",
+      message: `--listen ${host}:${port} and --operator-listen 127.0.0.1:${port} conflict; ${anotherPort}`,
+    });
+  });
+
+  test("on two ports do not conflict", async () => {
+    const addresses = ["--listen", `127.0.0.1:${freePort()}`, "--operator-listen", "127.0.0.1:0"];
+    const { find } = await examine("--database", join(folder.path, "none.db"), ...addresses);
+    expect(find("operator listener")?.outcome).toBe("ok");
   });
 });
 
