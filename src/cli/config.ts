@@ -1,9 +1,9 @@
-import { effectiveSettings, readServiceConfig, unknownVariables } from "../config/read-config.ts";
+import { collectServiceConfig, type EffectiveSetting, unknownVariables } from "../config/read-config.ts";
 import { allSettings, type Command, jsonFlag } from "./command.ts";
 import { type Column, formatTable } from "./table.ts";
 import { escapeInvisible, printJson, warn } from "./terminal.ts";
 
-const columns: readonly Column<ReturnType<typeof effectiveSettings>[number]>[] = [
+const columns: readonly Column<EffectiveSetting>[] = [
   { heading: "name", text: ({ name }) => name },
   // The value is whatever the environment has, before it is validated.
   { heading: "value", text: ({ value }) => escapeInvisible(value) || "(none)" },
@@ -17,15 +17,15 @@ export const config: Command = {
   flags: { json: jsonFlag },
   settings: allSettings,
   async run(args, terminal) {
-    const effective = effectiveSettings(args.sources);
+    const found = collectServiceConfig(args.sources);
     if (args.has("json")) {
-      printJson(terminal, effective);
+      printJson(terminal, found.effective);
     } else {
-      terminal.out(`${formatTable(columns, effective, terminal)}\n`);
+      terminal.out(`${formatTable(columns, found.effective, terminal)}\n`);
     }
     for (const name of unknownVariables(terminal.environment)) warn(terminal, `Unknown variable ${name}.`);
     // Validated after the listing, so that an invalid value is listed with its source before the error.
-    readServiceConfig(args.sources);
+    found.read();
     return 0;
   },
 };

@@ -88,19 +88,22 @@ export function readStoreConfig(sources: ConfigSources): StoreConfig {
 
 /** The configuration of the service, for `serve`, and for commands that say whether it would start. */
 export function readServiceConfig(sources: ConfigSources): ServiceConfig {
-  const config = readStoreConfig(sources);
-  // Once: the file of a token may be a pipe.
-  const foundSecrets = findSecrets(sources);
-  return {
-    ...config,
-    presetTokens: presetTokens(foundSecrets, config.oidc !== undefined),
-    effective: present(findSettings(sources), foundSecrets),
-  };
+  return collectServiceConfig(sources).read();
 }
 
-/** What is in force, valid or not. */
-export function effectiveSettings(sources: ConfigSources): EffectiveSetting[] {
-  return present(findSettings(sources), findSecrets(sources));
+/** What is in force, valid or not, and the configuration that it makes. */
+export function collectServiceConfig(sources: ConfigSources) {
+  // Once: the file of a token may be a pipe.
+  const foundSecrets = findSecrets(sources);
+  const effective = present(findSettings(sources), foundSecrets);
+  return {
+    effective,
+    /** @throws ConfigProblem a value is invalid. */
+    read(): ServiceConfig {
+      const config = readStoreConfig(sources);
+      return { ...config, presetTokens: presetTokens(foundSecrets, config.oidc !== undefined), effective };
+    },
+  };
 }
 
 /** The access token, for a command that sends it: one of any service, so it may be short or a JWT. */

@@ -38,6 +38,21 @@ describe("config", () => {
     expect(code).toBe(2);
   });
 
+  test("reads the file of a token once: it may be a pipe", async () => {
+    const paths: string[] = [];
+    const readFile = (path: string) => {
+      paths.push(path);
+      return "a-secret-of-twenty-letters";
+    };
+    const { code, out } = await runInProcess(["config"], {
+      environment: { PLANT_STORE_ACCESS_TOKEN_FILE: "access", PLANT_STORE_OPERATOR_TOKEN_FILE: "operator" },
+      terminal: { readFile },
+    });
+    expect(code).toBe(0);
+    expect(out).toMatch(/^PLANT_STORE_ACCESS_TOKEN +\(set, not shown\) +file$/m);
+    expect(paths.toSorted()).toEqual(["access", "operator"]);
+  });
+
   const withPassword = "postgres://me:hidden@127.0.0.1:1/plants";
 
   test("warns of a password in a flag", async () => {
