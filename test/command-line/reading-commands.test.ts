@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { columnsOf } from "../../src/cli/terminal.ts";
+import { hourMs } from "../../src/text/duration.ts";
 import { plantStore } from "../support/command.ts";
 import { post } from "../support/post-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -83,7 +84,7 @@ describe("list", () => {
   });
 
   test("reads a time without a zone as UTC", async () => {
-    const hourAgo = new Date(Date.now() - 3_600_000).toISOString().slice(0, 19);
+    const hourAgo = new Date(Date.now() - hourMs).toISOString().slice(0, 19);
     // Twelve hours after UTC there: read as local, the time would be in the future.
     const environment = { TZ: "Etc/GMT+12" };
     const args = ["list", "--since", hourAgo, "--database", service.database];

@@ -2,6 +2,7 @@
 import { expect } from "bun:test";
 import packageFile from "../../package.json" with { type: "json" };
 import { recordLastBackup } from "../../src/storage/sqlite/maintenance/backup-records.ts";
+import { hourMs } from "../../src/text/duration.ts";
 import { describe, test } from "../support/browser.ts";
 import { start } from "../support/command.ts";
 import { textIn, useConsole, waitForHeading, waitForText, waitUntil } from "../support/console-session.ts";
@@ -26,7 +27,7 @@ describe("the overview", () => {
   test("shows a new backup live", async () => {
     const page = await open("/");
     await waitForText(page, "All plants are on disk");
-    recordLastBackup(session.running.database, Date.now() - 3 * 3_600_000);
+    recordLastBackup(session.running.database, Date.now() - 3 * hourMs);
     await waitForText(page, "Last backup 3 hours ago");
   });
 
