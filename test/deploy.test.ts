@@ -179,7 +179,7 @@ test.skipIf(lacks("Caddy", Bun.which("caddy") === null))("the Caddyfile is accep
 });
 
 // An image that was built from a context without a folder that it copies fails late, and elsewhere.
-test("the context of the image has what the Dockerfile copies, and nothing else", () => {
+test("the context of the image has exactly what the Dockerfile copies", () => {
   const lines = read("../.dockerignore").split("\n");
   const copied = [...read("Dockerfile").matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, list = ""]) =>
     list.split(" "),

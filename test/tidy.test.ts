@@ -54,7 +54,7 @@ function mayImportLeaf(module: string, target: string): boolean {
 const files = filesIn("src");
 const code = files.filter(({ path }) => !path.endsWith(".test.ts"));
 
-test("every module imports only what the table allows, and the table allows nothing else", () => {
+test("the modules import exactly what the table allows", () => {
   const used = new Set<string>();
   for (const { module, imports } of files)
     for (const target of imports.filter((path) => !path.startsWith("..")).map(moduleOf))
@@ -309,10 +309,12 @@ test("every file is used", () => {
   expect(code.map(({ path }) => path).filter((path) => !used.has(path))).toEqual([]);
 });
 
-test("no test is skipped, and no work is left for later", () => {
-  const left = /\b(?:test|describe)\.(?:only|skip|todo)\(|\b(?:TODO|FIXME|XXX|HACK)\b/;
+test.each([
+  ["no test is skipped", /\b(?:test|describe)\.(?:only|skip|todo)\(/],
+  ["no work is left for later", /\b(?:TODO|FIXME|XXX|HACK)\b/],
+])("%s", (_, pattern) => {
   const all = [...files, ...filesIn("test")].filter(({ path }) => path !== "tidy.test.ts");
-  expect(all.filter(({ text }) => left.test(text)).map(({ path }) => path)).toEqual([]);
+  expect(all.filter(({ text }) => pattern.test(text)).map(({ path }) => path)).toEqual([]);
 });
 
 // They run in a random order, and -t prints one of them alone.
@@ -325,7 +327,7 @@ test("no title of a test continues the one before it", () => {
   expect(offenders).toEqual([]);
 });
 
-test("tests and benchmarks wait for a condition with eventually, and not in a loop of their own", () => {
+test("tests and benchmarks wait for a condition with eventually instead of a loop of their own", () => {
   const ownLoop = /\bwhile \((?:(?!\n\s*\}\n)[\s\S])*\bBun\.sleep\(/;
   const tests = [
     ...files.filter(({ path }) => path.endsWith(".test.ts")),
@@ -336,13 +338,17 @@ test("tests and benchmarks wait for a condition with eventually, and not in a lo
   expect(offenders.map(({ path }) => path)).toEqual([]);
 });
 
-test("tests take clocks and timers from test/support/clock.ts, and undo a spy by using", () => {
-  const ownClock = /useFakeTimers\(|setSystemTime\(|spyOn\((?:Date|performance),|"setTimeout"\)/;
-  const restored = /\bmock\.restore\(|\brestoreAllMocks\(/;
+test.each([
+  [
+    "take clocks and timers from test/support/clock.ts",
+    /useFakeTimers\(|setSystemTime\(|spyOn\((?:Date|performance),|"setTimeout"\)/,
+  ],
+  ["undo a spy by using", /\bmock\.restore\(|\brestoreAllMocks\(/],
+])("tests %s", (_, pattern) => {
   const tests = [...files.filter(({ path }) => path.endsWith(".test.ts")), ...filesIn("test")];
   const offenders = tests
     .filter(({ path }) => path !== "support/clock.ts" && path !== "tidy.test.ts")
-    .filter(({ text }) => ownClock.test(text) || restored.test(text));
+    .filter(({ text }) => pattern.test(text));
   expect(offenders.map(({ path }) => path)).toEqual([]);
 });
 

@@ -30,7 +30,7 @@ test.each([
   ["an error whose code is a number", new DOMException("lost"), "lost"],
   ["a string", "lost", "lost"],
   ["undefined", undefined, "undefined"],
-])("%s has no code, but a message", (_, thrown, message) => {
+])("%s has a message without a code", (_, thrown, message) => {
   expect(codeOf(thrown)).toBe("");
   expect(pathOf(thrown)).toBeUndefined();
   expect(messageOf(thrown)).toBe(message);

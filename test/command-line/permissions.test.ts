@@ -90,7 +90,7 @@ describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and witho
     });
   });
 
-  test("runs the service, and is named by its uid in the audit trail", async () => {
+  test("is named by its uid in the audit trail of the service that it runs", async () => {
     using folder = userFolder();
     const database = ["--database", join(folder.path, "plants.db")];
     await using service = await untilListening(

@@ -70,7 +70,7 @@ describe.skipIf(lacks("/dev/full", process.platform !== "linux"))(
       ["export", ["--database", database]],
       ["backup", ["-", "--database", database]],
       ["help serve", []],
-    ])("%s says so in one sentence, and exits with 1", async (name, args) => {
+    ])("%s fails with one sentence that says so", async (name, args) => {
       const { code, err } = await startFull([...name.split(" "), ...args]).ended;
       expect(err).toEndWith("plant-store: Standard output cannot be written: the disk is full.\n");
       expect(code).toBe(1);

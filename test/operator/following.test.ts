@@ -82,7 +82,7 @@ test.each(["after=", "after=x", "after=1.x", "after=0&cursor=1"])(
 );
 
 test.skipIf(lacks("jq", Bun.which("jq") === null))(
-  "the script in the documents follows the store, and resumes",
+  "the script in the documents follows the store again from where it was killed",
   async () => {
     await using running = await startTestService();
     const name = '"back\\\\nslash" and ü';

@@ -138,7 +138,7 @@ describe("connecting", () => {
   test.each([
     ["asks for a login that the driver does not know", "R\0\0\0\x08\0\0\0\x07", "message type 7"],
     ["sends a row that is shorter than it says", "R\0\0\0\x08\0\0\0\0D\0\0\0\x06\0\x01", ""],
-  ])("to a server that %s fails, and ends nothing else", async (_, answer, says) => {
+  ])("to a server that %s fails with an error that can be caught", async (_, answer, says) => {
     using server = impostor("127.0.0.1", [answer]);
     const url = `postgres://anyone@127.0.0.1:${server.port}/plants?sslmode=disable`;
     const error = await caught(new Server(url, options).open());

@@ -65,7 +65,7 @@ describe("a data file in use", () => {
       ["backup backup.db"],
       ["backup -"],
       ["verify"],
-    ])("is refused by %s, and no file changes", async (command) => {
+    ])("is refused by %s without a change of any file", async (command) => {
       const args = command.split(" ").map((word) => (word === "backup.db" ? join(folder.path, word) : word));
       const before = filesIn(folder.path);
       const { code, out, err } = await runInProcess([...args, "--database", folder.dataFile], {
@@ -100,7 +100,7 @@ describe("a data file in use", () => {
     });
 
     test.each([["list"], ["show 1"], ["export"], ["audit"], ["token list"]])(
-      "is read by %s, with a warning, and does not change",
+      "is read by %s with a warning and without a change",
       async (command) => {
         const before = readFileSync(folder.dataFile);
         const { code, err } = await runInProcess([...command.split(" "), "--database", folder.dataFile]);

@@ -282,7 +282,7 @@ describe("restore --replace", () => {
     });
   });
 
-  test.skipIf(lacksMounts())("is refused on a disk without room for it, and changes nothing", async () => {
+  test.skipIf(lacksMounts())("is refused without a change on a disk that has no room for it", async () => {
     const disk = join(folder.path, "disk");
     mkdirSync(disk);
     await storeOf(folder.dataFile, ["old"]);

@@ -155,7 +155,7 @@ test.each(filters)("SQLite builds no index and does not sort for %j", (filter) =
   }
 });
 
-test("a search that is out of time returns what it has found, and continues from its cursor", async () => {
+test("a search that runs out of time again and again continues from its cursor", async () => {
   const search = { filter: { tag: "first" }, order: "newest-first", limit: 10, searchMsMax: 0 } as const;
   let page = await store.archive.page({ ...search, cursor: undefined });
   let { searched } = page;

@@ -113,7 +113,7 @@ describe("the start after a failed fsync", () => {
       (copy: string) => changeBySql(copy, `UPDATE plants SET name = upper(name) WHERE seq = ${plants}`),
       "it has other plants",
     ],
-  ])("refuses a copy %s in the meantime, and changes nothing", async (_, change, message) => {
+  ])("refuses a copy %s in the meantime without changing it", async (_, change, message) => {
     const file = await crashed();
     {
       using database = new Database(file, { readonly: true });
@@ -129,7 +129,7 @@ describe("the start after a failed fsync", () => {
     expect(files()).toEqual(before);
   });
 
-  test("refuses a file with damage that no other start looks for, and changes nothing", async () => {
+  test("refuses a file with damage that no other start looks for without changing it", async () => {
     const file = await crashed("sync-failed");
     const bytes = readFileSync(file);
     const page = Math.floor(bytes.indexOf("20 xxx") / 4096) * 4096;
@@ -213,7 +213,7 @@ describe("what a crash cannot have left", () => {
       ["a start through a link", (_file, link) => openForWriting(link)],
       ["a command that reads, through a link", (_file, link) => openReadOnly(link)],
       ["a command that writes, through a link", (_file, link) => openBeside(link, { create: false })],
-    ])("is refused by %s, and no file changes", async (_by, openHarmed) => {
+    ])("is refused by %s without a change of any file", async (_by, openHarmed) => {
       const file = await crashed();
       const link = `${dirname(file)}.link.db`;
       harm(file);
