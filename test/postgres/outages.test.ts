@@ -1,9 +1,11 @@
 // A PostgreSQL that cannot be reached, hangs or goes away: what waits, what is refused, and what comes back.
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ConnectionPool } from "../../src/storage/postgres/connection-pool.ts";
+import { StatementTimeout } from "../../src/storage/postgres/faults.ts";
 import { Server } from "../../src/storage/postgres/server.ts";
+import { Session, type Statement } from "../../src/storage/postgres/session.ts";
 import { minuteMs } from "../../src/text/duration.ts";
 import { expectOneLine } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
@@ -142,6 +144,52 @@ describe("a database that cannot be reached", () => {
   test("on one of its hosts is used on another", async () => {
     await using running = await startOpenService(database.replace("127.0.0.1", "127.0.0.1:1,127.0.0.1"));
     expect((await postPlant(running.url, 1)).status).toBe(200);
+  });
+});
+
+describe("a statement that was not answered in time", () => {
+  const isCancel = ({ text }: Statement) => text.includes("pg_cancel_backend");
+  const select = (pool: ConnectionPool) => pool.use(minuteMs, (run) => run({ text: "SELECT 1" }, []));
+
+  /** A pool with a session whose statement was not answered. */
+  async function openWithAbandoned() {
+    const pool = new ConnectionPool({
+      server: new Server(database, { databasePassword: undefined, allowUnsafeDatabase: true }),
+      count: 1,
+      statementMsMax: 10 * minuteMs,
+      retryMsMax: 0,
+    });
+    const unanswered = pool.use(minuteMs, async () => {
+      throw new StatementTimeout("not answered");
+    });
+    await expect(unanswered).rejects.toThrow("not answered");
+    return { pool, [Symbol.asyncDispose]: () => pool.close() };
+  }
+
+  test("is cancelled within the time of the work that comes next", async () => {
+    await using opened = await openWithAbandoned();
+    using runs = spyOn(Session.prototype, "run");
+    await select(opened.pool);
+    const cancel = runs.mock.calls.find(([statement]) => isCancel(statement));
+    const timeoutMs = cancel?.[2];
+    expect(timeoutMs).toBeLessThanOrEqual(minuteMs);
+  });
+
+  test("is cancelled by later work if the first attempt to cancel it is not answered either", async () => {
+    await using opened = await openWithAbandoned();
+    const run = Session.prototype.run;
+    const cancelled: unknown[] = [];
+    using _run = spyOn(Session.prototype, "run").mockImplementation(async function (this: Session, ...args) {
+      const [statement, values] = args;
+      if (!isCancel(statement)) return run.apply(this, args);
+      cancelled.push(values?.[0]);
+      throw new StatementTimeout("the cancel was not answered");
+    });
+    await expect(select(opened.pool)).rejects.toThrow("the cancel was not answered");
+    await expect(select(opened.pool)).rejects.toThrow("the cancel was not answered");
+    const [first, second] = cancelled as number[][];
+    expect(first).toHaveLength(1);
+    expect(second).toContain(first?.[0] as number);
   });
 });
 

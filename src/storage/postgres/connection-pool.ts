@@ -107,11 +107,11 @@ export class ConnectionPool {
     this.#borrowed.add(session);
     let isLost = false;
     try {
-      await this.#cancelAbandoned(session);
       const run: RunStatement = (statement, values) => {
         const leftMs = Math.min(this.#options.statementMsMax, deadlineMs - performance.now());
         return session.run(statement, values, leftMs);
       };
+      await this.#cancelAbandoned(run);
       return await work(run, session.isCitus);
     } catch (error) {
       isLost = kindOf(error) === "reconnect";
@@ -139,11 +139,17 @@ export class ConnectionPool {
   }
 
   /** This comes before other work, because what was abandoned may hold the locks that a retry waits for. */
-  async #cancelAbandoned(session: Session): Promise<void> {
+  async #cancelAbandoned(run: RunStatement): Promise<void> {
     const pids = this.#abandonedPids.splice(0);
-    // Not every engine has this function.
-    if (pids.length > 0)
-      await session.run(cancelStatements, [pids], this.#options.statementMsMax).catch(() => {});
+    if (pids.length === 0) return;
+    try {
+      await run(cancelStatements, [pids]);
+    } catch (error) {
+      // Not every engine has this function.
+      if (!isRetryable(error)) return;
+      this.#abandonedPids.push(...pids);
+      throw error;
+    }
   }
 }
 
