@@ -14,11 +14,11 @@ test("generated secrets are unique", () => {
 describe("a generated secret", () => {
   const secret = mintSecret();
 
-  test("is not mistyped", () => {
+  test("has the checksum that its check expects", () => {
     expect(isMistyped(secret)).toBe(false);
   });
 
-  test("is not one of ours without its prefix", () => {
+  test("is not checked without its prefix", () => {
     expect(isMistyped(secret.slice(4))).toBe(false);
   });
 

@@ -25,7 +25,7 @@ test.each([
   "gzip;a=b;q=0",
   "gzip; a=b ; Q=0.0 , br",
   "gzip;q=0;a=b",
-])("%p does not", (header) => {
+])("%p does not accept gzip", (header) => {
   expect(acceptsGzip.test(header)).toBe(false);
 });
 

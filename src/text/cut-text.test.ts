@@ -12,9 +12,9 @@ test.each([
 });
 
 test.each([
-  ["a text of that length stays as it is", "fern🌱", 6, "fern🌱"],
+  ["a text of that length gets no ellipsis", "fern🌱", 6, "fern🌱"],
   ["a longer text ends in an ellipsis", "ferns", 4, "fer…"],
-  ["a character that the cut would split is left out", "fern🌱s", 6, "fern…"],
-])("shortened: %s", (_, text, lengthMax, quoted) => {
+  ["a character that the ellipsis would split is left out", "fern🌱s", 6, "fern…"],
+])("%s", (_, text, lengthMax, quoted) => {
   expect(shortened(text, lengthMax)).toBe(quoted);
 });

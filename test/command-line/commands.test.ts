@@ -152,7 +152,7 @@ test("audit prints a table", async () => {
 });
 
 describe("--quiet", () => {
-  test("leaves the data", async () => {
+  test("keeps the data that a command prints", async () => {
     const created = await run("token create --name a --quiet", newDatabase());
     expect(created).toEqual({ code: 0, out: expect.stringMatching(/^pst_\w{49}\n$/), err: "" });
   });
