@@ -70,11 +70,11 @@ export function backupRoutes(
 
     route("GET", "/api/backup-files/{secret}", "none", async (exchange) => {
       exchange.refuseWhileDraining();
-      const name = downloads.requireDownload(exchange).target;
-      // A folder that is missing for now does not use up the link.
+      const { target: name, caller } = downloads.requireDownload(exchange);
       await backups.refuseMissing(name);
+      await actions.record(exchange, caller, "backup.downloaded", name);
+      // A link works once, so no request that is refused uses it up. Another request may have used it meanwhile.
       const download = downloads.follow(exchange);
-      await actions.record(exchange, download.caller, "backup.downloaded", name);
       const pieces = backups.requireFolder().read(name);
       await sendFile(exchange, download, { name, contentType: "application/vnd.sqlite3" }, pieces);
     }),

@@ -1,4 +1,4 @@
-import type { Caller, Gate } from "../access/gate.ts";
+import type { Gate } from "../access/gate.ts";
 import { exportFormatNames, exportFormats, exportText } from "../files/export-formats.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { type Route, route } from "../http/route.ts";
@@ -29,16 +29,20 @@ const exportsMax = 8;
 export function exportRoutes(archive: PlantArchive, actions: ActionRecorder, gate: Gate): readonly Route[] {
   const downloads = new Downloads<Export>(gate, "operator:read");
   const running = new ConcurrencyLimit("exports", exportsMax);
-  const send = async (exchange: Exchange, caller: Caller, start: () => Download<Export>): Promise<void> => {
+  /** `start` uses up the link, if the export was requested by one. */
+  const send = async (
+    exchange: Exchange,
+    { caller, target: { format, filter } }: Download<Export>,
+    start: () => Download<Export>,
+  ): Promise<void> => {
     exchange.refuseWhileDraining();
     using _running = running.start(caller);
-    // A link works once, so it is used up only now, when the export may run.
-    const download = start();
-    const { format, filter } = download.target;
     const detail = [format, filterText(filter)].filter((part) => part !== "").join(", ");
     // The audit trail has the export before its first row is sent.
     if (exchange.method !== "HEAD")
       await actions.record(exchange, caller, "export.started", "plants", detail);
+    // A link works once, so no request that is refused uses it up. Another request may have used it meanwhile.
+    const download = start();
     const { contentType, extension } = exportFormats[format];
     const name = `plants-${isoDate(Date.now())}.${extension}`;
     const pages = pagesOf(archive, filter, rowsPerPage);
@@ -48,7 +52,8 @@ export function exportRoutes(archive: PlantArchive, actions: ActionRecorder, gat
   return [
     route("GET", "/api/export", "operator:read", (exchange, caller) => {
       const requested = readExport(readQuery(exchange.query, exportParameters));
-      return send(exchange, caller, () => downloads.start(exchange, caller, requested));
+      const download = downloads.start(exchange, caller, requested);
+      return send(exchange, download, () => download);
     }),
 
     route("POST", "/api/exports", "operator:read", async (exchange, caller) => {
@@ -57,10 +62,9 @@ export function exportRoutes(archive: PlantArchive, actions: ActionRecorder, gat
       exchange.respondJson({ url: `/api/exports/${secret}` } satisfies DownloadLinkJson, 201);
     }),
 
-    route("GET", "/api/exports/{secret}", "none", (exchange) => {
-      const { caller } = downloads.requireDownload(exchange);
-      return send(exchange, caller, () => downloads.follow(exchange));
-    }),
+    route("GET", "/api/exports/{secret}", "none", (exchange) =>
+      send(exchange, downloads.requireDownload(exchange), () => downloads.follow(exchange)),
+    ),
   ];
 }
 
