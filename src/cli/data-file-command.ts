@@ -59,11 +59,13 @@ export async function withProgress<Result>(
     );
     return terminal.exitWithoutClosing(interruptedCode(signal));
   };
+  // Before the work, which may take a while before its first step.
+  const stopped = terminal.stopSignal().then(exitOn);
   const work = run((next) => {
     step = next;
   });
   try {
-    return await Promise.race([work, terminal.stopSignal().then(exitOn)]);
+    return await Promise.race([work, stopped]);
   } finally {
     isDone = true;
   }

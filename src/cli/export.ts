@@ -33,9 +33,21 @@ export const exportPlants: Command = {
     const filter = readFilter(args);
     await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));
 
-    // How far it is.
-    const total = await opened.archive.total();
+    // A stop ends it early. A reader that has paused does not keep a stop waiting, nor does the count of the plants, which takes
+    // seconds for millions of them on PostgreSQL.
+    const stop = stopSignalOf(terminal);
+    const stopped = new Promise<false>((resolve) => stop.addEventListener("abort", () => resolve(false)));
     let exported = 0;
+    const interrupted = (): number =>
+      printInterrupted(
+        terminal,
+        stop,
+        `Interrupted after ${formatPlural(exported, "plant")}. The output is not complete. Run this again; it starts from the beginning.`,
+      );
+
+    // How far it is.
+    const total = await Promise.race([opened.archive.total(), stopped]);
+    if (total === false) return interrupted();
     let searched = 0;
     const progress = (): Progress => ({
       what: `Exporting as ${name}`,
@@ -47,8 +59,6 @@ export const exportPlants: Command = {
     using line = terminal.outIsTerminal ? undefined : showProgress(terminal, progress);
 
     // The plants, page by page, until the end, a stop, or a reader that is gone.
-    const stop = stopSignalOf(terminal);
-    const stopped = new Promise<false>((resolve) => stop.addEventListener("abort", () => resolve(false)));
     async function* countedPages() {
       for await (const page of pagesOf(opened.archive, filter, pageRows)) {
         yield page;
@@ -60,18 +70,12 @@ export const exportPlants: Command = {
     }
     for await (const text of exportText(countedPages(), format)) {
       if (stop.aborted) break;
-      // A reader that has paused does not keep a stop waiting.
       const isRead = await Promise.race([terminal.outWithBackpressure(text), stopped]);
       if (!isRead) break;
     }
     line?.end();
 
-    if (stop.aborted)
-      return printInterrupted(
-        terminal,
-        stop,
-        `Interrupted after ${formatPlural(exported, "plant")}. The output is not complete. Run this again; it starts from the beginning.`,
-      );
+    if (stop.aborted) return interrupted();
     if (terminal.errIsTerminal) terminal.note(`Exported ${formatPlural(exported, "plant")}.\n`);
     return 0;
   },

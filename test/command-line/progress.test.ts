@@ -225,7 +225,13 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
 
   test("export", async () => {
     const store = newStore(manyPlants);
-    const { code, out, err } = await runInProcess(["export", "--database", store], { stopSignal });
+    const written = { out: "", err: "" };
+    const afterFirstRows = async () => {
+      await eventually(() => written.out !== "", "the first rows", 0);
+      return "SIGTERM";
+    };
+    const options = { written, stopSignal: afterFirstRows };
+    const { code, out, err } = await runInProcess(["export", "--database", store], options);
     expect(code).toBe(143);
     expect(err).toMatch(
       /^Interrupted after [\d,]+ plants\. The output is not complete\. Run this again; it starts from the beginning\.\n$/,
@@ -259,6 +265,18 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
     expect(again.code).toBe(0);
     expect(again.err).toContain("12,000 compared, all identical.");
   });
+});
+
+test("a task on a data file can be interrupted from its beginning", async () => {
+  const order: string[] = [];
+  const stopSignal = () => {
+    order.push("waits for a signal");
+    return new Promise<string>(() => {});
+  };
+  const run = async () => void order.push("works");
+  const terminal = fake<Terminal>({ stopSignal, errCanRedraw: false });
+  await withProgress(terminal, { file: "plants.db", ifInterrupted: "", run });
+  expect(order).toEqual(["waits for a signal", "works"]);
 });
 
 describe("export", () => {

@@ -359,6 +359,21 @@ describe("a database that accepts no writes", () => {
   });
 });
 
+test("an export that is interrupted while it still counts the plants says so", async () => {
+  await createToken();
+  await using _locking = await openTransaction(database, "LOCK TABLE plants");
+  const counting =
+    "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'relation'";
+  const stopSignal = async () => {
+    await eventually(async () => (await server.run(counting, database)).length > 0, "the count to wait");
+    return "SIGINT";
+  };
+  const { code, out, err } = await runInProcess(["export", "--database", database], { stopSignal });
+  expect(code).toBe(130);
+  expect(out).toBe("");
+  expect(err).toStartWith("Interrupted after 0 plants. The output is not complete.");
+});
+
 /** Creates a role without any privilege. */
 async function createRole(): Promise<string> {
   const role = `helper_${crypto.randomUUID().slice(0, 8)}`;
