@@ -196,6 +196,15 @@ describe("a filter", () => {
     await page.waitForURL(/\/plants$/);
   });
 
+  test.each(["From", "Before"])("by time is not applied with a year of five digits in %s", async (label) => {
+    const page = await openTable();
+    await openPanel(page);
+    await panel(page).getByLabel(label).fill("12020-11-15T18:00");
+    await panel(page).getByRole("button", { name: "Apply" }).click();
+    expect(await panel(page).locator("input:invalid").count()).toBe(1);
+    expect(new URL(page.url()).search).toBe("");
+  });
+
   test.each([
     [
       "since=never",

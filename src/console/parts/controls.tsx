@@ -69,6 +69,8 @@ interface FieldProps {
   /** The id of a datalist. */
   readonly list?: string;
   readonly type?: "datetime-local";
+  /** The last time that the field may have. */
+  readonly max?: string;
   readonly onInput?: (event: InputChange) => void;
 }
 

@@ -3,7 +3,7 @@ import { useId } from "preact/hooks";
 import type { TokensJson } from "../../operator/responses.ts";
 import { hasScope, useSession } from "../session.ts";
 import { Button, Field } from "./controls.tsx";
-import { localTime, timePresets, toUtc } from "./filter-times.ts";
+import { fieldTimeMax, localTime, timePresets, toUtc } from "./filter-times.ts";
 import { useLoad } from "./hooks.ts";
 import { Icon } from "./icons.tsx";
 import { PlantText } from "./plant-text.tsx";
@@ -97,8 +97,20 @@ export function TimeFields({ since, until }: TimeFieldsProps) {
           </Button>
         ))}
       </fieldset>
-      <Field label="From" name="since" type="datetime-local" defaultValue={localTime(since)} />
-      <Field label="Before" name="until" type="datetime-local" defaultValue={localTime(until)} />
+      <Field
+        label="From"
+        name="since"
+        type="datetime-local"
+        max={fieldTimeMax}
+        defaultValue={localTime(since)}
+      />
+      <Field
+        label="Before"
+        name="until"
+        type="datetime-local"
+        max={fieldTimeMax}
+        defaultValue={localTime(until)}
+      />
     </>
   );
 }

@@ -12,6 +12,10 @@ describe("a time of a filter", () => {
     expect(localTime(local.toISOString())).toBe("2026-11-15T18:30");
   });
 
+  test("of a field that has none stays as it is", () => {
+    expect(toUtc("12026-11-15T18:30")).toBe("12026-11-15T18:30");
+  });
+
   test("that no field has is none", () => {
     expect(toUtc("")).toBe("");
   });

@@ -3,9 +3,13 @@
 import { dayMs, hourMs, minuteMs } from "../../text/duration.ts";
 import { formatShortTime } from "../format.ts";
 
-/** The local time of a field in UTC. */
+/** The last time that a field may have. A browser lets people enter longer years, which `Date` does not parse. */
+export const fieldTimeMax = "9999-12-31T23:59";
+
+/** The local time of a field in UTC. What is no time stays as it is: the service says so. */
 export function toUtc(field = ""): string {
-  return field === "" ? "" : new Date(field).toISOString();
+  const time = new Date(field);
+  return Number.isNaN(time.getTime()) ? field : time.toISOString();
 }
 
 /** The time as a field has it, such as "2026-11-15T18:00"; empty if it is none. */
