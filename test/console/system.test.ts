@@ -2,7 +2,7 @@
 import { afterAll, beforeEach, expect } from "bun:test";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { Page } from "playwright-core";
+import type { Page, Request } from "playwright-core";
 import { settingGroups } from "../../src/config/settings.ts";
 import { backupCalls } from "../support/backups.ts";
 import { contentOf, copiedBy, describe, test } from "../support/browser.ts";
@@ -147,6 +147,38 @@ describe("on the system page, a backup", () => {
     await rows(page).getByText("not yet").waitFor();
     await waitForText(page, "The backup is complete and checked.");
     expect(await rows(page).textContent()).toMatch(/[0-9a-f]{8}… of 1,024 plants.*not yet/);
+  });
+
+  test("is started once by a double click", async () => {
+    const page = await open("/system");
+    await page.getByRole("button", { name: "Back up now" }).dblclick();
+    await rows(page).getByText("not yet").waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+  });
+
+  test("is verified once by a double click", async () => {
+    const page = await openWithBackup();
+    await page.getByRole("button", { name: "Verify" }).dblclick();
+    await rows(page).locator(".state").waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+  });
+
+  test("cannot be started before the page has loaded that another one runs", async () => {
+    const page = await open("/system");
+    const button = page.getByRole("button", { name: "Back up now" });
+    await button.waitFor();
+    const isList = (request: Request) => request.method() === "GET" && request.url().endsWith("/api/backups");
+    let isStarted = false;
+    // It is started, and from then on no list is loaded.
+    await page.route("**/api/backups", async (route) => {
+      if (isList(route.request())) return;
+      isStarted = true;
+      await route.fulfill({ status: 202, json: {} });
+    });
+    const reloaded = page.waitForRequest((request) => isList(request) && isStarted);
+    await button.click();
+    await reloaded;
+    expect(await button.isDisabled()).toBe(true);
   });
 
   test("is verified", async () => {

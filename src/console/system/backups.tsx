@@ -1,3 +1,4 @@
+import { useRef, useState } from "preact/hooks";
 import type {
   BackupJson,
   BackupProgressJson,
@@ -19,11 +20,22 @@ import { useSession } from "../session.ts";
 export function Backups() {
   const { api } = useSession();
   const { value: listed, error: loadError, isLoading, reload } = useLive<BackupsJson>("/api/backups");
-  const { error, attempt } = useAttempt();
-  const isBusy = listed?.task !== undefined;
+  const { isBusy: isStarting, error, attempt } = useAttempt();
+  const latest = useRef(listed);
+  latest.current = listed;
+  // The list from before a task was started, which does not have it yet.
+  const [outdated, setOutdated] = useState<BackupsJson>();
+  const isRunning = listed?.task !== undefined;
+  const isBusy = isStarting || isRunning || (listed !== undefined && listed === outdated);
   // While a task runs, the status is about that task.
-  const needsAttention = !isBusy && (listed?.last?.problem ?? listed?.last?.warning) !== undefined;
-  const start = (path: string) => void attempt(() => api.post(path, {})).then(reload);
+  const needsAttention = !isRunning && (listed?.last?.problem ?? listed?.last?.warning) !== undefined;
+  const start = async (path: string): Promise<void> => {
+    await attempt(async () => {
+      await api.post(path, {});
+      setOutdated(latest.current);
+    });
+    reload();
+  };
   const save = (name: string) =>
     attempt(async () => {
       const { url } = await api.post<DownloadLinkJson>(`/api/backups/${encodeURIComponent(name)}/link`, {});
@@ -37,7 +49,7 @@ export function Backups() {
       aside={
         listed !== undefined &&
         listed.unavailable === undefined && (
-          <Button disabled={isBusy} onClick={() => start("/api/backups")}>
+          <Button disabled={isBusy} onClick={() => void start("/api/backups")}>
             Back up now
           </Button>
         )
@@ -53,7 +65,7 @@ export function Backups() {
         <BackupTable
           backups={listed.backups}
           isBusy={isBusy}
-          onVerify={(name) => start(`/api/backups/${encodeURIComponent(name)}/verify`)}
+          onVerify={(name) => void start(`/api/backups/${encodeURIComponent(name)}/verify`)}
           onDownload={(name) => void save(name)}
         />
       )}
