@@ -8,7 +8,7 @@ import { formatPlural, shareOf } from "../text/counts.ts";
 import { readFlag } from "./arguments.ts";
 import { type Command, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
-import { filterFlags, readFilter } from "./plant-filter.ts";
+import { filterFlags, readFilterFlags } from "./plant-filter.ts";
 import { type Progress, showProgress } from "./progress.ts";
 import { printInterrupted, stopSignalOf } from "./terminal.ts";
 
@@ -30,7 +30,7 @@ export const exportPlants: Command = {
     // What is exported, and how.
     const name = readFlag(args, "format", (text) => parseChoice(text, exportFormatNames)) ?? "ndjson";
     const format = exportFormats[name];
-    const filter = readFilter(args);
+    const filter = readFilterFlags(args);
     await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));
 
     // A stop ends it early. A reader that has paused does not keep a stop waiting, nor does the count of the plants, which takes

@@ -9,7 +9,7 @@ import { isoSeconds } from "../text/time.ts";
 import { readFlag } from "./arguments.ts";
 import { type Command, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
-import { filterFlags, readFilter } from "./plant-filter.ts";
+import { filterFlags, readFilterFlags } from "./plant-filter.ts";
 import { showProgress } from "./progress.ts";
 import { type Column, formatTable } from "./table.ts";
 import {
@@ -48,7 +48,7 @@ export const list: Command = {
   },
   settings: storeSettings,
   async run(args, terminal) {
-    const filter = readFilter(args);
+    const filter = readFilterFlags(args);
     const limit = readFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? limitDefault;
     const order = args.has("oldest") ? "oldest-first" : "newest-first";
     await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));

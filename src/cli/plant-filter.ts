@@ -17,7 +17,7 @@ export const filterFlags: Readonly<Record<string, Flag>> = {
 };
 
 /** @throws UsageError */
-export function readFilter(args: Arguments): PlantFilter {
+export function readFilterFlags(args: Arguments): PlantFilter {
   return {
     tag: args.value("tag"),
     namePart: args.value("name") || undefined,

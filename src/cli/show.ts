@@ -17,7 +17,7 @@ export const show: Command = {
   flags: { json: { help: "print JSON, with the id as a string" } },
   settings: storeSettings,
   async run(args, terminal) {
-    const id = parseId(args.positional);
+    const id = parseIdArgument(args.positional);
     await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));
     const plant = await opened.archive.find(id);
     if (plant === undefined) {
@@ -30,7 +30,7 @@ export const show: Command = {
   },
 };
 
-function parseId(text: string): bigint {
+function parseIdArgument(text: string): bigint {
   const id = tryParseInt64(text);
   if (id !== undefined) return id;
   throw new UsageError(`The id must be an integer from ${int64Range}, but is "${text}"`);

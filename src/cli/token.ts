@@ -21,7 +21,7 @@ import { noteOfNewFile } from "./new-data-file.ts";
 import { type Column, formatTable } from "./table.ts";
 import { escapeInvisible, printJson, type Terminal } from "./terminal.ts";
 
-const columns: readonly Column<ReturnType<typeof presentToken>>[] = [
+const columns: readonly Column<ReturnType<typeof presentTokenRow>>[] = [
   { heading: "id", text: ({ id }) => id },
   { heading: "name", text: ({ name }) => name, canBeCut: true },
   {
@@ -89,10 +89,10 @@ export const tokenList: Command = {
   async run(args, terminal) {
     await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));
     const all = await opened.tokens.all();
-    if (args.has("json")) printJson(terminal, all.map(presentToken));
+    if (args.has("json")) printJson(terminal, all.map(presentTokenRow));
     else if (all.length === 0)
       terminal.note("No tokens yet. To create one: plant-store token create --name NAME\n");
-    else terminal.out(`${formatTable(columns, all.map(presentToken), terminal)}\n`);
+    else terminal.out(`${formatTable(columns, all.map(presentTokenRow), terminal)}\n`);
     return 0;
   },
 };
@@ -107,7 +107,7 @@ export const tokenRevoke: Command = {
   async run(args, terminal) {
     await using opened = await openTokens(readStoreConfig(args.sources), { create: false });
     const revoked = await revokeTokens(opened.tokens, args.positional, localOrigin(), Date.now());
-    if (args.has("json")) printJson(terminal, revoked.map(presentToken));
+    if (args.has("json")) printJson(terminal, revoked.map(presentTokenRow));
     else terminal.note(`Revoked ${revoked.map(({ id, name }) => `${name} (${id})`).join(", ")}.\n`);
     return 0;
   },
@@ -136,7 +136,7 @@ export const tokenRotate: Command = {
 
 /** Only the secret goes to standard output, for `TOKEN=$(plant-store token create …)`. */
 function printSecret({ token, secret }: Minted, note: string, args: Arguments, terminal: Terminal): void {
-  if (args.has("json")) return printJson(terminal, { ...presentToken(token), secret });
+  if (args.has("json")) return printJson(terminal, { ...presentTokenRow(token), secret });
   const expiry = token.expiresAtMs === undefined ? "" : ` until ${isoSeconds(token.expiresAtMs)}`;
   terminal.note(
     `Token ${token.name} (${token.id}) allows ${token.scopes.join(" and ")}${expiry}.\n${note}` +
@@ -146,7 +146,7 @@ function printSecret({ token, secret }: Minted, note: string, args: Arguments, t
 }
 
 /** What `--json` prints: null where the console's API has no member. */
-function presentToken(token: Token) {
+function presentTokenRow(token: Token) {
   const time = (ms: number | undefined) => (ms === undefined ? null : isoSeconds(ms));
   return {
     id: token.id,
@@ -163,7 +163,7 @@ function presentToken(token: Token) {
 
 /** The state, and since or until when. */
 function stateText(
-  { state, revokedAt, expiresAt }: ReturnType<typeof presentToken>,
+  { state, revokedAt, expiresAt }: ReturnType<typeof presentTokenRow>,
   time: (iso: string) => string,
 ): string {
   const at = revokedAt ?? expiresAt;

@@ -12,7 +12,7 @@ import {
   filterText,
   readChoice,
   readFields,
-  readFilter,
+  readPlantFilter,
   readQuery,
   type SentValues,
 } from "./parameters.ts";
@@ -75,5 +75,8 @@ interface Export {
 }
 
 function readExport(values: SentValues): Export {
-  return { format: readChoice(values, "format", exportFormatNames) ?? "ndjson", filter: readFilter(values) };
+  return {
+    format: readChoice(values, "format", exportFormatNames) ?? "ndjson",
+    filter: readPlantFilter(values),
+  };
 }

@@ -57,10 +57,10 @@ export async function readFields(exchange: Exchange, known: readonly string[] = 
   return { noun: "Field", byName: Object.fromEntries(members) };
 }
 
-export function readFilter(values: SentValues): PlantFilter {
+export function readPlantFilter(values: SentValues): PlantFilter {
   const id = readText(values, "id");
   return {
-    id: id === undefined ? undefined : parseId(id, values.noun),
+    id: id === undefined ? undefined : parseIdParameter(id, values.noun),
     tag: readText(values, "tag"),
     namePart: readNamePart(values),
     createdBy: readText(values, "token"),
@@ -118,7 +118,7 @@ export function readRequiredText(values: SentValues, name: string): string {
   return value;
 }
 
-export function parseId(value: string, noun: SentValues["noun"] = "Parameter"): bigint {
+export function parseIdParameter(value: string, noun: SentValues["noun"] = "Parameter"): bigint {
   const id = /^-?\d{1,20}$/.test(value) ? tryParseInt64(value) : undefined;
   if (id === undefined)
     throw wrongRequestError(

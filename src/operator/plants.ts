@@ -14,10 +14,10 @@ import {
   filterParameters,
   filterText,
   orWrongParameter,
-  parseId,
+  parseIdParameter,
   readChoice,
   readCount,
-  readFilter,
+  readPlantFilter,
   readQuery,
   readText,
   type SentValues,
@@ -43,14 +43,20 @@ export function plantRoutes(archive: PlantArchive, actions: ActionRecorder): rea
       const page = await orWrongParameter(followPage(archive, after, values));
       // A program that starts at the beginning wants every plant, as an export has it.
       if (page.isFromBeginning && exchange.method !== "HEAD")
-        await actions.record(exchange, caller, "follow.started", "plants", filterText(readFilter(values)));
+        await actions.record(
+          exchange,
+          caller,
+          "follow.started",
+          "plants",
+          filterText(readPlantFilter(values)),
+        );
       exchange.respondJson(presentPage(page));
     }),
 
     // A count with `next` is one part of it: the caller adds up the parts until one has none.
     route("GET", "/api/plants/count", "operator:read", async (exchange) => {
       const values = readQuery(exchange.query, [...filterParameters, "cursor"]);
-      const filter = readFilter(values);
+      const filter = readPlantFilter(values);
       const cursor = readText(values, "cursor");
       // Both start at once, so that on SQLite no other read comes between them.
       const reads = Promise.all([readNewest(archive), archive.count(filter, cursor, searchMsMax)]);
@@ -60,7 +66,7 @@ export function plantRoutes(archive: PlantArchive, actions: ActionRecorder): rea
     }),
 
     route("GET", "/api/plants/{id}", "operator:read", async (exchange) => {
-      const plant = await archive.find(parseId(exchange.parameter));
+      const plant = await archive.find(parseIdParameter(exchange.parameter));
       if (plant === undefined)
         throw new HttpError("no-such-plant", `No plant has the id ${exchange.parameter}.`);
       exchange.respondJson(presentPlant(plant));
@@ -82,7 +88,7 @@ async function readNewest(archive: PlantArchive): Promise<StoredPlant | undefine
 async function listPage(archive: PlantArchive, values: SentValues): Promise<PlantPage> {
   const order = readChoice(values, "order", ["newest", "oldest"]);
   return archive.page({
-    filter: readFilter(values),
+    filter: readPlantFilter(values),
     order: order === "oldest" ? "oldest-first" : "newest-first",
     cursor: readText(values, "cursor"),
     limit: readCount(values, "limit", limitDefault, limitMax),
@@ -91,7 +97,7 @@ async function listPage(archive: PlantArchive, values: SentValues): Promise<Plan
 }
 
 async function followPage(archive: PlantArchive, after: string, values: SentValues): Promise<FollowPage> {
-  const filter = readFilter(values);
+  const filter = readPlantFilter(values);
   const limit = readCount(values, "limit", limitDefault, limitMax);
   if (values.byName["cursor"] !== undefined || values.byName["order"] !== undefined)
     throw wrongRequestError(

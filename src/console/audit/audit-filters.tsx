@@ -15,7 +15,7 @@ export interface AuditListFilter {
 
 export const noFilter: AuditListFilter = { action: "", actor: "", since: "", until: "" };
 
-export function readFilter(query: URLSearchParams): AuditListFilter {
+export function readAuditFilter(query: URLSearchParams): AuditListFilter {
   return {
     action: query.get("action") ?? "",
     actor: query.get("actor") ?? "",

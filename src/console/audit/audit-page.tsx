@@ -16,7 +16,7 @@ import {
   AuditFilterPanel,
   type AuditListFilter,
   noFilter,
-  readFilter,
+  readAuditFilter,
 } from "./audit-filters.tsx";
 import { auditSentence } from "./audit-sentence.ts";
 
@@ -24,7 +24,7 @@ import { auditSentence } from "./audit-sentence.ts";
 export function AuditPage() {
   const { path, query, navigate } = useRouter();
   const filterButton = useRef<HTMLButtonElement>(null);
-  const filter = readFilter(query);
+  const filter = readAuditFilter(query);
   const filterText = queryOf(filter).toString();
   const change = (changed: AuditListFilter): void => navigate(withQuery(path, queryOf(changed)));
   const remove = (changed: AuditListFilter): void => {

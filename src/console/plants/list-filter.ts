@@ -20,7 +20,7 @@ const noFilter: ListFilter = { name: "", tag: "", id: "", token: "", since: "", 
 // The parameters of the operator API that the table itself sets.
 const ownParameters = ["limit", "cursor", "after"];
 
-export function readFilter(query: URLSearchParams): ListFilter {
+export function readListFilter(query: URLSearchParams): ListFilter {
   const set = [...query].filter(([name, value]) => value !== "" && !ownParameters.includes(name));
   return { ...noFilter, ...Object.fromEntries(set) };
 }

@@ -1,7 +1,7 @@
 import { useMemo } from "preact/hooks";
 import { withQuery } from "../query.ts";
 import { useRouter } from "../router.tsx";
-import { filterQuery, type ListFilter, readFilter } from "./list-filter.ts";
+import { filterQuery, type ListFilter, readListFilter } from "./list-filter.ts";
 
 const tablePath = "/plants";
 
@@ -9,7 +9,7 @@ const tablePath = "/plants";
 export function usePlantsAddress() {
   const { path, query, navigate } = useRouter();
   const selectedId = plantIdOf(path);
-  const filter = readFilter(query);
+  const filter = readListFilter(query);
   /** The filter as an address has it, with its question mark; empty if there is no filter. */
   const search = withQuery("", filterQuery(filter));
 
@@ -27,7 +27,7 @@ export function usePlantsAddress() {
     clearFilter: (): void => navigate(path),
     changeFilter(part: Partial<ListFilter>, replace = false): void {
       // What is typed is applied after a moment, when another part of the filter may have changed.
-      const current = readFilter(new URLSearchParams(location.search));
+      const current = readListFilter(new URLSearchParams(location.search));
       navigate(withQuery(path, filterQuery({ ...current, ...part })), { replace });
     },
   };

@@ -10,7 +10,7 @@ export interface RefusalFilter {
   readonly address: string;
 }
 
-export function readFilter(query: URLSearchParams): RefusalFilter {
+export function readRefusalFilter(query: URLSearchParams): RefusalFilter {
   const token = query.get("token") ?? "";
   const address = token === "" ? (query.get("address") ?? "") : "";
   return { error: query.get("error") ?? "", token, address };

@@ -16,7 +16,7 @@ import {
   matches,
   pagePath,
   type RefusalFilter,
-  readFilter,
+  readRefusalFilter,
   type Sender,
   senderKey,
   senderName,
@@ -30,7 +30,7 @@ export function RefusedPage() {
   const { value: newest, error, isLoading, isStale } = useLive<RefusalsJson>("/api/refusals");
   const table = useRef<HTMLDivElement>(null);
   const listed = useUnlessRead(newest, table);
-  const filter = readFilter(query);
+  const filter = readRefusalFilter(query);
   const refusals = listed?.refusals ?? [];
   const matching = refusals.filter((refusal) => matches(refusal, filter));
   return (
