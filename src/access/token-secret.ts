@@ -16,14 +16,14 @@ export const jwtShape = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 /** A new secret: `pst_`, 256 random bits and a CRC-32 that lets scanners and people detect a mistyped one. */
 export function mintSecret(): string {
   const random = base62(BigInt(`0x${randomBytes(randomBytesCount).toString("hex")}`), randomDigits);
-  return prefix + random + checksum(random);
+  return prefix + random + secretChecksum(random);
 }
 
 /** Whether a secret starts like one of ours, but does not have its checksum. */
 export function isMistyped(secret: string): boolean {
   if (!secret.startsWith(prefix)) return false;
   const random = secret.slice(prefix.length, prefix.length + randomDigits);
-  return !mintedShape.test(secret) || !secret.endsWith(checksum(random));
+  return !mintedShape.test(secret) || !secret.endsWith(secretChecksum(random));
 }
 
 /** What is stored of a secret. A plain hash is enough, since 256 random bits cannot be guessed. */
@@ -31,7 +31,7 @@ export function digestOf(secret: string): string {
   return createHash("sha256").update(secret).digest("hex");
 }
 
-function checksum(random: string): string {
+function secretChecksum(random: string): string {
   return base62(BigInt(crc32(random)), checksumDigits);
 }
 

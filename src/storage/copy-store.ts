@@ -70,7 +70,7 @@ export async function copyStore(
     done: () => counts.compared + counts.failed,
     total: () => total,
   });
-  await compareWithSource(from.archive, to.archive, counts, failedIds, stop);
+  await compareStores(from.archive, to.archive, counts, failedIds, stop);
   return counts;
 }
 
@@ -131,7 +131,7 @@ function earliest(one: number | undefined, other: number | undefined): number | 
 }
 
 /** Compares every plant of the source, except those that failed, with the target's plant of the same id. */
-async function compareWithSource(
+async function compareStores(
   from: PlantArchive,
   to: PlantArchive,
   counts: CopyCounts,

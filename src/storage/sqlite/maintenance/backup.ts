@@ -9,7 +9,7 @@ import { fileSize, syncDirectory, writeNew } from "../data-file/durable-files.ts
 import { tryLock } from "../data-file/writer-lock.ts";
 import { refuseUnusable } from "../reading/open-read-only.ts";
 import { type CopiedPlants, compareWithSource } from "./check-copy.ts";
-import { checksum, checksumFile } from "./checksum.ts";
+import { checksumFile, computeChecksum } from "./checksum.ts";
 import { copyDataFile } from "./copy.ts";
 import { ignoreStep } from "./step.ts";
 
@@ -62,7 +62,7 @@ export async function streamBackup(
     );
   using copy = await copyDataFile(from, to, { onStep });
   const copied = await compareWithSource(copy.path, from, onStep);
-  const sha256 = await checksum(copy.path, onStep);
+  const sha256 = await computeChecksum(copy.path, onStep);
   const bytes = fileSize(copy.path);
   let writtenBytes = 0;
   onStep({ doing: "writing the copy of", unit: "bytes", done: () => writtenBytes, total: () => bytes });
@@ -77,7 +77,7 @@ export async function streamBackup(
 async function copyWithChecksum(from: string, to: string, onStep: OnStep): Promise<BackupFile> {
   using copy = await copyDataFile(from, to, { onStep });
   const copied = await compareWithSource(copy.path, from, onStep);
-  const sha256 = await checksum(copy.path, onStep);
+  const sha256 = await computeChecksum(copy.path, onStep);
   writeNew(checksumFile(to), `${sha256}  ${basename(to)}\n`);
   try {
     copy.putInPlace();

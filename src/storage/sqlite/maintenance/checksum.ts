@@ -26,7 +26,7 @@ export function isChecksumOfBackup(backup: string): boolean {
 }
 
 /** The SHA-256 of a file. It must not be a database that this process has open: closing it would drop SQLite's locks on it. */
-export async function checksum(path: string, onStep: OnStep = ignoreStep): Promise<string> {
+export async function computeChecksum(path: string, onStep: OnStep = ignoreStep): Promise<string> {
   const hash = createHash("sha256");
   const totalBytes = fileSize(path);
   let readBytes = 0;

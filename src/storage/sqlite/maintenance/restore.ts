@@ -22,7 +22,7 @@ import type { BackupFile } from "./backup.ts";
 import { timeInName } from "./backup-names.ts";
 import { lastBackupFile, recordLastBackup, whyUnrecorded } from "./backup-records.ts";
 import { type CopiedPlants, compareWithSource, refuseUnsoundDataFile } from "./check-copy.ts";
-import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
+import { checksumFile, computeChecksum, expectedChecksum } from "./checksum.ts";
 import { type Copy, copyDataFile, countPlants } from "./copy.ts";
 import { makeNewStore, makeNewStoreInPlace } from "./new-store.ts";
 import { moveWalAside, replaceOld } from "./old-files.ts";
@@ -217,7 +217,7 @@ function refuseTooLittleSpace(from: string, path: string): void {
 }
 
 async function compareChecksum(from: string, onStep: OnStep): Promise<Checksum> {
-  const sha256 = await checksum(from, onStep);
+  const sha256 = await computeChecksum(from, onStep);
   const expected = expectedChecksum(from);
   if (expected !== undefined && expected !== sha256)
     throw new DataFileProblem(

@@ -10,7 +10,7 @@ import { type FileSchema, fileSchema } from "../migrations/migrate.ts";
 import { openReadOnly, refuseUnusable } from "../reading/open-read-only.ts";
 import { type LastBackup, readLastBackup } from "./backup-records.ts";
 import { type CheckedRows, problemsMax } from "./check-rows.ts";
-import { checksum, checksumFile, expectedChecksum } from "./checksum.ts";
+import { checksumFile, computeChecksum, expectedChecksum } from "./checksum.ts";
 import { checkRowsOnThread, comparePlantsOnThread, findDamageOnThread } from "./on-thread.ts";
 import { ignoreStep } from "./step.ts";
 
@@ -125,7 +125,7 @@ function backupProblems(
 
 async function checksumProblems(path: string, expected: string, onStep: OnStep): Promise<string[]> {
   try {
-    if ((await checksum(path, onStep)) === expected) return [];
+    if ((await computeChecksum(path, onStep)) === expected) return [];
     return [`its checksum is not the one in ${checksumFile(path)}: it was changed or truncated`];
   } catch (error) {
     return [`it cannot be read: ${messageOf(error)}`];

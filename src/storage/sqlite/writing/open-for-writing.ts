@@ -88,7 +88,7 @@ export function openDatabase(path: string, options: OpenOptions): Database {
     refuseMissingFile(path);
   }
   const database = connectOrCreate(path, create);
-  return closeOnErrorUnlessSyncFailed(database, path, () => prepare(database, path, options));
+  return closeOnErrorUnlessSyncFailed(database, path, () => prepareSchema(database, path, options));
 }
 
 function refuseOldSqlite(): void {
@@ -184,7 +184,7 @@ function connectOrCreate(path: string, create: boolean): Database {
 }
 
 /** Checks the schema before anything changes in a file that may be refused, and migrates it if that is allowed. */
-function prepare(database: Database, path: string, options: OpenOptions): void {
+function prepareSchema(database: Database, path: string, options: OpenOptions): void {
   refuseForeignFile(database, path);
   const version = readCheckedVersion(database, path);
   const mayMigrate = options.migrate || (options.create && version === 0);
