@@ -1,4 +1,4 @@
-import { isRetryable } from "../client/errors.ts";
+import { isRetryableStatus } from "../client/errors.ts";
 import { ServiceRefused, ServiceUnreachable } from "../client/plant-store-client.ts";
 import { type Config, readAccessToken, readConfig } from "../config/read-config.ts";
 import { ConfigProblem, parseBaseUrl, parseChoice, parseCount } from "../config/values.ts";
@@ -231,7 +231,7 @@ function importFailureText(error: unknown): string | undefined {
 
 /** Whether nobody has to change anything before it can succeed. */
 function isRetryableError(error: unknown): boolean {
-  if (error instanceof ServiceRefused) return isRetryable(error.status);
+  if (error instanceof ServiceRefused) return isRetryableStatus(error.status);
   return error instanceof ServiceUnreachable;
 }
 

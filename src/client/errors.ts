@@ -44,6 +44,6 @@ export class RequestAborted extends Error {
 }
 
 /** Whether the same request may succeed later; without a response the status is undefined. */
-export function isRetryable(status: number | undefined): boolean {
+export function isRetryableStatus(status: number | undefined): boolean {
   return status === undefined || status === 408 || status === 429 || status >= 500;
 }

@@ -1,4 +1,4 @@
-import { isRetryable, RequestAborted, ServiceRefused, ServiceUnreachable } from "./errors.ts";
+import { isRetryableStatus, RequestAborted, ServiceRefused, ServiceUnreachable } from "./errors.ts";
 import { inOrder } from "./in-order.ts";
 
 // biome-ignore lint/performance/noBarrelFile: a library has one entry, and its callers need the error classes.
@@ -129,7 +129,7 @@ export class PlantStoreClient {
       backoff = Math.min(backoff * 2, backoffMsMax);
 
       const isUsedUp = isRateLimited ? performance.now() + delayMs > patientUntilMs : failures >= attemptsMax;
-      if (!isRetryable(status) || retryAfterMs > retryAfterMsMax || isUsedUp)
+      if (!isRetryableStatus(status) || retryAfterMs > retryAfterMsMax || isUsedUp)
         throw this.#failure(result, attempts);
       await sleep(delayMs, signal);
     }

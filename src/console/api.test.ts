@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { caught } from "../../test/support/caught.ts";
-import { ApiError, isRetryable, OperatorApi } from "./api.ts";
+import { ApiError, isRetryableApiError, OperatorApi } from "./api.ts";
 
 /** Why a request of the console fails if it gets these bytes, and what it reports as its outcome. */
 async function failureOf(answer: string) {
@@ -84,5 +84,5 @@ test.each([
   ["400", 40031, false],
   ["401", 40102, false],
 ])("whether the same request may succeed later, after %s", (_, error, expected) => {
-  expect(isRetryable(new ApiError("message", error))).toBe(expected);
+  expect(isRetryableApiError(new ApiError("message", error))).toBe(expected);
 });

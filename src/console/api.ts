@@ -100,7 +100,7 @@ export function isNoResponse(reason: unknown): boolean {
 }
 
 /** Whether the same request may succeed later: without a response, and after 408, 429 and 5xx, as in the client library. */
-export function isRetryable(reason: unknown): boolean {
+export function isRetryableApiError(reason: unknown): boolean {
   if (!(reason instanceof ApiError)) return false;
   if (reason.error === undefined || isServerError(reason.error)) return true;
   return isRefusal(reason, "body-too-slow") || isRefusal(reason, "over-rate");

@@ -3,7 +3,7 @@ import { checkRow } from "../../files/check-row.ts";
 import type { InputRow } from "../../files/input-row.ts";
 import type { ImportedJson, LineOutcome } from "../../operator/responses.ts";
 import { backoffMs } from "../../retry/backoff.ts";
-import { ApiError, isRetryable, type OperatorApi } from "../api.ts";
+import { ApiError, isRetryableApiError, type OperatorApi } from "../api.ts";
 import { errorNumbers } from "../error-numbers.ts";
 import { Observable } from "../observable.ts";
 import { queryOf, withQuery } from "../query.ts";
@@ -188,7 +188,7 @@ export class ImportRun extends Observable {
         return answer;
       } catch (reason) {
         const isOver = performance.now() - startedMs > outageMsMax;
-        if (this.#abort.signal.aborted || !isRetryable(reason) || isOver) throw reason;
+        if (this.#abort.signal.aborted || !isRetryableApiError(reason) || isOver) throw reason;
         this.error = reason;
         this.waiting = true;
         await sleep(backoffMs(attempt, retryMsMin, retryMsMax), this.#abort.signal);

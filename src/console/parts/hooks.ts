@@ -1,6 +1,6 @@
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
-import { errorMessage, isNoResponse, isRetryable } from "../api.ts";
+import { errorMessage, isNoResponse, isRetryableApiError } from "../api.ts";
 import { pollMs, type ServiceConnection } from "../connection.ts";
 import type { Observable } from "../observable.ts";
 import { useSession } from "../session.ts";
@@ -33,7 +33,7 @@ function useResponse<T>(path: string, isLive: boolean) {
         reason = thrown;
       }
       if (!poll.isStopped) setFailure(reason);
-      if (!isLive && !isRetryable(reason)) poll.stop();
+      if (!isLive && !isRetryableApiError(reason)) poll.stop();
       return pollMs;
     });
     return () => poll.stop();

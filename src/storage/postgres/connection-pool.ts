@@ -1,6 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { asStoreUnavailable, isRetryable, kindOf, ServerUnavailable, StatementTimeout } from "./faults.ts";
+import {
+  asStoreUnavailable,
+  isRetryableFault,
+  kindOf,
+  ServerUnavailable,
+  StatementTimeout,
+} from "./faults.ts";
 import { retryWaitMs } from "./retry-wait.ts";
 import type { Server } from "./server.ts";
 import { type Row, Session, type Statement } from "./session.ts";
@@ -77,7 +83,8 @@ export class ConnectionPool {
         if (reason !== undefined && performance.now() >= deadlineMs - timerSlackMs) throw reason;
         reason = error;
         const waitMs = retryWaitMs(attempt);
-        if (!isRetryable(error) || this.#isClosed || performance.now() + waitMs >= retryUntilMs) throw error;
+        if (!isRetryableFault(error) || this.#isClosed || performance.now() + waitMs >= retryUntilMs)
+          throw error;
         await sleep(waitMs);
       }
     }
@@ -133,7 +140,7 @@ export class ConnectionPool {
       return await within(deadlineMs - performance.now(), connecting, "the server did not answer in time");
     } catch (error) {
       connecting.then((session) => session.release()).catch(() => {});
-      if (isRetryable(error)) server.forgetPrimary();
+      if (isRetryableFault(error)) server.forgetPrimary();
       throw error;
     }
   }
@@ -146,7 +153,7 @@ export class ConnectionPool {
       await run(cancelStatements, [pids]);
     } catch (error) {
       // Not every engine has this function.
-      if (!isRetryable(error)) return;
+      if (!isRetryableFault(error)) return;
       this.#abandonedPids.push(...pids);
       throw error;
     }

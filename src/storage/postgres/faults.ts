@@ -54,7 +54,7 @@ export function kindOf(error: unknown): FaultKind {
 }
 
 /** Whether a retry may succeed. It is always safe: the id is the key, so a stored plant is found. */
-export function isRetryable(error: unknown): boolean {
+export function isRetryableFault(error: unknown): boolean {
   return ["retry", "reconnect"].includes(kindOf(error));
 }
 

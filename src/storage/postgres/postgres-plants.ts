@@ -7,7 +7,7 @@ import {
 } from "../../plants/plant-store.ts";
 import { minuteMs } from "../../text/duration.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
-import { isRetryable, maySplit, reasonOf } from "./faults.ts";
+import { isRetryableFault, maySplit, reasonOf } from "./faults.ts";
 import { insertPlants } from "./insert-plants.ts";
 import { retryWaitMs } from "./retry-wait.ts";
 
@@ -115,7 +115,7 @@ export class PostgresPlants implements PlantStore {
    */
   #suspendAfter(error: unknown): StoreUnavailable {
     const reason = reasonOf(error);
-    if (isRetryable(error) && this.#unavailableReason === undefined) {
+    if (isRetryableFault(error) && this.#unavailableReason === undefined) {
       this.#unavailableReason = reason;
       void this.#probeUntilAvailable();
     }

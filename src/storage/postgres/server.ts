@@ -1,6 +1,6 @@
 import { messageOf } from "../../system/errors.ts";
 import { type DatabaseAddress, DatabaseMisuse, type Host, parseDatabaseUrl } from "./database-url.ts";
-import { isRetryable, ServerUnavailable } from "./faults.ts";
+import { isRetryableFault, ServerUnavailable } from "./faults.ts";
 import { connectMsMax, Session } from "./session.ts";
 
 // A statement that waits longer than this for a lock fails with 55P03 and is sent again, while its session stays usable.
@@ -55,7 +55,7 @@ export class Server {
     } catch (error) {
       const { errors } = error as AggregateError;
       // What a retry cannot fix comes first: a wrong password on one host says more than a timeout on another.
-      throw errors.find((failure) => !isRetryable(failure)) ?? errors[0];
+      throw errors.find((failure) => !isRetryableFault(failure)) ?? errors[0];
     }
     for (const attempt of attempts) void destroyUnless(first, attempt);
     return first;
