@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import { settings } from "../config/settings.ts";
 import { realDataFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { checksumFile } from "../storage/sqlite/maintenance/checksum.ts";
-import { restore as restoreBackup, restoreInPlace } from "../storage/sqlite/maintenance/restore.ts";
+import { restoreInPlace, restoreToNewFile } from "../storage/sqlite/maintenance/restore.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { shellQuoted } from "../text/shell.ts";
 import type { Command } from "./command.ts";
@@ -33,7 +33,7 @@ export const restore: Command = {
   async run(args, terminal) {
     const to = dataFile(args, "pg_restore");
     const from = args.positional;
-    const restoreFile = args.has("replace") ? restoreInPlace : restoreBackup;
+    const restoreFile = args.has("replace") ? restoreInPlace : restoreToNewFile;
     const { unrecorded, ...done } = await withProgress(terminal, {
       file: from,
       ifInterrupted: "It is not restored.",

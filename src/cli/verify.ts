@@ -2,7 +2,7 @@ import {
   type ComparedWith,
   compareWith,
   type Verified,
-  verify as verifyFile,
+  verifyDataFile,
 } from "../storage/sqlite/maintenance/verify.ts";
 import { type FileSchema, sinceOf } from "../storage/sqlite/migrations/migrate.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
@@ -26,7 +26,7 @@ export const verify: Command = {
     const verified = await withProgress(terminal, {
       file: path,
       ifInterrupted,
-      run: (onStep) => verifyFile(path, onStep),
+      run: (onStep) => verifyDataFile(path, onStep),
     });
     let compared: Compared | undefined;
     if (against !== undefined)

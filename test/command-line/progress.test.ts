@@ -9,8 +9,8 @@ import type { OnStep, Step } from "../../src/plants/plant-backups.ts";
 import { copyStore } from "../../src/storage/copy-store.ts";
 import { openArchive, openStore } from "../../src/storage/open-store.ts";
 import { streamBackup, writeBackup } from "../../src/storage/sqlite/maintenance/backup.ts";
-import { restore } from "../../src/storage/sqlite/maintenance/restore.ts";
-import { compareWith, verify } from "../../src/storage/sqlite/maintenance/verify.ts";
+import { restoreToNewFile } from "../../src/storage/sqlite/maintenance/restore.ts";
+import { compareWith, verifyDataFile } from "../../src/storage/sqlite/maintenance/verify.ts";
 import { eventually } from "../support/eventually.ts";
 import { fake } from "../support/fake.ts";
 import { seedStore } from "../support/seeded-store.ts";
@@ -90,7 +90,7 @@ describe("the parts of a long task are reported, with how much there is to do", 
 
   test("by verify", async () => {
     const store = newStore();
-    const parts = await partsOf((onStep) => verify(store, onStep));
+    const parts = await partsOf((onStep) => verifyDataFile(store, onStep));
     expect(parts).toEqual([
       { doing: expect.stringMatching(/^checking all \S+ MB of$/), done: 0, total: 0 },
       { doing: "checking the rows of", done: plants, total: plants },
@@ -143,7 +143,7 @@ describe("the parts of a long task are reported, with how much there is to do", 
 
   test("by restore", async () => {
     const store = newStore();
-    const parts = await partsOf((onStep) => restore(store, folder.newPath(), () => {}, onStep));
+    const parts = await partsOf((onStep) => restoreToNewFile(store, folder.newPath(), () => {}, onStep));
     expect(parts.map(({ doing }) => doing)).toEqual([
       "computing the checksum of",
       "copying",

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { verify } from "../../src/storage/sqlite/maintenance/verify.ts";
+import { verifyDataFile } from "../../src/storage/sqlite/maintenance/verify.ts";
 import { type ServiceWithBackups, startWithBackups } from "../support/backups.ts";
 import { seedStore } from "../support/seeded-store.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -74,7 +74,7 @@ test("a backup that was changed is reported when it is verified", async () => {
 test("a backup is listed with its digest, which is computed again if it is missing", async () => {
   const store = folder.newCopy(database);
   await using service = await startWithBackups({ database: store });
-  const { digest } = await verify(store);
+  const { digest } = await verifyDataFile(store);
   const made = await service.makeBackup();
   expect(made).toMatchObject({ coveredPlants: 2048, digest });
   // As 1.0.0 leaves one: the digest is known once it is computed.

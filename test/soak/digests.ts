@@ -4,7 +4,7 @@ import { copyFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { StoreUnavailable } from "../../src/plants/plant-store.ts";
 import { writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
-import { verify } from "../../src/storage/sqlite/maintenance/verify.ts";
+import { verifyDataFile } from "../../src/storage/sqlite/maintenance/verify.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
 import { SqlitePlants } from "../../src/storage/sqlite/writing/sqlite-plants.ts";
@@ -51,7 +51,7 @@ export async function runBitFlips(
       await store.plants.create(plantsToStore, Date.now());
     }
   }
-  const sound = await verify(file);
+  const sound = await verifyDataFile(file);
   if (sound.problems.length > 0) throw new Error(`before any flip: ${sound.problems.join("; ")}`);
   const bytes = readFileSync(file);
   const located = new DataFileBytes(bytes, file);
@@ -65,7 +65,7 @@ export async function runBitFlips(
     changed.writeUInt8(changed.readUInt8(offset) ^ mask, offset);
     writeFileSync(flipped, changed);
     const block = Math.floor((seq - 1) / blockPlants);
-    const problems = (await verify(flipped)).problems.join("\n");
+    const problems = (await verifyDataFile(flipped)).problems.join("\n");
     // A changed seq may put the plant into another block, or out of order.
     const isFound = column === "seq" ? problems !== "" : problems.includes(`block ${block} (`);
     if (!isFound) missed.push(`${column} of plant ${seq}, byte ${offset}, mask ${mask}`);
@@ -258,10 +258,10 @@ export async function runLives(
     for (const name of ["creates", ...(everyStep ? names : randomSteps())]) {
       past.push(name);
       file = await run(name, file, life);
-      const { problems } = await verify(file);
+      const { problems } = await verifyDataFile(file);
       if (problems.length > 0) alarms.push(`after ${past.join(", ")}: ${problems.join("; ")}`);
     }
-    plants += (await verify(file)).plants;
+    plants += (await verifyDataFile(file)).plants;
     tell(`round ${round} of ${rounds}: ${past.join(", ")}`);
   }
   const what = "data files after kills, a full disk, restores and more";

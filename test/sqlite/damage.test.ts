@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { lastBackupFile } from "../../src/storage/sqlite/maintenance/backup-records.ts";
-import { verify } from "../../src/storage/sqlite/maintenance/verify.ts";
+import { verifyDataFile } from "../../src/storage/sqlite/maintenance/verify.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
 import type { Finished } from "../support/command.ts";
@@ -158,7 +158,7 @@ test.each([
   ["the last plants", "DELETE FROM plants WHERE seq > 2000", "but the last plant is 2000"],
   ["others", "DELETE FROM plants WHERE seq IN (2500, 2501)", "2 of the plants 2049 to 3000 are missing"],
 ])("verify finds %s changed behind the service's back", async (_, sql, message) => {
-  const { problems } = await verify(changed(sql));
+  const { problems } = await verifyDataFile(changed(sql));
   expect(problems.join("\n")).toContain(message);
 });
 

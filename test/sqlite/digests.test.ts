@@ -11,7 +11,7 @@ import {
   readLastBackup,
   recordLastBackup,
 } from "../../src/storage/sqlite/maintenance/backup-records.ts";
-import { verify } from "../../src/storage/sqlite/maintenance/verify.ts";
+import { verifyDataFile } from "../../src/storage/sqlite/maintenance/verify.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { runBitFlips, runLives } from "../soak/digests.ts";
 import { seededRandom } from "../soak/rounds.ts";
@@ -61,7 +61,7 @@ describe("verify", () => {
     ["a byte that is not UTF-8", "name = CAST(CAST(name AS BLOB) || x'ff' AS TEXT)"],
   ])("names the block with %s changed", async (_, changed) => {
     // Plant 1023 has no tag.
-    const { problems } = await verify(copyOfStore(`UPDATE plants SET ${changed} WHERE seq = 1023`));
+    const { problems } = await verifyDataFile(copyOfStore(`UPDATE plants SET ${changed} WHERE seq = 1023`));
     expect(problems).toContain(
       "block 0 (plants 1 to 1024): the plants differ from the digest that was stored with them",
     );
@@ -69,20 +69,22 @@ describe("verify", () => {
   });
 
   test("names the block whose last plants were removed", async () => {
-    const { problems } = await verify(copyOfStore("DELETE FROM plants WHERE seq > 2000"));
+    const { problems } = await verifyDataFile(copyOfStore("DELETE FROM plants WHERE seq > 2000"));
     expect(problems).toContain(
       "block 1 (plants 1025 to 2048): the plants differ from the digest that was stored with them",
     );
   });
 
   test("names the blocks that have a digest without a plant", async () => {
-    const { problems } = await verify(copyOfStore("DELETE FROM plants WHERE seq > 1024"));
+    const { problems } = await verifyDataFile(copyOfStore("DELETE FROM plants WHERE seq > 1024"));
     expect(problems).toContain("block 1 (plants 1025 to 2048): there is a digest, but no plant");
   });
 
   test("reports plants before the first one", async () => {
     const sql = "INSERT INTO plants VALUES (-5, -5, 'Early', NULL, 1, 'test')";
-    expect((await verify(copyOfStore(sql))).problems).toEqual(["1 plants are before the first one, seq 1"]);
+    expect((await verifyDataFile(copyOfStore(sql))).problems).toEqual([
+      "1 plants are before the first one, seq 1",
+    ]);
   });
 
   test("says how many plants it compared with a digest, of all that it checked", async () => {
@@ -137,7 +139,7 @@ describe("a file of 1.0.0", () => {
   });
 
   test("has the digest that its rows had with this version", async () => {
-    const { digest } = await verify(sound);
+    const { digest } = await verifyDataFile(sound);
     const of100s = await verifyJson("--database", copyOfStore(of100));
     expect(of100s).toMatchObject({ coveredPlants: covered, digest });
   });
@@ -164,14 +166,14 @@ describe("a file of 1.0.0", () => {
       const ids = Array.from({ length: 600 }, (_, index) => -index);
       await store.plants.create(testPlants(ids), 1);
     }
-    expect(await verify(file)).toMatchObject({ plants: 3100, matchedPlants: 1024, problems: [] });
+    expect(await verifyDataFile(file)).toMatchObject({ plants: 3100, matchedPlants: 1024, problems: [] });
   });
 
   test("has all its digests after a restore", async () => {
     const file = copyOfStore(of100);
     const restored = join(folder.path, "restored-1.0.0.db");
     expect((await runInProcess(["restore", file, "--database", restored])).code).toBe(0);
-    expect(await verify(restored)).toMatchObject({ matchedPlants: covered, problems: [] });
+    expect(await verifyDataFile(restored)).toMatchObject({ matchedPlants: covered, problems: [] });
   });
 });
 
@@ -179,13 +181,13 @@ test("a rebuild after a failed fsync gives the data file the digests that are mi
   const file = copyOfStore("DELETE FROM block_digests WHERE block = 0");
   writeMarker(file, "sync-failed");
   openAsNextStart(file);
-  expect(await verify(file)).toMatchObject({ matchedPlants: covered, problems: [] });
+  expect(await verifyDataFile(file)).toMatchObject({ matchedPlants: covered, problems: [] });
 });
 
 describe("a backup", () => {
   test("has the digest of its store", async () => {
     const file = copyOfStore();
-    const { digest } = await verify(file);
+    const { digest } = await verifyDataFile(file);
     const { code, out } = await runInProcess(["backup", `${file}.backup`, "--json", "--database", file]);
     expect(code).toBe(0);
     expect(JSON.parse(out)).toMatchObject({ coveredPlants: covered, digest, changedBlocks: [] });
@@ -193,7 +195,7 @@ describe("a backup", () => {
 
   test("is recorded with its digest", async () => {
     const file = copyOfStore();
-    const { digest } = await verify(file);
+    const { digest } = await verifyDataFile(file);
     await runInProcess(["backup", `${file}.backup`, "--database", file]);
     expect(await readLastBackup(file)).toMatchObject({ coveredPlants: covered, digest });
   });
@@ -246,7 +248,7 @@ describe("a backup", () => {
   test("that ends during verify is not compared, as it may have plants that were not checked", async () => {
     const file = copyOfStore();
     const ofMore = { coveredPlants: covered + 1024, digest: "0".repeat(64) };
-    const { problems, lastBackup } = await verify(file, ({ doing }) => {
+    const { problems, lastBackup } = await verifyDataFile(file, ({ doing }) => {
       if (doing === "checking the rows of") recordLastBackup(file, Date.now(), ofMore);
     });
     expect(problems).toEqual([]);
@@ -257,7 +259,7 @@ describe("a backup", () => {
     const file = copyOfStore();
     mkdirSync(lastBackupFile(file));
     const steps: string[] = [];
-    const error = await caught(verify(file, ({ doing }) => steps.push(doing)));
+    const error = await caught(verifyDataFile(file, ({ doing }) => steps.push(doing)));
     expect(error).toBeInstanceOf(DataFileProblem);
     expect((error as DataFileProblem).message).toStartWith(
       `${lastBackupFile(file)} cannot be opened: EISDIR`,
@@ -269,7 +271,7 @@ describe("a backup", () => {
     const file = copyOfStore();
     expect((await runInProcess(["backup", `${file}.backup`, "--database", file])).code).toBe(0);
     change(file, "UPDATE plants SET name = 'Changed' WHERE seq = 5; DELETE FROM block_digests");
-    expect((await verify(file)).problems.join("\n")).toMatch(
+    expect((await verifyDataFile(file)).problems.join("\n")).toMatch(
       /its first 2048 plants are not those of the last backup, made at 2/,
     );
   });
@@ -356,6 +358,6 @@ describe.each([
   });
 
   test.skipIf(isMissing)("compute the digest of the store", async () => {
-    expect(run(scripts[1])).toBe((await verify(sound)).digest ?? "");
+    expect(run(scripts[1])).toBe((await verifyDataFile(sound)).digest ?? "");
   });
 });

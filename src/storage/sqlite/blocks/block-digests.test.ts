@@ -6,7 +6,7 @@ import { createEmptyStore } from "../../../../test/support/seeded-store.ts";
 import { testPlant, testPlants } from "../../../../test/support/stored-plants.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { checkpoint } from "../data-file/connect.ts";
-import { verify } from "../maintenance/verify.ts";
+import { verifyDataFile } from "../maintenance/verify.ts";
 import { SqliteStore } from "../sqlite-store.ts";
 import { openDatabase } from "../writing/open-for-writing.ts";
 import { addMissingDigests, BlockDigests, storedDigests } from "./block-digests.ts";
@@ -72,7 +72,7 @@ test("a digest is the SHA-256 of the rows as lines of JSON", async () => {
     [1, blocks[1] ?? ""],
   ]);
   const digest = sha256(blocks.map((block) => `${block}\n`).join(""));
-  expect(await verify(file)).toMatchObject({
+  expect(await verifyDataFile(file)).toMatchObject({
     matchedPlants: 2048,
     coveredPlants: 2048,
     digest,
@@ -169,7 +169,7 @@ describe.each([
   test("is checked for form only", async () => {
     const { file, database } = storeBlocks();
     database.close();
-    expect(await verify(file)).toMatchObject({
+    expect(await verifyDataFile(file)).toMatchObject({
       plants: 3072,
       matchedPlants: 2048,
       coveredPlants: 3072,
@@ -197,7 +197,7 @@ describe("blocks without any plant", () => {
   test("are a problem, the only one of the file", async () => {
     const { file, database } = storeAroundGap();
     database.close();
-    expect(await verify(file)).toMatchObject({
+    expect(await verifyDataFile(file)).toMatchObject({
       plants: 2048,
       problems: ["blocks 1 to 100 (plants 1025 to 103424): no plant is left"],
     });
@@ -244,7 +244,7 @@ test("the digests that a copy has stay, so that changed plants are noticed", asy
   database.run("UPDATE plants SET name = 'Changed' WHERE seq = 1500");
   addMissingDigests(database);
   database.close();
-  expect((await verify(file)).problems).toContain(
+  expect((await verifyDataFile(file)).problems).toContain(
     "block 1 (plants 1025 to 2048): the plants differ from the digest that was stored with them",
   );
 });
@@ -257,7 +257,7 @@ test("a digest that is there already is not replaced, so that removed plants are
   );
   insert(database, seqs(1001, 1024), (seq) => `Other ${seq}`);
   database.close();
-  expect((await verify(file)).problems).toEqual([
+  expect((await verifyDataFile(file)).problems).toEqual([
     "block 0 (plants 1 to 1024): the plants differ from the digest that was stored with them",
   ]);
 });

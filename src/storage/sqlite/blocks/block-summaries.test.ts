@@ -6,7 +6,7 @@ import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import type { PageRequest, PlantFilter } from "../../../plants/plant-archive.ts";
 import type { PlantToStore } from "../../../plants/plant-store.ts";
 import { dayMs, minuteMs } from "../../../text/duration.ts";
-import { verify } from "../maintenance/verify.ts";
+import { verifyDataFile } from "../maintenance/verify.ts";
 import { selectQueries } from "../reading/match-queries.ts";
 import { SqliteStore } from "../sqlite-store.ts";
 import { BlockSummaries, lastSummarised } from "./block-summaries.ts";
@@ -200,7 +200,7 @@ test("plants and summaries that another process writes are included", async () =
   for (let first = 0; first < plantsToStore.length; first += batch)
     await store.plants.create(plantsToStore.slice(first, first + batch), startMs);
   await store[Symbol.asyncDispose]();
-  expect(await verify(file)).toMatchObject({ plants: plants + 73_000, problems: [] });
+  expect(await verifyDataFile(file)).toMatchObject({ plants: plants + 73_000, problems: [] });
   await using reopened = new SqliteStore(file);
   expect(await idsFound(reopened, { createdBy: "other", tag: "t1" }, "oldest-first")).toHaveLength(70_000);
   // In several steps: each counts at least one slice, however little time it has.

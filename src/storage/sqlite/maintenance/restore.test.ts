@@ -4,10 +4,10 @@ import { seedStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import type { OnStep } from "../../../plants/plant-backups.ts";
 import { hasWriter } from "../data-file/writer-lock.ts";
-import { restore, restoreInPlace } from "./restore.ts";
+import { restoreInPlace, restoreToNewFile } from "./restore.ts";
 
 test.each([
-  ["of a data file that does not exist", restore],
+  ["of a data file that does not exist", restoreToNewFile],
   ["with --replace, where there is none", restoreInPlace],
 ])("no service can start on the data file during a restore %s", async (_, run) => {
   using folder = temporaryFolder();

@@ -60,7 +60,7 @@ const spareBytes = 1_000_000;
  * away, or copied from a running process, may have one.
  * @throws DataFileProblem
  */
-export async function restore(
+export async function restoreToNewFile(
   from: string,
   named: string,
   warnOfLostWal: (problem: LostWal) => void,

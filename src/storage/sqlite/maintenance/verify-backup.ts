@@ -5,7 +5,7 @@ import type { OnStep, StoreDigest, VerifiedBackup } from "../../../plants/plant-
 import { noDigest } from "../blocks/block-digests.ts";
 import { digestRecordFile, readDigestRecord, recordDigest, whyUnrecorded } from "./backup-records.ts";
 import { expectedChecksum } from "./checksum.ts";
-import { verify } from "./verify.ts";
+import { verifyDataFile } from "./verify.ts";
 
 interface CheckedBackup extends StoreDigest {
   /** Empty if nothing is wrong. */
@@ -37,7 +37,7 @@ export async function verifyBackup(backup: string, onStep: OnStep): Promise<Veri
 
 async function checkBackup(backup: string, recorded: StoreDigest, onStep: OnStep): Promise<CheckedBackup> {
   if (expectedChecksum(backup) === undefined) return { problems: ["it has no checksum file"], ...noDigest };
-  const { coveredPlants, digest, problems } = await verify(backup, onStep);
+  const { coveredPlants, digest, problems } = await verifyDataFile(backup, onStep);
   const differs = recorded.digest !== null && recorded.digest !== digest;
   const difference = differs ? [`its digest is not the one in ${digestRecordFile(backup)}`] : [];
   return { problems: [...problems, ...difference], coveredPlants, digest };

@@ -35,7 +35,7 @@ const unread: CheckedRows = { plants: 0, matchedPlants: 0, blocks: undefined, pr
  * every block; and whether it still has what was in its last backup. Damage is reported, never thrown.
  * @throws DataFileProblem it is not a data file; or, before anything is checked, the record of the last backup cannot be read.
  */
-export async function verify(path: string, onStep: OnStep = ignoreStep): Promise<Verified> {
+export async function verifyDataFile(path: string, onStep: OnStep = ignoreStep): Promise<Verified> {
   refuseMissingFile(path);
   // Read before the rows: a backup that ends meanwhile may cover plants that this check does not read.
   const recorded = await lastBackupWithDigest(path);

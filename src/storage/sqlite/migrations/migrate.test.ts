@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { seedStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { DataFileProblem } from "../data-file/data-file-problem.ts";
-import { verify } from "../maintenance/verify.ts";
+import { verifyDataFile } from "../maintenance/verify.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
 import { openDatabase, openForWriting } from "../writing/open-for-writing.ts";
 import { allMigrations, migrate, refuseUnmigrated } from "./migrate.ts";
@@ -163,7 +163,7 @@ test("migrations that fail in the middle leave the file as it was", async () => 
     ];
     expect(() => migrate(database, file, failing)).toThrow("no such column");
   }
-  expect(await verify(file)).toMatchObject({ plants: 3, problems: [] });
+  expect(await verifyDataFile(file)).toMatchObject({ plants: 3, problems: [] });
   openReadOnly(file).close();
 });
 

@@ -23,7 +23,7 @@ import { readPragma } from "../data-file/connect.ts";
 import { DataFileProblem } from "../data-file/data-file-problem.ts";
 import { type FailureReason, markerFile, writeMarker } from "../data-file/failure-marker.ts";
 import { readUse, readUseWithoutWal } from "../data-file/store-use.ts";
-import { verify } from "../maintenance/verify.ts";
+import { verifyDataFile } from "../maintenance/verify.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
 import { copyInto } from "./copy-and-check.ts";
 import { openBeside, openForWriting } from "./open-for-writing.ts";
@@ -54,7 +54,7 @@ function open(file: string): void {
 }
 
 async function expectWhole(file: string): Promise<void> {
-  expect(await verify(file)).toMatchObject({ plants, problems: [] });
+  expect(await verifyDataFile(file)).toMatchObject({ plants, problems: [] });
   expect(existsSync(markerFile(file))).toBe(false);
   expect(existsSync(`${file}.rebuilt`)).toBe(false);
 }
