@@ -47,7 +47,7 @@ export async function issueFirstToken(
     if (delivery === undefined)
       return notDelivered(`There is no token yet, and no --token-folder to write one to. ${howToCreate}`);
     // The secret is written before the token is stored: a stored token whose secret nobody has would be useless.
-    const problem = delivery === "print" ? undefined : writeSecret(delivery, secret);
+    const problem = delivery === "print" ? undefined : whySecretUnwritten(delivery, secret);
     if (problem !== undefined) return notDelivered(problem);
     await tokens.addFirst(token, creationEntry(token, localOrigin()));
   }
@@ -66,8 +66,8 @@ function notDelivered(problem: string): FirstToken {
   return { kind: "not-delivered", problem };
 }
 
-/** Writes the secret to its file, and returns the problem if that fails. */
-function writeSecret({ path, writeNew }: FirstTokenFile, secret: string): string | undefined {
+/** Writes the secret to its file. Returns why it could not. */
+function whySecretUnwritten({ path, writeNew }: FirstTokenFile, secret: string): string | undefined {
   try {
     writeNew(path, `${secret}\n`);
     return undefined;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { findNameProblem } from "./token-name.ts";
+import { whyNameRefused } from "./token-name.ts";
 
 test.each([
   "greenhouse",
@@ -24,7 +24,7 @@ test.each([
   "my:oidc",
   "ops:root",
 ])("a token's name may have any script, digits, punctuation and single spaces: %s", (name) => {
-  expect(findNameProblem(name)).toBeUndefined();
+  expect(whyNameRefused(name)).toBeUndefined();
 });
 
 const confusing: Record<string, string> = {
@@ -59,23 +59,23 @@ const confusing: Record<string, string> = {
   "a Latin letter among Cyrillic ones": "тепли\u0063а",
 };
 test.each(Object.entries(confusing))("a token's name cannot have %s", (_, name) => {
-  expect(findNameProblem(name)).toContain("in NFKC form.");
+  expect(whyNameRefused(name)).toContain("in NFKC form.");
 });
 
 test.each(["preset", "PRESET-access", "preset-operator", "oidc:me", "OS:root"])(
   "a token's name cannot be %s, which is reserved",
   (name) => {
-    expect(findNameProblem(name)).toBe(`The name "${name}" is reserved. Choose another.`);
+    expect(whyNameRefused(name)).toBe(`The name "${name}" is reserved. Choose another.`);
   },
 );
 
 test("a token's name cannot have an id's shape", () => {
-  expect(findNameProblem("0123abcd")).toContain("looks like a token's id");
+  expect(whyNameRefused("0123abcd")).toContain("looks like a token's id");
 });
 
 test.each([
   ["empty", ""],
   ["longer than 64 characters", "x".repeat(65)],
 ])("a token's name cannot be %s", (_, name) => {
-  expect(findNameProblem(name)).toBe("Enter a name of 1 to 64 characters.");
+  expect(whyNameRefused(name)).toBe("Enter a name of 1 to 64 characters.");
 });

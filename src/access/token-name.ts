@@ -11,8 +11,8 @@ const idShape = /^[0-9a-f]{8}$/;
 // Plants and the audit trail have these as names of preset tokens, of callers of an identity provider, and of local users.
 const reserved = /^(?:preset(?:-access|-operator)?$|oidc:|os:)/i;
 
-/** What is wrong with the name of a new token, as a sentence. */
-export function findNameProblem(name: string): string | undefined {
+/** Why a new token may not have this name, as a sentence. */
+export function whyNameRefused(name: string): string | undefined {
   const length = [...name].length;
   if (length === 0 || length > charactersMax) return `Enter a name of 1 to ${charactersMax} characters.`;
   if (idShape.test(name))

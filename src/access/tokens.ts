@@ -2,7 +2,7 @@ import { dayMs } from "../text/duration.ts";
 import { isoSeconds } from "../text/time.ts";
 import type { AuditEntry, Origin } from "./audit.ts";
 import type { Scope } from "./scopes.ts";
-import { findNameProblem } from "./token-name.ts";
+import { whyNameRefused } from "./token-name.ts";
 import { digestOf, mintSecret } from "./token-secret.ts";
 
 /** A token as it is stored: with the digest of its secret, never the secret. */
@@ -99,7 +99,7 @@ export async function createToken(
   nowMs: number,
 ): Promise<Minted> {
   const { name, scopes } = request;
-  const problem = findNameProblem(name);
+  const problem = whyNameRefused(name);
   if (problem !== undefined) throw new TokenProblem(problem);
   const expiresAtMs = expiryOf(request, nowMs);
   const minted = mintToken({ name, scopes, expiresAtMs, createdBy: by.actor }, nowMs);

@@ -143,7 +143,7 @@ async function compareStores(
     for (const plant of plants) {
       if (failedIds.has(plant.id)) continue;
       counts.compared++;
-      const difference = differenceOf(plant, copies.get(plant.id));
+      const difference = whyDifferent(plant, copies.get(plant.id));
       if (difference !== undefined && counts.problems.length < problemsMax)
         counts.problems.push(`the plant with the id ${plant.id} ${difference}`);
     }
@@ -152,7 +152,7 @@ async function compareStores(
   }
 }
 
-function differenceOf(plant: StoredPlant, copy: StoredPlant | undefined): string | undefined {
+function whyDifferent(plant: StoredPlant, copy: StoredPlant | undefined): string | undefined {
   if (copy === undefined) return "is missing";
   const fields = (["name", "tag", "createdAtMs", "createdBy"] as const).filter(
     (field) => plant[field] !== copy[field],
