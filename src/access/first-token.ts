@@ -72,9 +72,9 @@ function whySecretUnwritten({ path, writeNew }: FirstTokenFile, secret: string):
     writeNew(path, `${secret}\n`);
     return undefined;
   } catch (error) {
-    const exists = codeOf(error) === "EEXIST";
-    if (exists && holds(path, secret)) return undefined;
-    const reason = exists ? "it exists already" : describeFileError(error);
+    const fileExists = codeOf(error) === "EEXIST";
+    if (fileExists && holds(path, secret)) return undefined;
+    const reason = fileExists ? "it exists already" : describeFileError(error);
     return `There is no token yet, and the file ${path} cannot be created for one: ${reason}. ${howToCreate}`;
   }
 }

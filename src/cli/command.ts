@@ -71,15 +71,15 @@ function ownFlagsOf({ flags = {}, isService }: Command): Readonly<Record<string,
 /** Every command, on one screen if that has 80 columns. */
 export function generalHelp(
   commands: Readonly<Record<string, Command>>,
-  colour: boolean,
+  hasColour: boolean,
   columns: number,
 ): string {
   return [
-    `${bold("plant-store", colour)}: a durable intake for plant records. Examples:`,
+    `${bold("plant-store", hasColour)}: a durable intake for plant records. Examples:`,
     "",
     formatTerms(firstCommands, "  ", columns),
     "",
-    bold("Commands", colour),
+    bold("Commands", hasColour),
     formatTerms(commandRows(commands), "  ", columns),
     "",
     ...wrapped("For details, run plant-store COMMAND --help. README.md and docs/ have more.", columns),
@@ -94,8 +94,8 @@ export function verbsOf(commands: Readonly<Record<string, Command>>, first: stri
   );
 }
 
-export function commandHelp(command: Command, colour: boolean, columns: number): string {
-  const heading = (text: string) => bold(text, colour);
+export function commandHelp(command: Command, hasColour: boolean, columns: number): string {
+  const heading = (text: string) => bold(text, hasColour);
   return [
     ...titleLines(command, heading, columns),
     "",

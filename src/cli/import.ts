@@ -65,15 +65,15 @@ export const importPlants: Command = {
 
     const { source, tally, isInterrupted } = result;
     const failure = endingText(result, isDryRun);
-    const succeeded = failure === undefined && tally.refused === 0;
+    const hasSucceeded = failure === undefined && tally.refused === 0;
     if (args.has("json")) {
       printJson(terminal, presentReport(source, tally, failure));
     } else {
-      const print = succeeded ? terminal.note : terminal.err;
+      const print = hasSucceeded ? terminal.note : terminal.err;
       print(formatReport(tally, { failure, refusedPath: options.refusedPath, isDryRun }));
     }
     if (isInterrupted) return interruptedCode(stop.reason);
-    return succeeded ? 0 : 1;
+    return hasSucceeded ? 0 : 1;
   },
 };
 

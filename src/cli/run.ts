@@ -77,7 +77,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
   try {
     // The help, of one command or of all.
     if (args.length === 0) {
-      terminal.err(generalHelp(commands, terminal.colourErr, terminal.errColumns));
+      terminal.err(generalHelp(commands, terminal.errHasColour, terminal.errColumns));
       return exitCodes.usage;
     }
     if (args[0] === "help" || args.includes("--help") || args.includes("-h")) {
@@ -135,14 +135,14 @@ function unknownCommandError([first = "", second = ""]: readonly string[]): Usag
   return new UsageError(`Unknown command "${first}"`, nearestWord(first, names));
 }
 
-function help(args: readonly string[], { colourOut, outColumns }: Terminal): string {
+function help(args: readonly string[], { outHasColour, outColumns }: Terminal): string {
   const found = findCommand(args);
   const [first] = args;
-  if (found !== undefined) return commandHelp(found[1], colourOut, outColumns);
-  if (first === undefined || first.startsWith("-")) return generalHelp(commands, colourOut, outColumns);
+  if (found !== undefined) return commandHelp(found[1], outHasColour, outColumns);
+  if (first === undefined || first.startsWith("-")) return generalHelp(commands, outHasColour, outColumns);
   const group = verbsOf(commands, first).flatMap((verb) => commands[`${first} ${verb}`] ?? []);
   if (group.length === 0) throw unknownCommandError(args);
-  return group.map((command) => commandHelp(command, colourOut, outColumns)).join("\n");
+  return group.map((command) => commandHelp(command, outHasColour, outColumns)).join("\n");
 }
 
 function tokenFileWarnings({ secrets }: Command, { environment }: Terminal): string[] {

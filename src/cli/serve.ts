@@ -80,8 +80,8 @@ function createServiceLog(
   return createLog({
     level: logLevel,
     format: logFormat === "auto" ? formatHere : logFormat,
-    colour: terminal.colourErr,
-    forJournal: terminal.errIsJournal,
+    hasColour: terminal.errHasColour,
+    isForJournal: terminal.errIsJournal,
     write,
   });
 }

@@ -20,7 +20,7 @@ export function formatStartup(service: Service, config: Config, terminal: Termin
     ["listening on", addresses.join(" and ")],
     ["data", escapeInvisible(database)],
   ];
-  const started = `${green("Plant Store", terminal.colourOut)} is running. Press Ctrl-C to stop it.\n\n${formatColumns(rows, "  ")}\n\n`;
+  const started = `${green("Plant Store", terminal.outHasColour)} is running. Press Ctrl-C to stop it.\n\n${formatColumns(rows, "  ")}\n\n`;
   if (openedLater !== undefined)
     return `${started}The database is not available yet; see the log. Until it is, plants are refused with 50302.\n\n`;
   return started + formatFirstToken(service, firstToken, terminal);
@@ -30,7 +30,7 @@ export function formatStartup(service: Service, config: Config, terminal: Termin
 export function formatFirstToken(
   { publicUrl, operatorUrl }: Service,
   token: FirstToken | undefined,
-  { colourOut }: Terminal,
+  { outHasColour }: Terminal,
 ): string {
   if (token === undefined) return "";
   if (token.kind === "not-delivered") return `${token.problem}\n\n`;
@@ -38,7 +38,7 @@ export function formatFirstToken(
   const { note, text, authorization } = whereTokenIs(token);
   return `Your first token can ${uses}. ${note}
 
-  ${bold(text, colourOut)}
+  ${bold(text, outHasColour)}
 
 Send your first plant:
 

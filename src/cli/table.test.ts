@@ -11,7 +11,7 @@ const columns: readonly Column<{ id: string; name: string; tag: string; at: stri
 const plant = { id: "9007199254740993", name: "n".repeat(90), tag: "indoor", at: "2026-11-17T15:04:05Z" };
 
 const lines = (outColumns: number, outIsTerminal = true, row = plant) =>
-  formatTable(columns, [row], { outIsTerminal, outColumns, colourOut: false }).split("\n");
+  formatTable(columns, [row], { outIsTerminal, outColumns, outHasColour: false }).split("\n");
 
 test("off a terminal nothing is cut", () => {
   const [, row] = lines(80, false);
@@ -39,7 +39,7 @@ test("a column that needs more room is cut last", () => {
     column.heading === "tag" ? { ...column, roomyColumns: 24 } : column,
   );
   const row = { ...plant, tag: "t".repeat(24) };
-  const table = formatTable(tagFirst, [row], { outIsTerminal: true, outColumns: 80, colourOut: false });
+  const table = formatTable(tagFirst, [row], { outIsTerminal: true, outColumns: 80, outHasColour: false });
   expect(table.split("\n").at(1)).toBe(`${plant.id}  ${"n".repeat(13)}…  ${"t".repeat(24)}  ${plant.at}`);
 });
 
@@ -66,7 +66,7 @@ describe("a column that can be left out", () => {
     formatTable(withSender, [{ ...plant, tag: "t".repeat(90) }], {
       outIsTerminal,
       outColumns,
-      colourOut: false,
+      outHasColour: false,
     });
   const headings = (outColumns: number, outIsTerminal = true) =>
     table(outColumns, outIsTerminal).split("\n").at(0);
@@ -112,7 +112,7 @@ test("an id is never cut", () => {
 });
 
 describe("headings where colours are wanted", () => {
-  const terminal = { outIsTerminal: true, outColumns: 80, colourOut: true };
+  const terminal = { outIsTerminal: true, outColumns: 80, outHasColour: true };
   const [heading = "", row = ""] = formatTable(columns, [plant], terminal).split("\n");
 
   test("are bold", () => {

@@ -35,14 +35,18 @@ const toTheDay: TimeForm = (iso) => iso.slice(0, "2026-11-17".length);
 export function formatTable<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
-  { outIsTerminal, outColumns, colourOut }: Pick<Terminal, "outIsTerminal" | "outColumns" | "colourOut">,
+  {
+    outIsTerminal,
+    outColumns,
+    outHasColour,
+  }: Pick<Terminal, "outIsTerminal" | "outColumns" | "outHasColour">,
 ): string {
-  if (!outIsTerminal) return formatCells(cellsOf({ columns, time: exactly }, rows), colourOut);
+  if (!outIsTerminal) return formatCells(cellsOf({ columns, time: exactly }, rows), outHasColour);
   const layout = roomiestLayout(columns, rows, outColumns);
   const cells = cellsOf(layout, rows);
   const widths = fitted(layout.columns, widthsOf(cells), roomFor(layout, outColumns));
   const cut = cells.map((row) => row.map((cell, index) => cutToColumns(cell, widths[index] ?? 0)));
-  return formatCells(cut, colourOut);
+  return formatCells(cut, outHasColour);
 }
 
 /** The first layout in which the table is roomy; if there is none, the smallest. */
@@ -92,8 +96,8 @@ function cellsOf<Row>({ columns, time }: Layout<Row>, rows: readonly Row[]): str
   ];
 }
 
-function formatCells([headings = [], ...rows]: readonly string[][], colour: boolean): string {
-  return formatColumns([headings.map((heading) => bold(heading, colour)), ...rows]);
+function formatCells([headings = [], ...rows]: readonly string[][], hasColour: boolean): string {
+  return formatColumns([headings.map((heading) => bold(heading, hasColour)), ...rows]);
 }
 
 /** How wide all columns together may be. */

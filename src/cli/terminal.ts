@@ -5,8 +5,8 @@ import { jsonText } from "../text/json-text.ts";
 const meaningColumnsMin = 14;
 
 /** Select Graphic Rendition, by its number, if colours are wanted. */
-const styled = (number: number) => (text: string, colour: boolean) =>
-  colour ? `\u001b[${number}m${text}\u001b[0m` : text;
+const styled = (number: number) => (text: string, hasColour: boolean) =>
+  hasColour ? `\u001b[${number}m${text}\u001b[0m` : text;
 export const bold = styled(1);
 export const green = styled(32);
 
@@ -29,8 +29,8 @@ export interface Terminal {
   readonly err: (text: string) => void;
   /** Writes messages that --quiet leaves out to standard error: what was done, and hints. */
   readonly note: (text: string) => void;
-  readonly colourOut: boolean;
-  readonly colourErr: boolean;
+  readonly outHasColour: boolean;
+  readonly errHasColour: boolean;
   readonly outIsTerminal: boolean;
   readonly errIsTerminal: boolean;
   /** Whether a line that was written to standard error can be erased and drawn again. */

@@ -64,8 +64,8 @@ describe.each([
     const log = createLog({
       level: "debug",
       format: "json",
-      colour: false,
-      forJournal: false,
+      hasColour: false,
+      isForJournal: false,
       write: (line) => logged.push(line),
     });
     const events = createEvents(log, counters, Date.now);

@@ -71,7 +71,13 @@ function start() {
   ];
   const gate = new Gate(presets, verifier);
   gate.update([]);
-  const log = createLog({ level: "error", format: "json", colour: false, forJournal: false, write() {} });
+  const log = createLog({
+    level: "error",
+    format: "json",
+    hasColour: false,
+    isForJournal: false,
+    write() {},
+  });
   const counters = new Counters();
   const events = createEvents(log, counters, Date.now);
   const parts = { gate, events, intake: fake<Intake>({}), readiness: fake<Readiness>({}) };
@@ -188,7 +194,7 @@ describe("a body whose JWT was accepted with the head", () => {
 function startLogging(handler: Route, basePath = "") {
   const lines: Record<string, unknown>[] = [];
   const write = (line: string) => void lines.push(JSON.parse(line));
-  const log = createLog({ level: "info", format: "json", colour: false, forJournal: false, write });
+  const log = createLog({ level: "info", format: "json", hasColour: false, isForJournal: false, write });
   const events = createEvents(log, new Counters(), Date.now);
   const parts = { gate: new Gate([]), events, intake: fake<Intake>({}), readiness: fake<Readiness>({}) };
   const listener = new Listener([handler], parts, { ...kind, basePath }, { ...settings, logRequests: "all" });

@@ -7,7 +7,7 @@ import { createLog, type Level } from "./log.ts";
 function start(level: Level = "debug") {
   const lines: Record<string, unknown>[] = [];
   const write = (line: string) => void lines.push(JSON.parse(line));
-  const log = createLog({ level, format: "json", colour: false, forJournal: false, write });
+  const log = createLog({ level, format: "json", hasColour: false, isForJournal: false, write });
   const clock = { nowMs: 0 };
   const counters = new Counters();
   return { lines, clock, counters, events: createEvents(log, counters, () => clock.nowMs) };

@@ -10,7 +10,7 @@ test.each(["json", "pretty"] as const)(
   (format) => {
     const lines: string[] = [];
     const write = (text: string) => void lines.push(text);
-    const log = createLog({ level: "info", format, colour: false, forJournal: false, write });
+    const log = createLog({ level: "info", format, hasColour: false, isForJournal: false, write });
     log.warn("refused", { "url.path": controls, "exception.message": "plain \u009b31m" });
     const [line = ""] = lines;
     expect(line).toMatch(/^\P{Cc}+\n$/u);

@@ -19,9 +19,9 @@ export interface Log {
 export interface LogOptions {
   readonly level: Level | "off";
   readonly format: "pretty" | "json";
-  readonly colour: boolean;
+  readonly hasColour: boolean;
   /** Whether journald reads the lines. */
-  readonly forJournal: boolean;
+  readonly isForJournal: boolean;
   readonly write: (line: string, level: Level) => void;
 }
 
@@ -29,14 +29,14 @@ const colours: Record<Level, string> = { debug: "90", info: "32", warn: "33", er
 // The priorities of syslog, in the form that journald reads at the start of a line and removes: sd-daemon(3).
 const priorities: Record<Level, string> = { debug: "<7>", info: "<6>", warn: "<4>", error: "<3>" };
 
-export function createLog({ level, format, colour, forJournal, write }: LogOptions): Log {
+export function createLog({ level, format, hasColour, isForJournal, write }: LogOptions): Log {
   const lowest = level === "off" ? levels.length : levels.indexOf(level);
-  const formatLine = format === "json" ? jsonLines() : prettyLines(colour);
+  const formatLine = format === "json" ? jsonLines() : prettyLines(hasColour);
   const logAt = (entryLevel: Level): Log["info"] => {
     if (levels.indexOf(entryLevel) < lowest) return () => {};
     return (message, fields = {}) => {
       const line = formatLine(entryLevel, message, fields);
-      write(forJournal ? withPriority(entryLevel, line) : line, entryLevel);
+      write(isForJournal ? withPriority(entryLevel, line) : line, entryLevel);
     };
   };
   return { debug: logAt("debug"), info: logAt("info"), warn: logAt("warn"), error: logAt("error") };
@@ -65,8 +65,8 @@ function jsonLines(): LineFormat {
   };
 }
 
-function prettyLines(colour: boolean): LineFormat {
-  const paint = (code: string, text: string) => (colour ? `\u001b[${code}m${text}\u001b[0m` : text);
+function prettyLines(hasColour: boolean): LineFormat {
+  const paint = (code: string, text: string) => (hasColour ? `\u001b[${code}m${text}\u001b[0m` : text);
   return (level, message, fields) => {
     const time = new Date().toISOString().slice(11);
     const details = Object.entries(fields)

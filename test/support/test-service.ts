@@ -34,8 +34,8 @@ export async function startTestService(
   const log = createLog({
     level: "debug",
     format: "json",
-    colour: false,
-    forJournal: false,
+    hasColour: false,
+    isForJournal: false,
     write: (line) => {
       logged.push(line);
       leaked.push(...findSecrets(line));

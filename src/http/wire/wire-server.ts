@@ -82,10 +82,10 @@ export class WireServer implements CoarseClock {
       if (!mayRequest && !this.#some(({ state }) => state.isBusy)) break;
       await sleep(drainPollMs);
     }
-    const finished = !this.#some(({ state }) => state.isBusy);
+    const hasFinished = !this.#some(({ state }) => state.isBusy);
     clearInterval(this.#sweeper);
     for (const connection of this.#connections) connection.close();
-    return finished;
+    return hasFinished;
   }
 
   /** Ends what has outlived its deadline. */

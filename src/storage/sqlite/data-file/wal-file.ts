@@ -70,7 +70,7 @@ function inspect(file: number, size: number): WalState {
     if (firstBad !== undefined && provesDamage(before, frame, header))
       return { kind: "damaged", frame: firstBad };
     if (!frame.isIntact) firstBad ??= frame.number;
-    if (firstBad === undefined && frame.commits) committedFrames = frame.number;
+    if (firstBad === undefined && frame.isCommit) committedFrames = frame.number;
     before = frame;
   }
   return { kind: "sound", committedBytes: walHeaderBytes + committedFrames * header.frameBytes };
@@ -78,7 +78,7 @@ function inspect(file: number, size: number): WalState {
 
 /** Whether a transaction that ends with the frame before was followed by another one, so that it was durable once. */
 function provesDamage(before: Frame | undefined, frame: Frame, { frameBytes }: Header): boolean {
-  if (!frame.isIntact || !before?.commits) return false;
+  if (!frame.isIntact || !before?.isCommit) return false;
   return before.isIntact || headerInOneSector(before.number, frameBytes);
 }
 
@@ -94,7 +94,7 @@ interface Frame {
   /** Frames are counted from 1. */
   readonly number: number;
   /** Whether the frame has the salts of this WAL, and is the last of a transaction. */
-  readonly commits: boolean;
+  readonly isCommit: boolean;
   /** Whether the frame has the salts of this WAL, and its bytes continue the checksum of the frame before it. */
   readonly isIntact: boolean;
   readonly checksum: Checksum;
@@ -135,7 +135,7 @@ function parseFrame(number: number, bytes: Buffer, { salts }: Header, seed: Chec
   const checksum = checksumAt(bytes, 16);
   return {
     number,
-    commits: saltMatches && bytes.readUInt32BE(4) !== 0,
+    isCommit: saltMatches && bytes.readUInt32BE(4) !== 0,
     isIntact: saltMatches && isSameChecksum(checksum, frameChecksum(bytes, seed)),
     checksum,
   };

@@ -134,8 +134,8 @@ function underWriteLock(
   const withoutWal = contentsWithoutWal(path);
   const database = connect(path, waitMs);
   try {
-    const locked = tryBeginOnOwnWal(database, path, lockingMode, withoutWal);
-    if (locked) {
+    const hasLock = tryBeginOnOwnWal(database, path, lockingMode, withoutWal);
+    if (hasLock) {
       inTransaction?.();
       database.run("ROLLBACK");
       afterRollback?.(database);
@@ -143,7 +143,7 @@ function underWriteLock(
       if (fileSize(`${path}-wal`) === 0) keepWal(database, false);
     }
     database.close();
-    return locked;
+    return hasLock;
   } catch (error) {
     if (error instanceof StoreUnavailable) {
       database.close();
