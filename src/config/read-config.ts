@@ -76,14 +76,14 @@ export function readConfig(sources: ConfigSources): Config {
   ) as SettingValues;
   return {
     ...values,
-    tls: tlsFiles(values),
-    oidc: oidcSettings(values),
+    tls: readTls(values),
+    oidc: readOidc(values),
   };
 }
 
 /** The configuration of a command that opens the store. */
 export function readStoreConfig(sources: ConfigSources): StoreConfig {
-  return { ...readConfig(sources), databasePassword: databasePassword(sources) };
+  return { ...readConfig(sources), databasePassword: readDatabasePassword(sources) };
 }
 
 /** The configuration of the service, for `serve`, and for commands that say whether it would start. */
@@ -95,13 +95,17 @@ export function readServiceConfig(sources: ConfigSources): ServiceConfig {
 export function collectServiceConfig(sources: ConfigSources) {
   // Once: the file of a token may be a pipe.
   const foundSecrets = findSecrets(sources);
-  const effective = present(findSettings(sources), foundSecrets);
+  const effective = presentSettings(findSettings(sources), foundSecrets);
   return {
     effective,
     /** @throws ConfigProblem a value is invalid. */
     read(): ServiceConfig {
       const config = readStoreConfig(sources);
-      return { ...config, presetTokens: presetTokens(foundSecrets, config.oidc !== undefined), effective };
+      return {
+        ...config,
+        presetTokens: readPresetTokens(foundSecrets, config.oidc !== undefined),
+        effective,
+      };
     },
   };
 }
@@ -134,32 +138,37 @@ export function unknownVariables(environment: ConfigSources["environment"]): str
   );
 }
 
-function tlsFiles({ tlsCert: cert, tlsKey: key, tlsClientCa: clientCa }: SettingValues): Config["tls"] {
-  const needs = (set: string, missing: string) => new ConfigProblem(`${set} needs ${missing} as well.`);
+function readTls({ tlsCert: cert, tlsKey: key, tlsClientCa: clientCa }: SettingValues): Config["tls"] {
   if (cert !== undefined && key !== undefined) return { cert, key, clientCa };
-  if (cert !== undefined) throw needs("--tls-cert", "--tls-key");
-  if (key !== undefined) throw needs("--tls-key", "--tls-cert");
-  if (clientCa !== undefined) throw needs("--tls-client-ca", "--tls-cert and --tls-key");
+  if (cert !== undefined) throw missingFlagProblem("--tls-cert", "--tls-key");
+  if (key !== undefined) throw missingFlagProblem("--tls-key", "--tls-cert");
+  if (clientCa !== undefined) throw missingFlagProblem("--tls-client-ca", "--tls-cert and --tls-key");
   return undefined;
 }
 
-function oidcSettings(values: SettingValues): Config["oidc"] {
+function readOidc(values: SettingValues): Config["oidc"] {
   const { oidcIssuer: issuer, oidcAudience: audience, oidcClientId: clientId, operatorListen } = values;
   if (issuer === undefined && audience !== undefined)
-    throw new ConfigProblem("--oidc-audience needs --oidc-issuer.");
+    throw missingFlagProblem("--oidc-audience", "--oidc-issuer");
   if (issuer === undefined && clientId !== undefined)
-    throw new ConfigProblem("--oidc-client-id needs --oidc-issuer.");
+    throw missingFlagProblem("--oidc-client-id", "--oidc-issuer");
   if (issuer === undefined) return undefined;
   if (audience === undefined)
-    throw new ConfigProblem(
-      "--oidc-issuer needs --oidc-audience: without it, a token for any other service of that issuer would be accepted.",
+    throw missingFlagProblem(
+      "--oidc-issuer",
+      "--oidc-audience: without it, a token for any other service of that issuer would be accepted",
     );
   if (clientId !== undefined && operatorListen === undefined)
     throw new ConfigProblem("--oidc-client-id is for the console, which --operator-listen off turns off.");
   return { issuer, audience, clientId };
 }
 
-function databasePassword(sources: ConfigSources): StoreConfig["databasePassword"] {
+/** `missing` may end with the reason. */
+function missingFlagProblem(flag: string, missing: string): ConfigProblem {
+  return new ConfigProblem(`${flag} needs ${missing}.`);
+}
+
+function readDatabasePassword(sources: ConfigSources): StoreConfig["databasePassword"] {
   const find = () => findSecret(secrets.databasePassword, sources);
   const found = find();
   if (found?.source === "file") return () => find()?.text ?? "";
@@ -177,7 +186,7 @@ function findSecrets(sources: ConfigSources): FoundSecrets {
   return mapValues(secrets, (variable) => findSecret(variable, sources));
 }
 
-function present(foundSettings: FoundSettings, foundSecrets: FoundSecrets): EffectiveSetting[] {
+function presentSettings(foundSettings: FoundSettings, foundSecrets: FoundSecrets): EffectiveSetting[] {
   const plain = mapValues(foundSettings, ({ text, source }, name) => ({
     name: settings[name].flag,
     group: groupOf(name),
@@ -240,16 +249,16 @@ function readFound<Value>({ text, label }: Found, parse: (text: string) => Value
   }
 }
 
-function presetTokens({ accessToken, operatorToken }: FoundSecrets, acceptsJwts: boolean): PresetToken[] {
-  const access = accessToken && preset("preset-access", "plants:create", accessToken, acceptsJwts);
-  const operator = operatorToken && preset("preset-operator", "operator", operatorToken, acceptsJwts);
+function readPresetTokens({ accessToken, operatorToken }: FoundSecrets, acceptsJwts: boolean): PresetToken[] {
+  const access = accessToken && readPreset("preset-access", "plants:create", accessToken, acceptsJwts);
+  const operator = operatorToken && readPreset("preset-operator", "operator", operatorToken, acceptsJwts);
   // The same secret may be given for both; it is then one caller with both scopes.
   if (access !== undefined && access.digest === operator?.digest)
     return [{ ...access, name: "preset", scopes: [...access.scopes, ...operator.scopes] }];
   return [access, operator].filter((token) => token !== undefined);
 }
 
-function preset(name: string, scope: Scope, { text, label }: Found, acceptsJwts: boolean): PresetToken {
+function readPreset(name: string, scope: Scope, { text, label }: Found, acceptsJwts: boolean): PresetToken {
   if (text.length < presetCharactersMin || !bearerShape.test(text))
     throw new ConfigProblem(
       `${label} must hold a token of at least ${presetCharactersMin} ${bearerCharacters}.`,
