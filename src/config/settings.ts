@@ -91,14 +91,21 @@ export const settings = {
   logRequests: setting("log-requests WHICH", "errors", "all, errors or none", (text) =>
     parseChoice(text, ["all", "errors", "none"]),
   ),
-  trustedProxies: list(
+  trustedProxies: setting(
     "trusted-proxies ADDRESSES",
+    "",
     "proxies whose X-Forwarded-For is read: addresses or CIDR ranges",
     parseNetworks,
   ),
-  operatorHosts: list("operator-hosts NAMES", "additional host names for the operator listener", parseHosts),
-  corsOrigins: list(
+  operatorHosts: setting(
+    "operator-hosts NAMES",
+    "",
+    "additional host names for the operator listener",
+    parseHosts,
+  ),
+  corsOrigins: setting(
     "cors-origins ORIGINS",
+    "",
     "origins whose pages may call the public listener, such as https://example.org",
     parseOrigins,
   ),
@@ -191,13 +198,6 @@ function setting<Value>(
 /** A setting that is undefined unless it is set. */
 function optional<Value>(usage: string, help: string, parse: (text: string) => Value) {
   return setting(usage, "", help, (text) => (text === "" ? undefined : parse(text)));
-}
-
-/** A setting of items separated by commas. */
-function list(usage: string, help: string, parse: (items: readonly string[]) => readonly string[]) {
-  return setting(usage, "", help, (text) =>
-    text === "" ? [] : parse(text.split(",").map((item) => item.trim())),
-  );
 }
 
 function parseDatabase(text: string): string {

@@ -92,15 +92,16 @@ export function parseProviderName(text: string): string {
 }
 
 /** Addresses and CIDR ranges. */
-export function parseNetworks(networks: readonly string[]): readonly string[] {
+export function parseNetworks(text: string): readonly string[] {
+  const networks = splitList(text);
   if (!networks.every(isNetwork))
     throw new InvalidValue("must be addresses or CIDR ranges separated by commas, such as 10.0.0.0/8,::1");
   return networks;
 }
 
 /** Names without a port: the one in a request does not matter. */
-export function parseHosts(names: readonly string[]): readonly string[] {
-  const hosts = names.map((name) => name.toLowerCase());
+export function parseHosts(text: string): readonly string[] {
+  const hosts = splitList(text.toLowerCase());
   if (!hosts.every((host) => /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/.test(host)))
     throw new InvalidValue(
       "must be host names without port, separated by commas, such as plants.example.org",
@@ -109,7 +110,8 @@ export function parseHosts(names: readonly string[]): readonly string[] {
 }
 
 /** Origins as browsers send them: scheme, host and a port unless it is the scheme's default; or `*`. */
-export function parseOrigins(origins: readonly string[]): readonly string[] {
+export function parseOrigins(text: string): readonly string[] {
+  const origins = splitList(text);
   if (!origins.every((origin) => origin === "*" || URL.parse(origin)?.origin === origin))
     throw new InvalidValue("must be origins separated by commas, such as https://example.org, or *");
   return origins;
@@ -126,6 +128,11 @@ export function withoutPassword(database: string): string {
       /([?&#\s]|^)([^?&#\s=]+)(\s*=\s*)('(?:[^'\\]|\\.)*'|[^&\s]*)/g,
       (option, before, name, equals) => (isPassword(name) ? `${before}${name}${equals}***` : option),
     );
+}
+
+/** The items of a text, which commas separate. */
+function splitList(text: string): string[] {
+  return text === "" ? [] : text.split(",").map((item) => item.trim());
 }
 
 /** A URL without query, fragment and credentials; undefined if it has one of them, or is no URL. */
