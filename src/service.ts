@@ -104,7 +104,7 @@ export async function startService(
 
   // Why the service must stop by itself, if it must: its store fails, or a database that opens later cannot be used (see below).
   const mustStop = Promise.withResolvers<Error>();
-  stopIfStoreFails(store, intake, events, mustStop.resolve);
+  handleStoreFailure(store, intake, events, mustStop.resolve);
 
   // What both listeners share: the connections that may be open, who is asked about a request, and the way to create a plant.
   const budget = connectionBudget();
@@ -126,7 +126,7 @@ export async function startService(
 
   // The operator listener, unless it is off: the console, its API, and metrics.
   const operatorDependencies: OperatorDependencies = {
-    listener: listenerDependencies,
+    listenerDependencies,
     store,
     tokenUpkeep,
     backups,
@@ -197,7 +197,7 @@ async function loadTokens(tokenUpkeep: TokenUpkeep, store: Store): Promise<void>
  * Whichever finds the failure, a write or the store itself, the intake gets it first and accepts no more plants. Then it is
  * logged, and the service stops, unless only this process still has what is stored.
  */
-function stopIfStoreFails(
+function handleStoreFailure(
   store: Store,
   intake: Intake,
   events: Events,

@@ -12,7 +12,7 @@ import type { IdentityProvider } from "./sign-in.ts";
 
 /** What the operator listener shows and manages. `operatorRoutes` passes the routes of each subject only what they use. */
 export interface OperatorDependencies {
-  readonly listener: ListenerDependencies;
+  readonly listenerDependencies: ListenerDependencies;
   readonly store: OperatedStore;
   readonly tokenUpkeep: TokenUpkeep;
   readonly backups: ConfiguredBackups;

@@ -28,7 +28,7 @@ export function startOperatorListener(
     pageNotFound: (exchange: Exchange) => consolePages.sendNotFound(exchange),
   } as const;
   const routes = operatorRoutes(dependencies, consolePages, settings.bodyBytesMax);
-  return new Listener(routes, dependencies.listener, kind, settings);
+  return new Listener(routes, dependencies.listenerDependencies, kind, settings);
 }
 
 /** Everything that the operator listener serves, besides the health checks. */
@@ -39,7 +39,7 @@ export function operatorRoutes(
 ): readonly Route[] {
   const { store, tokenUpkeep, backups, counters, identityProvider, settings } = dependencies;
   const { rateLimit, createPlant, startedAtMs } = dependencies;
-  const { gate, intake, readiness, events } = dependencies.listener;
+  const { gate, intake, readiness, events } = dependencies.listenerDependencies;
   const { url: publicUrl, certificateExpiresAtMs } = dependencies.publicListener;
   const actions = new ActionRecorder(store.audit);
   // The routes of a subject get what they serve first, then the recorder, the gate and the events, then single values.

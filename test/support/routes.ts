@@ -3,6 +3,6 @@ import { Console } from "../../src/operator/console.ts";
 import type { OperatorDependencies } from "../../src/operator/operator-dependencies.ts";
 import { operatorRoutes as routesFor } from "../../src/operator/operator-listener.ts";
 
-const dependencies = { listener: {}, store: {}, publicListener: {} } as OperatorDependencies;
+const dependencies = { listenerDependencies: {}, store: {}, publicListener: {} } as OperatorDependencies;
 /** Method, path and scope of every route of the operator listener. None can be called: nothing is behind them. */
 export const operatorRoutes: readonly Route[] = routesFor(dependencies, new Console(undefined), 0);
