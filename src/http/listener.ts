@@ -139,7 +139,9 @@ export class Listener implements RequestHandler, AsyncDisposable {
     const preflight = this.#shared.cors?.preflightHeaders(head);
     if (preflight !== undefined) return exchange.respond("text/plain", "", preflight);
     try {
-      this.#router.route(exchange, head.path, head.method)?.catch((error) => exchange.respondToThrown(error));
+      this.#router
+        .handle(exchange, head.path, head.method)
+        ?.catch((error) => exchange.respondToThrown(error));
     } catch (error) {
       exchange.respondToThrown(error);
     }

@@ -61,7 +61,7 @@ export class Router {
   }
 
   /** If the handler is asynchronous, the promise rejects with what it throws. */
-  route(exchange: Exchange, path: string, method: string): void | Promise<void> {
+  handle(exchange: Exchange, path: string, method: string): void | Promise<void> {
     const methods = this.#exact.get(path) ?? this.#match(exchange, path);
     if (methods === undefined) return this.#respondNoSuchPath(exchange, path);
     const found = methods.get(method) ?? (method === "HEAD" ? methods.get("GET") : undefined);
@@ -69,10 +69,14 @@ export class Router {
     if (found.scope === "none") return found.handle(exchange);
     const caller = this.#gate.admit(exchange.header("authorization"), found.scope, Date.now());
     if (caller === "unverified") return this.#verify(exchange, found);
-    return this.#handle(exchange, found, caller);
+    return this.#callHandler(exchange, found, caller);
   }
 
-  #handle(exchange: Exchange, { scope, handle }: ForCallers, caller: Caller | Denied): void | Promise<void> {
+  #callHandler(
+    exchange: Exchange,
+    { scope, handle }: ForCallers,
+    caller: Caller | Denied,
+  ): void | Promise<void> {
     if (typeof caller === "string") return exchange.deny(caller, scope);
     exchange.acceptCaller(caller, scope);
     return handle(exchange, caller);
@@ -83,7 +87,7 @@ export class Router {
     const caller = await this.#gate.verify(authorization, found.scope, () => exchange.isOpen);
     // The client is gone, so its token may not have been checked at all: a refusal would count it as a wrong one.
     if (!exchange.isOpen) return;
-    return this.#handle(exchange, found, caller);
+    return this.#callHandler(exchange, found, caller);
   }
 
   #methodsAt(path: string): Methods {
