@@ -49,7 +49,7 @@ const terminal: Terminal = {
   get errColumns() {
     return stderr.columns || columnsDefault;
   },
-  stopSignal,
+  waitForStopSignal,
   async exitWithoutClosing(code) {
     await new Promise((resolve) => stderr.write("", resolve));
     return exitAsCrash(code);
@@ -98,7 +98,7 @@ function isJournal(descriptor: number, journalStream: string | undefined): boole
  * The first signal starts a clean stop; a second one ends the process immediately. Without its launcher, which passes signals on,
  * the process stops too; a process started without it has no channel.
  */
-function stopSignal(): Promise<string> {
+function waitForStopSignal(): Promise<string> {
   return new Promise((resolve) => {
     let askedMs: number | undefined;
     for (const signal of ["SIGTERM", "SIGINT"] as const) {

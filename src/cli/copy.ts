@@ -11,7 +11,13 @@ import { UsageError, wrongUsageError } from "./arguments.ts";
 import { type Command, jsonFlag } from "./command.ts";
 import { noteOfNewFile } from "./new-data-file.ts";
 import { type Progress, progressOfStep, showProgress } from "./progress.ts";
-import { escapeInvisible, printInterrupted, printJson, stopSignalOf, type Terminal } from "./terminal.ts";
+import {
+  abortOnStopSignal,
+  escapeInvisible,
+  printInterrupted,
+  printJson,
+  type Terminal,
+} from "./terminal.ts";
 
 export const copy: Command = {
   usage: "copy --from DATABASE --to DATABASE",
@@ -47,7 +53,7 @@ export const copy: Command = {
     terminal.note(created);
 
     // The copy, with its progress. A plant that the target refuses does not end it.
-    const stop = stopSignalOf(terminal);
+    const stop = abortOnStopSignal(terminal);
     let step: Step | undefined;
     using line = showProgress(terminal, () => copyProgress(step));
     const onStep = (next: Step): void => {

@@ -60,7 +60,7 @@ export async function withProgress<Result>(
     return terminal.exitWithoutClosing(interruptedCode(signal));
   };
   // Before the work, which may take a while before its first step.
-  const stopped = terminal.stopSignal().then(exitOn);
+  const stopped = terminal.waitForStopSignal().then(exitOn);
   const work = run((next) => {
     step = next;
   });

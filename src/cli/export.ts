@@ -10,7 +10,7 @@ import { type Command, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
 import { filterFlags, readFilterFlags } from "./plant-filter.ts";
 import { type Progress, showProgress } from "./progress.ts";
-import { printInterrupted, stopSignalOf } from "./terminal.ts";
+import { abortOnStopSignal, printInterrupted } from "./terminal.ts";
 
 const pageRows = 5000;
 
@@ -35,7 +35,7 @@ export const exportPlants: Command = {
 
     // A stop ends it early. A reader that has paused does not keep a stop waiting, nor does the count of the plants, which takes
     // seconds for millions of them on PostgreSQL.
-    const stop = stopSignalOf(terminal);
+    const stop = abortOnStopSignal(terminal);
     const stopped = new Promise<false>((resolve) => stop.addEventListener("abort", () => resolve(false)));
     let exported = 0;
     const interrupted = (): number =>

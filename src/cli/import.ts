@@ -22,7 +22,7 @@ import {
   withSilenceTimer,
 } from "./import-rows.ts";
 import { showProgress } from "./progress.ts";
-import { escapeInvisible, interruptedCode, printJson, stopSignalOf, type Terminal } from "./terminal.ts";
+import { abortOnStopSignal, escapeInvisible, interruptedCode, printJson, type Terminal } from "./terminal.ts";
 
 // This many attempts take at least 15 seconds, even if jitter halves each delay and each attempt fails immediately.
 const attemptsDefault = 12;
@@ -60,7 +60,7 @@ export const importPlants: Command = {
   async run(args, terminal) {
     const options = readOptions(args);
     const isDryRun = options.target === undefined;
-    const stop = stopSignalOf(terminal);
+    const stop = abortOnStopSignal(terminal);
     const result = await importFile(options, terminal, stop);
 
     const { source, tally, isInterrupted } = result;

@@ -13,10 +13,10 @@ import { filterFlags, readFilterFlags } from "./plant-filter.ts";
 import { showProgress } from "./progress.ts";
 import { type Column, formatTable } from "./table.ts";
 import {
+  abortOnStopSignal,
   escapeInvisible,
   printInterrupted,
   printJson,
-  stopSignalOf,
   type Terminal,
   visibleText,
 } from "./terminal.ts";
@@ -52,7 +52,7 @@ export const list: Command = {
     const limit = readFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? limitDefault;
     const order = args.has("oldest") ? "oldest-first" : "newest-first";
     await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));
-    const stop = stopSignalOf(terminal);
+    const stop = abortOnStopSignal(terminal);
     let searched = 0;
     using line = showProgress(terminal, () => ({
       what: "Searching",

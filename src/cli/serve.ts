@@ -32,7 +32,7 @@ export const serve: Command = {
 
   async run(args, terminal) {
     // A signal during the start stops the service too, as soon as it runs.
-    const stopSignal = terminal.stopSignal();
+    const stopSignal = terminal.waitForStopSignal();
 
     // The configuration, and the log as it asks for it.
     const config = readServiceConfig(args.sources);

@@ -42,7 +42,7 @@ export interface Terminal {
   /** The current width of the terminal that `err` writes to. */
   readonly errColumns: number;
   /** Resolves with the first signal to stop, or with the reason if it was none. */
-  readonly stopSignal: () => Promise<string>;
+  readonly waitForStopSignal: () => Promise<string>;
   /** Exits without closing the database, so that its WAL is left for recovery. */
   readonly exitWithoutClosing: (code: number) => Promise<never>;
 }
@@ -54,9 +54,9 @@ export function interruptedCode(signal: string): number {
 }
 
 /** Aborted by the first signal to stop, which is its reason. */
-export function stopSignalOf(terminal: Pick<Terminal, "stopSignal">): AbortSignal {
+export function abortOnStopSignal(terminal: Pick<Terminal, "waitForStopSignal">): AbortSignal {
   const stopping = new AbortController();
-  void terminal.stopSignal().then((signal) => stopping.abort(signal));
+  void terminal.waitForStopSignal().then((signal) => stopping.abort(signal));
   return stopping.signal;
 }
 

@@ -40,7 +40,7 @@ afterAll(() => folder[Symbol.dispose]());
 
 /** Starts the service in this process, and stops it once it listens. */
 function startAndStop(args: readonly string[], environment: Record<string, string> = {}): Promise<Finished> {
-  return runInProcess(["serve", ...args], { environment, stopSignal: async () => "test" });
+  return runInProcess(["serve", ...args], { environment, waitForStopSignal: async () => "test" });
 }
 
 describe("the first run", () => {

@@ -163,8 +163,8 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
       exit.resolve(code);
       return new Promise<never>(() => {});
     };
-    const stopSignal = async () => "SIGINT";
-    const ended = runInProcess(args, { written, stopSignal, terminal: { exitWithoutClosing } });
+    const waitForStopSignal = async () => "SIGINT";
+    const ended = runInProcess(args, { written, waitForStopSignal, terminal: { exitWithoutClosing } });
     return { code: await Promise.race([exit.promise, ended.then(({ code }) => code)]), ...written };
   }
 
@@ -192,7 +192,7 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
       errCanRedraw: false,
       errIsTerminal: false,
       err: (text) => void written.push(text),
-      stopSignal: () => signal.promise,
+      waitForStopSignal: () => signal.promise,
       exitWithoutClosing(code) {
         exit.resolve(code);
         return new Promise<never>(() => {});
@@ -218,7 +218,7 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
   });
 
   /** The signal comes with a timer: a command that never yields would not notice it. */
-  const stopSignal = async () => {
+  const waitForStopSignal = async () => {
     await Bun.sleep(0);
     return "SIGTERM";
   };
@@ -230,7 +230,7 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
       await eventually(() => written.out !== "", "the first rows", 0);
       return "SIGTERM";
     };
-    const options = { written, stopSignal: afterFirstRows };
+    const options = { written, waitForStopSignal: afterFirstRows };
     const { code, out, err } = await runInProcess(["export", "--database", store], options);
     expect(code).toBe(143);
     expect(err).toMatch(
@@ -244,7 +244,7 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
   test("list", async () => {
     const store = newStore(manyPlants);
     const { code, out, err } = await runInProcess(["list", "--database", store, "--limit", "100000"], {
-      stopSignal,
+      waitForStopSignal,
     });
     expect(code).toBe(143);
     expect(out).toBe("");
@@ -256,7 +256,9 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
   test("copy", async () => {
     const store = newStore();
     const target = folder.newPath();
-    const { code, err } = await runInProcess(["copy", "--from", store, "--to", target], { stopSignal });
+    const { code, err } = await runInProcess(["copy", "--from", store, "--to", target], {
+      waitForStopSignal,
+    });
     expect(code).toBe(143);
     expect(err).toMatch(
       /Interrupted\. [\d,]+ plants copied, 0 already stored, 0 tokens copied; 0 compared\. Run this again; it resumes\.\n$/,
@@ -269,12 +271,12 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
 
 test("a task on a data file can be interrupted from its beginning", async () => {
   const order: string[] = [];
-  const stopSignal = () => {
+  const waitForStopSignal = () => {
     order.push("waits for a signal");
     return new Promise<string>(() => {});
   };
   const run = async () => void order.push("works");
-  const terminal = fake<Terminal>({ stopSignal, errCanRedraw: false });
+  const terminal = fake<Terminal>({ waitForStopSignal, errCanRedraw: false });
   await withProgress(terminal, { file: "plants.db", ifInterrupted: "", run });
   expect(order).toEqual(["waits for a signal", "works"]);
 });
@@ -340,14 +342,14 @@ describe("the line of an import whose service stops responding", () => {
     const lines = Array.from({ length: rows }, (_, row) => `{"id": ${1000 + row}, "name": "Fern"}\n`);
     writeFileSync(file, lines.join(""));
     const written = { out: "", err: "" };
-    const stopSignal = async () => {
+    const waitForStopSignal = async () => {
       await eventually(() => written.err.includes(text(service.url.origin)));
       return "SIGINT";
     };
     const { code, err } = await runInProcess(["import", file, "--url", service.url.origin], {
       environment: accessTokenEnvironment,
       written,
-      stopSignal,
+      waitForStopSignal,
       terminal: { errCanRedraw: true, errColumns: 200 },
     });
     requestsLeft.resolve(new Response());

@@ -183,7 +183,7 @@ describe("the command line", () => {
     async function greet(args: readonly string[]) {
       using data = temporaryFolder();
       const flags = ["--database", join(data.path, "p.db"), "--listen", "0.0.0.0:0"];
-      return await runInProcess(["serve", ...flags, ...args], { stopSignal: async () => "test" });
+      return await runInProcess(["serve", ...flags, ...args], { waitForStopSignal: async () => "test" });
     }
 
     test("greets with the address", async () => {

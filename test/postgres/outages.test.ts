@@ -364,11 +364,11 @@ test("an export that is interrupted while it still counts the plants says so", a
   await using _locking = await openTransaction(database, "LOCK TABLE plants");
   const counting =
     "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'relation'";
-  const stopSignal = async () => {
+  const waitForStopSignal = async () => {
     await eventually(async () => (await server.run(counting, database)).length > 0, "the count to wait");
     return "SIGINT";
   };
-  const { code, out, err } = await runInProcess(["export", "--database", database], { stopSignal });
+  const { code, out, err } = await runInProcess(["export", "--database", database], { waitForStopSignal });
   expect(code).toBe(130);
   expect(out).toBe("");
   expect(err).toStartWith("Interrupted after 0 plants. The output is not complete.");

@@ -13,12 +13,12 @@ export async function runInProcess(
   args: readonly string[],
   {
     environment = {},
-    stopSignal = () => new Promise(() => {}),
+    waitForStopSignal = () => new Promise(() => {}),
     written = { out: "", err: "" },
     terminal = {},
   }: {
     readonly environment?: Record<string, string>;
-    readonly stopSignal?: () => Promise<string>;
+    readonly waitForStopSignal?: () => Promise<string>;
     /** What it has written so far. */
     readonly written?: { out: string; err: string };
     /** What this terminal does otherwise than one that is none. */
@@ -52,7 +52,7 @@ export async function runInProcess(
     errIsJournal: false,
     outColumns: 80,
     errColumns: 80,
-    stopSignal,
+    waitForStopSignal,
     exitWithoutClosing: unused,
     ...terminal,
   });
@@ -65,7 +65,7 @@ export async function runInProcess(
 export async function serveInProcess(args: readonly string[], environment: Record<string, string> = {}) {
   const written = { out: "", err: "" };
   const stop = Promise.withResolvers<string>();
-  const options = { environment, written, stopSignal: () => stop.promise };
+  const options = { environment, written, waitForStopSignal: () => stop.promise };
   const ended = runInProcess(["serve", "--drain-timeout", "0s", ...args], options);
   const listening = () => listeningLine.exec(written.err);
   await Promise.race([ended, eventually(() => listening() !== null, "serve to listen")]);
