@@ -89,7 +89,7 @@ export function importRoutes(
 /** Needs both scopes, like every route here that is for people: a program's token cannot fill the audit trail. */
 function importRoute(path: string, handle: (exchange: Exchange, caller: Caller) => Promise<void>): Route {
   return route("POST", path, "plants:create", (exchange, caller) => {
-    if (!allows(caller.scopes, "operator:read")) return exchange.deny("lacks-scope", "operator:read");
+    if (!allows(caller.scopes, "operator:read")) throw deniedError("lacks-scope", "operator:read");
     return handle(exchange, caller);
   });
 }

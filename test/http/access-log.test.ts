@@ -17,6 +17,10 @@ test("a line has the client's address and the token's name, on both listeners", 
   await get(`${direct.url}/livez`, "", { "X-Request-Id": "probe" });
   await get(`${direct.operatorUrl}/api/tokens`, operatorToken, { "X-Request-Id": "listed" });
   await get(`${direct.operatorUrl}/api/tokens`, accessToken, { "X-Request-Id": "denied" });
+  await fetch(`${direct.operatorUrl}/api/imports`, {
+    method: "POST",
+    headers: { ...bearer(accessToken), "X-Request-Id": "denied-by-route" },
+  });
   for (const [requestId, path, status, token] of [
     ["created", "/plants", 200, "preset-access"],
     ["refused", "/plants", 400, "preset-access"],
@@ -24,6 +28,7 @@ test("a line has the client's address and the token's name, on both listeners", 
     ["probe", "/livez", 200, undefined],
     ["listed", "/api/tokens", 200, "preset-operator"],
     ["denied", "/api/tokens", 403, "preset-access"],
+    ["denied-by-route", "/api/imports", 403, "preset-access"],
   ] as const) {
     const found = line(direct, requestId);
     expect(found?.["plant_store.token"]).toBe(token);
