@@ -59,14 +59,20 @@ export const serve: Command = {
     lines.flush();
 
     // The end of the process.
-    if (next === "stay-up") return stayUp();
-    // The log has said why.
-    if (next === "exit-without-closing") return terminal.exitWithoutClosing(1);
-    // Any other error that stopped the service has not been reported yet.
-    if (cause instanceof Error) throw cause;
-    // The next backup removes what this one leaves.
-    if (next === "exit-now") return terminal.exitWithoutClosing(0);
-    return 0;
+    switch (next) {
+      case "stay-up":
+        return stayUp();
+      case "exit-without-closing":
+        // The log has said why.
+        return terminal.exitWithoutClosing(1);
+      case "exit-now":
+        // The next backup removes what this one leaves.
+        return terminal.exitWithoutClosing(0);
+      case "exit":
+        // A PostgreSQL database that opened later and cannot be used: this has not been reported yet.
+        if (cause instanceof Error) throw cause;
+        return 0;
+    }
   },
 };
 
