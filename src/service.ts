@@ -17,6 +17,7 @@ import type { ConfiguredBackups } from "./plants/plant-backups.ts";
 import { OutcomeUnknown } from "./plants/plant-store.ts";
 import { createPlantHandler } from "./public/create-plant.ts";
 import { startPublicListener } from "./public/public-listener.ts";
+import { waitAtMost } from "./retry/wait-at-most.ts";
 import { firstTokenFile, openBackups, openServiceStore } from "./storage/open-store.ts";
 import { isUnreachable, startOnceOpen } from "./storage/start-once-open.ts";
 import { DataFileReplaced, type Store, WalIndexLost } from "./storage/store.ts";
@@ -286,10 +287,7 @@ async function stopService(
   // Load balancers get time to notice that it is unready. A store that has failed, or fails meanwhile, ends the wait: it accepts
   // no more plants.
   readiness.goUnready();
-  const delay = Promise.withResolvers<void>();
-  const timer = setTimeout(delay.resolve, delayMs);
-  await Promise.race([delay.promise, intake.storeFailed]);
-  clearTimeout(timer);
+  await waitAtMost(delayMs, intake.storeFailed);
 
   // The requests in flight, and then the plants that they sent.
   const finished = await Promise.all(listeners.map((listener) => listener.drain(timeoutMs)));

@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import packageFile from "../../package.json" with { type: "json" };
 import { catalogue, publicKinds } from "../http/error-catalogue.ts";
 import type { Readiness } from "../http/health.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
+import { waitAtMost } from "../retry/wait-at-most.ts";
 import type { Counters } from "../telemetry/counters.ts";
 import type { Events } from "../telemetry/events.ts";
 import { hourMs, minuteMs } from "../text/duration.ts";
@@ -136,7 +136,7 @@ class RecentCounts {
   /** The last count; undefined while the first takes long. Rejects if the last one failed. */
   async at(nowMs: number): Promise<CountsOverTimeJson | undefined> {
     if (this.#counting === undefined && performance.now() >= this.#dueMs) this.#counting = this.#count(nowMs);
-    if (this.#counting !== undefined) await Promise.race([this.#counting, sleep(countWaitMsMax)]);
+    if (this.#counting !== undefined) await waitAtMost(countWaitMsMax, this.#counting);
     if (this.#failure !== undefined) throw this.#failure.reason;
     if (this.#counted === undefined) return undefined;
     const { fromMs, creates } = this.#counted;

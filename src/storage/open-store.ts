@@ -1,8 +1,8 @@
 // Opens the store that --database names, a data file or a PostgreSQL database, for the service or for a command.
 import { join, resolve } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { FirstTokenFile } from "../access/first-token.ts";
 import type { ConfiguredBackups } from "../plants/plant-backups.ts";
+import { waitAtMost } from "../retry/wait-at-most.ts";
 import { isDatabaseUrl } from "./postgres/database-url.ts";
 import type { PostgresOptions } from "./postgres/server.ts";
 import { firstTokenPath, realDataFile } from "./sqlite/data-file/data-file-path.ts";
@@ -51,7 +51,7 @@ export async function openServiceStore(
   };
   const store = PostgresStore.start(database, setting, { ...events, databaseUnavailable });
   try {
-    await Promise.race([store.opening, waiting.promise, sleep(openMsMax, undefined, { ref: false })]);
+    await waitAtMost(openMsMax, Promise.race([store.opening, waiting.promise]));
   } catch (error) {
     await store[Symbol.asyncDispose]();
     throw error;

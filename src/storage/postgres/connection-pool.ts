@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { waitAtMost } from "../../retry/wait-at-most.ts";
 import {
   asStoreUnavailable,
   isRetryableFault,
@@ -104,7 +105,7 @@ export class ConnectionPool {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await within(closeMsMax, this.#pool.end(), "").catch(() => {});
+    await waitAtMost(closeMsMax, this.#pool.end()).catch(() => {});
     // Otherwise a server that hangs keeps the process alive until its statements time out.
     for (const session of this.#borrowed) session.destroy();
   }
@@ -137,7 +138,9 @@ export class ConnectionPool {
     const { server } = this.#options;
     const connecting = server.findPrimary().then(() => this.#pool.connect()) as Promise<PooledSession>;
     try {
-      return await within(deadlineMs - performance.now(), connecting, "the server did not answer in time");
+      const session = await waitAtMost(deadlineMs - performance.now(), connecting);
+      if (session === undefined) throw new ServerUnavailable("the server did not answer in time");
+      return session;
     } catch (error) {
       connecting.then((session) => session.release()).catch(() => {});
       if (isRetryableFault(error)) server.forgetPrimary();
@@ -158,12 +161,4 @@ export class ConnectionPool {
       throw error;
     }
   }
-}
-
-/** The result, or ServerUnavailable once the time is up. */
-function within<Result>(timeoutMs: number, work: Promise<Result>, otherwise: string): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new ServerUnavailable(otherwise)), Math.max(1, timeoutMs));
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
 }
