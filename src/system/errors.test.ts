@@ -1,12 +1,15 @@
-import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { codeOf, describeFileError, messageOf, pathOf } from "./errors.ts";
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { temporaryFolder } from "../../test/support/temporary-folder.ts";
+import { codeOf, describeFileError, describeWriteError, messageOf, pathOf } from "./errors.ts";
 
 const missingFile = "/no-such-folder/no-such-file";
 
-function errorOfMissingFile(): unknown {
+const errorOfMissingFile = () => thrownBy(() => readFileSync(missingFile));
+
+function thrownBy(work: () => unknown): unknown {
   try {
-    return readFileSync(missingFile);
+    return work();
   } catch (error) {
     return error;
   }
@@ -44,4 +47,25 @@ test("an error with no words of ours is described by its message", () => {
   expect(describeFileError(Object.assign(new Error("text file busy"), { code: "ETXTBSY" }))).toBe(
     "text file busy",
   );
+});
+
+describe("why a file could not be written", () => {
+  test("names the file", () => {
+    const error = thrownBy(() => writeFileSync(missingFile, ""));
+    expect(describeWriteError(error)).toBe(`${missingFile} cannot be written: no such file or directory`);
+  });
+
+  test("names the file that another was to be renamed to", () => {
+    using folder = temporaryFolder();
+    const from = folder.newPath();
+    const to = folder.newPath();
+    writeFileSync(from, "");
+    mkdirSync(to);
+    const error = thrownBy(() => renameSync(from, to));
+    expect(describeWriteError(error)).toBe(`${to} cannot be written: it is a directory`);
+  });
+
+  test("has no full stop, also if it is a sentence", () => {
+    expect(describeWriteError(new Error("The folder is gone."))).toBe("The folder is gone");
+  });
 });

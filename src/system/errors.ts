@@ -2,6 +2,8 @@
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: "no such file or directory",
   EISDIR: "it is a directory",
+  // Of rmSync, in place of the system's code.
+  ERR_FS_EISDIR: "it is a directory",
   ENOTDIR: "part of its path is not a directory",
   ELOOP: "too many symbolic links",
   EACCES: "permission denied",
@@ -36,4 +38,14 @@ export function messageOf(error: unknown): string {
 /** Why a file could not be read or written. */
 export function describeFileError(error: unknown): string {
   return reasons[codeOf(error)] ?? messageOf(error);
+}
+
+/** Why a file could not be written, with its path, for the end of a sentence that does not name it. */
+export function describeWriteError(error: unknown): string {
+  // A file that cannot be renamed is called by the name that it was to have.
+  const path = (error as { dest?: string } | undefined)?.dest ?? pathOf(error);
+  const reason = reasons[codeOf(error)];
+  if (path !== undefined && reason !== undefined) return `${path} cannot be written: ${reason}`;
+  // A sentence of ours has its own full stop.
+  return describeFileError(error).replace(/\.$/, "");
 }

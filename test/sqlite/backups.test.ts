@@ -112,6 +112,15 @@ describe("backup DIR", () => {
     expect(readdirSync(to)).toContain(old);
   });
 
+  test("names the file of an old backup that cannot be removed", async () => {
+    const to = folder.newFolder();
+    const record = join(to, `${oldBackup(to, "2026-11-01")}.digest.json`);
+    mkdirSync(record);
+    const { code, err } = await backUp(to, "--keep", "1");
+    expect(code).toBe(1);
+    expect(err).toContain(` is complete, but the old ${record} cannot be removed: it is a directory.\n`);
+  });
+
   describe("--keep 3, with four backups and files of someone else,", () => {
     const to = join(folder.path, "kept");
     const backups = ["01", "02", "03", "04"].map((day) => `plants-2026-11-${day}T00-00-00-000Z.db`);
@@ -246,7 +255,10 @@ describe("the record of the last backup", () => {
     const store = folder.newCopy(database);
     mkdirSync(join(lastBackupFile(store), "in the way"), { recursive: true });
     const { code, err } = await backUpStore(store, folder.newFolder());
-    expect(err).toContain("could not be recorded");
+    const record = lastBackupFile(store);
+    expect(err).toContain(
+      `The time of this backup could not be recorded: ${record} cannot be written: it is a directory.\n`,
+    );
     expect(code).toBe(0);
   });
 

@@ -15,5 +15,5 @@ test("a marker that cannot be read is an error", () => {
   using folder = temporaryFolder();
   const path = join(folder.path, "marked.db");
   mkdirSync(markerFile(path));
-  expect(() => readMarker(path)).toThrow(/records a failure and cannot be read: EISDIR/);
+  expect(() => readMarker(path)).toThrow(/records a failure and cannot be read: it is a directory\.$/);
 });

@@ -1,7 +1,7 @@
 // The failure marker: a small file beside the data file, which tells the next start what failed.
 import { readFileSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { codeOf, messageOf } from "../../../system/errors.ts";
+import { codeOf, describeFileError, describeWriteError } from "../../../system/errors.ts";
 import { parseJsonObject } from "../../../text/json-text.ts";
 import { asDataFileProblem, DataFileProblem, isDenied } from "./data-file-problem.ts";
 import { makeDirectory, replaceFile, syncDirectory } from "./durable-files.ts";
@@ -52,7 +52,7 @@ export function whyFailureUnrecorded(path: string, reason: RunFailure): string |
     if (!isRebuilt) writeMarker(path, reason);
     return undefined;
   } catch (error) {
-    return messageOf(error);
+    return describeWriteError(error);
   }
 }
 
@@ -91,7 +91,7 @@ function readMarkerFields(
     if (codeOf(error) === "ENOENT") return undefined;
     if (isDenied(error)) throw asDataFileProblem(error, markerFile(path));
     throw new DataFileProblem(
-      `${markerFile(path)} records a failure and cannot be read: ${messageOf(error)}.`,
+      `${markerFile(path)} records a failure and cannot be read: ${describeFileError(error)}.`,
     );
   }
   // The marker may have been truncated by the failed sync that it records; the other reasons are written by a disk that works.

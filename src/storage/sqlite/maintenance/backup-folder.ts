@@ -9,7 +9,7 @@ import type {
   RequestedBackup,
   VerifiedBackup,
 } from "../../../plants/plant-backups.ts";
-import { codeOf, messageOf } from "../../../system/errors.ts";
+import { codeOf, describeFileError, pathOf } from "../../../system/errors.ts";
 import { noDigest } from "../blocks/block-digests.ts";
 import { describeEachBlock } from "../blocks/blocks.ts";
 import { DataFileProblem, systemErrorAsProblem } from "../data-file/data-file-problem.ts";
@@ -199,7 +199,7 @@ export class BackupFolder implements DatedBackups {
         rmSync(digestRecordFile(backup), { force: true });
       } catch (error) {
         throw new DataFileProblem(
-          `The backup ${made} is complete, but an old one cannot be removed: ${messageOf(error)}.`,
+          `The backup ${made} is complete, but the old ${pathOf(error) ?? backup} cannot be removed: ${describeFileError(error)}.`,
         );
       }
     }

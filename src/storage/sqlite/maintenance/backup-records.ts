@@ -3,7 +3,7 @@
 import type { Stats } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { StoreDigest } from "../../../plants/plant-backups.ts";
-import { codeOf, messageOf } from "../../../system/errors.ts";
+import { codeOf, describeWriteError } from "../../../system/errors.ts";
 import { parseJsonObject } from "../../../text/json-text.ts";
 import { isoTime } from "../../../text/time.ts";
 import { noDigest } from "../blocks/block-digests.ts";
@@ -17,7 +17,7 @@ export function whyUnrecorded(record: () => void): string | undefined {
     record();
     return undefined;
   } catch (error) {
-    return messageOf(error);
+    return describeWriteError(error);
   }
 }
 

@@ -1,7 +1,7 @@
 // The copy of a store, for a backup or a restore. It is made under a temporary name, and gets its own once it is complete.
 import { linkSync, lstatSync, renameSync } from "node:fs";
 import type { OnStep } from "../../../plants/plant-backups.ts";
-import { codeOf, messageOf, syscallOf } from "../../../system/errors.ts";
+import { codeOf, describeFileError, syscallOf } from "../../../system/errors.ts";
 import { lastSeq } from "../blocks/blocks.ts";
 import { hasMagic, sqliteMagic } from "../data-file/data-file-header.ts";
 import { refuseExisting } from "../data-file/data-file-path.ts";
@@ -78,7 +78,8 @@ export function putInPlace(partial: string, path: string, link = linkSync): void
   } catch (error) {
     const code = codeOf(error);
     if (code === "EEXIST") throw new DataFileProblem(`${path} was created meanwhile; it was not replaced.`);
-    if (!noLinks.includes(code)) throw new DataFileProblem(`${path}: ${messageOf(error)}.`);
+    if (!noLinks.includes(code))
+      throw new DataFileProblem(`${path} cannot be created: ${describeFileError(error)}.`);
     refuseExisting(path, "It was created meanwhile");
     renameSync(partial, path);
   }

@@ -1,6 +1,6 @@
 // Whether a data file or a backup is sound and complete, and whether another file has the same plants.
 import type { OnStep, StoreDigest } from "../../../plants/plant-backups.ts";
-import { messageOf } from "../../../system/errors.ts";
+import { describeFileError } from "../../../system/errors.ts";
 import { isoTime } from "../../../text/time.ts";
 import { digestOfStore } from "../blocks/block-digests.ts";
 import { describeEachBlock, rangeOf } from "../blocks/blocks.ts";
@@ -128,7 +128,7 @@ async function checksumProblems(path: string, expected: string, onStep: OnStep):
     if ((await computeChecksum(path, onStep)) === expected) return [];
     return [`its checksum is not the one in ${checksumFile(path)}: it was changed or truncated`];
   } catch (error) {
-    return [`it cannot be read: ${messageOf(error)}`];
+    return [`it cannot be read: ${describeFileError(error)}`];
   }
 }
 
