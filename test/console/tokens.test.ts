@@ -93,6 +93,36 @@ describe("tokens", () => {
     await dialog.locator(".field-error").waitFor({ state: "detached" });
   });
 
+  test("that were loaded again are not replaced by a response to the request before", async () => {
+    const page = await open("/");
+    // The first response has arrived, and is read only later.
+    await page.evaluate(`{
+      const { json } = Response.prototype;
+      const held = Promise.withResolvers();
+      let isFirst = true;
+      globalThis.releaseFirst = held.resolve;
+      Response.prototype.json = async function () {
+        const value = await json.call(this);
+        const isHeld = isFirst && this.url.endsWith("/api/tokens");
+        if (isHeld) isFirst = false;
+        if (isHeld) await held.promise;
+        return value;
+      };
+    }`);
+    await page.getByRole("link", { name: "Tokens" }).click();
+    await page.getByRole("button", { name: "Create a token" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name").fill("created meanwhile");
+    await dialog.getByRole("button", { name: "Create token" }).click();
+    await dialog.getByRole("button", { name: "I have saved it" }).click();
+    const created = page.getByRole("row", { name: "created meanwhile" });
+    await created.waitFor();
+    const drawn =
+      "new Promise((resolve) => setTimeout(() => requestAnimationFrame(() => setTimeout(resolve))))";
+    await page.evaluate(`releaseFirst(), ${drawn}`);
+    expect(await created.count()).toBe(1);
+  });
+
   /** Creates one in the dialog, and collects what each step shows. */
   const createInDialog = memoize(async () => {
     const { page, dialog, create } = await openCreation();

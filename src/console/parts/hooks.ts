@@ -25,14 +25,17 @@ function useResponse<T>(path: string, isLive: boolean) {
   // A layout effect does not wait for a frame, so the request starts earlier.
   useLayoutEffect(() => {
     const poll = connection.poll(async (signal) => {
+      let loaded: T | undefined;
       let reason: unknown;
       try {
-        const loaded = await api.get<T>(path, signal);
-        setValue(() => loaded);
+        loaded = await api.get<T>(path, signal);
       } catch (thrown) {
         reason = thrown;
       }
-      if (!poll.isStopped) setFailure(reason);
+      // A response that had arrived before the stop is older than what is loaded now.
+      if (poll.isStopped) return pollMs;
+      if (reason === undefined) setValue(() => loaded);
+      setFailure(reason);
       if (!isLive && !isRetryableApiError(reason)) poll.stop();
       return pollMs;
     });
