@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { closeSync, constants, openSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, join } from "node:path";
 import { eventually } from "../../../../test/support/eventually.ts";
 import { lacks } from "../../../../test/support/lacks.ts";
@@ -9,6 +18,8 @@ import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import type { OnStep } from "../../../plants/plant-backups.ts";
 import { DataFileProblem } from "../data-file/data-file-problem.ts";
 import { BackupFolder } from "./backup-folder.ts";
+import { BackupNames } from "./backup-names.ts";
+import { digestRecordFile, readLastBackup } from "./backup-records.ts";
 
 const folder = temporaryFolder();
 const database = join(folder.path, "plants.db");
@@ -57,6 +68,16 @@ describe("a backup folder that is a loop of symbolic links", () => {
     expect(problem).toStartWith(`${loop.folderPath} cannot be opened: ELOOP`);
     expect(path).toBeUndefined();
   });
+});
+
+test("a backup whose digest cannot be recorded is recorded as the last one", async () => {
+  const store = folder.newCopy(database);
+  const backups = new BackupFolder(store, folder.newFolder());
+  const backup = join(backups.folderPath, new BackupNames(store).at(1000));
+  mkdirSync(join(digestRecordFile(backup), "in the way"), { recursive: true });
+  const { unrecorded } = await backups.backUp(1000);
+  expect(unrecorded).toContain(".digest.json");
+  expect(await readLastBackup(store)).toMatchObject({ atMs: 1000 });
 });
 
 test("that a backup is gone is the problem of its verification", async () => {

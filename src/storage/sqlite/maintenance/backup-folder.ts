@@ -38,7 +38,7 @@ export interface CompletedBackup {
   readonly made: BackupFile;
   /** The paths of the older backups that were removed for it. */
   readonly removed: readonly string[];
-  /** Why its time and digest could not be recorded; undefined if they were. The backup is good without. */
+  /** Why its time or its digest could not be recorded; undefined if both were. The backup is good without. */
   readonly unrecorded: string | undefined;
 }
 
@@ -111,10 +111,10 @@ export class BackupFolder implements DatedBackups {
     using _lock = await this.lock();
     await this.#removeLeftovers();
     const made = await writeBackup(this.databasePath, this.#path(this.#names.at(atMs)), onStep);
-    const unrecorded = whyUnrecorded(() => {
-      recordDigest(made.path, made);
-      recordLastBackup(this.databasePath, atMs, made);
-    });
+    // Each is recorded whether the other can be or not.
+    const whyNotLast = whyUnrecorded(() => recordLastBackup(this.databasePath, atMs, made));
+    const whyNoDigest = whyUnrecorded(() => recordDigest(made.path, made));
+    const unrecorded = whyNotLast ?? whyNoDigest;
     this.#listing = undefined;
     const isSound = made.changedBlocks.length === 0;
     const removed = keep === undefined || !isSound ? [] : await this.#removeOldest(keep, made.path);
