@@ -99,9 +99,11 @@ export async function restoreInPlace(
   using target = lockTarget(path);
   const hasRefusedCopy = !tryFinishRebuild(path);
   const hasOld = hasRefusedCopy || oldEndings.some((ending) => existsSync(path + ending));
+  // A plain restore, which may be a drill: nothing is recorded, as this store has had no backup of its own.
   if (!hasOld) return await restoreCopy(from, path, checked, onStep, (copy) => putNew(copy, path, target));
   refuseTooLittleSpace(from, path);
   const restored = await restoreCopy(from, path, checked, onStep, (copy) => replaceOld(copy.path, path));
+  // Here the store continues, and this backup is the last of those that it has.
   const unrecorded = whyUnrecorded(() => {
     const atMs = timeInName(from) ?? Math.floor(statSync(from).mtimeMs);
     recordLastBackup(path, atMs, restored);
