@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { beginningCursor, CursorProblem, type PageRequest } from "../../src/plants/plant-archive.ts";
 import type { Store } from "../../src/storage/store.ts";
-import { hourMs, minuteMs } from "../../src/text/duration.ts";
+import { dayMs, hourMs, minuteMs } from "../../src/text/duration.ts";
 import { stoppedWallClock } from "../support/clock.ts";
 import { onEveryEngine, onServer, onSqlite } from "../support/engines.ts";
 import { openNewStore, pageRequest } from "../support/open-engine-store.ts";
@@ -106,6 +106,12 @@ onEveryEngine((engine) => {
     test("plants are counted by hours", async () => {
       const perHour = await store.archive.createdPerBucket(startMs - hourMs, 3, hourMs);
       expect(perHour).toEqual([0, 25, 0]);
+    });
+
+    test("the total includes plants from before 1970", async () => {
+      await using old = await openNewStore(engine);
+      await old.plants.create([testPlant(1, "a")], -dayMs);
+      expect(await old.archive.total()).toBe(1);
     });
 
     test("totals stay right while plants arrive", async () => {

@@ -24,6 +24,8 @@ const settledAfterMs = 7000;
 // A plant that is committed later than this, such as one copied from another store, is missing in totals until the recount.
 const countedAfterMs = 20_000;
 const recountAfterMs = 10 * minuteMs;
+// A copied plant may be from before 1970, if a clock was wrong.
+const beforeEveryTimeMs = Number.MIN_SAFE_INTEGER;
 
 const fields = "id, name, tag, created_at_ms, created_by";
 
@@ -51,7 +53,7 @@ export class PostgresArchive implements PlantArchive {
    * How many plants have a time up to `untilMs`, and when that was first counted. Plants are never deleted, so they need not be
    * counted again each time.
    */
-  #counted = { sinceMs: 0, untilMs: -1, plants: 0 };
+  #counted = { sinceMs: 0, untilMs: beforeEveryTimeMs, plants: 0 };
 
   constructor(pool: ConnectionPool) {
     this.#pool = pool;
@@ -91,7 +93,7 @@ export class PostgresArchive implements PlantArchive {
     // Then plants still get times up to which all were counted.
     const isClockSetBack = settledMs < this.#counted.untilMs;
     const { sinceMs, untilMs, plants } =
-      isOld || isClockSetBack ? { sinceMs: nowMs, untilMs: -1, plants: 0 } : this.#counted;
+      isOld || isClockSetBack ? { sinceMs: nowMs, untilMs: beforeEveryTimeMs, plants: 0 } : this.#counted;
     const sql = `SELECT count(*), count(*) FILTER (WHERE created_at_ms <= $2::bigint)
         FROM plants WHERE created_at_ms > $1::bigint`;
     const [row] = await this.#read(sql, [untilMs, settledMs]);
