@@ -40,6 +40,16 @@ test("a process that inspects the files does not serve them", () => {
   expect(hasWriter(path)).toBe(false);
 });
 
+test("a lock file that cannot be opened is not taken for one that no writer holds", () => {
+  const path = temporary.newPath();
+  mkdirSync(`${path}.lock`);
+  expect(() => hasWriter(path)).toThrow(DataFileProblem);
+});
+
+test("a data file in a folder that does not exist has no writer", () => {
+  expect(hasWriter(join(temporary.newPath(), "plants.db"))).toBe(false);
+});
+
 test("a data file that does not exist yet has one lock, by whichever path its folder is reached", () => {
   mkdirSync(join(folder, "real"));
   symlinkSync(join(folder, "real"), join(folder, "linked"));

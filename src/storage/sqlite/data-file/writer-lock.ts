@@ -4,7 +4,7 @@ import { accessSync, constants, existsSync } from "node:fs";
 import { codeOf } from "../../../system/errors.ts";
 import { closeOnError, isLocked, readSchema } from "./connect.ts";
 import { realDataFile } from "./data-file-path.ts";
-import { asDataFileProblem, DataFileProblem } from "./data-file-problem.ts";
+import { asDataFileProblem, DataFileProblem, isDenied } from "./data-file-problem.ts";
 import { createEmpty } from "./durable-files.ts";
 
 /**
@@ -58,21 +58,21 @@ export interface LockAgainstWriters extends Disposable {
 
 /**
  * Keeps a writer out while the files are inspected; several processes may do so at the same time. Creates no file: without a lock
- * file, as on read-only media, no process has ever written there, and nothing is locked.
+ * file, as on read-only media, no process has ever written there, and nothing is locked; nor is it if this user may not read it.
+ * @throws DataFileProblem whether there is a writer cannot be known, such as with too many open files.
  */
 export function lockAgainstWriters(path: string): LockAgainstWriters {
-  let lock: Database | undefined;
-  let hasWriter = false;
+  const file = lockFile(path);
   try {
-    lock = lockWith(lockFile(path), (database) => {
+    if (!canRead(file)) return { hasWriter: false, [Symbol.dispose]() {} };
+    const lock = lockWith(file, (database) => {
       database.run("BEGIN");
       readSchema(database);
     });
-    hasWriter = lock === undefined;
-  } catch {
-    // There is no lock file, or this user may not read it.
+    return { hasWriter: lock === undefined, [Symbol.dispose]: () => lock?.close() };
+  } catch (error) {
+    throw asDataFileProblem(error, file);
   }
-  return { hasWriter, [Symbol.dispose]: () => lock?.close() };
 }
 
 /** Whether a service, or a command that writes plants, has the data file open. */
@@ -104,6 +104,17 @@ function lockWith(file: string, lock: (database: Database) => void): Database | 
 /** The path of the lock, from the real path of the data file, so that a symbolic link leads to the same lock. */
 function lockFile(path: string): string {
   return `${realDataFile(path)}.lock`;
+}
+
+/** False if there is no such file, or this user may not read it. SQLite reports both as it does an error of the system. */
+function canRead(file: string): boolean {
+  try {
+    accessSync(file, constants.R_OK);
+    return true;
+  } catch (error) {
+    if (isDenied(error) || ["ENOENT", "ENOTDIR"].includes(codeOf(error))) return false;
+    throw error;
+  }
 }
 
 /** If two processes create it at once, one of them finds that it exists. */
