@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { RequestAborted } from "../client/plant-store-client.ts";
 import { BrokenFile, type InputRow } from "../files/input-row.ts";
-import { type CreateRow, createRows, type RowOutcome } from "./import-rows.ts";
+import { type CreateRow, createNone, createRows, type RowOutcome } from "./import-rows.ts";
 
 const never = new AbortController().signal;
 
@@ -46,4 +46,17 @@ test("a row that a stop has ended is not created: it may be truncated", async ()
     RequestAborted,
   );
   expect(created).toBe(0);
+});
+
+test("a dry run lets timers run, which draw its progress", async () => {
+  let hasFired = false;
+  setTimeout(() => {
+    hasFired = true;
+  }, 0);
+  async function* rowsUntilFired(): AsyncGenerator<InputRow> {
+    const problem = { message: "wrong", reason: "wrong" };
+    for (let line = 1; line <= 100_000 && !hasFired; line++) yield { line, problem } as InputRow;
+  }
+  for await (const _ of createRows(rowsUntilFired(), createNone(), never));
+  expect(hasFired).toBe(true);
 });

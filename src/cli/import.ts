@@ -141,7 +141,9 @@ async function importFile(
   // Where the rows go, and their outcomes.
   using refusedFile = refusedPath === undefined ? undefined : new RefusedFile(refusedPath, format, reader);
   const tally = new Tally();
-  const { create, silentMs } = withSilenceTimer(target === undefined ? createNone : createByRequest(target));
+  const { create, silentMs } = withSilenceTimer(
+    target === undefined ? createNone() : createByRequest(target),
+  );
 
   // What the terminal shows meanwhile.
   using line = showProgress(terminal, () => {
