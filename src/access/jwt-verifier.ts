@@ -68,8 +68,8 @@ export class JwtVerifier {
   /** Whether a token is worth verifying. Forged ones mostly are not, and then cost next to nothing. */
   isPlausible(jwt: string, nowMs: number): boolean {
     try {
-      const { alg, typ, kid } = partOf(jwt, 0);
-      const { iss, aud, exp, nbf, iat } = partOf(jwt, 1);
+      const { alg, typ, kid } = parseJwtPart(jwt, 0);
+      const { iss, aud, exp, nbf, iat } = parseJwtPart(jwt, 1);
       return (
         algorithms.includes(alg as string) &&
         typeof typ === "string" &&
@@ -88,7 +88,7 @@ export class JwtVerifier {
 
   /** Verifies a plausible token, unless nobody waits for it any more when its turn comes. */
   async verify(jwt: string, isAwaited: () => boolean): Promise<JwtCaller | JwtRefusal> {
-    const kid = partOf(jwt, 0)["kid"] as string | undefined;
+    const kid = parseJwtPart(jwt, 0)["kid"] as string | undefined;
     if (!mayHave(this.#keys.current, kid)) {
       // The token has no slot yet, so that nobody in the line waits for the provider.
       const areCurrent = await this.#keys.fetchUnknown();
@@ -170,6 +170,6 @@ function isFiniteOrAbsent(time: unknown): boolean {
 }
 
 /** One part of a JWT: its header is the first, its claims are the second. @throws SyntaxError it is not JSON. */
-function partOf(jwt: string, index: number): Readonly<Record<string, unknown>> {
+function parseJwtPart(jwt: string, index: number): Readonly<Record<string, unknown>> {
   return JSON.parse(Buffer.from(jwt.split(".")[index] ?? "", "base64url").toString());
 }

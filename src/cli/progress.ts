@@ -84,7 +84,7 @@ export function formatProgress(progress: Progress, elapsedMs: number, columns: n
   const percent = share === undefined ? "" : `${String(Math.floor(share * 100)).padStart(2)} %`;
   const done = progress.outcome ?? amountText(progress);
   const rate = rateText(progress, elapsedMs);
-  const time = timeText(share, elapsedMs);
+  const time = timeLeftText(share, elapsedMs);
   const columnsMax = columns - 2;
   const fits = (...parts: readonly string[]) => columnsOf(joined(...parts)) <= columnsMax;
   const start = [what, bar(share, barColumns), percent, done];
@@ -131,7 +131,7 @@ function rateText({ done, unit }: Progress, elapsedMs: number): string {
 }
 
 /** The time that is left at the rate so far; if that is not known, the time that it has taken. */
-function timeText(share: number | undefined, elapsedMs: number): string {
+function timeLeftText(share: number | undefined, elapsedMs: number): string {
   if (share === undefined) return clockTime(elapsedMs);
   if (share <= 0 || elapsedMs < guessedAfterMs) return "";
   // A part that is not done has some time left.

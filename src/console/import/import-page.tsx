@@ -162,7 +162,7 @@ function ImportProgress({ run }: { readonly run: ImportRun }) {
           Nothing is sent. Only an import finds out whether an id already belongs to another plant.
         </p>
       )}
-      <ErrorNotice error={problemOf(run)} />
+      <ErrorNotice error={whyHalted(run)} />
       {run.canResume && (
         <div class="line">
           <Button class="primary" onClick={() => run.resume(api)}>
@@ -187,7 +187,7 @@ function titlesOf({ isCheck }: ImportRun) {
   return isCheck ? checkTitles : titles;
 }
 
-function problemOf({ state, waiting, error, report, isCheck }: ImportRun): string | undefined {
+function whyHalted({ state, waiting, error, report, isCheck }: ImportRun): string | undefined {
   if (waiting) return `${errorMessage(error)} The import waits, and continues by itself.`;
   if (state !== "failed") return undefined;
   const safe = report.rows === 0 || isCheck ? "" : " Rows that are already stored are not stored twice.";

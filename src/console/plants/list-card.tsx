@@ -74,7 +74,7 @@ interface ListProgressProps {
 /** How many plants there are, or what is going on, below the table. */
 function ListProgress(props: ListProgressProps) {
   const { list, hasFilter, isReloading, onReload } = props;
-  const status = statusText(props);
+  const status = listStatusText(props);
   const isResult = hasFilter && !isReloading && list.state !== "loading" && list.count !== undefined;
   return (
     <div class="progress-line">
@@ -97,7 +97,7 @@ function ListProgress(props: ListProgressProps) {
   );
 }
 
-function statusText({ list, hasFilter, isReloading }: ListProgressProps): string {
+function listStatusText({ list, hasFilter, isReloading }: ListProgressProps): string {
   const { state, rows, count, isOutdated } = list;
   if (isReloading) return "Loading…";
   if (state === "failed") return errorMessage(list.error);

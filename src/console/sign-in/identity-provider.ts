@@ -22,7 +22,7 @@ interface PendingSignIn {
 const pendingKey = "plant-store-sign-in";
 const randomBytes = 32;
 
-export async function fetchProvider(): Promise<FetchedProvider> {
+export async function fetchSignInProvider(): Promise<FetchedProvider> {
   const response = await fetch("/api/identity-provider");
   if (!response.ok) throw new Error(`The service responded with ${response.status}.`);
   return (await response.json()) as FetchedProvider;

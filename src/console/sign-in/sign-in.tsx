@@ -7,7 +7,7 @@ import { Leaf } from "../parts/icons.tsx";
 import { nameTab } from "../parts/page-head.tsx";
 import {
   type FetchedProvider,
-  fetchProvider,
+  fetchSignInProvider,
   redeemCode,
   type SignInResponse,
   startSignIn,
@@ -173,7 +173,7 @@ function ProviderSignIn({ responseRef, onToken }: ProviderSignInProps) {
     void attempt(async () => {
       const response = responseRef.current;
       responseRef.current = undefined;
-      const found = await fetchProvider().catch(() => ({}));
+      const found = await fetchSignInProvider().catch(() => ({}));
       setProvider(found);
       if (response !== undefined) await onToken(await redeemCode(found, response));
     });

@@ -58,7 +58,7 @@ export function Backups() {
       <ErrorNotice error={error ?? loadError} />
       {listed?.unavailable !== undefined && <p class="note">{listed.unavailable}</p>}
       <p class={needsAttention ? "field-error" : "note"} role="status">
-        {listed !== undefined && statusText(listed)}
+        {listed !== undefined && backupStatusText(listed)}
       </p>
       {listed?.progress !== undefined && <p class="note">{progressText(listed.progress)}</p>}
       {listed !== undefined && listed.backups.length > 0 && (
@@ -156,10 +156,10 @@ function BackupTexts({
           deleted on the machine only, so that a stolen token cannot delete them.
         </p>
         <pre class="code">{restoreCommand}</pre>
-        {digest !== null && <pre class="code">{digestText(coveredPlants, digest)}</pre>}
+        {digest !== null && <pre class="code">{digestLine(coveredPlants, digest)}</pre>}
         <div class="line">
           <CopyButton text={restoreCommand} label="Copy command" />
-          {digest !== null && <CopyButton text={digestText(coveredPlants, digest)} label="Copy digest" />}
+          {digest !== null && <CopyButton text={digestLine(coveredPlants, digest)} label="Copy digest" />}
         </div>
       </div>
     </details>
@@ -183,7 +183,7 @@ function ShortDigest({ coveredPlants, digest }: DigestProps) {
   );
 }
 
-function digestText(coveredPlants: number, digest: string): string {
+function digestLine(coveredPlants: number, digest: string): string {
   return `${coveredPlants} ${digest}`;
 }
 
@@ -192,7 +192,7 @@ function progressText({ doing, share }: BackupProgressJson): string {
   return `Now ${doing} it${share === undefined ? "." : `: ${formatShare(share)}`}`;
 }
 
-function statusText({ task, last, backups, folder, unavailable }: BackupsJson): string {
+function backupStatusText({ task, last, backups, folder, unavailable }: BackupsJson): string {
   if (task !== undefined) return task.kind === "create" ? "Making a backup…" : `Verifying ${task.name}…`;
   if (last !== undefined) {
     const isNew = last.kind === "create" || last.name === undefined;

@@ -80,7 +80,7 @@ export class BackupFolder implements DatedBackups {
     try {
       return { backups: await this.#list(), problem: undefined };
     } catch (error) {
-      return { backups: [], problem: problemOf(error, this.folderPath) };
+      return { backups: [], problem: problemText(error, this.folderPath) };
     }
   }
 
@@ -131,7 +131,7 @@ export class BackupFolder implements DatedBackups {
       const { made, unrecorded } = await this.backUp(atMs);
       return { path: made.path, warning: warningOf(made, unrecorded), problem: undefined };
     } catch (error) {
-      return { path: undefined, warning: undefined, problem: problemOf(error, this.folderPath) };
+      return { path: undefined, warning: undefined, problem: problemText(error, this.folderPath) };
     } finally {
       this.#running--;
     }
@@ -145,7 +145,7 @@ export class BackupFolder implements DatedBackups {
       this.#listing = undefined;
       return verified;
     } catch (error) {
-      return { problems: [problemOf(error, this.#path(name))], warning: undefined, ...noDigest };
+      return { problems: [problemText(error, this.#path(name))], warning: undefined, ...noDigest };
     } finally {
       this.#running--;
     }
@@ -244,7 +244,7 @@ async function recordForList(backup: string, file: Stats): Promise<DigestRecord>
  * The sentence of a problem that the operator can solve, such as what the system reports about the path: that this user may not
  * read it, for example. Throws any other error again.
  */
-function problemOf(error: unknown, path: string): string {
+function problemText(error: unknown, path: string): string {
   const problem = systemErrorAsProblem(error, path);
   if (problem instanceof DataFileProblem) return problem.message;
   throw problem;
