@@ -133,7 +133,7 @@ export class PostgresPlants implements PlantStore {
     }
   }
 
-  /** Writes the row of this node, as durably as a plant, though no plant depends on it. */
+  /** A write as durable as a plant's: if it succeeds, a plant could be stored. */
   async #writeOwnRow(): Promise<void> {
     const nowMs = Date.now();
     await this.#pool.use(probeMsMax, async (run) => {

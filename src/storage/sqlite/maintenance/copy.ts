@@ -28,8 +28,8 @@ export interface CopyOptions extends Pick<ReadOptions, "warnOfLostWal"> {
 const noLinks = ["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP", "EMLINK"];
 
 /**
- * The one way to copy a store: SQLite reads a snapshot, with what is in the WAL, and writes all of it to a new file, which is
- * then checked and synced. A read transaction holds the snapshot: writers go on, and only the WAL grows meanwhile.
+ * Copies a store for a backup or a restore: SQLite reads a snapshot, with what is in the WAL, and writes all of it to a new file,
+ * which is then checked and synced. A read transaction holds the snapshot: writers go on, and only the WAL grows meanwhile.
  * @throws DataFileProblem
  */
 export async function copyDataFile(

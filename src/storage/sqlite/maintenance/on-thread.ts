@@ -31,7 +31,7 @@ export function copyOnThread(from: string, to: string, onStep: OnStep): Promise<
   return callOnThread(`${from} cannot be copied to ${to}`, (thread) => thread.ask("copy", from, to));
 }
 
-/** SQLite's integrity check: what is wrong in a data file, its indexes included. Empty for a sound one. */
+/** Runs SQLite's integrity check, `findDamage`, on a data file. */
 export function findDamageOnThread(
   path: string,
   onStep: OnStep = ignoreStep,
