@@ -118,7 +118,7 @@ function formatFindings(
 function checksFor(config: StoreConfig): readonly Check[] {
   const { database, listen, operatorListen, tls } = config;
   const isFile = !isDatabaseUrl(database);
-  const isInUse = isFile ? hasWriter(database) : undefined;
+  const isInUse = () => (isFile ? hasWriter(database) : undefined);
   const checks = isFile ? dataFileChecks(database) : [databaseCheck(database, config)];
   checks.push({
     name: "public listener",
@@ -242,12 +242,12 @@ export function judgeFsync(timesMs: readonly number[]): Facts {
 function checkDataFile(dataFile: string): Facts {
   const found = diagnoseDataFile(dataFile);
   if (found === undefined) return { facts: `${dataFile} does not exist yet; the first start creates it` };
-  const { bytes, walBytes, isWritable, hasSyncFailed, hasWriter, names } = found;
-  const open = hasWriter ? "a service has it open" : "no service has it open";
+  const { bytes, walBytes, isWritable, hasSyncFailed, names } = found;
+  const open = found.hasWriter ? "a service has it open" : "no service has it open";
   const facts = `${dataFile} can be read, ${formatBytes(bytes)} and a WAL of ${formatBytes(walBytes)}; ${open}`;
   if (!isWritable) throw new Error(`${facts}; ${localUser()} may not write to it`);
   const warnings: string[] = [];
-  if (hasSyncFailed && !hasWriter)
+  if (hasSyncFailed && !found.hasWriter)
     warnings.push(
       "An fsync failed in the previous run. The next start rebuilds the file, which needs as much free space again; check the disk (dmesg, smartctl) first.",
     );
@@ -268,20 +268,21 @@ async function checkPostgres(url: string, options: StoreConfig): Promise<Facts> 
 }
 
 /**
- * Whether the address can be bound, unless a service may have it. `isInUse` says whether one has the store open; undefined if
- * that cannot be known.
+ * Whether the address can be bound, unless a service may have it. `isInUse` says whether one has the store open; it returns
+ * undefined if that cannot be known, and throws if the lock file cannot be opened.
  */
 async function checkListener(
   listener: ListenerName,
   address: Address,
-  isInUse: boolean | undefined,
+  isInUse: () => boolean | undefined,
 ): Promise<Facts> {
   const shown = formatAddress(address);
   const error = await whyNotBound(address);
   if (error === undefined) return { facts: `${shown} is free` };
   if (codeOf(error) !== "EADDRINUSE") throw listenProblem(error, address, listener);
-  if (isInUse === false) throw new Error(`${shown} is in use, and no service has this data file open`);
-  return isInUse
+  const hasService = isInUse();
+  if (hasService === false) throw new Error(`${shown} is in use, and no service has this data file open`);
+  return hasService
     ? { facts: `${shown} is in use, and a service has this data file open` }
     : { facts: `${shown} is in use`, warnings: ["Make sure that this service is the one using it."] };
 }

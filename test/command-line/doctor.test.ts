@@ -1,7 +1,7 @@
 // What doctor checks of a store, a disk, a certificate and a server, and what it advises.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { judgeFsync } from "../../src/cli/doctor.ts";
 import { dayMs } from "../../src/text/duration.ts";
@@ -175,6 +175,17 @@ describe("the data file", () => {
     expect(code).toBe(0);
     expect(find("data file")?.outcome).toBe("warn");
     expect(find("data file")?.advice).toContain("An fsync failed");
+  });
+
+  test("fails alone if its lock file cannot be opened", async () => {
+    const file = join(folder.path, "locked.db");
+    await runInProcess(["token", "create", "--name", "a", "--database", file]);
+    rmSync(`${file}.lock`);
+    mkdirSync(`${file}.lock`);
+    const { code, find } = await examine("--database", file);
+    expect(code).toBe(1);
+    expect(find("data file")?.outcome).toBe("fail");
+    expect(find("public listener")?.outcome).toBe("ok");
   });
 
   test("fails if it was replaced", async () => {
