@@ -1,11 +1,11 @@
 import { basename, join } from "node:path";
 import type { Caller, Gate } from "../access/gate.ts";
+import { catalogue } from "../http/error-catalogue.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { requestIdFields } from "../http/request-log.ts";
 import { type Route, route } from "../http/route.ts";
 import type { Backup, ConfiguredBackups, DatedBackups, Step } from "../plants/plant-backups.ts";
-import { messageOf } from "../system/errors.ts";
 import type { Events } from "../telemetry/events.ts";
 import { shareOf } from "../text/counts.ts";
 import { shortened } from "../text/cut-text.ts";
@@ -184,7 +184,8 @@ class Backups {
         this.#events.backupFailed(kind, requestIdFields(exchange), result.problem);
     } catch (error) {
       this.#events.internalError(() => requestIdFields(exchange), error);
-      result = { name, problem: messageOf(error) };
+      // The reason is for the log alone.
+      result = { name, problem: catalogue["internal-error"].example };
     }
     this.#task = undefined;
     this.#step = undefined;
