@@ -3,7 +3,7 @@ import { SQLiteError } from "bun:sqlite";
 import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { processUid } from "../../../access/local-user.ts";
-import { codeOf, messageOf, pathOf, syscallOf } from "../../../system/errors.ts";
+import { codeOf, describeFileError, pathOf, syscallOf } from "../../../system/errors.ts";
 import { lockWaitMsMax } from "./connect.ts";
 
 /** A data file that cannot be used, in one sentence for the operator. */
@@ -75,7 +75,7 @@ export function asDataFileProblem(error: unknown, path: string): DataFileProblem
   if (error instanceof SQLiteError)
     return new DataFileProblem(describeSqliteError(error, path), { cause: error });
   if (isDenied(error)) return new DataFileProblem(describeDenied(pathOf(error) ?? path));
-  return new DataFileProblem(`${path} cannot be opened: ${messageOf(error)}.`);
+  return new DataFileProblem(`${path} cannot be opened: ${describeFileError(error)}.`);
 }
 
 /** An error of the operating system, as a sentence for the operator. Any other error is returned as it is. */

@@ -17,7 +17,7 @@ import {
 } from "node:fs";
 import { platform } from "node:os";
 import { dirname } from "node:path";
-import { codeOf, messageOf } from "../../../system/errors.ts";
+import { codeOf, describeFileError } from "../../../system/errors.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 
 /** What a copy is called until it is complete: its later name and this. */
@@ -35,7 +35,7 @@ export function makeDirectory(folder: string): string[] {
   try {
     topmost = mkdirSync(folder, { recursive: true, mode: folderMode });
   } catch (error) {
-    throw new DataFileProblem(`The folder ${folder} cannot be created: ${messageOf(error)}.`);
+    throw new DataFileProblem(`The folder ${folder} cannot be created: ${describeFileError(error)}.`);
   }
   if (topmost === undefined) return [];
   const changed = [folder];
