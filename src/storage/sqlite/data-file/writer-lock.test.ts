@@ -7,7 +7,6 @@ import { DataFileProblem } from "./data-file-problem.ts";
 import { hasWriter, lockAgainstWriters, lockForWriting, tryLock } from "./writer-lock.ts";
 
 const temporary = temporaryFolder();
-const folder = temporary.path;
 afterAll(() => temporary[Symbol.dispose]());
 
 function isFree(path: string): boolean {
@@ -16,7 +15,7 @@ function isFree(path: string): boolean {
 }
 
 test("processes that inspect the files together keep a writer out", () => {
-  const path = join(folder, "inspected.db");
+  const path = temporary.newPath();
   lockForWriting(path)[Symbol.dispose]();
   using _one = lockAgainstWriters(path);
   using _other = lockAgainstWriters(path);
@@ -24,7 +23,7 @@ test("processes that inspect the files together keep a writer out", () => {
 });
 
 test("a data file has a writer while a process holds its lock for writing", () => {
-  const path = join(folder, "written.db");
+  const path = temporary.newPath();
   expect(hasWriter(path)).toBe(false);
   {
     using _writer = lockForWriting(path);
@@ -34,7 +33,7 @@ test("a data file has a writer while a process holds its lock for writing", () =
 });
 
 test("a process that inspects the files does not serve them", () => {
-  const path = join(folder, "not-written.db");
+  const path = temporary.newPath();
   lockForWriting(path)[Symbol.dispose]();
   using _shared = lockAgainstWriters(path);
   expect(hasWriter(path)).toBe(false);
@@ -51,23 +50,24 @@ test("a data file in a folder that does not exist has no writer", () => {
 });
 
 test("a data file that does not exist yet has one lock, by whichever path its folder is reached", () => {
-  mkdirSync(join(folder, "real"));
-  symlinkSync(join(folder, "real"), join(folder, "linked"));
-  using _lock = lockForWriting(join(folder, "real", "plants.db"));
-  expect(isFree(join(folder, "linked", "plants.db"))).toBe(false);
+  const real = temporary.newFolder();
+  const linked = temporary.newPath("linked");
+  symlinkSync(real, linked);
+  using _lock = lockForWriting(join(real, "plants.db"));
+  expect(isFree(join(linked, "plants.db"))).toBe(false);
 });
 
 // Root makes backups into folders of other users, and gives the lock file to the owner of the data file.
 test("a lock file is never created through a symlink", () => {
-  const path = join(folder, "linked-lock.db");
-  const elsewhere = join(folder, "elsewhere");
+  const path = temporary.newPath();
+  const elsewhere = temporary.newPath();
   symlinkSync(elsewhere, `${path}.lock`);
   expect(() => tryLock(path)).toThrow(DataFileProblem);
   expect(existsSync(elsewhere)).toBe(false);
 });
 
 test("a lock that is about to be released is waited for", () => {
-  const path = join(folder, "stopping.db");
+  const path = temporary.newPath();
   const held = lockForWriting(path);
   using pause = spyOn(Bun, "sleepSync").mockImplementation(() => held[Symbol.dispose]());
   lockForWriting(path)[Symbol.dispose]();
@@ -75,8 +75,8 @@ test("a lock that is about to be released is waited for", () => {
 });
 
 /** A data file whose WAL an inspection refuses. */
-function damagedFile(name: string): string {
-  const path = join(folder, name);
+function damagedFile(): string {
+  const path = temporary.newPath();
   writeFileSync(path, "a data file");
   writeFileSync(`${path}-wal`, "damaged");
   expect(() => inspectFiles(path)).toThrow(DataFileProblem);
@@ -84,13 +84,13 @@ function damagedFile(name: string): string {
 }
 
 test("a WAL is not inspected while a writer holds the lock", () => {
-  const path = damagedFile("written.db");
+  const path = damagedFile();
   using _writer = lockForWriting(path);
   expect(() => refuseDamagedWithoutWriter(path)).not.toThrow();
 });
 
 test("the lock of an inspection is released", () => {
-  const path = damagedFile("inspected-once.db");
+  const path = damagedFile();
   lockForWriting(path)[Symbol.dispose]();
   expect(() => refuseDamagedWithoutWriter(path)).toThrow(DataFileProblem);
   expect(isFree(path)).toBe(true);
