@@ -80,7 +80,7 @@ test("a backup whose digest cannot be recorded is recorded as the last one", asy
   expect(await readLastBackup(store)).toMatchObject({ atMs: 1000 });
 });
 
-test("that a backup is gone is the problem of its verification", async () => {
+test("the verification of a backup that is gone says so", async () => {
   const backups = newFolder();
   const { path } = await backups.backUpOnRequest(0);
   rmSync(path as string);

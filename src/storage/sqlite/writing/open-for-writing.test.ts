@@ -88,7 +88,7 @@ describe("the start after a failed fsync", () => {
         for (const end of ["", "-wal"]) copyFileSync(later + end, file + end);
       },
     ],
-  ])("continues one that ended %s", async (_, change) => {
+  ])("finishes a rebuild that ended %s", async (_, change) => {
     const file = await crashed("rebuilt");
     // What a rebuild writes before it changes anything else.
     const image = `${file}-image`;

@@ -103,7 +103,7 @@ test("after a write lock of five seconds, the next one is waited for again", asy
   expect(await writer.storeAfterLock()).toBe("stored");
 });
 
-describe("any other failure of a transaction", () => {
+describe("a failure that is neither a lock nor a full disk", () => {
   const reported = new OutcomeUnknown("with the marker that could not be written");
   const fail = () => {
     throw Object.assign(new Error("failed"), { code: "SQLITE_IOERR_WRITE" });
