@@ -7,6 +7,7 @@ import { StatementTimeout } from "../../src/storage/postgres/faults.ts";
 import { Server } from "../../src/storage/postgres/server.ts";
 import { Session, type Statement } from "../../src/storage/postgres/session.ts";
 import { minuteMs } from "../../src/text/duration.ts";
+import { caught } from "../support/caught.ts";
 import { expectOneLine } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { operatorGet } from "../support/operator-requests.ts";
@@ -98,9 +99,9 @@ describe("a database that cannot be reached", () => {
       return run({ text: "SELECT 1" }, []);
     });
     await started.promise;
-    const failure = statement.catch(String);
+    const failure = caught(statement);
     await pool.close();
-    expect(await failure).toContain("Connection terminated");
+    expect(String(await failure)).toContain("Connection terminated");
   });
 
   test("just after it was opened does not stop the service", async () => {

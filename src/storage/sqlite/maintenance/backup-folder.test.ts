@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, join } from "node:path";
+import { caught } from "../../../../test/support/caught.ts";
 import { eventually } from "../../../../test/support/eventually.ts";
 import { lacks } from "../../../../test/support/lacks.ts";
 import { seedStore } from "../../../../test/support/seeded-store.ts";
@@ -42,11 +43,12 @@ test.each(["copying", "comparing the plants of", "computing the checksum of"])(
       writeFileSync(folderPath, "");
     };
 
-    const error = await backups.backUp(0, { onStep }).catch((caught) => caught);
+    const error = await caught(backups.backUp(0, { onStep }));
 
     expect(error).toBeInstanceOf(DataFileProblem);
-    expect(error.message).toContain(folderPath);
-    expect(error.message).toContain("ENOTDIR: not a directory");
+    const { message } = error as DataFileProblem;
+    expect(message).toContain(folderPath);
+    expect(message).toContain("ENOTDIR: not a directory");
   },
 );
 
