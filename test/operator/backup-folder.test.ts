@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { backupCalls, makeLink, type ServiceWithBackups, startWithBackups } from "../support/backups.ts";
 import { start, unshareArguments, untilListening } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
-import { lacks, lacksFuse, mountHanging } from "../support/lacks.ts";
+import { lacksFuse, lacksProgram, mountHanging } from "../support/lacks.ts";
 import { lacksDescriptors, openDescriptors } from "../support/open-descriptors.ts";
 import { operatorFetch } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
@@ -17,8 +17,7 @@ import { bothTokensEnvironment } from "../support/tokens.ts";
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
 
-const lacksFifo = lacks("mkfifo", Bun.which("mkfifo") === null);
-test.skipIf(lacksDescriptors() || lacksFifo)(
+test.skipIf(lacksDescriptors() || lacksProgram("mkfifo"))(
   "a folder for backups that does not respond keeps no plant from being stored",
   async () => {
     await using service = await startWithBackups();

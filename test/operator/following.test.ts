@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { PlantPageJson } from "../../src/operator/responses.ts";
 import { start } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
-import { lacks } from "../support/lacks.ts";
+import { lacksProgram } from "../support/lacks.ts";
 import { memoize } from "../support/memoize.ts";
 import { operatorGet } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
@@ -81,7 +81,7 @@ test.each(["after=", "after=x", "after=1.x", "after=0&cursor=1"])(
   },
 );
 
-test.skipIf(lacks("jq", Bun.which("jq") === null))(
+test.skipIf(lacksProgram("jq"))(
   "the script in the documents follows the store again from where it was killed",
   async () => {
     await using running = await startTestService();

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
 import { metricFamilies } from "../../src/operator/metrics.ts";
 import { eventually } from "../support/eventually.ts";
-import { lacks } from "../support/lacks.ts";
+import { lacksProgram } from "../support/lacks.ts";
 import { mintToken, operatorFetch, operatorPost } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { rawPost, sendRaw, untilContinue } from "../support/raw-http.ts";
@@ -256,7 +256,7 @@ test.each(rules)("the alert $alert ($labels.severity) says where to read more", 
   expect(section.split("\n## ")[0]?.length).toBeGreaterThan(100);
 });
 
-describe.skipIf(lacks("promtool", Bun.which("promtool") === null))("promtool", () => {
+describe.skipIf(lacksProgram("promtool"))("promtool", () => {
   const promtool = (args: readonly string[], input = "") =>
     spawnSync("promtool", args, { cwd: root, input, encoding: "utf8" });
 

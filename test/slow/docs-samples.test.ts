@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import * as browser from "../support/browser.ts";
 import { bodyOf, hostileName, programs, runRequest, sampleOf, tryItSample } from "../support/docs-samples.ts";
-import { lacks } from "../support/lacks.ts";
+import { lacksProgram } from "../support/lacks.ts";
 import { post } from "../support/post-plants.ts";
 import { storedPlants } from "../support/stored-plants.ts";
 import { startTestService } from "../support/test-service.ts";
@@ -10,7 +10,7 @@ import { startTestService } from "../support/test-service.ts";
 // test/public/docs-page.test.ts runs those in curl and JavaScript.
 describe.each(["python", "go"] as const)("the samples on the docs page in %s", (language) => {
   const program = programs[language];
-  const isMissing = lacks(program, Bun.which(program) === null);
+  const isMissing = lacksProgram(program);
 
   test.skipIf(isMissing)("create a plant", async () => {
     await using running = await startTestService();

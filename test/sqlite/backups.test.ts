@@ -15,7 +15,7 @@ import { BackupFolder } from "../../src/storage/sqlite/maintenance/backup-folder
 import { lastBackupFile, readLastBackup } from "../../src/storage/sqlite/maintenance/backup-records.ts";
 import { expectOneLine, type Finished, shellArguments, startOnTerminal } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
-import { lacks } from "../support/lacks.ts";
+import { lacksProgram } from "../support/lacks.ts";
 import { seedStore } from "../support/seeded-store.ts";
 import { storedPlants } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -90,7 +90,7 @@ describe("backup -", () => {
 });
 
 describe("backup DIR", () => {
-  const lacksSha256sum = lacks("sha256sum", Bun.which("sha256sum") === null);
+  const lacksSha256sum = lacksProgram("sha256sum");
 
   test("writes a file that is named by its date", async () => {
     const { code, out } = await backUp(folder.newFolder(), "--json");

@@ -16,7 +16,7 @@ import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { runBitFlips, runLives } from "../soak/digests.ts";
 import { seededRandom } from "../soak/rounds.ts";
 import { caught } from "../support/caught.ts";
-import { lacks } from "../support/lacks.ts";
+import { lacks, lacksProgram } from "../support/lacks.ts";
 import { openAsNextStart } from "../support/next-start.ts";
 import { seedStore } from "../support/seeded-store.ts";
 import { testPlants } from "../support/stored-plants.ts";
@@ -324,7 +324,7 @@ describe("verify --against", () => {
 
 // Some machines have sqlite3. On the others, a program of ours stands in for it.
 const hasSqlite3 = spawnSync("sqlite3", ["--version"]).status === 0;
-const lacksSha256sum = lacks("sha256sum", Bun.which("sha256sum") === null);
+const lacksSha256sum = lacksProgram("sha256sum");
 describe.each([
   ["sqlite3", lacks("sqlite3", !hasSqlite3) || lacksSha256sum],
   ["a program that stands in for sqlite3", lacksSha256sum],

@@ -9,6 +9,11 @@ export function lacks(what: string, isMissing: boolean): boolean {
   return isMissing;
 }
 
+/** For `skipIf`: whether this machine lacks a program. */
+export function lacksProgram(name: string): boolean {
+  return lacks(name, Bun.which(name) === null);
+}
+
 /** For a shell in a mount namespace: mounts a folder on which every system call hangs, until the process and its children end. */
 export const mountHanging = (folder: string) =>
   // Nobody reads the requests from the device.

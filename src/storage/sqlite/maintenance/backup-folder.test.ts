@@ -13,7 +13,7 @@ import {
 import { basename, join } from "node:path";
 import { caught } from "../../../../test/support/caught.ts";
 import { eventually } from "../../../../test/support/eventually.ts";
-import { lacks } from "../../../../test/support/lacks.ts";
+import { lacksProgram } from "../../../../test/support/lacks.ts";
 import { seedStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import type { OnStep } from "../../../plants/plant-backups.ts";
@@ -111,7 +111,7 @@ async function beginHangingList(backups: BackupFolder): Promise<() => void> {
   return () => closeSync(writer);
 }
 
-describe.skipIf(lacks("mkfifo", Bun.which("mkfifo") === null))("a list of backups that has not ended", () => {
+describe.skipIf(lacksProgram("mkfifo"))("a list of backups that has not ended", () => {
   test("is shared by those that begin meanwhile", async () => {
     const backups = newFolder();
     const continueList = await beginHangingList(backups);

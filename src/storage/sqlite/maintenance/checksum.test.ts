@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { existsSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { lacks } from "../../../../test/support/lacks.ts";
+import { lacksProgram } from "../../../../test/support/lacks.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { expectedChecksum } from "./checksum.ts";
 
@@ -20,7 +20,7 @@ function expectUnread(create: (path: string) => void): void {
 // Whoever reads one waits.
 const readMsMax = 5000;
 
-test.skipIf(lacks("mkfifo", Bun.which("mkfifo") === null))(
+test.skipIf(lacksProgram("mkfifo"))(
   "a checksum file that is a named pipe matches nothing",
   () => expectUnread((path) => spawnSync("mkfifo", [path])),
   readMsMax,
