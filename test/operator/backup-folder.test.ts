@@ -106,7 +106,9 @@ test("with a folder for backups that cannot be read a sentence says so", async (
   const unreadable = folder.newPath("unreadable");
   symlinkSync(unreadable, unreadable);
   await using service = await startWithBackups({ backupFolder: unreadable });
-  expect((await service.list()).unavailable).toStartWith(`${unreadable} cannot be opened: ELOOP`);
+  expect((await service.list()).unavailable).toStartWith(
+    `${unreadable} cannot be opened: too many symbolic links`,
+  );
 });
 
 describe("after the folder for backups was removed", () => {

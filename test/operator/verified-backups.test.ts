@@ -114,7 +114,7 @@ describe("a backup whose digest record cannot be read", () => {
     await using service = await startWithBackups();
     const { name, record } = await makeUnreadable(service);
     const { last } = await service.verifyBackup(name);
-    expect(last?.problem).toStartWith(`${record} cannot be opened: EISDIR`);
+    expect(last?.problem).toStartWith(`${record} cannot be opened: it is a directory`);
     expect(service.logged.join("")).not.toContain("internal error");
   });
 });

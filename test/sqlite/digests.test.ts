@@ -262,7 +262,7 @@ describe("a backup", () => {
     const error = await caught(verifyDataFile(file, ({ doing }) => steps.push(doing)));
     expect(error).toBeInstanceOf(DataFileProblem);
     expect((error as DataFileProblem).message).toStartWith(
-      `${lastBackupFile(file)} cannot be opened: EISDIR`,
+      `${lastBackupFile(file)} cannot be opened: it is a directory`,
     );
     expect(steps).toEqual([]);
   });
