@@ -41,7 +41,7 @@ export function backupRoutes(
     route("POST", "/api/backups", "operator", async (exchange, caller) => {
       await readFields(exchange);
       const folder = backups.requireFolder();
-      await backups.start(exchange, caller, { kind: "create", name: undefined }, async () => {
+      await backups.startTask(exchange, caller, { kind: "create", name: undefined }, async () => {
         const { path, warning, problem } = await folder.backUpOnRequest(Date.now());
         return { name: path && basename(path), problem, warning };
       });
@@ -53,7 +53,7 @@ export function backupRoutes(
       const folder = backups.requireFolder();
       const name = exchange.parameter;
       await backups.refuseMissing(name);
-      await backups.start(exchange, caller, { kind: "verify", name }, async () => {
+      await backups.startTask(exchange, caller, { kind: "verify", name }, async () => {
         const { problems, warning } = await folder.verify(name, (step) => backups.showStep(step));
         return { name, problem: problems.length === 0 ? undefined : problems.join("; "), warning };
       });
@@ -147,7 +147,7 @@ class Backups {
    * Records the action in the audit trail, then starts the work, which continues after the response.
    * @throws HttpError once the drain has begun, or while there is another task.
    */
-  async start(
+  async startTask(
     exchange: Exchange,
     caller: Caller,
     task: BackupTaskJson,

@@ -7,22 +7,22 @@ const one = callerNamed("one");
 
 test("one caller gets no more than half of the limit", () => {
   const limit = new ConcurrencyLimit("exports", 4);
-  limit.start(one);
-  limit.start(one);
-  expect(() => limit.start(one)).toThrow("This token already has 2 exports running");
+  limit.acquire(one);
+  limit.acquire(one);
+  expect(() => limit.acquire(one)).toThrow("This token already has 2 exports running");
 });
 
 test("other callers get no more than the rest of the limit", () => {
   const limit = new ConcurrencyLimit("exports", 4);
-  for (const name of ["one", "one", "two", "three"]) limit.start(callerNamed(name));
-  expect(() => limit.start(callerNamed("four"))).toThrow("4 exports are already running");
+  for (const name of ["one", "one", "two", "three"]) limit.acquire(callerNamed(name));
+  expect(() => limit.acquire(callerNamed("four"))).toThrow("4 exports are already running");
 });
 
-test("an action that has ended counts no longer towards the limit", () => {
+test("an operation that has ended counts no longer towards the limit", () => {
   const limit = new ConcurrencyLimit("exports", 4);
   for (let turn = 0; turn < 10; turn++) {
-    using _first = limit.start(one);
-    using _second = limit.start(one);
+    using _first = limit.acquire(one);
+    using _second = limit.acquire(one);
   }
-  expect(() => limit.start(one)).not.toThrow();
+  expect(() => limit.acquire(one)).not.toThrow();
 });

@@ -23,7 +23,7 @@ export class ConcurrencyLimit {
    * Counts one operation of the caller until it is disposed of.
    * @throws HttpError too many are running.
    */
-  start({ name }: Caller): Disposable {
+  acquire({ name }: Caller): Disposable {
     const ofCaller = this.#runningOf.get(name) ?? 0;
     if (ofCaller >= this.#perCallerMax)
       throw new HttpError(
@@ -37,10 +37,10 @@ export class ConcurrencyLimit {
       );
     this.#running++;
     this.#runningOf.set(name, ofCaller + 1);
-    return { [Symbol.dispose]: () => this.#end(name) };
+    return { [Symbol.dispose]: () => this.#release(name) };
   }
 
-  #end(name: string): void {
+  #release(name: string): void {
     this.#running--;
     const ofCaller = (this.#runningOf.get(name) ?? 1) - 1;
     if (ofCaller > 0) this.#runningOf.set(name, ofCaller);

@@ -30,7 +30,7 @@ export class Downloads<Target> {
   }
 
   /** A download by the token that came with the request. */
-  start(exchange: Exchange, caller: Caller, target: Target): Download<Target> {
+  createDownload(exchange: Exchange, caller: Caller, target: Target): Download<Target> {
     return { target, caller, isAllowed: this.#gate.watch(exchange.header("authorization"), this.#scope) };
   }
 
@@ -41,7 +41,7 @@ export class Downloads<Target> {
     if (this.#links.size >= linksMax)
       throw new HttpError("too-busy", "Too many downloads were requested. Try again in a minute.");
     const secret = crypto.randomUUID();
-    const download = this.start(exchange, caller, target);
+    const download = this.createDownload(exchange, caller, target);
     this.#links.set(secret, { download, expiresMs: nowMs + linkMsMax });
     return secret;
   }

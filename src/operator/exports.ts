@@ -28,21 +28,21 @@ const exportsMax = 8;
  */
 export function exportRoutes(archive: PlantArchive, actions: ActionRecorder, gate: Gate): readonly Route[] {
   const downloads = new Downloads<Export>(gate, "operator:read");
-  const running = new ConcurrencyLimit("exports", exportsMax);
-  /** `start` uses up the link, if the export was requested by one. */
+  const exportLimit = new ConcurrencyLimit("exports", exportsMax);
+  /** `claimDownload` uses up the link, if the export was requested by one. */
   const send = async (
     exchange: Exchange,
     { caller, target: { format, filter } }: Download<Export>,
-    start: () => Download<Export>,
+    claimDownload: () => Download<Export>,
   ): Promise<void> => {
     exchange.refuseWhileDraining();
-    using _running = running.start(caller);
+    using _running = exportLimit.acquire(caller);
     const detail = [format, filterText(filter)].filter((part) => part !== "").join(", ");
     // The audit trail has the export before its first row is sent.
     if (exchange.method !== "HEAD")
       await actions.record(exchange, caller, "export.started", "plants", detail);
     // A link works once, so no request that is refused uses it up. Another request may have used it meanwhile.
-    const download = start();
+    const download = claimDownload();
     const { contentType, extension } = exportFormats[format];
     const name = `plants-${isoDate(Date.now())}.${extension}`;
     const pages = pagesOf(archive, filter, rowsPerPage);
@@ -52,7 +52,7 @@ export function exportRoutes(archive: PlantArchive, actions: ActionRecorder, gat
   return [
     route("GET", "/api/export", "operator:read", (exchange, caller) => {
       const requested = readExport(readQuery(exchange.query, exportParameters));
-      const download = downloads.start(exchange, caller, requested);
+      const download = downloads.createDownload(exchange, caller, requested);
       return send(exchange, download, () => download);
     }),
 

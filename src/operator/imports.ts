@@ -54,7 +54,7 @@ export function importRoutes(
   lineBytesMax: number,
 ): readonly Route[] {
   const bodyBytesMax = Math.max(bodyBytesMin, bodyRowsMin * lineBytesMax);
-  const running = new ConcurrencyLimit("imports", importsMax);
+  const importLimit = new ConcurrencyLimit("imports", importsMax);
   return [
     // Stores plants, one on each line, as POST /plants would. It may end before the last line, but not before the first: the
     // response has an outcome for each line that was handled, in order, and the caller sends the others again, which is always
@@ -64,7 +64,7 @@ export function importRoutes(
       const file = readText(readQuery(exchange.query, ["file"]), "file");
       const isAllowed = target.gate.watch(exchange.header("authorization"), "plants:create");
       exchange.refuseWhileDraining();
-      using _running = running.start(caller);
+      using _running = importLimit.acquire(caller);
       const body = await exchange.receiveBody(bodyBytesMax);
       if (file !== undefined)
         await actions.record(exchange, caller, "import.started", cutText(file, fileCharactersMax));
