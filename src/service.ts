@@ -21,9 +21,9 @@ import { waitAtMost } from "./retry/wait-at-most.ts";
 import { firstTokenFile, openBackups, openServiceStore } from "./storage/open-store.ts";
 import { isUnreachable, startOnceOpen } from "./storage/start-once-open.ts";
 import { DataFileReplaced, type Store, WalIndexLost } from "./storage/store.ts";
-import { Counters } from "./telemetry/counters.ts";
 import { createEvents, type Events } from "./telemetry/events.ts";
 import type { Log } from "./telemetry/log.ts";
+import { Metrics } from "./telemetry/metrics.ts";
 
 export interface StartOptions {
   /** Whether a first token is printed; otherwise it is written to a file. */
@@ -74,8 +74,8 @@ export async function startService(
   await using started = new AsyncDisposableStack();
 
   // What the service logs and counts.
-  const counters = new Counters();
-  const events = createEvents(log, counters, Date.now);
+  const metrics = new Metrics();
+  const events = createEvents(log, metrics, Date.now);
 
   // The addresses, before the store: a start that cannot listen must not leave a data file.
   await refuseAddressesInUse(config.listen, config.operatorListen);
@@ -131,7 +131,7 @@ export async function startService(
     store,
     tokenUpkeep,
     backups,
-    counters,
+    metrics,
     identityProvider,
     settings: config.effective,
     publicListener,

@@ -21,7 +21,7 @@ import { hasWriter } from "../storage/sqlite/data-file/writer-lock.ts";
 import { diagnoseDataFile } from "../storage/sqlite/reading/diagnose-data-file.ts";
 import { codeOf, describeFileError } from "../system/errors.ts";
 import type { Address } from "../system/ip-address.ts";
-import type { ListenerName } from "../telemetry/counters.ts";
+import type { ListenerName } from "../telemetry/metrics.ts";
 import { formatBytes } from "../text/sizes.ts";
 import { isoTime } from "../text/time.ts";
 import { allSettings, type Command, jsonFlag } from "./command.ts";

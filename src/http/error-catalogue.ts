@@ -2,7 +2,7 @@ import type { Denied } from "../access/gate.ts";
 import { int64Range } from "../plants/int64.ts";
 import type { Rejected } from "../plants/intake.ts";
 import type { RefusalKind } from "../plants/refusals.ts";
-import type { RequestOutcome } from "../telemetry/counters.ts";
+import type { RequestOutcome } from "../telemetry/metrics.ts";
 import type { WireFaultKind } from "./wire/wire-fault.ts";
 
 export interface CatalogueEntry {

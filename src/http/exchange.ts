@@ -2,7 +2,7 @@ import type { Caller, Denied, Gate } from "../access/gate.ts";
 import type { Scope } from "../access/scopes.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import { canonicalAddress } from "../system/ip-address.ts";
-import type { RequestOutcome } from "../telemetry/counters.ts";
+import type { RequestOutcome } from "../telemetry/metrics.ts";
 import { jsonText } from "../text/json-text.ts";
 import { acceptPattern } from "./accept-pattern.ts";
 import type { ClientAddresses } from "./client-address.ts";

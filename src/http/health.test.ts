@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { Gate } from "../access/gate.ts";
 import { Intake, type IntakeEvents } from "../plants/intake.ts";
 import type { PlantStore } from "../plants/plant-store.ts";
-import { Counters } from "../telemetry/counters.ts";
 import { createEvents } from "../telemetry/events.ts";
 import { createLog } from "../telemetry/log.ts";
+import { Metrics } from "../telemetry/metrics.ts";
 import { catalogue } from "./error-catalogue.ts";
 import { Readiness } from "./health.ts";
 import { Listener } from "./listener.ts";
@@ -59,7 +59,7 @@ describe.each([
     const intake = new Intake(reachableStore, 1, noEvents);
     const readiness = new Readiness(gate, intake);
     prepare(readiness);
-    const counters = new Counters();
+    const metrics = new Metrics();
     const logged: string[] = [];
     const log = createLog({
       level: "debug",
@@ -68,13 +68,13 @@ describe.each([
       isForJournal: false,
       write: (line) => logged.push(line),
     });
-    const events = createEvents(log, counters, Date.now);
+    const events = createEvents(log, metrics, Date.now);
     await using listener = new Listener([], { gate, intake, readiness, events }, kind, {
       ...settings,
       logRequests,
     });
     const response = await fetch(`${listener.url}/readyz`);
-    return { response, body: await response.json(), counters, events, logged };
+    return { response, body: await response.json(), metrics, events, logged };
   }
 
   test("gets 503, the error, and when to try again", async () => {
@@ -86,15 +86,15 @@ describe.each([
   });
 
   test("is not counted as a refusal", async () => {
-    const { counters, events } = await check("errors");
-    expect(counters.value(`public:${error}`)).toBe(0);
+    const { metrics, events } = await check("errors");
+    expect(metrics.value(`public:${error}`)).toBe(0);
     expect(events.refusedSenders.list()).toEqual([]);
   });
 
   test("has the outcome of a health check", async () => {
-    const { counters } = await check("errors");
-    expect(counters.histogram("request:unavailable").observed().count).toBe(0);
-    expect(counters.histogram("request:other").observed().count).toBe(1);
+    const { metrics } = await check("errors");
+    expect(metrics.histogram("request:unavailable").observed().count).toBe(0);
+    expect(metrics.histogram("request:other").observed().count).toBe(1);
   });
 
   test("is not logged as a failed request", async () => {

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { codeOf, messageOf } from "../system/errors.ts";
 import type { Address } from "../system/ip-address.ts";
-import type { ListenerName } from "../telemetry/counters.ts";
+import type { ListenerName } from "../telemetry/metrics.ts";
 
 /** The address cannot be listened on, in one sentence for the operator. */
 export class ListenProblem extends Error {

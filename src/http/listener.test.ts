@@ -9,9 +9,9 @@ import type { JwtCaller } from "../access/provider-keys.ts";
 import { digestOf } from "../access/token-secret.ts";
 import type { Intake } from "../plants/intake.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
-import { Counters } from "../telemetry/counters.ts";
 import { createEvents } from "../telemetry/events.ts";
 import { createLog } from "../telemetry/log.ts";
+import { Metrics } from "../telemetry/metrics.ts";
 import type { Readiness } from "./health.ts";
 import { Listener } from "./listener.ts";
 import { type Route, route } from "./route.ts";
@@ -78,8 +78,8 @@ function start() {
     isForJournal: false,
     write() {},
   });
-  const counters = new Counters();
-  const events = createEvents(log, counters, Date.now);
+  const metrics = new Metrics();
+  const events = createEvents(log, metrics, Date.now);
   const parts = { gate, events, intake: fake<Intake>({}), readiness: fake<Readiness>({}) };
   const listener = new Listener(routes, parts, kind, settings);
   return {
@@ -89,7 +89,7 @@ function start() {
     jwts,
     asked,
     decide: decided.resolve,
-    counters,
+    metrics,
     /** How many requests have reached the handler of GET. */
     welcomed: () => welcomed,
   };
@@ -134,7 +134,7 @@ test("a request is no longer awaited once its client has gone", async () => {
 });
 
 test("a client that goes before its JWT is checked is not counted as one with a wrong token", async () => {
-  const { port, listener, asked, decide, counters } = start();
+  const { port, listener, asked, decide, metrics } = start();
   await using _listener = listener;
   const socket = connect(port, "127.0.0.1", () => socket.write(get(jwt)));
   await eventually(() => asked[0]?.() === true);
@@ -143,7 +143,7 @@ test("a client that goes before its JWT is checked is not counted as one with a 
   // What the verifier returns if nobody waits.
   decide("bad-credentials");
   expect((await sendRaw(port, [get(secret)])).text).toStartWith("HTTP/1.1 200 ");
-  expect(counters.value("public:40102")).toBe(0);
+  expect(metrics.value("public:40102")).toBe(0);
 });
 
 describe("a body whose JWT was accepted with the head", () => {
@@ -195,7 +195,7 @@ function startLogging(handler: Route, basePath = "") {
   const lines: Record<string, unknown>[] = [];
   const write = (line: string) => void lines.push(JSON.parse(line));
   const log = createLog({ level: "info", format: "json", hasColour: false, isForJournal: false, write });
-  const events = createEvents(log, new Counters(), Date.now);
+  const events = createEvents(log, new Metrics(), Date.now);
   const parts = { gate: new Gate([]), events, intake: fake<Intake>({}), readiness: fake<Readiness>({}) };
   const listener = new Listener([handler], parts, { ...kind, basePath }, { ...settings, logRequests: "all" });
   return { listener, lines };

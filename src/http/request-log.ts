@@ -1,7 +1,7 @@
 import type { Caller } from "../access/gate.ts";
-import type { ListenerName, RequestOutcome } from "../telemetry/counters.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { LogFields } from "../telemetry/log.ts";
+import type { ListenerName, RequestOutcome } from "../telemetry/metrics.ts";
 import { cutText } from "../text/cut-text.ts";
 import type { Head } from "./wire/head.ts";
 

@@ -8,11 +8,11 @@ import type { Intake } from "../plants/intake.ts";
 import { descriptorLimit } from "../system/descriptor-limit.ts";
 import {
   type CounterName,
-  type Counters,
   type HistogramName,
+  type Metrics,
   type Observations,
   requestOutcomes,
-} from "../telemetry/counters.ts";
+} from "../telemetry/metrics.ts";
 import type { OperatedStore } from "./operator-dependencies.ts";
 
 const counter = (help: string) => ({ type: "counter", help }) as const;
@@ -66,7 +66,7 @@ interface MetricSources {
   readonly store: OperatedStore;
   readonly intake: Intake;
   readonly readiness: Readiness;
-  readonly counters: Counters;
+  readonly metrics: Metrics;
   /** When the TLS certificate expires; undefined without TLS. */
   readonly certificateExpiresAtMs: number | undefined;
   readonly startedAtMs: number;
@@ -81,7 +81,7 @@ const errors = listeners.flatMap((listener) =>
 /** The metrics for Prometheus, in its text format. */
 export function metricsRoute(sources: MetricSources): Route {
   return route("GET", "/metrics", "metrics", async (exchange) => {
-    const samples = { ...readCounters(sources), ...(await readGauges(sources)) };
+    const samples = { ...recordedSamples(sources), ...(await readCurrentSamples(sources)) };
     exchange.respond("text/plain; version=0.0.4; charset=utf-8", formatMetrics(samples));
   });
 }
@@ -91,11 +91,11 @@ type Samples = Partial<Record<MetricName, readonly Sample[]>>;
 /** A line of a metric: the suffix of its name if it is a histogram's, its labels, its value. */
 type Sample = readonly [suffix: string, labels: Readonly<Record<string, string>>, value: number];
 
-/** What the service counts while it runs. */
-function readCounters({ counters, store }: MetricSources): Samples {
-  const countOf = (name: CounterName) => singleSample(counters.value(name));
+/** What `src/telemetry/events.ts` has recorded since the start. */
+function recordedSamples({ metrics, store }: MetricSources): Samples {
+  const countOf = (name: CounterName) => singleSample(metrics.value(name));
   const samplesOf = (name: HistogramName, labels?: Record<string, string>) =>
-    histogramSamples(counters.histogram(name).observed(), labels);
+    histogramSamples(metrics.histogram(name).observed(), labels);
   return {
     plant_store_plants_created_total: countOf("created"),
     plant_store_plants_replayed_total: countOf("replayed"),
@@ -103,18 +103,18 @@ function readCounters({ counters, store }: MetricSources): Samples {
     plant_store_refusals_total: errors.map(({ listener, error }) => [
       "",
       { listener, error: String(error) },
-      counters.value(`${listener}:${error}`),
+      metrics.value(`${listener}:${error}`),
     ]),
     plant_store_idle_connections_closed_total: countOf("closed-at-limit:idle"),
     plant_store_connections_closed_at_limit_total: (["stranger", "slow"] as const).map((reason) => [
       "",
       { reason },
-      counters.value(`closed-at-limit:${reason}`),
+      metrics.value(`closed-at-limit:${reason}`),
     ]),
     plant_store_connections: listeners.map((listener) => [
       "",
       { listener },
-      counters.value(`connections:${listener}`),
+      metrics.value(`connections:${listener}`),
     ]),
     plant_store_request_duration_seconds: requestOutcomes.flatMap((outcome) =>
       samplesOf(`request:${outcome}`, { outcome }),
@@ -132,7 +132,7 @@ function readCounters({ counters, store }: MetricSources): Samples {
 }
 
 /** What is read on each scrape. A value that cannot be read is omitted. */
-async function readGauges(sources: MetricSources): Promise<Samples> {
+async function readCurrentSamples(sources: MetricSources): Promise<Samples> {
   const { store, intake, readiness, certificateExpiresAtMs, startedAtMs } = sources;
   const [state, canStore] = await Promise.all([readiness.check(), intake.canStore()]);
   const [disk, byState, last, openDescriptors] = await Promise.all([

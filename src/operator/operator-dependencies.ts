@@ -6,7 +6,7 @@ import type { Listener, ListenerDependencies } from "../http/listener.ts";
 import type { Handler } from "../http/route.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import type { ConfiguredBackups } from "../plants/plant-backups.ts";
-import type { Counters } from "../telemetry/counters.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
 import type { SettingJson } from "./responses.ts";
 import type { IdentityProvider } from "./sign-in.ts";
 
@@ -16,7 +16,7 @@ export interface OperatorDependencies {
   readonly store: OperatedStore;
   readonly tokenUpkeep: TokenUpkeep;
   readonly backups: ConfiguredBackups;
-  readonly counters: Counters;
+  readonly metrics: Metrics;
   /** Undefined if there is none. */
   readonly identityProvider: IdentityProvider | undefined;
   readonly settings: readonly SettingJson[];

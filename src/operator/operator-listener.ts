@@ -37,7 +37,7 @@ export function operatorRoutes(
   consolePages: Console,
   bodyBytesMax: number,
 ): readonly Route[] {
-  const { store, tokenUpkeep, backups, counters, identityProvider, settings } = dependencies;
+  const { store, tokenUpkeep, backups, metrics, identityProvider, settings } = dependencies;
   const { rateLimit, createPlant, startedAtMs } = dependencies;
   const { gate, intake, readiness, events } = dependencies.listenerDependencies;
   const { url: publicUrl, certificateExpiresAtMs } = dependencies.publicListener;
@@ -45,7 +45,7 @@ export function operatorRoutes(
   // The routes of a subject get what they serve first, then the recorder, the gate and the events, then single values.
   return [
     ...signInRoutes(identityProvider, actions, publicUrl, bodyBytesMax),
-    overviewRoute({ store, readiness, counters, events, startedAtMs }),
+    overviewRoute({ store, readiness, metrics, events, startedAtMs }),
     refusalsRoute(events, publicUrl, startedAtMs),
     ...plantRoutes(store.archive, actions),
     ...exportRoutes(store.archive, actions, gate),
@@ -59,6 +59,6 @@ export function operatorRoutes(
     ...consolePages.routes(),
     // The public contract itself, under the console's own origin.
     route("POST", "/plants", "plants:create", createPlant),
-    metricsRoute({ store, intake, readiness, counters, certificateExpiresAtMs, startedAtMs }),
+    metricsRoute({ store, intake, readiness, metrics, certificateExpiresAtMs, startedAtMs }),
   ];
 }

@@ -3,8 +3,8 @@ import { fake } from "../../test/support/fake.ts";
 import type { Readiness, ReadinessState } from "../http/health.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
-import { Counters } from "../telemetry/counters.ts";
 import type { Events } from "../telemetry/events.ts";
+import { Metrics } from "../telemetry/metrics.ts";
 import { RecentRefusals } from "../telemetry/recent-refusals.ts";
 import { minuteMs } from "../text/duration.ts";
 import type { OperatedStore } from "./operator-dependencies.ts";
@@ -24,7 +24,7 @@ function overviewOf(methods: Partial<PlantArchive>, state: ReadinessState = "rea
   });
   const overview = new Overview({
     store: fake<OperatedStore>({ engine: "sqlite", archive }),
-    counters: new Counters(),
+    metrics: new Metrics(),
     readiness: fake<Readiness>({ check: async () => state }),
     events: fake<Events>({
       figureFailed: (figure: string) => void failures.push(figure),

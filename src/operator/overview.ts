@@ -5,8 +5,8 @@ import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
 import type { PlantArchive } from "../plants/plant-archive.ts";
 import { waitAtMost } from "../retry/wait-at-most.ts";
-import type { Counters } from "../telemetry/counters.ts";
 import type { Events } from "../telemetry/events.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
 import { hourMs, minuteMs } from "../text/duration.ts";
 import { isoTime } from "../text/time.ts";
 import type { OperatedStore } from "./operator-dependencies.ts";
@@ -16,7 +16,7 @@ import type { CountsOverTimeJson, OverviewJson, RefusalCountJson } from "./respo
 interface OverviewSources {
   readonly store: OperatedStore;
   readonly readiness: Readiness;
-  readonly counters: Counters;
+  readonly metrics: Metrics;
   readonly events: Events;
   readonly startedAtMs: number;
 }
@@ -50,7 +50,7 @@ export class Overview {
   }
 
   async present(nowMs: number): Promise<OverviewJson> {
-    const { store, readiness, counters, startedAtMs } = this.#sources;
+    const { store, readiness, metrics, startedAtMs } = this.#sources;
     const [total, ratePerSecond, diskUsage, lastBackupAt, state, perMinute, perHour] = await Promise.all([
       this.#figure("total", store.archive.total().then(String)),
       this.#figure("ratePerSecond", recentRate(store.archive, nowMs)),
@@ -67,7 +67,7 @@ export class Overview {
       perMinute,
       perHour,
       ratePerSecond,
-      refusals: presentRefusalCounts(counters),
+      refusals: presentRefusalCounts(metrics),
       store: {
         engine: store.engine,
         ready: state === "ready",
@@ -103,10 +103,10 @@ async function timeOfLastBackup(store: OperatedStore): Promise<string | null | u
 }
 
 /** The refusals of the public listener since the start, the most frequent first. */
-function presentRefusalCounts(counters: Counters): readonly RefusalCountJson[] {
+function presentRefusalCounts(metrics: Metrics): readonly RefusalCountJson[] {
   return publicKinds
     .map((kind) => catalogue[kind])
-    .map(({ error, when }) => ({ error, reason: when, count: counters.value(`public:${error}`) }))
+    .map(({ error, when }) => ({ error, reason: when, count: metrics.value(`public:${error}`) }))
     .filter(({ count }) => count > 0)
     .sort((one, other) => other.count - one.count);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { Counters } from "./counters.ts";
 import { createEvents } from "./events.ts";
 import { createLog, type Level } from "./log.ts";
+import { Metrics } from "./metrics.ts";
 
 /** Events at a time that the test sets, and the lines that they log. */
 function start(level: Level = "debug") {
@@ -9,8 +9,8 @@ function start(level: Level = "debug") {
   const write = (line: string) => void lines.push(JSON.parse(line));
   const log = createLog({ level, format: "json", hasColour: false, isForJournal: false, write });
   const clock = { nowMs: 0 };
-  const counters = new Counters();
-  return { lines, clock, counters, events: createEvents(log, counters, () => clock.nowMs) };
+  const metrics = new Metrics();
+  return { lines, clock, metrics, events: createEvents(log, metrics, () => clock.nowMs) };
 }
 
 describe.each([
@@ -65,9 +65,9 @@ describe("connections closed at the limit", () => {
   });
 
   test("are counted by their reason", () => {
-    const { counters } = closeThree();
-    expect(counters.value("closed-at-limit:idle")).toBe(2);
-    expect(counters.value("closed-at-limit:stranger")).toBe(1);
+    const { metrics } = closeThree();
+    expect(metrics.value("closed-at-limit:idle")).toBe(2);
+    expect(metrics.value("closed-at-limit:stranger")).toBe(1);
   });
 });
 

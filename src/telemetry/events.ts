@@ -1,14 +1,14 @@
 import { messageOf } from "../system/errors.ts";
 import { isoTime } from "../text/time.ts";
+import type { Log, LogFields } from "./log.ts";
 import {
   type ClosedAtLimit,
-  type Counters,
   type Histogram,
   type ListenerName,
+  type Metrics,
   type RequestOutcome,
   requestOutcomes,
-} from "./counters.ts";
-import type { Log, LogFields } from "./log.ts";
+} from "./metrics.ts";
 import { RecentRefusals } from "./recent-refusals.ts";
 import { RefusedSenders, type SentError } from "./refused-senders.ts";
 
@@ -19,14 +19,14 @@ export type Events = ReturnType<typeof createEvents>;
 const linesPerSecondMax = 20;
 const limitReachedLinesPerSecondMax = 1;
 
-export function createEvents(log: Log, counters: Counters, now: () => number) {
+export function createEvents(log: Log, metrics: Metrics, now: () => number) {
   // What the metrics have as histograms.
   const durations = Object.fromEntries(
-    requestOutcomes.map((outcome) => [outcome, counters.histogram(`request:${outcome}`)]),
+    requestOutcomes.map((outcome) => [outcome, metrics.histogram(`request:${outcome}`)]),
   ) as Record<RequestOutcome, Histogram>;
-  const batchPlants = counters.histogram("batch-plants");
-  const commits = counters.histogram("commit");
-  const fsyncs = { wal: counters.histogram("fsync:wal"), data: counters.histogram("fsync:data") };
+  const batchPlants = metrics.histogram("batch-plants");
+  const commits = metrics.histogram("commit");
+  const fsyncs = { wal: metrics.histogram("fsync:wal"), data: metrics.histogram("fsync:data") };
 
   // What the console shows of the error responses.
   const refusals = new RecentRefusals();
@@ -60,9 +60,9 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
 
   return {
     stored(batch: Readonly<Record<"created" | "replayed" | "plants" | "tookMs", number>>) {
-      counters.add("batches");
-      counters.add("created", batch.created);
-      counters.add("replayed", batch.replayed);
+      metrics.add("batches");
+      metrics.add("created", batch.created);
+      metrics.add("replayed", batch.replayed);
       batchPlants.observe(batch.plants);
       commits.observe(batch.tookMs / 1000);
     },
@@ -73,12 +73,12 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
       log.warn("the disk stalled; creates waited until it recovered", {
         "plant_store.seconds": Math.round(tookMs / 100) / 10,
       }),
-    checkpointed: (succeeded: boolean) => counters.add(succeeded ? "checkpoints" : "checkpoint-failures"),
-    connections: (listener: ListenerName, open: number) => counters.set(`connections:${listener}`, open),
+    checkpointed: (succeeded: boolean) => metrics.add(succeeded ? "checkpoints" : "checkpoint-failures"),
+    connections: (listener: ListenerName, open: number) => metrics.set(`connections:${listener}`, open),
     /** Called for every error response, logged or not. */
     errorSent(sent: SentError) {
       const atMs = now();
-      counters.add(`${sent.listener}:${sent.error}`);
+      metrics.add(`${sent.listener}:${sent.error}`);
       if (sent.listener === "public") refusals.add(atMs);
       refusedSenders.record(sent, atMs);
     },
@@ -165,7 +165,7 @@ export function createEvents(log: Log, counters: Counters, now: () => number) {
         { "plant_store.triggers": by.join(", ") },
       ),
     connectionLimitReached(closed: ClosedAtLimit) {
-      counters.add(`closed-at-limit:${closed}`);
+      metrics.add(`closed-at-limit:${closed}`);
       if (mayLogLimitReached())
         log.warn("the connection limit is reached; a connection was closed for a new one", {
           "plant_store.closed_connection": closed,

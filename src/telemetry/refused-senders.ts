@@ -1,5 +1,5 @@
 import { cutText } from "../text/cut-text.ts";
-import type { ListenerName } from "./counters.ts";
+import type { ListenerName } from "./metrics.ts";
 
 /** One error response, and who got it. */
 export interface SentError {

@@ -1,7 +1,7 @@
 import { expect, spyOn, test } from "bun:test";
 import { eventually } from "../../../test/support/eventually.ts";
 import { emptyResponse, TestWire, type WireClient } from "../../../test/support/wire.ts";
-import type { ClosedAtLimit } from "../../telemetry/counters.ts";
+import type { ClosedAtLimit } from "../../telemetry/metrics.ts";
 import { minuteMs } from "../../text/duration.ts";
 import { Connection } from "./connection.ts";
 import type { Head } from "./head.ts";

@@ -1,4 +1,4 @@
-import type { ClosedAtLimit } from "../../telemetry/counters.ts";
+import type { ClosedAtLimit } from "../../telemetry/metrics.ts";
 import type { CoarseClock, ConnectionState } from "./connection-state.ts";
 import { LongestWaiting, type Waiting, type WaitingSince } from "./longest-waiting.ts";
 import { type PossibleStranger, Strangers } from "./strangers.ts";

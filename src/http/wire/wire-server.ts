@@ -1,7 +1,7 @@
 import { constants } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Socket, TCPSocketListener } from "bun";
-import type { ClosedAtLimit } from "../../telemetry/counters.ts";
+import type { ClosedAtLimit } from "../../telemetry/metrics.ts";
 import { Connection, type RequestHandler, type SharedByConnections, type WireLimits } from "./connection.ts";
 import { ConnectionLimit } from "./connection-limit.ts";
 import type { CoarseClock } from "./connection-state.ts";

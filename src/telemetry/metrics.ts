@@ -45,8 +45,8 @@ const secondsBounds = [
 // The bounds reach up to the intake's largest batch.
 const plantsBounds = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
-/** The counters, gauges and histograms of a service, by name. */
-export class Counters {
+/** The counters, gauges and histograms that the service records while it runs, by name. */
+export class Metrics {
   readonly #values = new Map<CounterName | GaugeName, number>();
   readonly #histograms = new Map<HistogramName, Histogram>();
 

@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
-import { Counters } from "./counters.ts";
+import { Metrics } from "./metrics.ts";
 
-/** The counters after four batches. */
+/** The metrics after four batches. */
 function observeBatches() {
-  const counters = new Counters();
-  for (const plants of [1, 2, 3, 4000]) counters.histogram("batch-plants").observe(plants);
-  return counters;
+  const metrics = new Metrics();
+  for (const plants of [1, 2, 3, 4000]) metrics.histogram("batch-plants").observe(plants);
+  return metrics;
 }
 
 test("a histogram has cumulative buckets with inclusive bounds", () => {
@@ -25,6 +25,6 @@ test("a histogram has the sum and the count of all values", () => {
 });
 
 test("a histogram is the same for everyone who asks", () => {
-  const counters = new Counters();
-  expect(counters.histogram("batch-plants")).toBe(counters.histogram("batch-plants"));
+  const metrics = new Metrics();
+  expect(metrics.histogram("batch-plants")).toBe(metrics.histogram("batch-plants"));
 });
