@@ -36,7 +36,7 @@ export async function writeBackup(
   try {
     return await copyWithChecksum(from, to, onStep);
   } catch (error) {
-    // The system reports, for example, that the folder was removed meanwhile.
+    // As of the copy: what the system reports about the checksum file and the folder.
     throw systemErrorAsProblem(error, to);
   }
 }

@@ -1,7 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { caught } from "../../../../test/support/caught.ts";
+import { seedStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
+import { DataFileProblem } from "../data-file/data-file-problem.ts";
+import { streamBackup, writeBackup } from "./backup.ts";
 import { putInPlace } from "./copy.ts";
+import { restoreInPlace, restoreToNewFile } from "./restore.ts";
 
 /** As on a file system that has no hard links. */
 const noLinks = () => {
@@ -39,3 +44,26 @@ test("a copy that is missing is an error", () => {
     /b cannot be created: no such file or directory\.$/,
   );
 });
+
+const copiers: Record<string, { copy: (from: string, to: string) => Promise<unknown>; ending: string }> = {
+  "a backup": { copy: (from, to) => writeBackup(from, to), ending: "" },
+  "a backup to a stream": { copy: (from) => streamBackup(from, async () => true), ending: ".backup" },
+  "a restore": { copy: (from, to) => restoreToNewFile(from, to, () => {}), ending: "" },
+  "a restore in place": { copy: (from, to) => restoreInPlace(from, to, () => {}), ending: "" },
+};
+
+test.each(Object.entries(copiers))(
+  "what the system reports about the file that %s writes is a problem of one sentence",
+  async (_, { copy, ending }) => {
+    using folder = temporaryFolder();
+    const store = folder.newPath("plants.db");
+    seedStore(store, { plants: 1 });
+    const to = ending === "" ? folder.newPath("copy.db") : store + ending;
+    mkdirSync(`${to}.partial-journal`);
+
+    const error = await caught(copy(store, to));
+
+    expect(error).toBeInstanceOf(DataFileProblem);
+    expect((error as DataFileProblem).message).toBe(`${to} cannot be opened: it is a directory.`);
+  },
+);

@@ -5,7 +5,7 @@ import { codeOf, describeFileError, syscallOf } from "../../../system/errors.ts"
 import { lastSeq } from "../blocks/blocks.ts";
 import { hasMagic, sqliteMagic } from "../data-file/data-file-header.ts";
 import { refuseExisting } from "../data-file/data-file-path.ts";
-import { asDataFileProblem, DataFileProblem } from "../data-file/data-file-problem.ts";
+import { asDataFileProblem, DataFileProblem, systemErrorAsProblem } from "../data-file/data-file-problem.ts";
 import { partialEnding, readAt, removeDatabase, syncFile, withFile } from "../data-file/durable-files.ts";
 import { openReadOnly, type ReadOptions } from "../reading/open-read-only.ts";
 import { refuseUnsound } from "./check-copy.ts";
@@ -32,25 +32,13 @@ const noLinks = ["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP", "EMLINK"];
  * which is then checked and synced. A read transaction holds the snapshot: writers go on, and only the WAL grows meanwhile.
  * @throws DataFileProblem
  */
-export async function copyDataFile(
-  from: string,
-  to: string,
-  { onStep = ignoreStep, ...options }: CopyOptions = {},
-): Promise<Copy> {
-  const lastBefore = lastSeqOf(from, options);
-  const path = to + partialEnding;
-  if (!isLeftover(path)) refuseExisting(path, "It is not from an interrupted copy; move it first");
-  removeDatabase(path);
-  using unfinished = new DisposableStack();
-  unfinished.defer(() => removeIfPossible(path));
-  await copyOnThread(from, path, onStep);
-  await refuseUnsound(path, onStep);
-  const plants = countPlants(path);
-  if (lastSeqOf(path) < lastBefore)
-    throw new DataFileProblem(`The copy of ${from} lacks its last plants; check the disk, and try again.`);
-  syncFile(path);
-  const copy = unfinished.move();
-  return { path, plants, putInPlace: () => putInPlace(path, to), [Symbol.dispose]: () => copy.dispose() };
+export async function copyDataFile(from: string, to: string, options: CopyOptions = {}): Promise<Copy> {
+  try {
+    return await copyAndCheck(from, to, options);
+  } catch (error) {
+    // The system reports, for example, that the folder was removed meanwhile.
+    throw systemErrorAsProblem(error, to);
+  }
 }
 
 /** Whether it is what an interrupted copy leaves: an empty file, or a SQLite database. */
@@ -83,6 +71,27 @@ export function putInPlace(partial: string, path: string, link = linkSync): void
     refuseExisting(path, "It was created meanwhile");
     renameSync(partial, path);
   }
+}
+
+async function copyAndCheck(
+  from: string,
+  to: string,
+  { onStep = ignoreStep, ...options }: CopyOptions,
+): Promise<Copy> {
+  const lastBefore = lastSeqOf(from, options);
+  const path = to + partialEnding;
+  if (!isLeftover(path)) refuseExisting(path, "It is not from an interrupted copy; move it first");
+  removeDatabase(path);
+  using unfinished = new DisposableStack();
+  unfinished.defer(() => removeIfPossible(path));
+  await copyOnThread(from, path, onStep);
+  await refuseUnsound(path, onStep);
+  const plants = countPlants(path);
+  if (lastSeqOf(path) < lastBefore)
+    throw new DataFileProblem(`The copy of ${from} lacks its last plants; check the disk, and try again.`);
+  syncFile(path);
+  const copy = unfinished.move();
+  return { path, plants, putInPlace: () => putInPlace(path, to), [Symbol.dispose]: () => copy.dispose() };
 }
 
 /** What stays, because its folder is gone or may not be changed, is removed by a later copy; why this one failed says more. */
