@@ -34,7 +34,7 @@ function all<T = string>(node: unknown, name: string): T[] {
 const keys = (node: unknown) => Object.keys(node ?? {});
 const variables = [
   ...Object.values(settings).map(({ environment }) => environment),
-  ...Object.values(secrets).flatMap((environment) => [environment, `${environment}_FILE`]),
+  ...Object.values(secrets).flatMap(({ variable }) => [variable, `${variable}_FILE`]),
   // Of Compose itself.
   "PLANT_STORE_HOST",
 ];

@@ -68,7 +68,7 @@ test("the settings page has every setting, word for word", () => {
   expect(rows("docs/configuration.md", /^`--/)).toEqual(known);
 });
 
-test.each(Object.values(secrets))("the settings page names the secret %s", (variable) => {
+test.each(Object.values(secrets))("the settings page names the secret $variable", ({ variable }) => {
   expect(read("docs/configuration.md")).toContain(variable);
 });
 

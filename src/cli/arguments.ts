@@ -1,7 +1,7 @@
-import { type SecretName, secrets, settings } from "../config/settings.ts";
+import { secrets, settings } from "../config/settings.ts";
 import { describeInvalid, InvalidValue, withoutPassword } from "../config/values.ts";
 import { shellQuoted } from "../text/shell.ts";
-import { type Arguments, type Command, flagsOf } from "./command.ts";
+import { type Arguments, type Command, flagsOf, secretNamesOf } from "./command.ts";
 import { nearestWord } from "./suggestion.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -111,9 +111,10 @@ export function readFlags<Value>(args: Arguments, name: string, parse: (text: st
 
 function unknownFlagError(flag: string, value: string | undefined, command: Command): UsageError {
   const name = flag.replace(/^-+/, "");
-  const [secret] = Object.keys(command.secrets ?? {}) as SecretName[];
-  if (name === "token" && secret !== undefined)
-    return new UsageError(`Unknown flag ${flag}; set the environment variable ${secrets[secret]}`);
+  if (name === "token" && secretNamesOf(command).includes("accessToken"))
+    return new UsageError(
+      `Unknown flag ${flag}; set the environment variable ${secrets.accessToken.variable}`,
+    );
   return new UsageError(`Unknown flag ${flag}`, flagMeantBy(name, value, command));
 }
 

@@ -5,7 +5,7 @@ import { openArchive } from "../storage/open-store.ts";
 import { formatCount } from "../text/counts.ts";
 import { isoTime } from "../text/time.ts";
 import { readFlag } from "./arguments.ts";
-import { type Command, jsonFlag, storeSettings } from "./command.ts";
+import { type Command, jsonFlag, storeSecrets, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
 import { type Column, formatTable } from "./table.ts";
 import { escapeInvisible, printJson, type Terminal } from "./terminal.ts";
@@ -35,6 +35,7 @@ export const audit: Command = {
     json: jsonFlag,
   },
   settings: storeSettings,
+  secrets: storeSecrets,
   async run(args, terminal) {
     const limit = readFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? limitDefault;
     await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));

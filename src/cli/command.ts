@@ -19,6 +19,8 @@ export interface Arguments {
   has(flag: string): boolean;
 }
 
+type UsedSecrets = Readonly<Partial<Record<SecretName, string>>>;
+
 export interface Command {
   /** The command with its arguments, such as `token create --name NAME`. */
   readonly usage: string;
@@ -35,7 +37,7 @@ export interface Command {
   /** The settings that it accepts as flags. */
   readonly settings?: readonly SettingName[];
   /** The secrets that it reads from the environment, and what for. */
-  readonly secrets?: Readonly<Partial<Record<SecretName, string>>>;
+  readonly secrets?: UsedSecrets;
   /** Returns the exit code. `run.ts` prints the message of an expected error. */
   run(args: Arguments, terminal: Terminal): Promise<number>;
 }
@@ -53,6 +55,21 @@ export const allSettings: readonly SettingName[] = Object.values(settingGroups).
 
 /** The settings of every command that opens the store, on either engine. */
 export const storeSettings: readonly SettingName[] = ["database", "allowUnsafeDatabase"];
+
+/** The secrets of a command that reads them all. */
+export const allSecrets: UsedSecrets = {
+  accessToken: secrets.accessToken.meaning,
+  operatorToken: secrets.operatorToken.meaning,
+  databasePassword: secrets.databasePassword.meaning,
+};
+
+/** The secrets of every command that opens the store, on either engine. */
+export const storeSecrets: UsedSecrets = { databasePassword: secrets.databasePassword.meaning };
+
+/** The names of the secrets that the command reads. */
+export function secretNamesOf(command: Command): SecretName[] {
+  return Object.keys(command.secrets ?? {}) as SecretName[];
+}
 
 /** Every flag of a command, those of its settings included. */
 export function flagsOf(command: Command): ReadonlyMap<string, Flag> {
@@ -103,7 +120,7 @@ export function commandHelp(command: Command, hasColour: boolean, columns: numbe
     ...command.examples.map((example) => exampleLines(example, columns)),
     "",
     ...flagLines(command, heading, columns),
-    ...secretLines(command.secrets, heading, columns),
+    ...secretLines(command, heading, columns),
     "",
     heading("Exit codes"),
     command.isService
@@ -199,12 +216,10 @@ function commandRows(commands: Readonly<Record<string, Command>>): [term: string
   return [...new Map(rows)];
 }
 
-function secretLines(
-  used: Command["secrets"] = {},
-  heading: (text: string) => string,
-  columns: number,
-): string[] {
-  const rows = Object.entries(used).map(([name, help]) => [secrets[name as SecretName], help] as const);
+function secretLines(command: Command, heading: (text: string) => string, columns: number): string[] {
+  const rows = secretNamesOf(command).map(
+    (name) => [secrets[name].variable, command.secrets?.[name] ?? ""] as const,
+  );
   if (rows.length === 0) return [];
   const note = "(append _FILE to a name to read the value from a file)";
   return ["", headingLine("Environment", note, heading, columns), formatTerms(rows, "  ", columns)];

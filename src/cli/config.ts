@@ -1,5 +1,5 @@
 import { collectServiceConfig, type EffectiveSetting, unknownVariables } from "../config/read-config.ts";
-import { allSettings, type Command, jsonFlag } from "./command.ts";
+import { allSecrets, allSettings, type Command, jsonFlag } from "./command.ts";
 import { type Column, formatTable } from "./table.ts";
 import { escapeInvisible, printJson, warn } from "./terminal.ts";
 
@@ -16,6 +16,7 @@ export const config: Command = {
   examples: ["plant-store config", "PLANT_STORE_LISTEN=0.0.0.0:8080 plant-store config --json"],
   flags: { json: jsonFlag },
   settings: allSettings,
+  secrets: allSecrets,
   async run(args, terminal) {
     const found = collectServiceConfig(args.sources);
     if (args.has("json")) {

@@ -8,7 +8,7 @@ import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { capitalized } from "../text/words.ts";
 import { UsageError, wrongUsageError } from "./arguments.ts";
-import { type Command, jsonFlag } from "./command.ts";
+import { type Command, jsonFlag, storeSecrets } from "./command.ts";
 import { noteOfNewFile } from "./new-data-file.ts";
 import { type Progress, progressOfStep, showProgress } from "./progress.ts";
 import {
@@ -35,6 +35,7 @@ export const copy: Command = {
     json: jsonFlag,
   },
   settings: ["allowUnsafeDatabase"],
+  secrets: storeSecrets,
   async run(args, terminal) {
     // Two different stores, of which the first exists.
     const from = args.value("from");

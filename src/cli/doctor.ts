@@ -24,7 +24,7 @@ import type { Address } from "../system/ip-address.ts";
 import type { ListenerName } from "../telemetry/metrics.ts";
 import { formatBytes } from "../text/sizes.ts";
 import { isoTime } from "../text/time.ts";
-import { allSettings, type Command, jsonFlag } from "./command.ts";
+import { allSecrets, allSettings, type Command, jsonFlag } from "./command.ts";
 import { escapeInvisible, formatColumns, formatTerms, printJson, type Terminal } from "./terminal.ts";
 
 /** What a check found. A check that throws has failed, for the reason in the message. */
@@ -85,6 +85,7 @@ export const doctor: Command = {
   examples: ["plant-store doctor", "plant-store doctor --database /var/lib/plant-store/plants.db --json"],
   flags: { json: jsonFlag },
   settings: allSettings,
+  secrets: allSecrets,
   async run(args, terminal) {
     const findings: Finding[] = [];
     for (const check of checksFor(readServiceConfig(args.sources))) findings.push(await findingOf(check));

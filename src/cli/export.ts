@@ -6,7 +6,7 @@ import { pagesOf } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
 import { formatPlural, shareOf } from "../text/counts.ts";
 import { readFlag } from "./arguments.ts";
-import { type Command, storeSettings } from "./command.ts";
+import { type Command, storeSecrets, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
 import { filterFlags, readFilterFlags } from "./plant-filter.ts";
 import { type Progress, showProgress } from "./progress.ts";
@@ -26,6 +26,7 @@ export const exportPlants: Command = {
     ...filterFlags,
   },
   settings: storeSettings,
+  secrets: storeSecrets,
   async run(args, terminal) {
     // What is exported, and how.
     const name = readFlag(args, "format", (text) => parseChoice(text, exportFormatNames)) ?? "ndjson";

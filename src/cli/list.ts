@@ -7,7 +7,7 @@ import { openArchive } from "../storage/open-store.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { isoSeconds } from "../text/time.ts";
 import { readFlag } from "./arguments.ts";
-import { type Command, storeSettings } from "./command.ts";
+import { type Command, storeSecrets, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
 import { filterFlags, readFilterFlags } from "./plant-filter.ts";
 import { showProgress } from "./progress.ts";
@@ -47,6 +47,7 @@ export const list: Command = {
     json: { help: "print JSON, with ids as strings" },
   },
   settings: storeSettings,
+  secrets: storeSecrets,
   async run(args, terminal) {
     const filter = readFilterFlags(args);
     const limit = readFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? limitDefault;

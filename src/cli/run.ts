@@ -14,7 +14,7 @@ import { capitalized, eitherOf } from "../text/words.ts";
 import { parseArguments, passwordWarnings, UsageError } from "./arguments.ts";
 import { audit } from "./audit.ts";
 import { backup } from "./backup.ts";
-import { type Command, commandHelp, generalHelp, verbsOf } from "./command.ts";
+import { type Command, commandHelp, generalHelp, secretNamesOf, verbsOf } from "./command.ts";
 import { config } from "./config.ts";
 import { copy } from "./copy.ts";
 import { doctor } from "./doctor.ts";
@@ -97,7 +97,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
 
     // A service logs its warnings, and goes on if nobody reads what it prints.
     if (!command.isService) {
-      for (const warning of [...passwordWarnings(parsed), ...tokenFileWarnings(command, terminal)])
+      for (const warning of [...passwordWarnings(parsed), ...secretFileWarnings(command, terminal)])
         warn(terminal, `${capitalized(warning)}.`);
     }
     const code = await command.run(parsed, parsed.has("quiet") ? withoutNotes(terminal) : terminal);
@@ -145,8 +145,9 @@ function help(args: readonly string[], { outHasColour, outColumns }: Terminal): 
   return group.map((command) => commandHelp(command, outHasColour, outColumns)).join("\n");
 }
 
-function tokenFileWarnings({ secrets }: Command, { environment }: Terminal): string[] {
-  return secrets === undefined ? [] : exposureWarnings(secretFiles(environment));
+/** Warnings of the files whose secrets the command reads, if other users can read them too. */
+function secretFileWarnings(command: Command, { environment }: Terminal): string[] {
+  return exposureWarnings(secretFiles(secretNamesOf(command), environment));
 }
 
 function withoutNotes(terminal: Terminal): Terminal {

@@ -1,12 +1,13 @@
 import packageFile from "../../package.json" with { type: "json" };
 import type { FirstToken } from "../access/first-token.ts";
 import { type Config, readServiceConfig, secretFiles, unknownVariables } from "../config/read-config.ts";
+import { secretNames } from "../config/settings.ts";
 import { type Service, startService } from "../service.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { createLog, type Level, type Log } from "../telemetry/log.ts";
 import { minuteMs } from "../text/duration.ts";
 import { passwordWarnings } from "./arguments.ts";
-import { type Arguments, allSettings, type Command } from "./command.ts";
+import { type Arguments, allSecrets, allSettings, type Command } from "./command.ts";
 import { exposureWarnings } from "./exposed-files.ts";
 import { formatFirstToken, formatStartup } from "./startup-message.ts";
 import type { Terminal } from "./terminal.ts";
@@ -24,11 +25,7 @@ export const serve: Command = {
     "PLANT_STORE_LISTEN=0.0.0.0:8080 plant-store serve",
   ],
   settings: allSettings,
-  secrets: {
-    accessToken: "a token that may create plants",
-    operatorToken: "a token for the console and its API",
-    databasePassword: "the password for PostgreSQL",
-  },
+  secrets: allSecrets,
 
   async run(args, terminal) {
     // A signal during the start stops the service too, as soon as it runs.
@@ -100,7 +97,7 @@ function warnOfUnknownVariables({ environment }: Terminal, log: Log): void {
 /** Warns of a password in the arguments, and of files with secrets or plants that other users of the machine can read. */
 function warnOfExposure(args: Arguments, config: Config, { environment }: Terminal, log: Log): void {
   const files = [
-    ...secretFiles(environment),
+    ...secretFiles(secretNames, environment),
     ...(config.tls === undefined ? [] : [config.tls.key]),
     ...(isDatabaseUrl(config.database) ? [] : [config.database]),
   ];

@@ -5,7 +5,7 @@ import type { StoredPlant } from "../plants/plant-archive.ts";
 import { openArchive } from "../storage/open-store.ts";
 import { isoTime } from "../text/time.ts";
 import { UsageError } from "./arguments.ts";
-import { type Command, storeSettings } from "./command.ts";
+import { type Command, storeSecrets, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
 import { escapeInvisible, formatColumns, printJson, visibleText, warn } from "./terminal.ts";
 
@@ -16,6 +16,7 @@ export const show: Command = {
   examples: ["plant-store show 9007199254740993", "plant-store show -5 --json"],
   flags: { json: { help: "print JSON, with the id as a string" } },
   settings: storeSettings,
+  secrets: storeSecrets,
   async run(args, terminal) {
     const id = parseIdArgument(args.positional);
     await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));

@@ -15,7 +15,7 @@ import { openArchive, openTokens } from "../storage/open-store.ts";
 import { isoSeconds } from "../text/time.ts";
 import { eitherOf } from "../text/words.ts";
 import { readFlag, readFlags, wrongUsageError } from "./arguments.ts";
-import { type Arguments, type Command, jsonFlag, storeSettings } from "./command.ts";
+import { type Arguments, type Command, jsonFlag, storeSecrets, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
 import { noteOfNewFile } from "./new-data-file.ts";
 import { type Column, formatTable } from "./table.ts";
@@ -62,6 +62,7 @@ export const tokenCreate: Command = {
     json: jsonFlag,
   },
   settings: storeSettings,
+  secrets: storeSecrets,
   async run(args, terminal) {
     const name = args.value("name");
     if (name === undefined) throw wrongUsageError(tokenCreate);
@@ -86,6 +87,7 @@ export const tokenList: Command = {
   examples: ["plant-store token list", "plant-store token list --json"],
   flags: { json: jsonFlag },
   settings: storeSettings,
+  secrets: storeSecrets,
   async run(args, terminal) {
     await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));
     const all = await opened.tokens.all();
@@ -104,6 +106,7 @@ export const tokenRevoke: Command = {
   examples: ["plant-store token revoke greenhouse"],
   flags: { json: jsonFlag },
   settings: storeSettings,
+  secrets: storeSecrets,
   async run(args, terminal) {
     await using opened = await openTokens(readStoreConfig(args.sources), { create: false });
     const revoked = await revokeTokens(opened.tokens, args.positional, localOrigin(), Date.now());
@@ -123,6 +126,7 @@ export const tokenRotate: Command = {
     json: jsonFlag,
   },
   settings: storeSettings,
+  secrets: storeSecrets,
   async run(args, terminal) {
     const overlapMs = readFlag(args, "overlap", parseDuration) ?? parseDuration(overlapDefault);
     await using opened = await openTokens(readStoreConfig(args.sources), { create: false });

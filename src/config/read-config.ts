@@ -3,15 +3,7 @@ import type { OidcSettings } from "../access/jwt-verifier.ts";
 import type { Scope } from "../access/scopes.ts";
 import { bearerShape, digestOf, isMistyped, jwtShape } from "../access/token-secret.ts";
 import { describeFileError } from "../system/errors.ts";
-import {
-  groupOf,
-  type SecretName,
-  type Setting,
-  type SettingName,
-  secretMeanings,
-  secrets,
-  settings,
-} from "./settings.ts";
+import { groupOf, type SecretName, type Setting, type SettingName, secrets, settings } from "./settings.ts";
 import { ConfigProblem, describeInvalid, InvalidValue, withoutPassword } from "./values.ts";
 
 /** The value of each setting. */
@@ -112,7 +104,7 @@ export function collectServiceConfig(sources: ConfigSources) {
 
 /** The access token, for a command that sends it: one of any service, so it may be short or a JWT. */
 export function readAccessToken(sources: ConfigSources): string | undefined {
-  const found = findSecret(secrets.accessToken, sources);
+  const found = findSecret(secrets.accessToken.variable, sources);
   if (found === undefined) return undefined;
   if (!bearerShape.test(found.text))
     throw new ConfigProblem(`${found.label} must hold a token of ${bearerCharacters}.`);
@@ -120,16 +112,19 @@ export function readAccessToken(sources: ConfigSources): string | undefined {
   return found.text;
 }
 
-/** The files that hold secrets. */
-export function secretFiles(environment: ConfigSources["environment"]): string[] {
-  return Object.values(secrets).flatMap((variable) => environment[`${variable}_FILE`] || []);
+/** The files that hold these secrets. */
+export function secretFiles(
+  names: readonly SecretName[],
+  environment: ConfigSources["environment"],
+): string[] {
+  return names.flatMap((name) => environment[`${secrets[name].variable}_FILE`] || []);
 }
 
 /** Variables with our prefix that are not settings. */
 export function unknownVariables(environment: ConfigSources["environment"]): string[] {
   const known = [
     ...Object.values(settings).map((setting) => setting.environment),
-    ...Object.values(secrets).flatMap((variable) => [variable, `${variable}_FILE`]),
+    ...Object.values(secrets).flatMap(({ variable }) => [variable, `${variable}_FILE`]),
   ];
   // Kubernetes sets such variables in every pod if there is a service named plant-store.
   const fromKubernetes = /^PLANT_STORE_(?:SERVICE_(?:HOST|PORT)|PORT(?:_\d+_(?:TCP|UDP))?)(?:_\w+)?$/;
@@ -169,7 +164,7 @@ function missingFlagProblem(flag: string, missing: string): ConfigProblem {
 }
 
 function readDatabasePassword(sources: ConfigSources): StoreConfig["databasePassword"] {
-  const find = () => findSecret(secrets.databasePassword, sources);
+  const find = () => findSecret(secrets.databasePassword.variable, sources);
   const found = find();
   if (found?.source === "file") return () => find()?.text ?? "";
   return found?.text ?? (sources.environment["PGPASSWORD"] || undefined);
@@ -183,7 +178,7 @@ function findSettings(sources: ConfigSources): FoundSettings {
 }
 
 function findSecrets(sources: ConfigSources): FoundSecrets {
-  return mapValues(secrets, (variable) => findSecret(variable, sources));
+  return mapValues(secrets, ({ variable }) => findSecret(variable, sources));
 }
 
 function presentSettings(foundSettings: FoundSettings, foundSecrets: FoundSecrets): EffectiveSetting[] {
@@ -195,9 +190,9 @@ function presentSettings(foundSettings: FoundSettings, foundSecrets: FoundSecret
     source,
   }));
   const hidden = mapValues(foundSecrets, (secret, name) => ({
-    name: secrets[name],
+    name: secrets[name].variable,
     group: "Secrets",
-    meaning: secretMeanings[name],
+    meaning: secrets[name].meaning,
     value: secret === undefined ? "" : "(set, not shown)",
     source: secret?.source ?? "default",
   }));

@@ -165,23 +165,25 @@ export function groupOf(name: SettingName): string {
   return group;
 }
 
-/**
- * The variables of secrets, which come only from the environment, never from a flag: every user of a machine can see a command
- * line.
- */
+/** Every secret. They come only from the environment, never from a flag: every user of a machine can see a command line. */
 export const secrets = {
-  accessToken: "PLANT_STORE_ACCESS_TOKEN",
-  operatorToken: "PLANT_STORE_OPERATOR_TOKEN",
-  databasePassword: "PLANT_STORE_DATABASE_PASSWORD",
+  accessToken: {
+    variable: "PLANT_STORE_ACCESS_TOKEN",
+    meaning: "a token with the scope plants:create that is not in the store",
+  },
+  operatorToken: {
+    variable: "PLANT_STORE_OPERATOR_TOKEN",
+    meaning: "a token with the scope operator that is not in the store",
+  },
+  databasePassword: {
+    variable: "PLANT_STORE_DATABASE_PASSWORD",
+    meaning: "the password for PostgreSQL, if the URL has none",
+  },
 } as const;
 
 export type SecretName = keyof typeof secrets;
 
-export const secretMeanings: Readonly<Record<SecretName, string>> = {
-  accessToken: "a token with the scope plants:create that is not in the store",
-  operatorToken: "a token with the scope operator that is not in the store",
-  databasePassword: "the password for PostgreSQL, if the URL has none",
-};
+export const secretNames = Object.keys(secrets) as readonly SecretName[];
 
 /** `usage` is the flag and what stands for its value, such as `listen HOST:PORT`. */
 function setting<Value>(

@@ -1,7 +1,7 @@
 // What each command prints and where, and its exit codes. Help, misuse, config and ready have files of their own here.
 import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
 import { executable, plantStore, startPlantStore } from "../support/command.ts";
 import { onEveryEngine } from "../support/engines.ts";
@@ -179,14 +179,35 @@ describe("--quiet", () => {
   });
 });
 
-test("import warns of a token file that other users can read", async () => {
-  using open = temporaryFolder();
-  chmodSync(open.path, 0o755);
-  const token = join(open.path, "token");
-  writeFileSync(token, "a-token-of-twenty-characters\n", { mode: 0o644 });
-  const environment = { PLANT_STORE_ACCESS_TOKEN_FILE: token };
-  const { err } = await runInProcess(["import", "nowhere"], { environment });
-  expect(err).toStartWith(`plant-store: Other users can read or write ${token}, which has mode 644; `);
+describe("a file with a secret that other users can read", () => {
+  /** A new file, which any user of the machine can read. */
+  function exposedFile(text: string): string {
+    const path = join(folder.newFolder(), "secret");
+    chmodSync(dirname(path), 0o755);
+    writeFileSync(path, text);
+    chmodSync(path, 0o644);
+    return path;
+  }
+
+  test("is warned of by import, which reads a token from it", async () => {
+    const token = exposedFile("a-token-of-twenty-characters\n");
+    const environment = { PLANT_STORE_ACCESS_TOKEN_FILE: token };
+    const { err } = await runInProcess(["import", "nowhere"], { environment });
+    expect(err).toStartWith(`plant-store: Other users can read or write ${token}, which has mode 644; `);
+  });
+
+  test("is warned of by a command that opens a store, if it has the database's password", async () => {
+    const password = exposedFile("hidden\n");
+    const environment = { PLANT_STORE_DATABASE_PASSWORD_FILE: password };
+    const { err } = await runInProcess(["list", ...newDatabase()], { environment });
+    expect(err).toStartWith(`plant-store: Other users can read or write ${password}, which has mode 644; `);
+  });
+
+  test("is not warned of by a command that does not read it", async () => {
+    const environment = { PLANT_STORE_ACCESS_TOKEN_FILE: exposedFile("a-token-of-twenty-characters\n") };
+    const { err } = await runInProcess(["list", ...newDatabase()], { environment });
+    expect(err).toStartWith("plant-store: There is no data file at ");
+  });
 });
 
 test.each(["version", "--version", "-v"])("%s prints the version", async (argument) => {
