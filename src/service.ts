@@ -133,7 +133,7 @@ export async function startService(
     backups,
     metrics,
     identityProvider,
-    settings: config.effective,
+    effectiveSettings: config.effective,
     publicListener,
     rateLimit,
     createPlant,

@@ -19,7 +19,8 @@ export interface OperatorDependencies {
   readonly metrics: Metrics;
   /** Undefined if there is none. */
   readonly identityProvider: IdentityProvider | undefined;
-  readonly settings: readonly SettingJson[];
+  /** The value that each setting has, and where it is from. */
+  readonly effectiveSettings: readonly SettingJson[];
   /** Where clients send plants. Both listeners have the same certificate. */
   readonly publicListener: Pick<Listener, "url" | "certificateExpiresAtMs">;
   /** The limit of POST /plants, which imports share. */

@@ -18,7 +18,7 @@ import { tokenRoutes } from "./tokens.ts";
 
 export function startOperatorListener(
   dependencies: OperatorDependencies,
-  settings: ListenerSettings,
+  listenerSettings: ListenerSettings,
 ): Listener {
   const consolePages = new Console(dependencies.identityProvider);
   const kind = {
@@ -27,8 +27,8 @@ export function startOperatorListener(
     hint: "The console is at /.",
     pageNotFound: (exchange: Exchange) => consolePages.sendNotFound(exchange),
   } as const;
-  const routes = operatorRoutes(dependencies, consolePages, settings.bodyBytesMax);
-  return new Listener(routes, dependencies.listenerDependencies, kind, settings);
+  const routes = operatorRoutes(dependencies, consolePages, listenerSettings.bodyBytesMax);
+  return new Listener(routes, dependencies.listenerDependencies, kind, listenerSettings);
 }
 
 /** Everything that the operator listener serves, besides the health checks. */
@@ -37,7 +37,7 @@ export function operatorRoutes(
   consolePages: Console,
   bodyBytesMax: number,
 ): readonly Route[] {
-  const { store, tokenUpkeep, backups, metrics, identityProvider, settings } = dependencies;
+  const { store, tokenUpkeep, backups, metrics, identityProvider, effectiveSettings } = dependencies;
   const { rateLimit, createPlant, startedAtMs } = dependencies;
   const { gate, intake, readiness, events } = dependencies.listenerDependencies;
   const { url: publicUrl, certificateExpiresAtMs } = dependencies.publicListener;
@@ -53,7 +53,7 @@ export function operatorRoutes(
     ...tokenRoutes(store.tokens, tokenUpkeep),
     auditRoute(store.audit),
     route("GET", "/api/settings", "operator", (exchange) =>
-      exchange.respondJson({ settings } satisfies SettingsJson),
+      exchange.respondJson({ settings: effectiveSettings } satisfies SettingsJson),
     ),
     ...backupRoutes(backups, actions, gate, events),
     ...consolePages.routes(),
