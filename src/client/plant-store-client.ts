@@ -188,7 +188,7 @@ export class PlantStoreClient {
   }
 
   #createdPlant({ headers, text }: CompleteResponse): CreatedPlant {
-    const { name, tag } = parseJsonObject(text);
+    const { name, tag } = membersOfJson(text);
     if (typeof name !== "string" || (tag !== undefined && typeof tag !== "string")) {
       const message = `${this.#url} responded with something that is not a plant; check the base URL.`;
       throw new ServiceUnreachable(message);
@@ -287,7 +287,7 @@ function throwIfAborted(signal: AbortSignal | undefined): void {
 }
 
 function refusal({ status, headers, text }: CompleteResponse): ServiceRefused {
-  const { error, message } = parseJsonObject(text);
+  const { error, message } = membersOfJson(text);
   const requestId = headers.get("x-request-id") ?? undefined;
   if (typeof error === "number" && typeof message === "string")
     return new ServiceRefused(message, error, status, requestId);
@@ -298,7 +298,7 @@ function refusal({ status, headers, text }: CompleteResponse): ServiceRefused {
 }
 
 /** Empty if the text is not a JSON object. */
-function parseJsonObject(text: string): Record<string, unknown> {
+function membersOfJson(text: string): Record<string, unknown> {
   try {
     return Object(JSON.parse(text));
   } catch {

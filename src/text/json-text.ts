@@ -3,8 +3,8 @@ export function jsonText(value: unknown, indent?: number): string {
   return JSON.stringify(value, null, indent).replace(/[\x7f-\x9f]/g, escapeCharacter);
 }
 
-/** The members of a JSON object; none if the text is not JSON, such as half of one. Other JSON has no members by name. */
-export function parseJsonObject(text: string): Readonly<Record<string, unknown>> {
+/** The members of a JSON object; none if the text is not JSON, such as half of one. Other JSON has none that a caller reads. */
+export function membersOfJson(text: string): Readonly<Record<string, unknown>> {
   try {
     return Object(JSON.parse(text));
   } catch {

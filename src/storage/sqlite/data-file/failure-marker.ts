@@ -2,7 +2,7 @@
 import { readFileSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { codeOf, describeFileError, describeWriteError } from "../../../system/errors.ts";
-import { parseJsonObject } from "../../../text/json-text.ts";
+import { membersOfJson } from "../../../text/json-text.ts";
 import { asDataFileProblem, DataFileProblem, isDenied } from "./data-file-problem.ts";
 import { makeDirectory, replaceFile, syncDirectory } from "./durable-files.ts";
 
@@ -95,5 +95,5 @@ function readMarkerFields(
     );
   }
   // The marker may have been truncated by the failed sync that it records; the other reasons are written by a disk that works.
-  return { reason: "sync-failed", ...parseJsonObject(text) };
+  return { reason: "sync-failed", ...membersOfJson(text) };
 }

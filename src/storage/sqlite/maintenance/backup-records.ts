@@ -4,7 +4,7 @@ import type { Stats } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { StoreDigest } from "../../../plants/plant-backups.ts";
 import { codeOf, describeWriteError } from "../../../system/errors.ts";
-import { parseJsonObject } from "../../../text/json-text.ts";
+import { membersOfJson } from "../../../text/json-text.ts";
 import { isoTime } from "../../../text/time.ts";
 import { noDigest } from "../blocks/block-digests.ts";
 import { realDataFile } from "../data-file/data-file-path.ts";
@@ -104,7 +104,7 @@ function verificationNow({ size, mtimeMs }: FileState) {
  */
 async function readRecord(file: string): Promise<Readonly<Record<string, unknown>> | undefined> {
   try {
-    return parseJsonObject(await readFile(file, "utf8"));
+    return membersOfJson(await readFile(file, "utf8"));
   } catch (error) {
     if (codeOf(error) === "ENOENT") return undefined;
     throw asDataFileProblem(error, file);
