@@ -10,6 +10,7 @@ const tickMs = 10;
  * the rest wait for the next ticks.
  */
 export class BusyResponses {
+  /** How many may still be sent in this tick. */
   #left = responsesPerTick;
   #waiting: Exchange[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -28,6 +29,7 @@ export class BusyResponses {
     const due = this.#waiting.splice(0, responsesPerTick);
     this.#left = responsesPerTick - due.length;
     for (const exchange of due) exchange.respondError("too-busy");
+    // Only the next tick gives back what this one has sent, so the timer ends with a tick that sent nothing.
     if (due.length > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
