@@ -14,7 +14,7 @@ import type { LoggedRequest, RequestLog } from "./request-log.ts";
 import type { ResponseDate } from "./response-date.ts";
 import { formatHead, noHeaders, type ResponseHeaders } from "./response-head.ts";
 import type { OpenStreams, StreamedResponse } from "./streaming.ts";
-import type { BodyReader } from "./wire/body.ts";
+import type { BodyReceiver } from "./wire/body.ts";
 import type { Connection } from "./wire/connection.ts";
 import type { Head } from "./wire/head.ts";
 import type { WireFault } from "./wire/wire-fault.ts";
@@ -39,8 +39,8 @@ export interface SecretPath {
 }
 
 /**
- * Handles the body of a request that was asked for, and may throw what the handler of a route may. (The `BodyReader` of the
- * connection is the exchange.)
+ * What a route does with the body that it asked for. It may throw what the handler of a route may: between it and the connection
+ * is the exchange, the connection's `BodyReceiver`, which responds to what is thrown.
  */
 export interface BodyHandler {
   /** The body is what `bytes` has from `start` to `end`. */
@@ -54,7 +54,7 @@ const streamStatus = 200;
 const acceptsHtml = acceptPattern("text/html");
 
 /** One request and its response. Every response is built here, so none leaves without the headers that all must carry. */
-export class Exchange implements BodyReader, LoggedRequest {
+export class Exchange implements BodyReceiver, LoggedRequest {
   /** Undefined if what arrived was not an HTTP request. */
   readonly head: Head | undefined;
   readonly requestId: string;

@@ -11,8 +11,8 @@ const lineBytesMax = 1024;
 const framingBytesMin = 8192;
 const framingBytesPerByte = 16;
 
-/** Who reads the body of a request. Exactly one of the two is called, once; neither may throw. */
-export interface BodyReader {
+/** Who gets the body of a request from the connection. Exactly one of the two is called, once; neither may throw. */
+export interface BodyReceiver {
   /** The body is what `bytes` has from `start` to `end`. A view of it would cost more than to read it from there. */
   bodyReceived(bytes: Buffer, start: number, end: number): void;
   /** Without a fault, the client has gone away. With one it gets a response, after which the connection closes. */

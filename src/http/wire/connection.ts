@@ -2,7 +2,7 @@ import type { Socket } from "bun";
 import { networkOf } from "../../system/ip-address.ts";
 import {
   type ArrivingBody,
-  type BodyReader,
+  type BodyReceiver,
   bodyTooLargeFault,
   bodyTooSlowFault,
   ChunkedBody,
@@ -87,7 +87,7 @@ export class Connection implements LimitedConnection, TakesTurns {
   /** The body that is still to arrive. */
   #arrivingBody: ArrivingBody | undefined;
   /** Who gets that body; undefined if it is skipped. */
-  #bodyReader: BodyReader | undefined;
+  #bodyReceiver: BodyReceiver | undefined;
 
   // The response to it.
   /** Who sends the response, if it is sent piece by piece. */
@@ -176,7 +176,7 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.state.enter("closed");
     this.#incoming.clear();
     this.#arrivingBody = undefined;
-    this.#takeBodyReader()?.bodyNotReceived(undefined);
+    this.#takeBodyReceiver()?.bodyNotReceived(undefined);
     const stream = this.#streamOwner;
     this.#streamOwner = undefined;
     stream?.closed();
@@ -201,15 +201,15 @@ export class Connection implements LimitedConnection, TakesTurns {
   }
 
   /** Reads the body of the current request. `bytesMax` is for a route with its own limit. */
-  readBody(reader: BodyReader, bytesMax = this.#limits.bodyBytesMax): void {
+  readBody(receiver: BodyReceiver, bytesMax = this.#limits.bodyBytesMax): void {
     const head = this.#head;
     this.#hasUnreadBody = false;
-    if (head === undefined || this.state.name !== "handling") return reader.bodyNotReceived(undefined);
+    if (head === undefined || this.state.name !== "handling") return receiver.bodyNotReceived(undefined);
     const length = head.contentLength ?? 0;
     // A short body has nearly always arrived with its head.
     if (!head.isChunked && length <= bytesMax && this.#incoming.length >= length)
-      return this.#incoming.takeBody(length, reader);
-    this.#bodyReader = reader;
+      return this.#incoming.takeBody(length, receiver);
+    this.#bodyReceiver = receiver;
     if (length > bytesMax) return this.#fail(bodyTooLargeFault(bytesMax));
     if (head.expectsContinue && !this.#outgoing.writeContinue()) {
       this.#socket.terminate();
@@ -356,17 +356,17 @@ export class Connection implements LimitedConnection, TakesTurns {
     if (this.#arrivingBody === body) this.#incoming.resume();
   }
 
-  /** More of the body has arrived. Once it is complete, its reader gets it. */
+  /** More of the body has arrived. Once it is complete, its receiver gets it. */
   #pushBody(body: ArrivingBody, bytes: Buffer): void {
     const received = body.push(bytes);
     if (received === undefined) return;
     this.#arrivingBody = undefined;
     if (received instanceof WireFault) return this.#fail(received);
     this.#incoming.put(received.rest);
-    const reader = this.#takeBodyReader();
-    if (reader === undefined) return this.#becomeIdle();
+    const receiver = this.#takeBodyReceiver();
+    if (receiver === undefined) return this.#becomeIdle();
     this.state.enter("handling");
-    reader.bodyReceived(received.body, 0, received.body.length);
+    receiver.bodyReceived(received.body, 0, received.body.length);
   }
 
   /** The response needed the head alone. A short body is skipped, so that the connection can be used again. */
@@ -381,15 +381,15 @@ export class Connection implements LimitedConnection, TakesTurns {
   #fail(fault: WireFault): void {
     this.#arrivingBody = undefined;
     this.closeAfterResponse();
-    const reader = this.#takeBodyReader();
-    if (reader === undefined) this.#handler.handleFault(this, fault);
-    else reader.bodyNotReceived(fault);
+    const receiver = this.#takeBodyReceiver();
+    if (receiver === undefined) this.#handler.handleFault(this, fault);
+    else receiver.bodyNotReceived(fault);
   }
 
-  #takeBodyReader(): BodyReader | undefined {
-    const reader = this.#bodyReader;
-    this.#bodyReader = undefined;
-    return reader;
+  #takeBodyReceiver(): BodyReceiver | undefined {
+    const receiver = this.#bodyReceiver;
+    this.#bodyReceiver = undefined;
+    return receiver;
   }
 
   // The end of a response.

@@ -1,6 +1,6 @@
 import type { Socket } from "bun";
 import { carriageReturn, lineFeed } from "../../plants/character-codes.ts";
-import type { BodyReader } from "./body.ts";
+import type { BodyReceiver } from "./body.ts";
 import { findFaultSoFar, type Head, HeadReader } from "./head.ts";
 import { WireFault } from "./wire-fault.ts";
 
@@ -50,14 +50,14 @@ export class Incoming {
     return taken;
   }
 
-  /** Gives a body that has arrived to its reader. */
-  takeBody(length: number, reader: BodyReader): void {
+  /** Gives a body that has arrived to its receiver. */
+  takeBody(length: number, receiver: BodyReceiver): void {
     const bytes = this.#bytes;
     const start = this.#start;
     const end = start + length;
     if (end < bytes.length) this.#start = end;
     else this.put(emptyBuffer);
-    reader.bodyReceived(bytes, start, end);
+    receiver.bodyReceived(bytes, start, end);
   }
 
   /** Copies what is left: a view would keep alive everything that arrived with it, up to half a megabyte. */
