@@ -25,9 +25,9 @@ const nowMs = Date.now();
 console.log(`Writing ${plants} plants into a temporary store.`);
 seedStore(database, { plants, fromMs: nowMs - hoursShown * hourMs, untilMs: nowMs });
 recordLastBackup(database, nowMs - 3 * hourMs);
-await using running = await startTestService({ database });
-const { secret, senders } = await makeTokens(running);
-await refuse(running, senders);
+await using service = await startTestService({ database });
+const { secret, senders } = await makeTokens(service);
+await refuse(service, senders);
 mkdirSync(folder, { recursive: true });
 const browser = await openBrowser();
 // What is imported would be on the other pictures, so it comes last.
@@ -55,7 +55,7 @@ async function takePictures(
   const page = await context.newPage();
   await page.addInitScript(`sessionStorage.setItem("plant-store-token", ${JSON.stringify(secret)})`);
   const take: Camera["take"] = async (name, path, ready, act) => {
-    await page.goto(running.operatorUrl + path);
+    await page.goto(service.operatorUrl + path);
     await page.locator(ready).first().waitFor();
     await act?.();
     await settle(page);

@@ -21,31 +21,31 @@ import { startTestService, type TestService } from "../support/test-service.ts";
 import { bearer } from "../support/tokens.ts";
 
 let provider: Awaited<ReturnType<typeof startProvider>>;
-let running: TestService;
+let service: TestService;
 let browser: Browser | undefined;
 
 beforeAll(async () => {
   provider = await startProvider();
   const flags = { "oidc-client-id": "console", "max-body-bytes": "2000000" };
-  running = await startTestService({ ...provider.flags, ...flags });
-  provider.registerConsole(`${running.operatorUrl}/`);
+  service = await startTestService({ ...provider.flags, ...flags });
+  provider.registerConsole(`${service.operatorUrl}/`);
   if (!browserMissing) browser = await openBrowser();
   const jwt = await provider.token("plants:create");
-  await eventually(async () => (await post(running.url, "", bearer(jwt))).status === 400, "the keys");
+  await eventually(async () => (await post(service.url, "", bearer(jwt))).status === 400, "the keys");
 });
 afterAll(async () => {
   await browser?.close();
-  await running[Symbol.asyncDispose]();
+  await service[Symbol.asyncDispose]();
   await provider[Symbol.asyncDispose]();
 });
 
-const get = (path: string, jwt: string) => operatorFetch(running, `/api/${path}`, { token: jwt });
+const get = (path: string, jwt: string) => operatorFetch(service, `/api/${path}`, { token: jwt });
 
 describe("an access token of the provider", () => {
   test("creates plants under its client's name", async () => {
     const jwt = await provider.token("plants:create");
-    expect((await post(running.url, '{"id":1,"name":"Fern"}', bearer(jwt))).status).toBe(200);
-    const stored = storedPlants(running.database).find(({ id }) => id === 1n);
+    expect((await post(service.url, '{"id":1,"name":"Fern"}', bearer(jwt))).status).toBe(200);
+    const stored = storedPlants(service.database).find(({ id }) => id === 1n);
     expect(stored?.created_by).toBe("oidc:client:greenhouse");
   });
 
@@ -56,7 +56,7 @@ describe("an access token of the provider", () => {
 
   test("without the scope plants:create creates nothing", async () => {
     const jwt = await provider.token("operator");
-    expect(await errorIn(await post(running.url, '{"id":90,"name":"x"}', bearer(jwt)))).toMatchObject({
+    expect(await errorIn(await post(service.url, '{"id":90,"name":"x"}', bearer(jwt)))).toMatchObject({
       error: 40301,
     });
   });
@@ -71,14 +71,14 @@ describe("an access token of the provider", () => {
     const body = JSON.stringify({ id: 91, name: "x".repeat(1_500_000) });
     for (let round = 0; round < 5; round++) {
       const jwt = await provider.sign({ exp: inSeconds(300), jti: crypto.randomUUID() });
-      expect((await post(running.url, body, bearer(jwt))).status).toBe(200);
+      expect((await post(service.url, body, bearer(jwt))).status).toBe(200);
     }
   });
 });
 
 describe("a token that a caller with a JWT creates", () => {
   async function create(body: object): Promise<Response> {
-    return operatorFetch(running, "/api/tokens", {
+    return operatorFetch(service, "/api/tokens", {
       method: "POST",
       token: await provider.token("operator"),
       body: JSON.stringify(body),
@@ -182,9 +182,9 @@ describe("a hostile token", () => {
   const rows = Object.entries(hostile);
 
   test.each(rows)("with %s creates nothing", async (_, sign) => {
-    const response = await post(running.url, '{"id":666,"name":"Triffid"}', bearer(await sign()));
+    const response = await post(service.url, '{"id":666,"name":"Triffid"}', bearer(await sign()));
     expect(await errorIn(response)).toMatchObject({ error: 40102 });
-    expect(storedPlants(running.database).filter(({ id }) => id === 666n)).toEqual([]);
+    expect(storedPlants(service.database).filter(({ id }) => id === 666n)).toEqual([]);
   });
 
   test.each(rows)("with %s reads nothing", async (_, sign) => {
@@ -225,7 +225,7 @@ async function open(path: string): Promise<{ page: Page; errors: string[] }> {
   const page = await newPage(browser as Browser);
   const errors: string[] = [];
   collectErrors(page, errors);
-  await page.goto(running.operatorUrl + path);
+  await page.goto(service.operatorUrl + path);
   return { page, errors };
 }
 
@@ -259,7 +259,7 @@ describeInBrowser("signing in to the console with an identity provider", () => {
     await signIn.click();
     await logIn(page, "alice");
     await page.locator(".who").getByText("oidc:user:alice").waitFor();
-    expect(page.url()).toBe(`${running.operatorUrl}/plants?name=fern`);
+    expect(page.url()).toBe(`${service.operatorUrl}/plants?name=fern`);
     expect(await stored(page, "plant-store-sign-in")).toBeNull();
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Token").waitFor();
@@ -280,7 +280,7 @@ describeInBrowser("signing in to the console with an identity provider", () => {
   test("does not accept a response that this tab did not ask for", async () => {
     const { page } = await open("/?code=stolen&state=of-someone-else");
     await page.getByText("This sign-in was not started in this tab.").waitFor();
-    expect(page.url()).toBe(`${running.operatorUrl}/`);
+    expect(page.url()).toBe(`${service.operatorUrl}/`);
     await page.context().close();
   });
 
@@ -303,10 +303,10 @@ describeInBrowser("signing in to the console with an identity provider", () => {
     ])("%s", async (_, query, message) => {
       const pending = { state: "s", nonce: "n", codeVerifier: "v", returnTo: "/tokens" };
       await page.evaluate(`sessionStorage.setItem("plant-store-sign-in", '${JSON.stringify(pending)}')`);
-      await page.goto(`${running.operatorUrl}/?${query}`);
+      await page.goto(`${service.operatorUrl}/?${query}`);
       await page.getByText(message).waitFor();
       expect(await stored(page, "plant-store-token")).toBeNull();
-      expect(page.url()).toBe(`${running.operatorUrl}/tokens`);
+      expect(page.url()).toBe(`${service.operatorUrl}/tokens`);
     });
   });
 
@@ -315,7 +315,7 @@ describeInBrowser("signing in to the console with an identity provider", () => {
     await page.route("**/api/identity-provider", (route) => route.abort());
     const pending = { state: "s", nonce: "n", codeVerifier: "v", returnTo: "/tokens" };
     await page.evaluate(`sessionStorage.setItem("plant-store-sign-in", '${JSON.stringify(pending)}')`);
-    await page.goto(`${running.operatorUrl}/?code=c&state=s`);
+    await page.goto(`${service.operatorUrl}/?code=c&state=s`);
     await page.getByText("The service did not say how to reach the identity provider.").waitFor();
     await page.context().close();
   });
@@ -350,7 +350,7 @@ describeInBrowser("signing in to the console with an identity provider", () => {
     using _clock = stoppedWallClock(Date.now() + 301_000);
     await page.getByText("Your session has ended. Sign in again.").waitFor();
     await page.getByRole("button", { name: /^Sign in with/ }).waitFor();
-    expect(page.url()).toBe(`${running.operatorUrl}/plants`);
+    expect(page.url()).toBe(`${service.operatorUrl}/plants`);
     await page.context().close();
   });
 });
@@ -359,7 +359,7 @@ describe("the console's Content-Security-Policy", () => {
   const policyOf = async (url: string) => (await fetch(url)).headers.get("content-security-policy");
 
   test("allows connections to the provider", async () => {
-    expect(await policyOf(running.operatorUrl)).toContain(`connect-src 'self' ${provider.issuer};`);
+    expect(await policyOf(service.operatorUrl)).toContain(`connect-src 'self' ${provider.issuer};`);
   });
 
   test("allows no other connections if nobody signs in there", async () => {

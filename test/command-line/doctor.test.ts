@@ -33,7 +33,7 @@ async function examine(...args: readonly string[]) {
 
 describe("a store whose service runs", () => {
   const examineRunning = () => {
-    const [listen = "", operatorListen = ""] = service.service.addresses;
+    const [listen = "", operatorListen = ""] = service.addresses;
     const addresses = ["--listen", listen, "--operator-listen", operatorListen];
     return examine("--database", service.database, ...addresses);
   };
@@ -45,7 +45,7 @@ describe("a store whose service runs", () => {
 
   test("is described within the width of a terminal", async () => {
     const terminal = { outIsTerminal: true, outColumns: 60 };
-    const args = ["doctor", "--database", service.database, "--listen", service.service.addresses[0] ?? ""];
+    const args = ["doctor", "--database", service.database, "--listen", service.addresses[0] ?? ""];
     const { out } = await runInProcess(args, { terminal });
     // A path is never broken.
     const lines = out.split("\n").filter((line) => !line.includes("/"));
@@ -251,7 +251,7 @@ test("a token that the service would refuse is refused", async () => {
 });
 
 test("an address that another program has fails, with what to do", async () => {
-  const [listen = ""] = service.service.addresses;
+  const [listen = ""] = service.addresses;
   const { code, find } = await examine("--database", join(folder.path, "none.db"), "--listen", listen);
   expect(code).toBe(1);
   expect(find("public listener")).toMatchObject({

@@ -373,7 +373,7 @@ test("a stored token whose secret is preset is logged at the start", async () =>
   const database = folder.newPath();
   const created = await runInProcess(["token", "create", "--name", "both", "--database", database]);
   const environment = { PLANT_STORE_OPERATOR_TOKEN: created.out.trim() };
-  await using running = await startTestService({ database }, environment);
+  await using service = await startTestService({ database }, environment);
   const logged = '"plant_store.preset_token":"preset-operator","plant_store.token":"both"';
-  expect(running.logged.join("")).toContain(logged);
+  expect(service.logged.join("")).toContain(logged);
 });

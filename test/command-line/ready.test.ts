@@ -7,10 +7,9 @@ describe("ready", () => {
   const baseUrl = "https://plants.example.org/garden/v1";
 
   async function start() {
-    const running = await startTestService({ "base-url": baseUrl });
-    const [listen = "", operatorListen = ""] = running.service.addresses;
+    const service = await startTestService({ "base-url": baseUrl });
+    const [listen = "", operatorListen = ""] = service.addresses;
     return {
-      running,
       publicUrl: `http://${listen}/garden/v1`,
       operatorUrl: `http://${operatorListen}`,
       environment: {
@@ -18,7 +17,8 @@ describe("ready", () => {
         PLANT_STORE_OPERATOR_LISTEN: operatorListen,
         PLANT_STORE_BASE_URL: baseUrl,
       },
-      [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
+      stop: () => service.stop("test", 0),
+      [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
     };
   }
 
@@ -48,29 +48,29 @@ describe("ready", () => {
   });
 
   test("reads no token and no password, since it needs none", async () => {
-    await using running = await startTestService();
+    await using service = await startTestService();
     const environment = {
       PLANT_STORE_OPERATOR_TOKEN_FILE: "/no/such/file",
       PLANT_STORE_ACCESS_TOKEN: "short",
       PLANT_STORE_DATABASE: "postgres://plants@db.example.org/plants",
       PLANT_STORE_DATABASE_PASSWORD_FILE: "/no/such/file",
     };
-    const { code, err } = await runInProcess(["ready", "--url", running.url], { environment });
-    expect(err).toBe(`${running.url} is ready.\n`);
+    const { code, err } = await runInProcess(["ready", "--url", service.url], { environment });
+    expect(err).toBe(`${service.url} is ready.\n`);
     expect(code).toBe(0);
   });
 
   test("fails without a response", async () => {
     await using service = await start();
-    await service.running.service.stop("test", 0);
+    await service.stop();
     const { code, err } = await runInProcess(["ready", "--url", service.publicUrl]);
     expect(code).toBe(1);
     expect(err).toBe(`${service.publicUrl} is not ready: no response (ECONNREFUSED).\n`);
   });
 
   test("prints whether it is ready as JSON", async () => {
-    await using running = await startTestService();
-    const url = running.url;
+    await using service = await startTestService();
+    const url = service.url;
     const { code, out, err } = await runInProcess(["ready", "--json", "--url", url]);
     expect(code).toBe(0);
     expect(JSON.parse(out)).toEqual({ url, ready: true, problem: null });
@@ -97,17 +97,17 @@ describe("ready", () => {
   });
 
   test("does not follow a redirect, which could lead to another service", async () => {
-    await using running = await startTestService();
+    await using service = await startTestService();
     using other = Bun.serve({
       hostname: "127.0.0.1",
       port: 0,
-      fetch: () => Response.redirect(`${running.url}/readyz`, 307),
+      fetch: () => Response.redirect(`${service.url}/readyz`, 307),
     });
     const url = other.url.origin;
     const { code, err } = await runInProcess(["ready", "--url", url]);
     expect(code).toBe(1);
     expect(err).toBe(
-      `${url} is not ready: it redirects to ${running.url}/readyz, which is not followed. Check the URL.\n`,
+      `${url} is not ready: it redirects to ${service.url}/readyz, which is not followed. Check the URL.\n`,
     );
   });
 });

@@ -10,7 +10,7 @@ const unsafeId = "9007199254740993";
 const session = useConsole(10);
 const { open } = session;
 
-const find = (id: bigint) => storedPlants(session.running.database).find((plant) => plant.id === id);
+const find = (id: bigint) => storedPlants(session.service.database).find((plant) => plant.id === id);
 
 describe("the form for a plant", () => {
   async function openForm() {
@@ -57,7 +57,7 @@ describe("the form for a plant", () => {
   });
 
   test("moves the focus to an id that belongs to another plant", async () => {
-    await post(session.running.url, '{"id":7,"name":"First"}');
+    await post(session.service.url, '{"id":7,"name":"First"}');
     const { page, add, errorAt } = await openForm();
     await add("7", "Other");
     expect(await errorAt("Id")).toContain("already belongs to a plant with a different name");
@@ -92,7 +92,7 @@ describe("the form for a plant", () => {
   });
 
   test("reports a replay", async () => {
-    await post(session.running.url, '{"id":4002,"name":"Twice"}');
+    await post(session.service.url, '{"id":4002,"name":"Twice"}');
     const { page, add } = await openForm();
     await add("4002", "Twice");
     await waitForText(page, "This plant is already stored");

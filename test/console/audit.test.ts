@@ -12,7 +12,7 @@ const { open } = session;
 
 describe("the audit trail", () => {
   test("says what was done", async () => {
-    await mintToken(session.running, { name: "reader", scopes: ["metrics"] });
+    await mintToken(session.service, { name: "reader", scopes: ["metrics"] });
     const page = await open("/audit");
     await waitForText(page, "created token reader with metrics; it never expires");
   });
@@ -74,7 +74,7 @@ describe("the audit trail", () => {
   });
 
   test("is filtered by a time of the browser's time zone", async () => {
-    await mintToken(session.running, { name: "timed", scopes: ["metrics"] });
+    await mintToken(session.service, { name: "timed", scopes: ["metrics"] });
     const page = await open("/audit");
     await page.getByRole("button", { name: "Filter", exact: true }).click();
     await page.getByLabel("Before").fill("2026-01-15T09:30");
@@ -96,7 +96,7 @@ describe("the audit trail", () => {
   describe("opens an entry", () => {
     /** The row of that entry and its JSON, opened by the keyboard. */
     async function openEntry(name: string) {
-      const { token } = await mintToken(session.running, { name });
+      const { token } = await mintToken(session.service, { name });
       const page = await open("/audit?action=token.created");
       const row = page.locator("tr", { hasText: `created token ${name}` });
       await row.locator("summary").focus();
@@ -141,9 +141,9 @@ describe("the audit trail", () => {
   test("shows its older entries on request", async () => {
     // One token may do no more than 60 of them at once.
     for (const name of ["exporter", "other exporter"]) {
-      const { secret: token } = await mintToken(session.running, { name, scopes: ["operator:read"] });
+      const { secret: token } = await mintToken(session.service, { name, scopes: ["operator:read"] });
       for (let count = 0; count < 50; count++) {
-        const response = await operatorFetch(session.running, "/api/export?tag=none", { token });
+        const response = await operatorFetch(session.service, "/api/export?tag=none", { token });
         await response.text();
       }
     }

@@ -178,9 +178,9 @@ describe("a dialog", () => {
       ignoreDefaultArgs: ["--hide-scrollbars"],
     });
     const page = await newPage(browser, { viewport: { width: 1280, height: 900 } });
-    await page.goto(`${session.running.operatorUrl}/livez`);
+    await page.goto(`${session.service.operatorUrl}/livez`);
     await page.evaluate(`sessionStorage.setItem("plant-store-token", ${JSON.stringify(session.secret)})`);
-    await page.goto(`${session.running.operatorUrl}/plants`);
+    await page.goto(`${session.service.operatorUrl}/plants`);
     await page.getByRole("button", { name: "Add a plant" }).click();
     await page.getByRole("dialog").waitFor();
     const gutterPx = await page.evaluate<number>("innerWidth - document.body.offsetWidth");
@@ -193,7 +193,7 @@ describe("a dialog", () => {
 // Opens a path at which there is no page, and collects what the console responds with.
 const readUnknown = memoize(async (path: string) => {
   const page = await open("/livez");
-  const response = await page.goto(session.running.operatorUrl + path);
+  const response = await page.goto(session.service.operatorUrl + path);
   await waitForText(page, `There is nothing at ${path}`);
   return { status: response?.status(), title: await page.title(), marked: await markedPages(page) };
 });
@@ -227,7 +227,7 @@ describe("an outage", () => {
     ["/refused", "since the start"],
     ["/system", "Plants can be stored"],
   ])("stands once on a page that has something to show: %s", async (path, shown) => {
-    using proxy = await startTcpProxy(Number(new URL(session.running.operatorUrl).port));
+    using proxy = await startTcpProxy(Number(new URL(session.service.operatorUrl).port));
     const page = await open(path, { origin: `http://127.0.0.1:${proxy.port}` });
     await waitForText(page, shown);
     await waitUntil(async () => (await page.locator("[aria-busy=true]").count()) === 0);

@@ -18,7 +18,7 @@ const slowly = { "rate-limit": `${rowsMax}/m` };
 const session = useConsole(5, slowly);
 const { open } = session;
 
-const find = (id: bigint) => storedPlants(session.running.database).find((plant) => plant.id === id);
+const find = (id: bigint) => storedPlants(session.service.database).find((plant) => plant.id === id);
 
 async function choose(page: Page, name: string, content: string | Uint8Array): Promise<void> {
   const buffer = Buffer.from(content);
@@ -50,10 +50,10 @@ async function download(page: Page, button: string): Promise<string> {
 }
 
 /** A token that has used up its burst, so that its import is running for as long as a test needs it to. */
-async function makeSlowToken(running: TestService, name: string): Promise<string> {
-  const { secret } = await mintToken(running, { name, scopes: ["operator", "plants:create"] });
+async function makeSlowToken(service: TestService, name: string): Promise<string> {
+  const { secret } = await mintToken(service, { name, scopes: ["operator", "plants:create"] });
   const headers = bearer(secret);
-  await Promise.all(Array.from({ length: rowsMax }, () => post(running.url, "{}", headers)));
+  await Promise.all(Array.from({ length: rowsMax }, () => post(service.url, "{}", headers)));
   return secret;
 }
 
@@ -207,9 +207,9 @@ describe("importing a file", () => {
 
   test.each<[how: string, end: (page: Page, tokenId: string) => Promise<unknown>]>([
     ["the user signs out", signOutAnyway],
-    ["the token is revoked", (_, id) => operatorPost(session.running, `/api/tokens/${id}/revoke`)],
+    ["the token is revoked", (_, id) => operatorPost(session.service, `/api/tokens/${id}/revoke`)],
   ])("ends when %s", async (how, end) => {
-    const { token, secret } = await mintToken(session.running, {
+    const { token, secret } = await mintToken(session.service, {
       name: how,
       scopes: ["operator", "plants:create"],
     });
@@ -226,7 +226,7 @@ describe("importing a file", () => {
   });
 
   test("is shown on every page while it runs", async () => {
-    const page = await open("/import", { token: await makeSlowToken(session.running, "shown") });
+    const page = await open("/import", { token: await makeSlowToken(session.service, "shown") });
     await start(page, "shown.ndjson", rowsFrom(10_000));
     await page.getByRole("link", { name: "Tokens" }).click();
     await waitForHeading(page, "Tokens");
@@ -235,7 +235,7 @@ describe("importing a file", () => {
   });
 
   test("is resumed after it was stopped", async () => {
-    const page = await open("/import", { token: await makeSlowToken(session.running, "stopped") });
+    const page = await open("/import", { token: await makeSlowToken(session.service, "stopped") });
     await start(page, "stopped.ndjson", rowsFrom(11_000));
     await page.getByRole("button", { name: "Stop" }).click();
     await waitForHeading(page, "Stopped: stopped.ndjson");
@@ -245,14 +245,14 @@ describe("importing a file", () => {
 
   test("is resumed in the next session after its token was revoked", async () => {
     const page = await open("/import", { token: "" });
-    await signIn(page, await makeSlowToken(session.running, "revoked"));
+    await signIn(page, await makeSlowToken(session.service, "revoked"));
     await start(page, "resumed.ndjson", rowsFrom(20_000));
     await page.getByRole("link", { name: "Tokens" }).click();
     await page.getByRole("button", { name: "Revoke revoked", exact: true }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
     await waitForText(page, "This token has expired or was revoked");
     const scopes = ["operator", "plants:create"];
-    const { secret } = await mintToken(session.running, { name: "next", scopes });
+    const { secret } = await mintToken(session.service, { name: "next", scopes });
     await signIn(page, secret);
     await page.getByRole("link", { name: "Import", exact: true }).click();
     await page.getByRole("button", { name: "Resume" }).click();
@@ -265,7 +265,7 @@ describe("importing a file", () => {
   });
 
   test("goes on if the user, asked about it, does not sign out", async () => {
-    const page = await open("/import", { token: await makeSlowToken(session.running, "stays") });
+    const page = await open("/import", { token: await makeSlowToken(session.service, "stays") });
     await start(page, "stays.ndjson", rowsFrom(30_000));
     await waitForHeading(page, "Importing: stays.ndjson");
     await page.getByRole("button", { name: "Sign out" }).click();
@@ -276,12 +276,12 @@ describe("importing a file", () => {
 
   test("is resumed after signing out and in again", async () => {
     const page = await open("/import", { token: "" });
-    await signIn(page, await makeSlowToken(session.running, "leaves"));
+    await signIn(page, await makeSlowToken(session.service, "leaves"));
     await start(page, "left.ndjson", rowsFrom(40_000));
     await waitForHeading(page, "Importing: left.ndjson");
     await signOutAnyway(page);
     const scopes = ["operator", "plants:create"];
-    const { secret } = await mintToken(session.running, { name: "returns", scopes });
+    const { secret } = await mintToken(session.service, { name: "returns", scopes });
     await signIn(page, secret);
     await page.getByRole("button", { name: "Resume" }).click();
     await waitForHeading(page, "Done: left.ndjson");
@@ -299,19 +299,19 @@ describe("importing a file", () => {
 
   test("does not hold up a service that stops", async () => {
     // A service of its own, with a drain timeout that could not end before the test does.
-    await using running = await startTestService({ ...slowly, "drain-timeout": "10m" });
-    const origin = running.operatorUrl;
-    const token = await makeSlowToken(running, "importing");
-    await post(running.url, '{"id":1,"name":"Fern"}');
+    await using service = await startTestService({ ...slowly, "drain-timeout": "10m" });
+    const origin = service.operatorUrl;
+    const token = await makeSlowToken(service, "importing");
+    await post(service.url, '{"id":1,"name":"Fern"}');
     // A tab that polls must not hold it up either, nor one that only shows a page.
     await open("/import", { origin, token });
     const polling = await open("/plants", { origin, token, alone: true });
     await polling.locator(".rows .row").first().waitFor();
     const importing = await open("/import", { origin, token, alone: true });
     await start(importing, "slow.ndjson", rowsFrom(2));
-    await eventually(() => storedPlants(running.database).length > 1);
-    await running.service.stop("test");
-    expect(running.logged.join("")).not.toContain("drain timeout reached");
+    await eventually(() => storedPlants(service.database).length > 1);
+    await service.stop("test");
+    expect(service.logged.join("")).not.toContain("drain timeout reached");
     await waitForText(importing, "The import waits, and continues by itself.");
     await polling.context().close();
     await importing.context().close();
@@ -460,7 +460,7 @@ describe("a chosen file", () => {
   });
 
   test("takes nothing from a stopped import when another is to be chosen", async () => {
-    const page = await open("/import", { token: await makeSlowToken(session.running, "halfway") });
+    const page = await open("/import", { token: await makeSlowToken(session.service, "halfway") });
     await start(page, "halfway.ndjson", `{"name": "No id"}\n${rowsFrom(50_000)}`);
     await page.getByText("1 row", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
@@ -473,7 +473,7 @@ describe("a chosen file", () => {
   });
 
   test("takes nothing from a stopped import when it is only checked", async () => {
-    const page = await open("/import", { token: await makeSlowToken(session.running, "aside") });
+    const page = await open("/import", { token: await makeSlowToken(session.service, "aside") });
     await start(page, "aside.ndjson", `{"name": "No id"}\n${rowsFrom(51_000)}`);
     await page.getByText("1 row", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Stop" }).click();

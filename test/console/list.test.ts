@@ -14,13 +14,13 @@ const { signal } = new AbortController();
 
 /** A service on this engine: `add` creates plants there, `load` and `loadCounted` load a list of them as the console does. */
 async function startService(engine: Engine) {
-  const running = await engine.start();
-  const get = <Answer>(path: string) => operatorGet<Answer>(running, path);
+  const service = await engine.start();
+  const get = <Answer>(path: string) => operatorGet<Answer>(service, path);
   let stored = 0;
   const add = async (plants: number): Promise<void> => {
     const bodies = Array.from({ length: plants }, (_, index) => ({ id: stored + index + 1, name: "Fern" }));
     stored += plants;
-    await Promise.all(bodies.map((body) => post(running.url, JSON.stringify(body))));
+    await Promise.all(bodies.map((body) => post(service.url, JSON.stringify(body))));
   };
   const load = async (): Promise<PlantList> => {
     const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" });
@@ -41,12 +41,12 @@ async function startService(engine: Engine) {
     };
     const list = new PlantList(fake<OperatorApi>({ get: getCount }), { order: "newest" });
     await add(pageRows + 50);
-    await engine.agePlants(running.database);
+    await engine.agePlants(service.database);
     await list.loadMore();
     await eventually(() => list.count !== undefined);
     return list;
   };
-  return { add, load, loadCounted, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
+  return { add, load, loadCounted, [Symbol.asyncDispose]: () => service[Symbol.asyncDispose]() };
 }
 
 /** Waits for a time that no plant was stored at yet: times have milliseconds. */

@@ -27,7 +27,7 @@ describe("the overview", () => {
   test("shows a new backup live", async () => {
     const page = await open("/");
     await waitForText(page, "All plants are on disk");
-    recordLastBackup(session.running.database, Date.now() - 3 * hourMs);
+    recordLastBackup(session.service.database, Date.now() - 3 * hourMs);
     await waitForText(page, "Last backup 3 hours ago");
   });
 
@@ -38,7 +38,7 @@ describe("the overview", () => {
     const count = async () => Number(((await total.textContent()) ?? "").replaceAll(",", ""));
     const before = await count();
     expect(before).toBeGreaterThanOrEqual(seeded);
-    await post(session.running.url, '{"id":500001,"name":"Counted live"}');
+    await post(session.service.url, '{"id":500001,"name":"Counted live"}');
     await waitUntil(async () => (await count()) === before + 1);
     await page.locator(".latest").getByText("Counted live").waitFor();
   });
@@ -46,12 +46,12 @@ describe("the overview", () => {
   test("shows a refusal live", async () => {
     const page = await open("/");
     await waitForText(page, "All plants are on disk");
-    await post(session.running.url, '{"name":"No id"}');
+    await post(session.service.url, '{"name":"No id"}');
     await waitForText(page, "40010 a required field is missing");
   });
 
   test("names who was refused last, with a link to why", async () => {
-    await post(session.running.url, '{"name":"No id"}');
+    await post(session.service.url, '{"name":"No id"}');
     const page = await open("/");
     const last = page.getByRole("region", { name: "Refused" }).getByRole("listitem");
     await last.getByRole("link", { name: "preset-access" }).first().click();

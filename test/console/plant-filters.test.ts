@@ -271,9 +271,9 @@ describe("a filter", () => {
   });
 
   test("by creator offers the name of each token once", async () => {
-    const { running } = session;
-    const { token } = await mintToken(running, { name: "offered" });
-    await operatorPost(running, `/api/tokens/${token.id}/rotate`, {});
+    const { service } = session;
+    const { token } = await mintToken(service, { name: "offered" });
+    await operatorPost(service, `/api/tokens/${token.id}/rotate`, {});
     const page = await openTable();
     await openPanel(page);
     const list = await panel(page).getByLabel("Created by").getAttribute("list");
@@ -283,7 +283,7 @@ describe("a filter", () => {
   });
 
   test("by creator asks for no names of tokens if the caller may not list them", async () => {
-    const { secret } = await mintToken(session.running, { name: "looks", scopes: ["operator:read"] });
+    const { secret } = await mintToken(session.service, { name: "looks", scopes: ["operator:read"] });
     const page = await open("/plants", { token: secret });
     await rows(page).first().waitFor();
     const asked: string[] = [];
@@ -299,7 +299,7 @@ describe("a filter", () => {
   /** What the page exports of the ferns, in each format. */
   const exportFerns = memoize(async () => {
     const page = await openTable("/plants?tag=fern");
-    const ferns = storedPlants(session.running.database).filter(({ tag }) => tag === "fern").length;
+    const ferns = storedPlants(session.service.database).filter(({ tag }) => tag === "fern").length;
     const texts: Record<string, string> = {};
     for (const format of ["NDJSON", "CSV"]) {
       const waiting = page.waitForEvent("download");
@@ -341,12 +341,12 @@ describe("a click", () => {
   });
 
   test("on a creator in the table filters by it too", async () => {
-    const { secret } = await mintToken(session.running, {
+    const { secret } = await mintToken(session.service, {
       name: "clicked creator",
       scopes: ["plants:create"],
     });
     const headers = bearer(secret);
-    await post(session.running.url, '{"id":890003,"name":"Sent aster"}', headers);
+    await post(session.service.url, '{"id":890003,"name":"Sent aster"}', headers);
     await add(890_004, "Sent rose");
     const page = await openTable("/plants?name=sent");
     await rows(page).getByRole("link", { name: "clicked creator", exact: true }).click();

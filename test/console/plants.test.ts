@@ -44,7 +44,7 @@ describe("the table", () => {
 
   test("says how many plants there are", async () => {
     const page = await openTable();
-    const before = storedPlants(session.running.database).length;
+    const before = storedPlants(session.service.database).length;
     await waitForProgressLine(page, `${before.toLocaleString("en")} plants`);
     await add(-2, "One more elder");
     await waitForProgressLine(page, `${(before + 1).toLocaleString("en")} plants`);
@@ -53,7 +53,7 @@ describe("the table", () => {
   test("says how many plants match", async () => {
     const page = await openTable();
     await page.getByLabel("Search by name").fill("e");
-    const stored = storedPlants(session.running.database);
+    const stored = storedPlants(session.service.database);
     const matching = stored.filter(({ name }) => name.toLowerCase().includes("e")).length;
     await waitForProgressLine(page, `${matching.toLocaleString("en")} plants match`);
   });
@@ -221,7 +221,7 @@ describe("new plants", () => {
   });
 
   test("come after an outage", async () => {
-    using proxy = await startTcpProxy(Number(new URL(session.running.operatorUrl).port));
+    using proxy = await startTcpProxy(Number(new URL(session.service.operatorUrl).port));
     const page = await open("/plants", { origin: `http://127.0.0.1:${proxy.port}` });
     await rows(page).first().waitFor();
     proxy.refuse();

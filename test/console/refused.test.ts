@@ -13,8 +13,8 @@ const { open } = session;
 
 /** A token with this name that was refused, and the id of that request. */
 async function refuseToken(name: string): Promise<string> {
-  const { secret } = await mintToken(session.running, { name, scopes: ["plants:create"] });
-  const response = await post(session.running.url, "[]", bearer(secret));
+  const { secret } = await mintToken(session.service, { name, scopes: ["plants:create"] });
+  const response = await post(session.service.url, "[]", bearer(secret));
   return response.headers.get("x-request-id") ?? "";
 }
 
@@ -57,7 +57,7 @@ describe("the page of refused requests", () => {
     const page = await openRefused();
     const link = rowOf(page, "reader of docs").getByRole("link", { name: "40004" });
     await link.click();
-    expect(page.url()).toBe(`${session.running.url}/docs#40004`);
+    expect(page.url()).toBe(`${session.service.url}/docs#40004`);
     expect(await page.locator("article:target h4").textContent()).toStartWith("40004");
   });
 
@@ -83,9 +83,9 @@ describe("the page of refused requests", () => {
   });
 
   test("offers no copy of a request id that is masked", async () => {
-    const { secret } = await mintToken(session.running, { name: "with a UUID", scopes: ["plants:create"] });
+    const { secret } = await mintToken(session.service, { name: "with a UUID", scopes: ["plants:create"] });
     const headers = { ...bearer(secret), "X-Request-Id": crypto.randomUUID() };
-    await post(session.running.url, "[]", headers);
+    await post(session.service.url, "[]", headers);
     const page = await openRefused();
     const row = rowOf(page, "with a UUID");
     await row.getByText("[masked]").waitFor();
@@ -117,7 +117,7 @@ describe("the page of refused requests", () => {
 
   test("is filtered by error", async () => {
     await refuseToken("filtered by error");
-    await fetch(`${session.running.url}/plants`, { method: "POST" });
+    await fetch(`${session.service.url}/plants`, { method: "POST" });
     const page = await openRefused();
     await page.getByLabel("Error").selectOption({ label: "40101 the request has no bearer token" });
     await waitUntil(async () => (await page.locator(".refusals tbody tr").count()) === 1);
@@ -153,7 +153,7 @@ describe("the page of refused requests", () => {
 
   test("is not offered to a token that only reads", async () => {
     await refuseToken("unseen");
-    const { secret } = await mintToken(session.running, { name: "only reads", scopes: ["operator:read"] });
+    const { secret } = await mintToken(session.service, { name: "only reads", scopes: ["operator:read"] });
     const page = await open("/", { token: secret });
     await waitForText(page, "40004");
     expect(await page.getByRole("link", { name: /40004|See who|Refused/ }).count()).toBe(0);

@@ -83,7 +83,7 @@ describe("signing in", () => {
   });
 
   test("too often says when to try again", async () => {
-    const { secret } = await mintToken(session.running, { name: "impatient", scopes: ["operator:read"] });
+    const { secret } = await mintToken(session.service, { name: "impatient", scopes: ["operator:read"] });
     const page = await open("/", { token: "" });
     await page.route("**/api/sign-in", async (route) => {
       let response = await route.fetch();
@@ -153,7 +153,7 @@ describe("signing in", () => {
 describe("someone with a token that only reads", () => {
   async function openAsReader(path: string): Promise<Page> {
     const name = `reader ${crypto.randomUUID()}`;
-    const { secret } = await mintToken(session.running, { name, scopes: ["operator:read"] });
+    const { secret } = await mintToken(session.service, { name, scopes: ["operator:read"] });
     return open(path, { token: secret });
   }
 
@@ -183,7 +183,7 @@ describe("someone with a token that only reads", () => {
 });
 
 test("someone whose token creates no plants is told which scope an import needs", async () => {
-  const { secret } = await mintToken(session.running, { name: "manager", scopes: ["operator"] });
+  const { secret } = await mintToken(session.service, { name: "manager", scopes: ["operator"] });
   const page = await open("/import", { token: secret });
   await waitForText(page, "Sign in with a token that has the scope “plants:create”.");
   expect(await page.locator("input[type=file]").count()).toBe(0);

@@ -89,7 +89,7 @@ describe("the system page", () => {
   });
 
   test("links to the docs page", async () => {
-    expect((await readSystem()).docs).toBe(`${session.running.url}/docs`);
+    expect((await readSystem()).docs).toBe(`${session.service.url}/docs`);
   });
 
   test("says that there are no backups yet", async () => {
@@ -135,7 +135,7 @@ describe("on the system page, a backup", () => {
 
   /** Makes one without the page, and opens the page, which lists it. */
   async function openWithBackup(): Promise<Page> {
-    await backupCalls(session.running).makeBackup();
+    await backupCalls(session.service).makeBackup();
     const page = await open("/system");
     await rows(page).getByText("not yet").waitFor();
     return page;

@@ -26,7 +26,7 @@ const dialogWidth = (page: Page) =>
 
 async function statusWith(secret: string): Promise<number> {
   const headers = bearer(secret);
-  return (await post(session.running.url, '{"id":91,"name":"By robot"}', headers)).status;
+  return (await post(session.service.url, '{"id":91,"name":"By robot"}', headers)).status;
 }
 
 describe("tokens", () => {
@@ -168,7 +168,7 @@ describe("tokens", () => {
   });
 
   test("that are rotated without an overlap have only their new secret", async () => {
-    const { secret: old } = await mintToken(session.running, {
+    const { secret: old } = await mintToken(session.service, {
       name: "rotated robot",
       scopes: ["plants:create"],
     });
@@ -186,7 +186,7 @@ describe("tokens", () => {
     /** Creates a token, and revokes it on the page. */
     const revokeInDialog = memoize(async () => {
       const name = "revoked robot";
-      const { secret } = await mintToken(session.running, { name, scopes: ["plants:create"] });
+      const { secret } = await mintToken(session.service, { name, scopes: ["plants:create"] });
       const page = await open("/tokens");
       await page.getByRole("button", { name: `Revoke ${name}` }).click();
       const dialog = page.getByRole("dialog");
@@ -212,7 +212,7 @@ describe("tokens", () => {
   ])("that expire after %s say exactly when to a pointer and to a screen reader", async (expiresIn, text) => {
     const name = `expires after ${expiresIn}`;
     const scopes = ["metrics"];
-    await mintToken(session.running, { name, scopes, expiresIn });
+    await mintToken(session.service, { name, scopes, expiresIn });
     const page = await open("/tokens");
     const expiry = page.getByRole("row", { name }).locator(".state + .note time");
     await expiry.waitFor();
@@ -225,8 +225,8 @@ describe("tokens", () => {
 
   test("that were rotated stand under their successor until they expire", async () => {
     const name = "greenhouse";
-    const rotated = await mintToken(session.running, { name, scopes: ["metrics"] });
-    await operatorPost(session.running, `/api/tokens/${rotated.token.id}/rotate`, { overlap: "7d" });
+    const rotated = await mintToken(session.service, { name, scopes: ["metrics"] });
+    await operatorPost(session.service, `/api/tokens/${rotated.token.id}/rotate`, { overlap: "7d" });
     const page = await open("/tokens");
     const old = page.locator(`tr:has-text("${name}") + tr.old`);
     await old.waitFor();
@@ -247,9 +247,9 @@ describe("tokens", () => {
   /** In a window of each width, how high the rows of a token that expires and one that does not are, and where a long name is. */
   const measureRows = memoize(async () => {
     const scopes = ["plants:create"];
-    await mintToken(session.running, { name: "even", scopes });
-    await mintToken(session.running, { name: "even too", scopes, expiresIn: "365d" });
-    await mintToken(session.running, { name: longName, scopes: allScopes, expiresIn: "365d" });
+    await mintToken(session.service, { name: "even", scopes });
+    await mintToken(session.service, { name: "even too", scopes, expiresIn: "365d" });
+    await mintToken(session.service, { name: longName, scopes: allScopes, expiresIn: "365d" });
     const page = await open("/tokens");
     const evenRows = page.locator(".tokens tbody tr").filter({ hasText: "even" });
     await evenRows.nth(1).waitFor();
@@ -313,7 +313,7 @@ describe("tokens", () => {
   });
 
   test("show the new secret after the rotation of the session's own token", async () => {
-    const { secret: own } = await mintToken(session.running, { name: "own", scopes: ["operator"] });
+    const { secret: own } = await mintToken(session.service, { name: "own", scopes: ["operator"] });
     const page = await open("/tokens", { token: own });
     await page.getByRole("button", { name: "Rotate own" }).click();
     await page.getByLabel("The old secret stays valid for").selectOption("0s");

@@ -4,8 +4,8 @@ import { startTestService } from "../support/test-service.ts";
 import { bearer, operatorToken } from "../support/tokens.ts";
 
 // It is only read from.
-const running = await startTestService();
-afterAll(() => running[Symbol.asyncDispose]());
+const service = await startTestService();
+afterAll(() => service[Symbol.asyncDispose]());
 
 type Listener = "public" | "operator";
 
@@ -22,7 +22,7 @@ const data: [path: string, listener: Listener][] = [
 
 /** The headers of its response to a browser. */
 async function headersOf(path: string, listener: Listener): Promise<Headers> {
-  const url = listener === "public" ? running.url : running.operatorUrl;
+  const url = listener === "public" ? service.url : service.operatorUrl;
   const headers = { ...bearer(operatorToken), Accept: "text/html" };
   const response = await fetch(url + path, { headers });
   expect(response.status).toBe(200);

@@ -46,16 +46,16 @@ describe("a stop under load", () => {
   const clientCount = 16;
   /** What its clients were told, how many plants were acknowledged, and how many are stored. */
   const stopUnderLoad = memoize(async () => {
-    await using running = await startTestService({ "drain-timeout": "10m" });
+    await using service = await startTestService({ "drain-timeout": "10m" });
     const clients = Array.from({ length: clientCount }, () => ({ answered: 0 }));
     const ended = clients.map((client, index) =>
-      sendUntilToldToClose(running.port, index * 1_000_000, client),
+      sendUntilToldToClose(service.port, index * 1_000_000, client),
     );
     await eventually(() => clients.every(({ answered }) => answered > 1));
-    await running.service.stop("test");
+    await service.stop("test");
     const toldToClose = await Promise.all(ended);
     const acknowledged = clients.reduce((sum, client) => sum + client.answered, 0);
-    return { toldToClose, acknowledged, stored: storedPlants(running.database).length };
+    return { toldToClose, acknowledged, stored: storedPlants(service.database).length };
   });
 
   test("leaves no request without a response", async () => {
@@ -71,23 +71,23 @@ describe("a stop under load", () => {
 });
 
 test("a stop does not wait longer than the drain timeout", async () => {
-  await using running = await startTestService({ "drain-timeout": "1ms" });
-  const { finish, response } = await startHeldPost(running.port);
-  await running.service.stop("test");
+  await using service = await startTestService({ "drain-timeout": "1ms" });
+  const { finish, response } = await startHeldPost(service.port);
+  await service.stop("test");
   finish();
   expect((await response).text).not.toContain("HTTP/1.1 200 ");
-  expect(running.logged.join("")).toContain("drain timeout reached");
+  expect(service.logged.join("")).toContain("drain timeout reached");
 });
 
 test("a stop that reaches the drain timeout on both listeners logs it once", async () => {
-  await using running = await startTestService({ "drain-timeout": "1ms" });
-  const toPublic = await startHeldPost(running.port);
-  const toOperator = await startHeldPost(Number(new URL(running.operatorUrl).port));
-  await running.service.stop("test");
+  await using service = await startTestService({ "drain-timeout": "1ms" });
+  const toPublic = await startHeldPost(service.port);
+  const toOperator = await startHeldPost(Number(new URL(service.operatorUrl).port));
+  await service.stop("test");
   toPublic.finish();
   toOperator.finish();
   await Promise.all([toPublic.response, toOperator.response]);
-  expect(running.logged.join("").split("drain timeout reached")).toHaveLength(2);
+  expect(service.logged.join("").split("drain timeout reached")).toHaveLength(2);
 });
 
 describe("a stop during a request whose body is incomplete", () => {
@@ -160,22 +160,22 @@ type Draining = Awaited<ReturnType<typeof serveWithHeldPost>>;
 async function serveWithHeldPost(flags: Record<string, string> = {}) {
   await using cleanUp = new AsyncDisposableStack();
   const patient = { "drain-timeout": "10m", "body-timeout": "10m" };
-  const running = cleanUp.use(await startTestService({ ...patient, ...flags }));
-  const operatorPort = Number(new URL(running.operatorUrl).port);
-  const { finish, response } = await startHeldPost(running.port);
+  const service = cleanUp.use(await startTestService({ ...patient, ...flags }));
+  const operatorPort = Number(new URL(service.operatorUrl).port);
+  const { finish, response } = await startHeldPost(service.port);
   cleanUp.defer(() => finish());
   const owned = cleanUp.move();
   return {
-    port: running.port,
+    port: service.port,
     operatorPort,
-    operatorUrl: running.operatorUrl,
-    database: running.database,
+    operatorUrl: service.operatorUrl,
+    database: service.database,
     finish,
     response,
     /** Begins the stop, and waits until both listeners are closed. */
     stop: (): Promise<void> => {
-      void running.service.stop("test");
-      return eventually(async () => (await isRefused(operatorPort)) && isRefused(running.port));
+      void service.stop("test");
+      return eventually(async () => (await isRefused(operatorPort)) && isRefused(service.port));
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

@@ -27,13 +27,13 @@ describe.each([
   ["plain text", {}],
   ["TLS", tls],
 ])("in %s,", (transport, flags) => {
-  let running: TestService;
+  let service: TestService;
   let target: Target;
   beforeAll(async () => {
-    running = await startTestService({ "max-body-bytes": "2000", ...flags });
-    target = transport === "TLS" ? { port: running.port, ...trusted } : running.port;
+    service = await startTestService({ "max-body-bytes": "2000", ...flags });
+    target = transport === "TLS" ? { port: service.port, ...trusted } : service.port;
   });
-  afterAll(() => running[Symbol.asyncDispose]());
+  afterAll(() => service[Symbol.asyncDispose]());
 
   test("requests arrive pipelined, with a refused one among them, and are answered in order", async () => {
     const names = Array.from({ length: 50 }, (_, index) => `n${index}`);
@@ -105,7 +105,7 @@ describe.each([
       const socket = connectTo(target, false, () => socket.write(request, () => socket.destroy()));
       socket.on("close", () => resolve());
     });
-    await eventually(() => storedPlants(running.database).some(({ name }) => name === "gone"));
+    await eventually(() => storedPlants(service.database).some(({ name }) => name === "gone"));
     expect((await sendRaw(target, [request])).text).toContain("Idempotent-Replayed: true");
   });
 });
@@ -118,8 +118,8 @@ describe("an unknown Expect", () => {
   test.each(["public", "operator"] as const)(
     "is refused before anything else on the %s listener",
     async (listener) => {
-      await using running = await startTestService();
-      const port = listener === "public" ? running.port : Number(new URL(running.operatorUrl).port);
+      await using service = await startTestService();
+      const port = listener === "public" ? service.port : Number(new URL(service.operatorUrl).port);
       const { text } = await sendRaw(port, [request("DELETE", "/nowhere") + request("GET", "/livez")]);
       expect(statuses(text)).toEqual([417]);
       expect(errors(text)).toEqual([41701]);
@@ -128,15 +128,15 @@ describe("an unknown Expect", () => {
   );
 
   test("of a HEAD is refused without a body", async () => {
-    await using running = await startTestService();
-    const { text } = await sendRaw(running.port, [request("HEAD", "/livez")]);
+    await using service = await startTestService();
+    const { text } = await sendRaw(service.port, [request("HEAD", "/livez")]);
     expect(text).toStartWith("HTTP/1.1 417 Expectation Failed\r\n");
     expect(text).toEndWith("\r\n\r\n");
   });
 
   test("in HTTP/1.0 is ignored", async () => {
-    await using running = await startTestService();
-    const { text } = await sendRaw(running.port, ["GET /livez HTTP/1.0\r\nExpect: x\r\n\r\n"]);
+    await using service = await startTestService();
+    const { text } = await sendRaw(service.port, ["GET /livez HTTP/1.0\r\nExpect: x\r\n\r\n"]);
     expect(statuses(text)).toEqual([200]);
   });
 });
@@ -146,7 +146,7 @@ describe("an internal error", () => {
 
   /** Causes one, and returns the response and what the service logged of it. */
   async function causeInternalError() {
-    await using running = await startTestService();
+    await using service = await startTestService();
     const traceparent = `traceparent: 00-${trace_id}-00f067aa0ba902b7-01\r\n`;
     let text: string;
     {
@@ -154,9 +154,9 @@ describe("an internal error", () => {
       using _ = spyOn(JSON, "parse").mockImplementation(() => {
         throw new TypeError("broken on purpose");
       });
-      ({ text } = await sendRaw(running.port, [rawPost('{"id":1,"name":"\\n"}', traceparent)]));
+      ({ text } = await sendRaw(service.port, [rawPost('{"id":1,"name":"\\n"}', traceparent)]));
     }
-    return { text, lines: running.logged.map((line) => JSON.parse(line)) };
+    return { text, lines: service.logged.map((line) => JSON.parse(line)) };
   }
 
   test("is answered with 50001, without a word about it", async () => {
@@ -177,8 +177,8 @@ describe("an internal error", () => {
 });
 
 test("a body that does not arrive in time is refused with a response that closes the connection", async () => {
-  await using running = await startTestService({ "body-timeout": "100ms" });
-  const { text } = await sendRaw(running.port, [
+  await using service = await startTestService({ "body-timeout": "100ms" });
+  const { text } = await sendRaw(service.port, [
     `${head}Content-Length: 30\r\n\r\nx`,
     (received) => eventually(() => errors(received()).includes(40801)),
   ]);

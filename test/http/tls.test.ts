@@ -24,48 +24,48 @@ afterAll(() => folder[Symbol.dispose]());
 
 describe.each(["public", "operator"] as const)("the %s listener", (listener) => {
   async function start() {
-    const running = await startTestService(flags);
-    const port = listener === "public" ? running.port : portOf(running.operatorUrl);
-    return { port, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
+    const service = await startTestService(flags);
+    const port = listener === "public" ? service.port : portOf(service.operatorUrl);
+    return { port, [Symbol.asyncDispose]: () => service[Symbol.asyncDispose]() };
   }
 
   test("prefers TLS 1.3", async () => {
-    await using running = await start();
-    const socket = await handshake(running.port, {});
+    await using service = await start();
+    const socket = await handshake(service.port, {});
     expect(socket.getProtocol()).toBe("TLSv1.3");
     socket.destroy();
   });
 
   test("accepts TLS 1.2", async () => {
-    await using running = await start();
-    const socket = await handshake(running.port, { maxVersion: "TLSv1.2" });
+    await using service = await start();
+    const socket = await handshake(service.port, { maxVersion: "TLSv1.2" });
     expect(socket.getProtocol()).toBe("TLSv1.2");
     socket.destroy();
   });
 
   test("refuses TLS 1.1", async () => {
-    await using running = await start();
-    const tooOld = handshake(running.port, { minVersion: "TLSv1.1", maxVersion: "TLSv1.1" });
+    await using service = await start();
+    const tooOld = handshake(service.port, { minVersion: "TLSv1.1", maxVersion: "TLSv1.1" });
     await expect(tooOld).rejects.toThrow(/PROTOCOL_VERSION/);
   });
 
   test("chooses HTTP/1.1 of the protocols that a client offers", async () => {
-    await using running = await start();
-    const socket = await handshake(running.port, { ALPNProtocols: ["h2", "http/1.1"] });
+    await using service = await start();
+    const socket = await handshake(service.port, { ALPNProtocols: ["h2", "http/1.1"] });
     expect(socket.alpnProtocol).toBe("http/1.1");
     socket.destroy();
   });
 
   test("refuses a client that offers HTTP/2 alone", async () => {
-    await using running = await start();
-    const connecting = handshake(running.port, { ALPNProtocols: ["h2"] });
+    await using service = await start();
+    const connecting = handshake(service.port, { ALPNProtocols: ["h2"] });
     await expect(connecting).rejects.toThrow(/APPLICATION_PROTOCOL/);
   });
 });
 
 test("ready says that it does not trust the certificate", async () => {
-  await using running = await startTestService(flags);
-  const { code, err } = await runInProcess(["ready", "--url", running.url]);
+  await using service = await startTestService(flags);
+  const { code, err } = await runInProcess(["ready", "--url", service.url]);
   expect(code).toBe(1);
   expect(err).toContain("its certificate is not trusted (unable to");
   expect(err).toContain("Set NODE_EXTRA_CA_CERTS");
@@ -75,11 +75,11 @@ describe("with --tls-client-ca", () => {
   const livez = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
   async function start() {
-    const running = await startTestService({ ...flags, "tls-client-ca": client.cert });
+    const service = await startTestService({ ...flags, "tls-client-ca": client.cert });
     return {
-      target: { port: running.port, ...trusted },
-      operatorTarget: { port: portOf(running.operatorUrl), ...trusted },
-      [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
+      target: { port: service.port, ...trusted },
+      operatorTarget: { port: portOf(service.operatorUrl), ...trusted },
+      [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
     };
   }
 
@@ -96,41 +96,41 @@ describe("with --tls-client-ca", () => {
     ["no certificate", {}],
     ["a certificate of another authority", read(server)],
   ])("the public listener refuses a client with %s", async (_, certificateOfClient) => {
-    await using running = await start();
-    expect(await responseTo({ ...running.target, ...certificateOfClient }, livez)).toBe("");
+    await using service = await start();
+    expect(await responseTo({ ...service.target, ...certificateOfClient }, livez)).toBe("");
   });
 
   // A resumed session sends no certificate, and could so outlive it.
   test.each(["TLSv1.2", "TLSv1.3"] as const)("no session of %s is resumed", async (maxVersion) => {
-    await using running = await start();
-    const first = await handshake(running.target.port, { ...read(client), maxVersion });
+    await using service = await start();
+    const first = await handshake(service.target.port, { ...read(client), maxVersion });
     first.write(livez);
     await once(first, "data");
     const session = first.getSession();
     first.destroy();
-    expect(await responseTo({ ...running.target, maxVersion, session }, livez)).toBe("");
+    expect(await responseTo({ ...service.target, maxVersion, session }, livez)).toBe("");
   });
 
   test("a client with a certificate needs its token as well", async () => {
-    await using running = await start();
+    await using service = await start();
     const anonymous = "POST /plants HTTP/1.1\r\nHost: localhost\r\n\r\n";
     const requests = anonymous + rawPost('{"id":1,"name":"over TLS"}');
-    const text = await responseTo({ ...running.target, ...read(client) }, requests);
+    const text = await responseTo({ ...service.target, ...read(client) }, requests);
     expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 401", "HTTP/1.1 200"]);
   });
 
   // Probes, Prometheus and browsers use it.
   test("the operator listener needs no certificate of its clients", async () => {
-    await using running = await start();
-    expect(await responseTo(running.operatorTarget, livez)).toStartWith("HTTP/1.1 200 ");
+    await using service = await start();
+    expect(await responseTo(service.operatorTarget, livez)).toStartWith("HTTP/1.1 200 ");
   });
 });
 
 describe("the expiry of the certificate", () => {
   async function logsAboutIt(daysBefore: number) {
     using _clock = stoppedWallClock(expiresAtMs - daysBefore * dayMs);
-    await using running = await startTestService(flags);
-    const logged = running.logged.map((line) => JSON.parse(line));
+    await using service = await startTestService(flags);
+    const logged = service.logged.map((line) => JSON.parse(line));
     return logged.filter(({ message }) => message.includes("certificate"));
   }
 
@@ -152,8 +152,8 @@ describe("the expiry of the certificate", () => {
   });
 
   test("is a metric", async () => {
-    await using running = await startTestService(flags);
-    const target = { port: portOf(running.operatorUrl), ...trusted };
+    await using service = await startTestService(flags);
+    const target = { port: portOf(service.operatorUrl), ...trusted };
     const request = `GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${operatorToken}\r\n\r\n`;
     const { text } = await sendRaw(target, [request]);
     const line = `plant_store_tls_certificate_expiry_timestamp_seconds ${expiresAtMs / 1000}\n`;

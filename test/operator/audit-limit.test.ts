@@ -10,23 +10,23 @@ import { startTestService, type TestService } from "../support/test-service.ts";
 
 const actionsAtOnce = 60;
 
-function signIn(running: TestService, token: string): Promise<Response> {
-  return operatorFetch(running, "/api/sign-in", { method: "POST", token });
+function signIn(service: TestService, token: string): Promise<Response> {
+  return operatorFetch(service, "/api/sign-in", { method: "POST", token });
 }
 
-function entriesOf(running: TestService, actor: string): number {
-  using database = new Database(running.database, { readonly: true });
+function entriesOf(service: TestService, actor: string): number {
+  using database = new Database(service.database, { readonly: true });
   const sql = "SELECT count(*) AS entries FROM audit_trail WHERE actor = ?";
   return database.query<{ entries: number }, [string]>(sql).get(actor)?.entries ?? 0;
 }
 
 describe("sign-ins beyond 60 per minute", () => {
   /** Signs in three times as often. */
-  async function signInTooOften(running: TestService) {
-    const { secret: token } = await mintToken(running, { name: "reader", scopes: ["operator:read"] });
+  async function signInTooOften(service: TestService) {
+    const { secret: token } = await mintToken(service, { name: "reader", scopes: ["operator:read"] });
     const startedMs = performance.now();
     const responses = [];
-    for (let count = 0; count < 3 * actionsAtOnce; count++) responses.push(await signIn(running, token));
+    for (let count = 0; count < 3 * actionsAtOnce; count++) responses.push(await signIn(service, token));
     const seconds = (performance.now() - startedMs) / 1000;
     const accepted = responses.filter(({ status }) => status === 200).length;
     expect(accepted).toBeGreaterThanOrEqual(actionsAtOnce);
@@ -35,17 +35,17 @@ describe("sign-ins beyond 60 per minute", () => {
   }
 
   test("are refused with 42901", async () => {
-    await using running = await startTestService();
-    const { refused } = await signInTooOften(running);
+    await using service = await startTestService();
+    const { refused } = await signInTooOften(service);
     expect(refused?.status).toBe(429);
     expect(refused?.headers.get("retry-after")).toBe("1");
     expect(await refused?.json()).toMatchObject({ error: 42901 });
   });
 
   test("leave no entry in the audit trail", async () => {
-    await using running = await startTestService();
-    const { accepted } = await signInTooOften(running);
-    expect(entriesOf(running, "reader")).toBe(accepted);
+    await using service = await startTestService();
+    const { accepted } = await signInTooOften(service);
+    expect(entriesOf(service, "reader")).toBe(accepted);
   });
 });
 
@@ -56,16 +56,16 @@ test.each([
   ["a backup", "POST", "/api/backups"],
 ])("%s counts towards the same limit as a sign-in", async (_, method, path) => {
   using folder = temporaryFolder();
-  await using running = await startTestService({ "backup-folder": folder.path });
-  const { secret: token } = await mintToken(running, {
+  await using service = await startTestService({ "backup-folder": folder.path });
+  const { secret: token } = await mintToken(service, {
     name: "reader",
     scopes: ["operator", "plants:create"],
   });
-  for (let count = 0; count < actionsAtOnce; count++) await signIn(running, token);
+  for (let count = 0; count < actionsAtOnce; count++) await signIn(service, token);
   // On a slow machine some of the limit may be free again: then it is used up first.
   await eventually(async () => {
-    expect((await signIn(running, token)).status).toBe(429);
-    expect((await operatorFetch(running, path, { method, token })).status).toBe(429);
+    expect((await signIn(service, token)).status).toBe(429);
+    expect((await operatorFetch(service, path, { method, token })).status).toBe(429);
     return true;
   });
 });
@@ -103,9 +103,9 @@ describe("a download link that is refused for the limit still works later", () =
 });
 
 test("changes of tokens do not count towards the limit", async () => {
-  await using running = await startTestService();
+  await using service = await startTestService();
   for (let count = 0; count <= 2 * actionsAtOnce; count++) {
-    const { token } = await mintToken(running, { name: `token ${count}` });
+    const { token } = await mintToken(service, { name: `token ${count}` });
     expect(token.id).toBeString();
   }
 });

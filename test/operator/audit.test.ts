@@ -19,12 +19,12 @@ import { startTestService, type TestService } from "../support/test-service.ts";
 import { accessToken, operatorToken } from "../support/tokens.ts";
 
 // The tests share a service and its plants. Each acts as a token of its own, or reads the entries that it caused last.
-const running = await startTestService();
-afterAll(() => running[Symbol.asyncDispose]());
+const service = await startTestService();
+afterAll(() => service[Symbol.asyncDispose]());
 
 beforeAll(async () => {
-  await post(running.url, '{"id":1,"name":"Rose","tag":"bush"}');
-  await post(running.url, '{"id":2,"name":"Lilac","tag":"bush"}');
+  await post(service.url, '{"id":1,"name":"Rose","tag":"bush"}');
+  await post(service.url, '{"id":2,"name":"Lilac","tag":"bush"}');
 });
 
 const readPlants = (service: TestService, query: string, token = operatorToken) =>
@@ -35,51 +35,51 @@ const readAudit = (service: TestService, query: string) =>
 describe("the audit trail", () => {
   /** A token that may read, by a name of its own: the actor of what it does. */
   const createReader = async (name: string) =>
-    (await mintToken(running, { name, scopes: ["operator:read"] })).secret;
+    (await mintToken(service, { name, scopes: ["operator:read"] })).secret;
 
   test("has a sign-in", async () => {
     const secret = await createReader("signs in");
-    const signedIn = await operatorPost<CallerJson>(running, "/api/sign-in", {}, { token: secret });
-    expect(signedIn).toMatchObject({ name: "signs in", publicUrl: running.url });
-    expect(signedIn).toEqual(await operatorGet<CallerJson>(running, "/api/me", { token: secret }));
-    expect(await lastAudited(running, 1)).toMatchObject([
+    const signedIn = await operatorPost<CallerJson>(service, "/api/sign-in", {}, { token: secret });
+    expect(signedIn).toMatchObject({ name: "signs in", publicUrl: service.url });
+    expect(signedIn).toEqual(await operatorGet<CallerJson>(service, "/api/me", { token: secret }));
+    expect(await lastAudited(service, 1)).toMatchObject([
       { actor: "signs in", address: "127.0.0.1", action: "console.signed-in", detail: "operator:read" },
     ]);
   });
 
   test("has an export, unlike a request for its head", async () => {
     const secret = await createReader("exports");
-    await operatorFetch(running, "/api/export?tag=bush", { method: "HEAD", token: secret });
-    await (await operatorFetch(running, "/api/export?tag=bush", { token: secret })).arrayBuffer();
-    expect(await lastAudited(running, 2)).toMatchObject([
+    await operatorFetch(service, "/api/export?tag=bush", { method: "HEAD", token: secret });
+    await (await operatorFetch(service, "/api/export?tag=bush", { token: secret })).arrayBuffer();
+    expect(await lastAudited(service, 2)).toMatchObject([
       { action: "token.created", subject: "exports" },
       { actor: "exports", address: "127.0.0.1", action: "export.started", detail: 'ndjson, tag "bush"' },
     ]);
   });
 
   test("has an export through a link once it is downloaded", async () => {
-    const before = await lastAudited(running, 1);
-    const { url } = await operatorPost<DownloadLinkJson>(running, "/api/exports", { format: "csv" });
-    expect(await lastAudited(running, 1)).toEqual(before);
-    await (await fetch(running.operatorUrl + url)).arrayBuffer();
-    expect(await lastAudited(running, 1)).toMatchObject([
+    const before = await lastAudited(service, 1);
+    const { url } = await operatorPost<DownloadLinkJson>(service, "/api/exports", { format: "csv" });
+    expect(await lastAudited(service, 1)).toEqual(before);
+    await (await fetch(service.operatorUrl + url)).arrayBuffer();
+    expect(await lastAudited(service, 1)).toMatchObject([
       { actor: "preset-operator", address: "127.0.0.1", action: "export.started", detail: "csv" },
     ]);
   });
 
   test("quotes the filters of an export", async () => {
     const query = new URLSearchParams({ tag: "x, namePart y", id: "7" });
-    await (await operatorFetch(running, `/api/export?${query}`)).text();
-    expect(await lastAudited(running, 1)).toMatchObject([{ detail: 'ndjson, id 7, tag "x, namePart y"' }]);
+    await (await operatorFetch(service, `/api/export?${query}`)).text();
+    expect(await lastAudited(service, 1)).toMatchObject([{ detail: 'ndjson, id 7, tag "x, namePart y"' }]);
   });
 
   test("has the first request of a client that follows the store", async () => {
     const token = await createReader("follows");
-    const { next, newest } = await readPlants(running, "after=0&limit=1&tag=bush", token);
-    await operatorFetch(running, "/api/plants?after=0", { method: "HEAD", token });
+    const { next, newest } = await readPlants(service, "after=0&limit=1&tag=bush", token);
+    await operatorFetch(service, "/api/plants?after=0", { method: "HEAD", token });
     for (const query of [`after=${next}`, `after=${newest}`, "", "order=oldest"])
-      await readPlants(running, query, token);
-    expect(await lastAudited(running, 2)).toMatchObject([
+      await readPlants(service, query, token);
+    expect(await lastAudited(service, 2)).toMatchObject([
       { action: "token.created", subject: "follows" },
       {
         actor: "follows",
@@ -111,11 +111,11 @@ describe("the audit trail", () => {
   });
 
   test("is read in pages", async () => {
-    await mintToken(running, { name: "older" });
-    await mintToken(running, { name: "newer" });
-    const { entries, next } = await readAudit(running, "limit=1");
+    await mintToken(service, { name: "older" });
+    await mintToken(service, { name: "newer" });
+    const { entries, next } = await readAudit(service, "limit=1");
     expect(entries).toMatchObject([{ subject: "newer" }]);
-    const second = await readAudit(running, `limit=1&cursor=${next}`);
+    const second = await readAudit(service, `limit=1&cursor=${next}`);
     expect(second.entries).toMatchObject([{ subject: "older" }]);
   });
 
@@ -142,7 +142,7 @@ describe("the audit trail", () => {
     ],
     ["by=ops", 'There is no parameter "by" here; expected limit, cursor, action, actor, since, until.'],
   ])("refuses the query %s", async (query, message) => {
-    const refused = await operatorGet<{ message: string }>(running, `/api/audit?${query}`);
+    const refused = await operatorGet<{ message: string }>(service, `/api/audit?${query}`);
     expect(refused).toMatchObject({ error: 40031 });
     expect(refused.message).toStartWith(message);
   });
@@ -152,9 +152,9 @@ describe("the audit trail", () => {
     ["a sign-in without the scope", "/api/sign-in", {}, accessToken],
     ["a token with a reserved name", "/api/tokens", { name: "preset" }, operatorToken],
   ])("has no entry for %s", async (_, path, body, token) => {
-    const before = await readAudit(running, "limit=1");
-    expect(await operatorPost(running, path, body, { token })).toHaveProperty("error");
-    expect(await readAudit(running, "limit=1")).toEqual(before);
+    const before = await readAudit(service, "limit=1");
+    expect(await operatorPost(service, path, body, { token })).toHaveProperty("error");
+    expect(await readAudit(service, "limit=1")).toEqual(before);
   });
 
   // Each with a service of its own: one write that fails makes the store refuse whatever follows.

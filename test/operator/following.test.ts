@@ -35,59 +35,59 @@ async function addPlants(service: TestService, ids: readonly number[]): Promise<
 }
 
 test("no plant is after the newest cursor of an empty store", async () => {
-  await using running = await startTestService();
-  const { newest } = await list(running, "");
-  expect(await list(running, `after=${newest}`)).toMatchObject({ plants: [], next: newest });
+  await using service = await startTestService();
+  const { newest } = await list(service, "");
+  expect(await list(service, `after=${newest}`)).toMatchObject({ plants: [], next: newest });
 });
 
 test("the plants after a cursor come in the order in which they were stored", async () => {
-  await using running = await startTestService();
-  const { newest } = await list(running, "");
-  await addPlants(running, [2]);
-  await addPlants(running, [1]);
-  expect((await post(running.url, '{"id":-9007199254740993,"name":"exact"}')).status).toBe(200);
-  const { plants } = await list(running, `after=${newest}`);
+  await using service = await startTestService();
+  const { newest } = await list(service, "");
+  await addPlants(service, [2]);
+  await addPlants(service, [1]);
+  expect((await post(service.url, '{"id":-9007199254740993,"name":"exact"}')).status).toBe(200);
+  const { plants } = await list(service, `after=${newest}`);
   expect(plants).toMatchObject([{ id: "2" }, { id: "1" }, { id: "-9007199254740993" }]);
 });
 
 test("after=0 begins with the first plant", async () => {
-  await using running = await startTestService();
-  await addPlants(running, [1]);
-  await addPlants(running, [2]);
-  expect((await follow(running, "0")).ids).toEqual([1, 2]);
+  await using service = await startTestService();
+  await addPlants(service, [1]);
+  await addPlants(service, [2]);
+  expect((await follow(service, "0")).ids).toEqual([1, 2]);
 });
 
 test("a page of the list names the cursor from which a client gets what is stored later", async () => {
-  await using running = await startTestService();
-  await addPlants(running, [1, 2, 3]);
-  const { newest } = await list(running, "limit=1");
-  await addPlants(running, [4]);
-  expect((await follow(running, newest)).ids).toEqual([4]);
+  await using service = await startTestService();
+  await addPlants(service, [1, 2, 3]);
+  const { newest } = await list(service, "limit=1");
+  await addPlants(service, [4]);
+  expect((await follow(service, newest)).ids).toEqual([4]);
 });
 
 test("a page after a cursor names the next one", async () => {
-  await using running = await startTestService();
-  await addPlants(running, [1, 2, 3]);
-  const { next = "" } = await list(running, "after=0");
-  await addPlants(running, [4]);
-  expect((await follow(running, next)).ids).toEqual([4]);
+  await using service = await startTestService();
+  await addPlants(service, [1, 2, 3]);
+  const { next = "" } = await list(service, "after=0");
+  await addPlants(service, [4]);
+  expect((await follow(service, next)).ids).toEqual([4]);
 });
 
 test.each(["after=", "after=x", "after=1.x", "after=0&cursor=1"])(
   "a list with the query %s is refused",
   async (query) => {
-    await using running = await startTestService();
-    expect(await operatorGet(running, `/api/plants?${query}`)).toMatchObject({ error: 40031 });
+    await using service = await startTestService();
+    expect(await operatorGet(service, `/api/plants?${query}`)).toMatchObject({ error: 40031 });
   },
 );
 
 test.skipIf(lacksProgram("jq"))(
   "the script in the documents follows the store again from where it was killed",
   async () => {
-    await using running = await startTestService();
+    await using service = await startTestService();
     const name = '"back\\\\nslash" and ü';
-    await addPlants(running, [1]);
-    await post(running.url, JSON.stringify({ id: 2, name }));
+    await addPlants(service, [1]);
+    await post(service.url, JSON.stringify({ id: 2, name }));
     const documents = readFileSync(join(import.meta.dir, "../../docs/import-export.md"), "utf8");
     const [, script = ""] = /## Following the store[\s\S]*?```sh\n([\s\S]*?)```/.exec(documents) ?? [];
     using folder = temporaryFolder();
@@ -95,7 +95,7 @@ test.skipIf(lacksProgram("jq"))(
     for (const id of [3, 4]) {
       await using _following = start(
         "sh",
-        ["-c", script.replace("http://127.0.0.1:3001", running.operatorUrl)],
+        ["-c", script.replace("http://127.0.0.1:3001", service.operatorUrl)],
         {
           folder: folder.path,
           environment: { TOKEN: operatorToken },
@@ -103,10 +103,10 @@ test.skipIf(lacksProgram("jq"))(
         },
       );
       await eventually(async () => (await text("plants.ndjson")).includes(`"id":"${id - 1}"`));
-      await addPlants(running, [id]);
+      await addPlants(service, [id]);
       await eventually(async () => (await text("plants.ndjson")).includes(`"id":"${id}"`));
       // A client that is killed before it saves the cursor gets these plants again.
-      const { newest } = await list(running, "");
+      const { newest } = await list(service, "");
       await eventually(async () => (await text("cursor")) === `${newest}\n`);
     }
     const lines = (await text("plants.ndjson")).trim().split("\n");
@@ -122,15 +122,15 @@ describe("41001 is sent for a cursor", () => {
   /** Cursors of a store, a backup from before its last plant, and what was restored from that. Each test copies what it opens. */
   const makeStores = memoize(async () => {
     const path = (name: string) => join(made.path, name);
-    await using running = await startTestService({ database: path("plants.db") });
-    await addPlants(running, [1, 2]);
+    await using service = await startTestService({ database: path("plants.db") });
+    await addPlants(service, [1, 2]);
     const backUp = ["backup", path("put-back.db"), "--database", path("plants.db")];
     expect((await runInProcess(backUp)).code).toBe(0);
-    await addPlants(running, [3]);
+    await addPlants(service, [3]);
     const restore = ["restore", path("put-back.db"), "--database", path("restored.db")];
     expect((await runInProcess(restore)).code).toBe(0);
-    const { cursor } = await follow(running, "0");
-    const { newest } = await list(running, "");
+    const { cursor } = await follow(service, "0");
+    const { newest } = await list(service, "");
     return { cursor, newest };
   });
 
@@ -148,10 +148,10 @@ describe("41001 is sent for a cursor", () => {
       using folder = temporaryFolder();
       const { cursor, newest } = await makeStores();
       cpSync(made.path, folder.path, { recursive: true });
-      await using running = await startTestService({ database: join(folder.path, name) });
-      await addPlants(running, ids);
-      expect(await operatorGet(running, `/api/plants?after=${cursor}`)).toEqual(refusal);
-      expect(await operatorGet(running, `/api/plants?after=${newest}`)).toEqual(refusal);
+      await using service = await startTestService({ database: join(folder.path, name) });
+      await addPlants(service, ids);
+      expect(await operatorGet(service, `/api/plants?after=${cursor}`)).toEqual(refusal);
+      expect(await operatorGet(service, `/api/plants?after=${newest}`)).toEqual(refusal);
     });
   });
 });

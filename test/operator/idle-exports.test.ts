@@ -22,32 +22,32 @@ interface Reader {
 /** Starts a service whose plants make an export that is never sent unless it is read. */
 async function startWithPlants(): Promise<TestService> {
   await using cleanUp = new AsyncDisposableStack();
-  const running = cleanUp.use(await startTestService());
+  const service = cleanUp.use(await startTestService());
   const ids = Array.from({ length: plants }, (_, index) => index);
-  await Promise.all(ids.map((id) => post(running.url, JSON.stringify({ id, name }))));
+  await Promise.all(ids.map((id) => post(service.url, JSON.stringify({ id, name }))));
   cleanUp.move();
-  return running;
+  return service;
 }
 
 /** Creates a token that may only read. */
-async function mintReader(running: TestService, name: string): Promise<Reader> {
-  const { token, secret } = await mintToken(running, { name, scopes: ["operator:read"] });
+async function mintReader(service: TestService, name: string): Promise<Reader> {
+  const { token, secret } = await mintToken(service, { name, scopes: ["operator:read"] });
   return { name, tokenId: token.id, secret };
 }
 
 /**
  * Asks for as many exports as the service runs, and reads none of them until it is disposed of. Resolves once half are running.
  */
-async function startIdleExports(running: TestService, { name, secret }: Reader): Promise<AsyncDisposable> {
+async function startIdleExports(service: TestService, { name, secret }: Reader): Promise<AsyncDisposable> {
   const clients = Array.from({ length: exportsMax }, () => {
-    const socket = connect({ port: Number(new URL(running.operatorUrl).port), host: "127.0.0.1" });
+    const socket = connect({ port: Number(new URL(service.operatorUrl).port), host: "127.0.0.1" });
     const closed = new Promise((resolve) => socket.on("error", () => {}).on("close", resolve));
     socket.pause();
     socket.write(`GET /api/export HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${secret}\r\n\r\n`);
     return { socket, closed };
   });
   await eventually(async () => {
-    const { entries } = await operatorGet<AuditPageJson>(running, "/api/audit");
+    const { entries } = await operatorGet<AuditPageJson>(service, "/api/audit");
     return entries.filter(({ actor }) => actor === name).length >= exportsMax / 2;
   }, "half of the exports to run");
   return {
@@ -59,44 +59,44 @@ async function startIdleExports(running: TestService, { name, secret }: Reader):
 }
 
 /** Exports every plant, and returns the status of the response. */
-async function exportStatus(running: TestService): Promise<number> {
-  const response = await operatorFetch(running, "/api/export");
+async function exportStatus(service: TestService): Promise<number> {
+  const response = await operatorFetch(service, "/api/export");
   await response.arrayBuffer();
   return response.status;
 }
 
 test("exports that nobody reads leave half of them to other tokens", async () => {
-  await using running = await startWithPlants();
-  const reader = await mintReader(running, "reader");
-  await using _idle = await startIdleExports(running, reader);
-  expect(await operatorGet(running, "/api/export", { token: reader.secret })).toEqual({
+  await using service = await startWithPlants();
+  const reader = await mintReader(service, "reader");
+  await using _idle = await startIdleExports(service, reader);
+  expect(await operatorGet(service, "/api/export", { token: reader.secret })).toEqual({
     error: 50301,
     message:
       "This token already has 4 exports running, and one token may have at most half of the 8. Try again when one has finished.",
   });
-  expect(await exportStatus(running)).toBe(200);
+  expect(await exportStatus(service)).toBe(200);
 });
 
 test("a link that is refused because too many exports run works later", async () => {
-  await using running = await startWithPlants();
-  const reader = await mintReader(running, "reader");
-  const { url } = await operatorPost<DownloadLinkJson>(running, "/api/exports", {}, { token: reader.secret });
+  await using service = await startWithPlants();
+  const reader = await mintReader(service, "reader");
+  const { url } = await operatorPost<DownloadLinkJson>(service, "/api/exports", {}, { token: reader.secret });
   {
-    await using _idle = await startIdleExports(running, reader);
-    expect(await statusOf(running.operatorUrl, url)).toBe(503);
+    await using _idle = await startIdleExports(service, reader);
+    expect(await statusOf(service.operatorUrl, url)).toBe(503);
   }
-  await eventually(async () => (await statusOf(running.operatorUrl, url)) === 200);
+  await eventually(async () => (await statusOf(service.operatorUrl, url)) === 200);
 });
 
 test("exports that nobody reads end when their token is revoked", async () => {
-  await using running = await startWithPlants();
-  const readers = [await mintReader(running, "one"), await mintReader(running, "other")];
+  await using service = await startWithPlants();
+  const readers = [await mintReader(service, "one"), await mintReader(service, "other")];
   await using idle = new AsyncDisposableStack();
-  for (const reader of readers) idle.use(await startIdleExports(running, reader));
-  expect(await operatorGet(running, "/api/export")).toMatchObject({
+  for (const reader of readers) idle.use(await startIdleExports(service, reader));
+  expect(await operatorGet(service, "/api/export")).toMatchObject({
     error: 50301,
     message: "8 exports are already running. Try again when one has finished.",
   });
-  for (const { tokenId } of readers) await operatorPost(running, `/api/tokens/${tokenId}/revoke`);
-  await eventually(async () => (await exportStatus(running)) === 200, "an export to be possible again");
+  for (const { tokenId } of readers) await operatorPost(service, `/api/tokens/${tokenId}/revoke`);
+  await eventually(async () => (await exportStatus(service)) === 200, "an export to be possible again");
 });

@@ -8,26 +8,23 @@ import { storedPlants } from "../support/stored-plants.ts";
 import { startTestService } from "../support/test-service.ts";
 
 // The tests share a service: each has ids, and where it matters a token, of its own.
-const running = await startTestService();
-afterAll(() => running[Symbol.asyncDispose]());
+const service = await startTestService();
+afterAll(() => service[Symbol.asyncDispose]());
 
 const bothScopes = ["plants:create", "operator:read"];
 const importer = await createToken("importer");
 
-async function createToken(name: string, scopes = bothScopes, service = running): Promise<string> {
-  return (await mintToken(service, { name, scopes })).secret;
+async function createToken(name: string, scopes = bothScopes, to = service): Promise<string> {
+  return (await mintToken(to, { name, scopes })).secret;
 }
 
-async function send(
-  body: string | Buffer<ArrayBuffer>,
-  { token = importer, query = "", service = running } = {},
-) {
-  const response = await operatorFetch(service, `/api/imports${query}`, { method: "POST", token, body });
+async function send(body: string | Buffer<ArrayBuffer>, { token = importer, query = "", to = service } = {}) {
+  const response = await operatorFetch(to, `/api/imports${query}`, { method: "POST", token, body });
   return { status: response.status, ...((await response.json()) as { outcomes: LineOutcome[] }) };
 }
 
 function finish(body: object, token = importer): Promise<Response> {
-  return operatorFetch(running, "/api/imports/finished", {
+  return operatorFetch(service, "/api/imports/finished", {
     method: "POST",
     token,
     body: JSON.stringify(body),
@@ -36,7 +33,7 @@ function finish(body: object, token = importer): Promise<Response> {
 
 /** What the audit trail has of this caller, newest first. */
 async function auditedOf(actor: string) {
-  const { entries } = await operatorGet<AuditPageJson>(running, "/api/audit");
+  const { entries } = await operatorGet<AuditPageJson>(service, "/api/audit");
   return entries.filter((entry) => entry.actor === actor);
 }
 
@@ -46,7 +43,7 @@ async function startLimited(flags: Record<string, string>) {
   const service = cleanUp.use(await startTestService(flags));
   const token = await createToken("limited", bothScopes, service);
   cleanUp.move();
-  return { ...service, send: (body: string) => send(body, { token, service }) };
+  return { ...service, send: (body: string) => send(body, { token, to: service }) };
 }
 
 const line = (id: number, name = "Fern") => `{"id":${id},"name":"${name}"}\n`;
@@ -83,7 +80,7 @@ test("each line of an import is stored or refused as POST /plants would", async 
     "created",
     "created",
   ]);
-  const stored = storedPlants(running.database).filter(({ created_by }) => created_by === "line by line");
+  const stored = storedPlants(service.database).filter(({ created_by }) => created_by === "line by line");
   expect(stored.map(({ id }) => id)).toEqual([1n, 4n, 5n]);
 });
 
@@ -212,7 +209,7 @@ describe("uploads", () => {
     );
     const secret = await createToken("next", bothScopes, service);
     // The service may learn only later that a client has gone away.
-    await eventually(async () => (await send("", { token: secret, service })).status === 200);
+    await eventually(async () => (await send("", { token: secret, to: service })).status === 200);
   });
 
   test("whose token is revoked meanwhile leave room for an import", async () => {
@@ -228,7 +225,7 @@ describe("uploads", () => {
       }),
     );
     const secret = await createToken("next", bothScopes, service);
-    await eventually(async () => (await send("", { token: secret, service })).status === 200);
+    await eventually(async () => (await send("", { token: secret, to: service })).status === 200);
   });
 
   test("of one token leave half of the imports to others", async () => {
@@ -240,8 +237,8 @@ describe("uploads", () => {
     const answers: unknown[] = [];
     await whileUploading(() =>
       whileUploading(async () => {
-        answers.push(await send(line(1), { token: slow, service }));
-        answers.push(await send(line(1), { token: other, service }));
+        answers.push(await send(line(1), { token: slow, to: service }));
+        answers.push(await send(line(1), { token: other, to: service }));
       }),
     );
     const message =

@@ -6,8 +6,8 @@ import { operatorRoutes } from "../support/routes.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
 import { bearer } from "../support/tokens.ts";
 
-const running = await startTestService();
-afterAll(() => running[Symbol.asyncDispose]());
+const service = await startTestService();
+afterAll(() => service[Symbol.asyncDispose]());
 
 describe("a request to the operator listener", () => {
   async function respond(service: TestService, host: string): Promise<string> {
@@ -16,14 +16,14 @@ describe("a request to the operator listener", () => {
   }
 
   test("is served for the listener's own address", async () => {
-    const { host } = new URL(running.operatorUrl);
-    expect(await respond(running, host)).toStartWith("HTTP/1.1 200 ");
+    const { host } = new URL(service.operatorUrl);
+    expect(await respond(service, host)).toStartWith("HTTP/1.1 200 ");
   });
 
   test.each(["localhost", "[::1]:1", "plants-1.Garden.localhost:3001"])(
     "is served for the name %s",
     async (host) => {
-      expect(await respond(running, host)).toStartWith("HTTP/1.1 200 ");
+      expect(await respond(service, host)).toStartWith("HTTP/1.1 200 ");
     },
   );
 
@@ -37,7 +37,7 @@ describe("a request to the operator listener", () => {
     ".localhost",
     "127.0.0.1:99999",
   ])("is refused for the name %s, which another site could have made point here", async (host) => {
-    const text = await respond(running, host);
+    const text = await respond(service, host);
     expect(text).toStartWith("HTTP/1.1 421 ");
     expect(text).toContain('{"error":42101,');
   });
@@ -66,7 +66,7 @@ describe("a request to the operator listener", () => {
 
 const posts = operatorRoutes.filter(({ method }) => method === "POST").map(({ path }) => path);
 test.each(posts)("an encoded body is refused by POST %s", async (path) => {
-  const { token, secret } = await mintToken(running, {
+  const { token, secret } = await mintToken(service, {
     name: crypto.randomUUID(),
     scopes: ["plants:create", "operator"],
   });
@@ -77,13 +77,13 @@ test.each(posts)("an encoded body is refused by POST %s", async (path) => {
   };
   const target = path.replaceAll(/\{\w+\}/g, token.id);
   const body = Bun.gzipSync('{"id":667,"name":"encoded"}\n');
-  const response = await fetch(running.operatorUrl + target, { method: "POST", headers, body });
+  const response = await fetch(service.operatorUrl + target, { method: "POST", headers, body });
   expect(await response.json()).toMatchObject({ error: 41502 });
 });
 
 describe.each(["/nowhere", "/api/nowhere", "/assets/no.js"])("at the unknown path %s", (path) => {
   test("a browser gets the console with 404", async () => {
-    const page = await (await fetch(running.operatorUrl)).text();
+    const page = await (await fetch(service.operatorUrl)).text();
     const response = await fetchAs(browser, path);
     expect(response.status).toBe(404);
     expect(await response.text()).toBe(page);
@@ -114,5 +114,5 @@ test("a browser that uses an unknown method gets the Error body", async () => {
 const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 
 function fetchAs(accept: string, path: string, method = "GET"): Promise<Response> {
-  return fetch(running.operatorUrl + path, { method, headers: { Accept: accept } });
+  return fetch(service.operatorUrl + path, { method, headers: { Accept: accept } });
 }

@@ -40,45 +40,45 @@ const familyOf = (name: string) => name.replace(/_(?:bucket|sum|count)$/, "");
 
 describe("metrics have the connections", () => {
   test("that are open", async () => {
-    await using running = await startTestService();
-    const open = () => metric(running, 'plant_store_connections{listener="public"}');
+    await using service = await startTestService();
+    const open = () => metric(service, 'plant_store_connections{listener="public"}');
     expect(await open()).toBe(0);
-    const sockets = Array.from({ length: 20 }, () => connect(running.port, "127.0.0.1"));
+    const sockets = Array.from({ length: 20 }, () => connect(service.port, "127.0.0.1"));
     await eventually(async () => (await open()) === 20);
     for (const socket of sockets) socket.destroy();
     await eventually(async () => (await open()) === 0);
   });
 
   test("of the operator listener, which include the scrape's own", async () => {
-    await using running = await startTestService();
-    expect(await metric(running, 'plant_store_connections{listener="operator"}')).toBe(1);
+    await using service = await startTestService();
+    expect(await metric(service, 'plant_store_connections{listener="operator"}')).toBe(1);
   });
 });
 
 describe("metrics count", () => {
   /** Forty plants, half of them at once, and then one request for each other outcome. */
-  async function sendOfEachOutcome(running: TestService): Promise<void> {
-    const create = (id: number) => post(running.url, `{"id":${id},"name":"fern"}`);
+  async function sendOfEachOutcome(service: TestService): Promise<void> {
+    const create = (id: number) => post(service.url, `{"id":${id},"name":"fern"}`);
     for (let id = 0; id < 20; id++) await create(id);
     await Promise.all(Array.from({ length: 20 }, (_, index) => create(20 + index)));
     // A replay, and a conflict.
     await create(1);
-    await post(running.url, '{"id":1,"name":"moss"}');
+    await post(service.url, '{"id":1,"name":"moss"}');
     // Three invalid bodies: one is no JSON, one is no object, and one is too large.
-    await post(running.url, "{");
-    await post(running.url, "[]");
-    await post(running.url, " ".repeat(70_000));
-    await post(running.url, "{}", bearer("wrong"));
-    await fetch(`${running.url}/livez`);
+    await post(service.url, "{");
+    await post(service.url, "[]");
+    await post(service.url, " ".repeat(70_000));
+    await post(service.url, "{}", bearer("wrong"));
+    await fetch(`${service.url}/livez`);
     // This is no request, so it has no duration.
-    await sendRaw(running.port, ["nonsense\r\n\r\n"]);
+    await sendRaw(service.port, ["nonsense\r\n\r\n"]);
   }
 
   let metrics: Map<string, number>;
   beforeAll(async () => {
-    await using running = await startTestService();
-    await sendOfEachOutcome(running);
-    metrics = await readMetrics(running);
+    await using service = await startTestService();
+    await sendOfEachOutcome(service);
+    metrics = await readMetrics(service);
   });
 
   test("requests by their outcome", () => {
@@ -119,11 +119,11 @@ describe("metrics count", () => {
   });
 
   test("tokens by their state", async () => {
-    await using running = await startTestService();
-    await mintToken(running, { name: "stays", scopes: ["metrics"] });
-    const { token } = await mintToken(running, { name: "goes", scopes: ["metrics"] });
-    await operatorPost(running, `/api/tokens/${token.id}/revoke`);
-    const metrics = await readMetrics(running);
+    await using service = await startTestService();
+    await mintToken(service, { name: "stays", scopes: ["metrics"] });
+    const { token } = await mintToken(service, { name: "goes", scopes: ["metrics"] });
+    await operatorPost(service, `/api/tokens/${token.id}/revoke`);
+    const metrics = await readMetrics(service);
     expect(metrics.get('plant_store_tokens{state="live"}')).toBe(1);
     expect(metrics.get('plant_store_tokens{state="expired"}')).toBe(0);
     expect(metrics.get('plant_store_tokens{state="revoked"}')).toBe(1);
@@ -131,21 +131,21 @@ describe("metrics count", () => {
 });
 
 test("the duration of a request includes the wait for its body", async () => {
-  await using running = await startTestService();
+  await using service = await startTestService();
   const request = rawPost('{"id":100,"name":"fern"}', "Expect: 100-continue\r\n");
   // The wait begins when the service has read the head, however slow the machine is.
-  await sendRaw(running.port, [request.slice(0, -5), untilContinue, 300, request.slice(-5)]);
-  expect(await metric(running, `${duration}_sum{outcome="created"}`)).toBeGreaterThan(0.25);
+  await sendRaw(service.port, [request.slice(0, -5), untilContinue, 300, request.slice(-5)]);
+  expect(await metric(service, `${duration}_sum{outcome="created"}`)).toBeGreaterThan(0.25);
 });
 
 test("metrics have the checkpoints of the WAL, with the fsync of the data file", async () => {
-  await using running = await startTestService();
+  await using service = await startTestService();
   // More than the WAL may hold before it is checkpointed.
   const ids = Array.from({ length: 300 }, (_, index) => index);
   const name = "x".repeat(60_000);
-  await Promise.all(ids.map((id) => post(running.url, JSON.stringify({ id, name }))));
-  await eventually(async () => (await metric(running, "plant_store_checkpoints_total")) > 0);
-  const metrics = await readMetrics(running);
+  await Promise.all(ids.map((id) => post(service.url, JSON.stringify({ id, name }))));
+  await eventually(async () => (await metric(service, "plant_store_checkpoints_total")) > 0);
+  const metrics = await readMetrics(service);
   expect(metrics.get('plant_store_fsync_duration_seconds_count{file="data"}')).toBeGreaterThan(0);
   expect(metrics.get("plant_store_checkpoint_failures_total")).toBe(0);
   expect(metrics.get("plant_store_wal_bytes")).toBeGreaterThan(name.length);

@@ -8,8 +8,8 @@ import { startTestService } from "../support/test-service.ts";
 const unsafeId = "9007199254740993";
 const minId = "-9223372036854775808";
 // The tests share a service and its plants, which none of them changes.
-const running = await startTestService();
-afterAll(() => running[Symbol.asyncDispose]());
+const service = await startTestService();
+afterAll(() => service[Symbol.asyncDispose]());
 
 beforeAll(async () => {
   const oaks = Array.from({ length: 30 }, (_, index) => index + 10).map((id) =>
@@ -21,10 +21,10 @@ beforeAll(async () => {
     '{"id":3,"name":"Moss, \\"the\\" soft\\nkind"}',
     ...oaks,
   ])
-    expect((await post(running.url, plant)).status).toBe(200);
+    expect((await post(service.url, plant)).status).toBe(200);
 });
 
-const listPlants = (query: string) => operatorGet<PlantPageJson>(running, `/api/plants?${query}`);
+const listPlants = (query: string) => operatorGet<PlantPageJson>(service, `/api/plants?${query}`);
 const idsOf = ({ plants }: PlantPageJson) => plants.map(({ id }) => id);
 
 describe("plants", () => {
@@ -60,14 +60,14 @@ describe("plants", () => {
   });
 
   test("are read by id", async () => {
-    expect(await operatorGet(running, `/api/plants/${unsafeId}`)).toMatchObject({
+    expect(await operatorGet(service, `/api/plants/${unsafeId}`)).toMatchObject({
       id: unsafeId,
       tag: "tree",
     });
   });
 
   test("that are not stored are not found", async () => {
-    expect(await operatorGet(running, "/api/plants/9007199254740992")).toMatchObject({ error: 40402 });
+    expect(await operatorGet(service, "/api/plants/9007199254740992")).toMatchObject({ error: 40402 });
   });
 });
 
@@ -83,7 +83,7 @@ test.each([
   ["an id that is none", "plants/x", "id"],
   ["a cursor that no page returned", "plants/count?name=x&cursor=z", "cursor"],
 ])("a request for plants is refused with %s", async (_, path, message) => {
-  expect(await operatorGet(running, `/api/${path}`)).toEqual({
+  expect(await operatorGet(service, `/api/${path}`)).toEqual({
     error: 40031,
     message: expect.stringContaining(message),
   });
@@ -91,7 +91,7 @@ test.each([
 
 describe("an export", () => {
   test("is refused in an unknown format", async () => {
-    expect(await operatorPost(running, "/api/exports", { format: "xml" })).toEqual({
+    expect(await operatorPost(service, "/api/exports", { format: "xml" })).toEqual({
       error: 40031,
       message: expect.stringContaining("format"),
     });
@@ -103,7 +103,7 @@ describe("an export", () => {
     ["format=csv-safe", "csv", "id,safe_name,safe_tag,", `\r\n${minId},"100% Fern_1","",20`],
     ["format=json", "json", '[\n{"id":', "\n]\n"],
   ])("with ?%s has a file name with the extension %s", async (query, extension, start, part) => {
-    const response = await operatorFetch(running, `/api/export?${query}`);
+    const response = await operatorFetch(service, `/api/export?${query}`);
     const fileName = new RegExp(`^attachment; filename="plants-\\d{4}-\\d\\d-\\d\\d.*\\.${extension}"$`);
     expect(response.headers.get("content-disposition")).toMatch(fileName);
     const text = await response.text();
@@ -114,15 +114,15 @@ describe("an export", () => {
   test.each(["ndjson", "csv", "csv-safe", "json"])(
     "as %s does not tell its length before",
     async (format) => {
-      const { headers } = await operatorFetch(running, `/api/export?format=${format}`, { method: "HEAD" });
+      const { headers } = await operatorFetch(service, `/api/export?format=${format}`, { method: "HEAD" });
       expect(headers.has("content-length")).toBe(false);
     },
   );
 
   async function newLink(): Promise<string> {
     const query = { format: "csv", tag: "bush" };
-    const { url } = await operatorPost<DownloadLinkJson>(running, "/api/exports", query);
-    return running.operatorUrl + url;
+    const { url } = await operatorPost<DownloadLinkJson>(service, "/api/exports", query);
+    return service.operatorUrl + url;
   }
 
   test("is downloaded without a token by a link, once", async () => {

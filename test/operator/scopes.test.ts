@@ -14,8 +14,8 @@ import { operatorRoutes } from "../support/routes.ts";
 import { startTestService } from "../support/test-service.ts";
 
 // The tests share a service, its plant and its tokens, which none of them may change.
-const running = await startTestService();
-afterAll(() => running[Symbol.asyncDispose]());
+const service = await startTestService();
+afterAll(() => service[Symbol.asyncDispose]());
 
 describe("the operator listener", () => {
   // What each route needs, and which tokens have it.
@@ -48,13 +48,13 @@ describe("the operator listener", () => {
   /** The id in the path of a route: that of a token, which would be ended if a request were accepted. */
   let id: string;
   beforeAll(async () => {
-    await post(running.url, '{"id":1,"name":"Fern"}');
+    await post(service.url, '{"id":1,"name":"Fern"}');
     const all = { scopes: [...scopes] };
-    const expired = await mintToken(running, { name: "is expired", ...all, expiresIn: "1s" });
-    const replaced = await mintToken(running, { name: "is replaced", ...all });
-    await operatorPost(running, `/api/tokens/${replaced.token.id}/rotate`, { overlap: "0s" });
-    const revoked = await mintToken(running, { name: "is revoked", ...all });
-    await operatorPost(running, `/api/tokens/${revoked.token.id}/revoke`);
+    const expired = await mintToken(service, { name: "is expired", ...all, expiresIn: "1s" });
+    const replaced = await mintToken(service, { name: "is replaced", ...all });
+    await operatorPost(service, `/api/tokens/${replaced.token.id}/rotate`, { overlap: "0s" });
+    const revoked = await mintToken(service, { name: "is revoked", ...all });
+    await operatorPost(service, `/api/tokens/${revoked.token.id}/revoke`);
     secrets.set("unknown", "wrong-token-0123456789");
     secrets.set("short", "x");
     secrets.set("long", "-".repeat(5000));
@@ -62,20 +62,20 @@ describe("the operator listener", () => {
     secrets.set("replaced", replaced.secret);
     secrets.set("revoked", revoked.secret);
     await eventually(
-      async () => (await operatorFetch(running, "/api/me", { token: expired.secret })).status === 401,
+      async () => (await operatorFetch(service, "/api/me", { token: expired.secret })).status === 401,
       "the expiry",
     );
     for (const scope of scopes) {
-      const { secret } = await mintToken(running, { name: `only ${scope}`, scopes: [scope] });
+      const { secret } = await mintToken(service, { name: `only ${scope}`, scopes: [scope] });
       secrets.set(scope, secret);
     }
-    id = (await mintToken(running, { name: "is not changed" })).token.id;
+    id = (await mintToken(service, { name: "is not changed" })).token.id;
   });
 
   /** What must not change: every plant, and of every token what it allows. */
   const state = async () => ({
-    plants: await operatorGet(running, "/api/plants?limit=1000"),
-    tokens: (await listTokens(running)).map((token) => ({ ...token, lastUsedAt: undefined })),
+    plants: await operatorGet(service, "/api/plants?limit=1000"),
+    tokens: (await listTokens(service)).map((token) => ({ ...token, lastUsedAt: undefined })),
   });
 
   // An import needs two scopes; import.test.ts has it.
@@ -89,7 +89,7 @@ describe("the operator listener", () => {
     /** Sends a request that would do harm, and checks that it did none. Returns how it was refused. */
     async function attack(token: string | null) {
       const before = await state();
-      const response = await operatorFetch(running, target(), {
+      const response = await operatorFetch(service, target(), {
         method,
         token,
         ...(method !== "GET" && { body: harmful[path] ?? "{}" }),
@@ -121,7 +121,7 @@ describe("the operator listener", () => {
 
     if (method === "GET")
       test.each(holders[needed])("accepts the scope %s", async (scope) => {
-        const response = await operatorFetch(running, target(), { token: secretOf(scope) });
+        const response = await operatorFetch(service, target(), { token: secretOf(scope) });
         await response.body?.cancel();
         expect(response.headers.get("www-authenticate")).toBeNull();
       });

@@ -13,32 +13,32 @@ import { startTestService } from "../support/test-service.ts";
 import { bearer } from "../support/tokens.ts";
 
 // The tests share a service, and each creates the tokens that it needs.
-const running = await startTestService();
-afterAll(() => running[Symbol.asyncDispose]());
+const service = await startTestService();
+afterAll(() => service[Symbol.asyncDispose]());
 
 describe("tokens", () => {
   /** The status of a create with nothing in it: 400 if the token is good, and 401 if it is not. */
-  const use = async (secret: string) => (await post(running.url, "{}", bearer(secret))).status;
+  const use = async (secret: string) => (await post(service.url, "{}", bearer(secret))).status;
 
   async function rotate(id: string): Promise<MintedTokenJson> {
-    return operatorPost<MintedTokenJson>(running, `/api/tokens/${id}/rotate`, { overlap: "0s" });
+    return operatorPost<MintedTokenJson>(service, `/api/tokens/${id}/rotate`, { overlap: "0s" });
   }
 
   test("are used as soon as they are created", async () => {
-    const { secret } = await mintToken(running, { name: "new" });
+    const { secret } = await mintToken(service, { name: "new" });
     expect(await use(secret)).toBe(400);
   });
 
   test("are replaced at once by one that is rotated without an overlap", async () => {
-    const old = await mintToken(running, { name: "rotated" });
+    const old = await mintToken(service, { name: "rotated" });
     const replacement = await rotate(old.token.id);
     expect(await use(old.secret)).toBe(401);
     expect(await use(replacement.secret)).toBe(400);
   });
 
   test("end at once when they are revoked", async () => {
-    const { token, secret } = await mintToken(running, { name: "revoked" });
-    const revoked = await operatorPost<RevokedTokenJson>(running, `/api/tokens/${token.id}/revoke`);
+    const { token, secret } = await mintToken(service, { name: "revoked" });
+    const revoked = await operatorPost<RevokedTokenJson>(service, `/api/tokens/${token.id}/revoke`);
     expect(revoked.token.state).toBe("revoked");
     expect(await use(secret)).toBe(401);
   });
@@ -46,15 +46,15 @@ describe("tokens", () => {
   describe("that were created, rotated and revoked", () => {
     /** A token by this name, and the one that replaced it, which is revoked. */
     async function endedTokens(name: string) {
-      const old = await mintToken(running, { name, expiresIn: "90d" });
+      const old = await mintToken(service, { name, expiresIn: "90d" });
       const replacement = await rotate(old.token.id);
-      await operatorPost(running, `/api/tokens/${replacement.token.id}/revoke`);
+      await operatorPost(service, `/api/tokens/${replacement.token.id}/revoke`);
       return { old, replacement };
     }
 
     test("are listed with their state", async () => {
       await endedTokens("listed");
-      const listed = (await listTokens(running)).filter(({ name }) => name === "listed");
+      const listed = (await listTokens(service)).filter(({ name }) => name === "listed");
       expect(listed.map(({ state }) => state)).toEqual(["expired", "revoked"]);
     });
 
@@ -62,7 +62,7 @@ describe("tokens", () => {
       const { id } = (await endedTokens("audited")).replacement.token;
       const by = { actor: "preset-operator", subject: "audited", address: "127.0.0.1" };
       const created = /^\w{8}: plants:create; expires .*Z$/;
-      expect(await lastAudited(running, 3)).toMatchObject([
+      expect(await lastAudited(service, 3)).toMatchObject([
         { ...by, action: "token.created", detail: expect.stringMatching(created) },
         { ...by, action: "token.rotated", detail: expect.stringContaining(`${id}: plants:create`) },
         { ...by, action: "token.revoked", detail: id, at: expect.stringMatching(/^\d{4}-.*Z$/) },
@@ -71,7 +71,7 @@ describe("tokens", () => {
 
     test("are shown without their secret or its digest", async () => {
       const { old, replacement } = await endedTokens("secret");
-      const shown = JSON.stringify([await listTokens(running), await lastAudited(running, 3)]);
+      const shown = JSON.stringify([await listTokens(service), await lastAudited(service, 3)]);
       expect(shown).toContain(replacement.token.id);
       expect(shown).not.toContain("digest");
       expect(shown).not.toContain(old.secret);
@@ -80,24 +80,24 @@ describe("tokens", () => {
   });
 
   test("that expire before the overlap is over are not prolonged by rotating", async () => {
-    const { id, expiresAt } = (await mintToken(running, { name: "short", expiresIn: "10m" })).token;
-    const rotated = await operatorPost<MintedTokenJson>(running, `/api/tokens/${id}/rotate`, {
+    const { id, expiresAt } = (await mintToken(service, { name: "short", expiresIn: "10m" })).token;
+    const rotated = await operatorPost<MintedTokenJson>(service, `/api/tokens/${id}/rotate`, {
       overlap: "1d",
     });
     expect(rotated.oldUntil).toBe(expiresAt);
-    expect((await listTokens(running)).find((token) => token.id === id)).toMatchObject({ expiresAt });
+    expect((await listTokens(service)).find((token) => token.id === id)).toMatchObject({ expiresAt });
   });
 
   describe("with an expiry", () => {
-    const createBrief = (name: string) => mintToken(running, { name, scopes: ["operator"], expiresIn: "1h" });
+    const createBrief = (name: string) => mintToken(service, { name, scopes: ["operator"], expiresIn: "1h" });
     const rotateAs = (token: string, id: string) =>
-      operatorPost<MintedTokenJson>(running, `/api/tokens/${id}/rotate`, {}, { token });
+      operatorPost<MintedTokenJson>(service, `/api/tokens/${id}/rotate`, {}, { token });
 
     test("create none that outlives them", async () => {
       const { secret, token } = await createBrief("outlived");
       const latest = `must expire by ${token.expiresAt?.replace(/\.\d+/, "")}`;
       const lasting = { name: "a", expiresIn: "2h" };
-      expect(await operatorPost(running, "/api/tokens", lasting, { token: secret })).toMatchObject({
+      expect(await operatorPost(service, "/api/tokens", lasting, { token: secret })).toMatchObject({
         error: 40031,
         message: expect.stringContaining(latest),
       });
@@ -105,13 +105,13 @@ describe("tokens", () => {
 
     test("create one that expires earlier", async () => {
       const { secret } = await createBrief("brief");
-      const shorter = await mintToken(running, { name: "briefer", expiresIn: "10m" }, secret);
+      const shorter = await mintToken(service, { name: "briefer", expiresIn: "10m" }, secret);
       expect(shorter.token).toMatchObject({ createdBy: "brief" });
     });
 
     test("rotate one that never expires into one that expires with them", async () => {
       const { secret, token } = await createBrief("rotates another");
-      const lasting = await mintToken(running, { name: "lasting" });
+      const lasting = await mintToken(service, { name: "lasting" });
       expect(lasting.token.expiresAt).toBeUndefined();
       const rotated = await rotateAs(secret, lasting.token.id);
       expect(rotated.token).toMatchObject({ expiresAt: token.expiresAt, createdBy: "rotates another" });
@@ -201,13 +201,13 @@ describe("tokens", () => {
       says: `No token has the id ${"a".repeat(48)}….`,
     },
   ])("do not change if a request has $what", async ({ what, path = "tokens", body, error, says }) => {
-    const { token } = await mintToken(running, { name: `unchanged by ${what}` });
-    const before = await listTokens(running);
-    const response = await operatorFetch(running, `/api/${path.replace("ID", token.id)}`, {
+    const { token } = await mintToken(service, { name: `unchanged by ${what}` });
+    const before = await listTokens(service);
+    const response = await operatorFetch(service, `/api/${path.replace("ID", token.id)}`, {
       method: "POST",
       body,
     });
     expect(await response.json()).toEqual({ error, message: expect.stringContaining(says) });
-    expect(await listTokens(running)).toEqual(before);
+    expect(await listTokens(service)).toEqual(before);
   });
 });

@@ -34,57 +34,57 @@ beforeEach(async () => {
   database = await server.newDatabase();
 });
 
-type Running = { readonly url: string };
+type Reachable = { readonly url: string };
 const throughPort = (port: number) => database.replace(/:\d+\//, `:${port}/`);
 const proxied = () => startTcpProxy(Number(new URL(database).port));
 const createToken = async () =>
   (await runInProcess(["token", "create", "--name", "x", "--database", database])).out.trim();
 
-async function expectUnavailable(running: Running, id: number, headers = {}): Promise<void> {
-  const response = await postPlant(running.url, id, headers);
+async function expectUnavailable(service: Reachable, id: number, headers = {}): Promise<void> {
+  const response = await postPlant(service.url, id, headers);
   expect(response.status).toBe(503);
   expect(response.headers.get("retry-after")).toBe("1");
   expect(await response.json()).toMatchObject({ error: 50302 });
 }
 
-async function expectBack(running: Running, id: number): Promise<void> {
+async function expectBack(service: Reachable, id: number): Promise<void> {
   await eventually(
-    async () => (await statusOf(running.url, "/readyz")) === 200,
+    async () => (await statusOf(service.url, "/readyz")) === 200,
     "the service to be ready again",
   );
-  expect((await postPlant(running.url, id)).status).toBe(200);
+  expect((await postPlant(service.url, id)).status).toBe(200);
 }
 
 describe("a database that cannot be reached", () => {
   test("only delays the plants that wait if it is back soon", async () => {
     using proxy = await proxied();
-    await using running = await startOpenService(throughPort(proxy.port));
-    expect((await postPlant(running.url, 1)).status).toBe(200);
+    await using service = await startOpenService(throughPort(proxy.port));
+    expect((await postPlant(service.url, 1)).status).toBe(200);
     proxy.refuse();
-    const waiting = postPlant(running.url, 2);
+    const waiting = postPlant(service.url, 2);
     await eventually(() => proxy.refused() > 0, "the service to try again");
     proxy.accept();
     expect((await waiting).status).toBe(200);
-    expect(running.logged.join("")).not.toContain("store unavailable");
+    expect(service.logged.join("")).not.toContain("store unavailable");
   });
 
   test("because it hangs refuses the plants in the queue and those beyond it", async () => {
     using proxy = await proxied();
-    await using running = await startTestService({ "max-pending": "4", database: throughPort(proxy.port) });
-    await running.service.openedLater;
-    expect((await postPlant(running.url, 1)).status).toBe(200);
+    await using service = await startTestService({ "max-pending": "4", database: throughPort(proxy.port) });
+    await service.openedLater;
+    expect((await postPlant(service.url, 1)).status).toBe(200);
     proxy.cut();
     const responses = await Promise.all(
-      Array.from({ length: 20 }, (_, id) => postPlant(running.url, id + 10)),
+      Array.from({ length: 20 }, (_, id) => postPlant(service.url, id + 10)),
     );
     const errors = await Promise.all(responses.map(async (response) => (await errorIn(response)).error));
     expect(errors.filter((error) => error === 50301)).toHaveLength(16);
     expect(errors.filter((error) => error === 50302)).toHaveLength(4);
-    expect(await statusOf(running.url, "/readyz")).toBe(503);
+    expect(await statusOf(service.url, "/readyz")).toBe(503);
 
     // It goes on, and is used again.
     proxy.restore();
-    await expectBack(running, 2);
+    await expectBack(service, 2);
   });
 
   test("because it hangs does not keep a stop waiting for its statements", async () => {
@@ -108,12 +108,12 @@ describe("a database that cannot be reached", () => {
     const secret = await createToken();
     using proxy = await proxied();
     proxy.loseResponsesTo("FROM tokens");
-    await using running = await startTestService({ database: throughPort(proxy.port) });
-    await eventually(() => running.logged.join("").includes("database unavailable, retrying"));
-    expect((await postPlant(running.url, 1, bearer(secret))).status).toBe(503);
+    await using service = await startTestService({ database: throughPort(proxy.port) });
+    await eventually(() => service.logged.join("").includes("database unavailable, retrying"));
+    expect((await postPlant(service.url, 1, bearer(secret))).status).toBe(503);
     proxy.loseResponsesTo(undefined);
-    await running.service.openedLater;
-    expect((await postPlant(running.url, 1, bearer(secret))).status).toBe(200);
+    await service.openedLater;
+    expect((await postPlant(service.url, 1, bearer(secret))).status).toBe(200);
   });
 
   test("fails a command in one sentence", async () => {
@@ -143,8 +143,8 @@ describe("a database that cannot be reached", () => {
   });
 
   test("on one of its hosts is used on another", async () => {
-    await using running = await startOpenService(database.replace("127.0.0.1", "127.0.0.1:1,127.0.0.1"));
-    expect((await postPlant(running.url, 1)).status).toBe(200);
+    await using service = await startOpenService(database.replace("127.0.0.1", "127.0.0.1:1,127.0.0.1"));
+    expect((await postPlant(service.url, 1)).status).toBe(200);
   });
 });
 
@@ -330,8 +330,8 @@ test("a first token that could not be saved is not created", async () => {
 
 describe("a database that accepts no writes", () => {
   test("because its sessions are read-only is used again once they are not", async () => {
-    await using running = await startOpenService(database);
-    expect((await postPlant(running.url, 1)).status).toBe(200);
+    await using service = await startOpenService(database);
+    expect((await postPlant(service.url, 1)).status).toBe(200);
     const name = new URL(database).pathname.slice(1);
     const configure = (setting: string) =>
       server.run(
@@ -339,24 +339,24 @@ describe("a database that accepts no writes", () => {
          SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`,
       );
     await configure("SET default_transaction_read_only = on");
-    await expectUnavailable(running, 2);
-    expect(await statusOf(running.url, "/readyz")).toBe(503);
-    expect(running.logged.join("")).toContain("default_transaction_read_only is on");
+    await expectUnavailable(service, 2);
+    expect(await statusOf(service.url, "/readyz")).toBe(503);
+    expect(service.logged.join("")).toContain("default_transaction_read_only is on");
     await configure("RESET default_transaction_read_only");
-    await expectBack(running, 2);
+    await expectBack(service, 2);
   });
 
   test("because someone has locked the table leaves the service unready until it is released", async () => {
-    await using running = await startOpenService(database);
-    expect(await statusOf(running.url, "/readyz")).toBe(200);
+    await using service = await startOpenService(database);
+    expect(await statusOf(service.url, "/readyz")).toBe(200);
     await using locking = await openTransaction(database, "LOCK TABLE plants");
-    await eventually(async () => (await statusOf(running.url, "/readyz")) === 503, "the lock to be noticed");
+    await eventually(async () => (await statusOf(service.url, "/readyz")) === 503, "the lock to be noticed");
     const unavailable = { error: 50302 };
-    expect(await operatorGet(running, "/api/overview")).toMatchObject(unavailable);
-    expect(await operatorGet(running, "/api/plants")).toMatchObject(unavailable);
-    expect(await operatorGet(running, "/api/plants/1")).toMatchObject(unavailable);
+    expect(await operatorGet(service, "/api/overview")).toMatchObject(unavailable);
+    expect(await operatorGet(service, "/api/plants")).toMatchObject(unavailable);
+    expect(await operatorGet(service, "/api/plants/1")).toMatchObject(unavailable);
     await locking.rollBack();
-    await expectBack(running, 1);
+    await expectBack(service, 1);
   });
 });
 
@@ -396,10 +396,10 @@ test("a role that does not own the tables needs no more privileges than those th
   await createToken();
   await grantAllButUpdateOfTokens(role);
   await server.run(`GRANT UPDATE ON tokens TO ${role}`, database);
-  await using running = await startOpenService(urlOf(role));
-  const created = await postPlant(running.url, 1);
+  await using service = await startOpenService(urlOf(role));
+  const created = await postPlant(service.url, 1);
   expect(created.status).toBe(200);
-  const replayed = await postPlant(running.url, 1);
+  const replayed = await postPlant(service.url, 1);
   expect(replayed.status).toBe(200);
 });
 

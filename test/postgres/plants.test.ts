@@ -37,17 +37,17 @@ describe("a plant that the database rejects", () => {
   async function startWithoutWeeds() {
     await using cleanUp = new AsyncDisposableStack();
     // An import needs the scopes of both preset tokens.
-    const running = cleanUp.use(
+    const service = cleanUp.use(
       await startOpenService(database, { PLANT_STORE_OPERATOR_TOKEN: accessToken }),
     );
     await server.run("ALTER TABLE plants ADD CONSTRAINT no_weeds CHECK (name <> 'weed')", database);
     cleanUp.move();
-    return running;
+    return service;
   }
 
   test("gets 50001 and no reason", async () => {
-    await using running = await startWithoutWeeds();
-    const response = await post(running.url, '{"id":1,"name":"weed"}');
+    await using service = await startWithoutWeeds();
+    const response = await post(service.url, '{"id":1,"name":"weed"}');
     expect(response.status).toBe(500);
     const text = await response.text();
     expect(text).toContain('"error":50001');
@@ -55,9 +55,9 @@ describe("a plant that the database rejects", () => {
   });
 
   test("is logged once, under its request id, with the reason", async () => {
-    await using running = await startWithoutWeeds();
-    const response = await post(running.url, '{"id":1,"name":"weed"}');
-    const lines = running.logged.filter((line) => line.includes('"internal error"'));
+    await using service = await startWithoutWeeds();
+    const response = await post(service.url, '{"id":1,"name":"weed"}');
+    const lines = service.logged.filter((line) => line.includes('"internal error"'));
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain(response.headers.get("x-request-id") ?? "none");
     expect(lines[0]).toContain("no_weeds");
@@ -65,23 +65,23 @@ describe("a plant that the database rejects", () => {
   });
 
   test("leaves the others in its batch to be stored", async () => {
-    await using running = await startWithoutWeeds();
+    await using service = await startWithoutWeeds();
     const bodies = upTo(60).map((id) => ({ id, name: id % 20 === 7 ? "weed" : `plant ${id}` }));
-    const responses = await Promise.all(bodies.map((body) => post(running.url, JSON.stringify(body))));
+    const responses = await Promise.all(bodies.map((body) => post(service.url, JSON.stringify(body))));
     const statuses = responses.map(({ status }) => status);
     expect(statuses).toEqual(bodies.map(({ name }) => (name === "weed" ? 500 : 200)));
     expect(await server.stored(database)).toHaveLength(57);
   });
 
   test("is logged if it is in an import", async () => {
-    await using running = await startWithoutWeeds();
-    const imported = await operatorFetch(running, "/api/imports", {
+    await using service = await startWithoutWeeds();
+    const imported = await operatorFetch(service, "/api/imports", {
       method: "POST",
       token: accessToken,
       body: '{"id":1000,"name":"weed"}\n',
     });
     expect(imported.status).toBe(200);
-    expect(running.logged.filter((line) => line.includes('"internal error"'))).toHaveLength(1);
+    expect(service.logged.filter((line) => line.includes('"internal error"'))).toHaveLength(1);
   });
 });
 
@@ -177,8 +177,8 @@ describe.each([
   });
 
   test("is a warning at the start", async () => {
-    await using running = await startOpenService(database);
-    const warnings = running.logged.filter((line) => line.includes("may change or drop a plant"));
+    await using service = await startOpenService(database);
+    const warnings = service.logged.filter((line) => line.includes("may change or drop a plant"));
     expect(warnings).toHaveLength(1);
     expect(JSON.parse(warnings[0] ?? "")).toMatchObject({ level: "warn", "plant_store.triggers": name });
   });

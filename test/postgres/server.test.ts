@@ -178,8 +178,8 @@ describe("connecting", () => {
     await server.run("CREATE SCHEMA garden", database);
     const query =
       "sslmode=require&channel_binding=require&options=-c%20search_path%3Dgarden&target_session_attrs=read-write";
-    await using running = await startOpenService(address("127.0.0.1", login, query));
-    expect((await postPlant(running.url, 1)).status).toBe(200);
+    await using service = await startOpenService(address("127.0.0.1", login, query));
+    expect((await postPlant(service.url, 1)).status).toBe(200);
     expect(await server.run("SELECT id FROM garden.plants", database)).toEqual([{ id: "1" }]);
   });
 
@@ -283,29 +283,29 @@ describe("a server that can lose acknowledged writes", () => {
     }
 
     test("is used by open connections, which keep the setting that was checked", async () => {
-      await using running = await startOpenService(database);
-      expect((await postPlant(running.url, 1)).status).toBe(200);
+      await using service = await startOpenService(database);
+      expect((await postPlant(service.url, 1)).status).toBe(200);
       await configure("synchronous_commit", "off");
-      expect((await postPlant(running.url, 2)).status).toBe(200);
+      expect((await postPlant(service.url, 2)).status).toBe(200);
     });
 
     test("is refused on each new connection", async () => {
-      await using running = await startOpenService(database);
-      expect((await postPlant(running.url, 1)).status).toBe(200);
+      await using service = await startOpenService(database);
+      expect((await postPlant(service.url, 1)).status).toBe(200);
       await configure("synchronous_commit", "off");
       await endSessions();
-      expect((await postPlant(running.url, 2)).status).toBe(503);
-      expect(running.logged.join("")).toContain("synchronous_commit=off");
+      expect((await postPlant(service.url, 2)).status).toBe(503);
+      expect(service.logged.join("")).toContain("synchronous_commit=off");
     });
 
     test("is used again once the setting is reset", async () => {
-      await using running = await startOpenService(database);
+      await using service = await startOpenService(database);
       await configure("synchronous_commit", "off");
       await endSessions();
-      expect((await postPlant(running.url, 1)).status).toBe(503);
+      expect((await postPlant(service.url, 1)).status).toBe(503);
       await configure("synchronous_commit");
       await eventually(
-        async () => (await postPlant(running.url, 1)).status === 200,
+        async () => (await postPlant(service.url, 1)).status === 200,
         "the service to recover",
       );
     });
@@ -353,26 +353,26 @@ describe("a standby that does not confirm", () => {
     const startDeaf = () => startOpenService(`${database.replace("postgres@", `${role}@`)}${query}`);
 
     /** Creates a plant whose commit waits for the standby until the wait is cancelled. */
-    async function createCancelled(running: TestService, id: number): Promise<Response> {
+    async function createCancelled(service: TestService, id: number): Promise<Response> {
       await waitForStandby();
-      const refusing = postPlant(running.url, id);
+      const refusing = postPlant(service.url, id);
       await cancelWait();
       return refusing;
     }
 
     test("makes a commit whose wait was cancelled a failure", async () => {
-      await using running = await startDeaf();
-      const refused = await createCancelled(running, 1);
+      await using service = await startDeaf();
+      const refused = await createCancelled(service, 1);
       expect(refused.status).toBe(503);
       expect(await refused.json()).toMatchObject({ error: 50302 });
-      expect(running.logged.join("")).toContain("canceling wait for synchronous replication");
+      expect(service.logged.join("")).toContain("canceling wait for synchronous replication");
     });
 
     test("makes a retry wait, though the primary has the plant", async () => {
-      await using running = await startDeaf();
-      await createCancelled(running, 1);
+      await using service = await startDeaf();
+      await createCancelled(service, 1);
       expect((await server.stored(database)).map(({ id }) => id)).toEqual([1n]);
-      const again = postPlant(running.url, 1);
+      const again = postPlant(service.url, 1);
       await eventually(async () => (await waiting()).length > 0, "the retry to wait");
       await configure("synchronous_standby_names");
       expect((await again).headers.get("idempotent-replayed")).toBe("true");
@@ -380,15 +380,15 @@ describe("a standby that does not confirm", () => {
   });
 
   test("does not use up the server's connections", async () => {
-    await using running = await startOpenService(database);
+    await using service = await startOpenService(database);
     await waitForStandby();
-    const refusing = postPlant(running.url, 1);
+    const refusing = postPlant(service.url, 1);
     await eventually(async () => (await waiting()).length > 0, "the commit to wait");
     const [abandoned = 0] = await waiting();
     expect((await refusing).status).toBe(503);
     // It does not notice that its client is gone, so the next connection cancels it.
     await eventually(async () => !(await waiting()).includes(abandoned), "it to be cancelled");
     await configure("synchronous_standby_names");
-    await eventually(async () => (await postPlant(running.url, 1)).status === 200, "the service to recover");
+    await eventually(async () => (await postPlant(service.url, 1)).status === 200, "the service to recover");
   });
 });

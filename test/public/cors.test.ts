@@ -8,12 +8,12 @@ const preflight = {
   "Access-Control-Request-Method": "POST",
   "Access-Control-Request-Headers": "authorization",
 };
-const running = await startTestService({ "cors-origins": `${origin}, http://localhost:8080` });
-afterAll(() => running[Symbol.asyncDispose]());
+const service = await startTestService({ "cors-origins": `${origin}, http://localhost:8080` });
+afterAll(() => service[Symbol.asyncDispose]());
 
 describe("with --cors-origins", () => {
   test("a preflight is answered before credentials are asked for", async () => {
-    const { status, headers } = await options(running.url, { Origin: origin, ...preflight });
+    const { status, headers } = await options(service.url, { Origin: origin, ...preflight });
     expect(status).toBe(200);
     expect(headers.get("access-control-allow-origin")).toBe(origin);
     expect(headers.get("access-control-allow-methods")).toBe("GET, HEAD, POST");
@@ -27,7 +27,7 @@ describe("with --cors-origins", () => {
     ["missing credentials", "{}", { Authorization: "" }, 401],
     ["a body over the limit", "x".repeat(70_000), {}, 413],
   ])("the response to %s has the headers of CORS", async (_, body, headers, status) => {
-    const response = await post(running.url, body, { Origin: origin, ...headers });
+    const response = await post(service.url, body, { Origin: origin, ...headers });
     expect(response.status).toEqual(status);
     expect(response.headers.get("access-control-allow-origin")).toEqual(origin);
     expect(response.headers.get("access-control-expose-headers")).toBe(
@@ -40,13 +40,13 @@ describe("with --cors-origins", () => {
     "the origin %s gets none of them",
     (other) => {
       test("in response to a preflight", async () => {
-        const response = await options(running.url, { Origin: other, ...preflight });
+        const response = await options(service.url, { Origin: other, ...preflight });
         expect(corsHeaders(response)).toEqual([]);
         expect(response.headers.get("vary")).toBe("Origin");
       });
 
       test("in response to a create", async () => {
-        const response = await post(running.url, "{}", { Origin: other });
+        const response = await post(service.url, "{}", { Origin: other });
         expect(corsHeaders(response)).toEqual([]);
         expect(response.headers.get("vary")).toBe("Origin");
       });
@@ -54,11 +54,11 @@ describe("with --cors-origins", () => {
   );
 
   test("OPTIONS that is not a preflight is refused as before", async () => {
-    expect((await options(running.url, { Origin: origin })).status).toBe(405);
+    expect((await options(service.url, { Origin: origin })).status).toBe(405);
   });
 
   test("the operator listener stays closed to other origins", async () => {
-    const response = await options(running.operatorUrl, { Origin: origin, ...preflight });
+    const response = await options(service.operatorUrl, { Origin: origin, ...preflight });
     expect(response.status).toBe(405);
     expect(response.headers.get("access-control-allow-origin")).toEqual(null);
   });

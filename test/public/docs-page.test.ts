@@ -21,9 +21,9 @@ import { storedPlants } from "../support/stored-plants.ts";
 import { startTestService } from "../support/test-service.ts";
 import { accessToken } from "../support/tokens.ts";
 
-const running = await startTestService();
-afterAll(() => running[Symbol.asyncDispose]());
-const html = await (await fetch(`${running.url}/docs`)).text();
+const service = await startTestService();
+afterAll(() => service[Symbol.asyncDispose]());
+const html = await (await fetch(`${service.url}/docs`)).text();
 
 const all = (pattern: RegExp, text = html) => [...text.matchAll(pattern)].map(([, found = ""]) => found);
 
@@ -72,8 +72,8 @@ describe("the docs page has as an example", () => {
   }
 
   test("the response to a plant that was sent before", async () => {
-    await post(running.url, plant);
-    const { text } = await sendRaw(running.port, [rawPost(plant)]);
+    await post(service.url, plant);
+    const { text } = await sendRaw(service.port, [rawPost(plant)]);
     expect(stable(exampleOf("replayed"))).toBe(stable(text));
   });
 
@@ -86,7 +86,7 @@ describe("the docs page has as an example", () => {
 
   test("the response to an unknown token", async () => {
     const request = rawPost(plant).replace(accessToken, "unknown-token-0123456789");
-    const { text } = await sendRaw(running.port, [request]);
+    const { text } = await sendRaw(service.port, [request]);
     expect(stable(exampleOf("refused"))).toBe(stable(text));
   });
 
@@ -137,7 +137,7 @@ browser.describe("in a browser, the docs page", () => {
   }
 
   /** Opens the docs in the one page of these tests, as for a first visit: another page takes twice the CPU time. */
-  async function open(url = running.url): Promise<Page> {
+  async function open(url = service.url): Promise<Page> {
     shared ??= await newPage({ permissions: ["clipboard-read", "clipboard-write"] });
     await shared.emulateMedia({ colorScheme: null });
     await shared.setViewportSize({ width: 1280, height: 600 });
@@ -169,7 +169,7 @@ browser.describe("in a browser, the docs page", () => {
 
   test("sends a plant whose id no double can represent", async () => {
     expect((await sendTwice()).first).toContain(JSON.stringify(sentPlant));
-    const stored = storedPlants(running.database);
+    const stored = storedPlants(service.database);
     expect(stored.find(({ id }) => id === 9007199254740993n)).toMatchObject(sentPlant);
   });
 
@@ -276,7 +276,7 @@ browser.describe("in a browser, the docs page", () => {
       window.themeAtBody = document.documentElement.dataset.theme;
       observer.disconnect();
     }).observe(document, { childList: true, subtree: true })`);
-    await page.goto(`${running.url}/docs`);
+    await page.goto(`${service.url}/docs`);
     await themeSwitch(page, "system").click();
     await page.reload();
     await themeSwitch(page, "light").waitFor();
@@ -298,7 +298,7 @@ browser.describe("in a browser, the docs page", () => {
   const chooseWithoutStorage = memoize(async () => {
     const page = await newPage();
     await page.addInitScript(browser.noStorage("localStorage"));
-    await page.goto(`${running.url}/docs`);
+    await page.goto(`${service.url}/docs`);
     await chooseLanguage(page, "Go");
     const chosen = await shownLanguages(page);
     await themeSwitch(page, "system").click();
@@ -487,14 +487,14 @@ browser.describe("in a browser, the docs page", () => {
   describe("without JavaScript", () => {
     const openWithoutScript = memoize(async () => {
       const page = await newPage({ javaScriptEnabled: false });
-      await page.goto(`${running.url}/docs`);
+      await page.goto(`${service.url}/docs`);
       return page;
     });
 
     test("can be read", async () => {
       const page = await openWithoutScript();
       expect(await page.getByRole("heading", { name: "Errors" }).isVisible()).toBe(true);
-      expect(await page.getByText(`curl ${running.url}/plants`).isVisible()).toBe(true);
+      expect(await page.getByText(`curl ${service.url}/plants`).isVisible()).toBe(true);
       expect(await page.locator("noscript p").isVisible()).toBe(true);
     });
 
@@ -518,7 +518,7 @@ browser.describe("in a browser, the docs page", () => {
   test("works under a base URL with a path", async () => {
     const url = "https://example.org/garden/v1";
     await using moved = await startTestService({ "base-url": url });
-    const page = await open(`http://${moved.service.addresses[0]}/garden/v1`);
+    const page = await open(`http://${moved.addresses[0]}/garden/v1`);
     expect(await page.locator("#try-samples .curl").textContent()).toContain(`curl ${url}/plants`);
     expect(await sendPlant(page, "1")).toContain("200 OK");
     await page.getByRole("link", { name: "OpenAPI 3.1" }).click();

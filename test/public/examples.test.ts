@@ -9,7 +9,7 @@ import { startTestService } from "../support/test-service.ts";
 import { accessTokenEnvironment } from "../support/tokens.ts";
 
 const root = join(import.meta.dir, "../..");
-const running = await startTestService();
+const service = await startTestService();
 
 // A project with the examples and the client library, bundled here: the slow tests run the one that is packed.
 const project = temporaryFolder();
@@ -26,7 +26,7 @@ writeFileSync(join(library, "package.json"), JSON.stringify(manifest));
 writeFileSync(join(project.path, "package.json"), '{"type":"module"}');
 
 afterAll(async () => {
-  await running[Symbol.asyncDispose]();
+  await service[Symbol.asyncDispose]();
   project[Symbol.dispose]();
 });
 
@@ -48,7 +48,7 @@ test.each(Object.entries(said))("%s runs with the command in its first line", as
   const [opening = ""] = readFileSync(join(root, "examples", name), "utf8").split("\n");
   const command = /PLANT_STORE_ACCESS_TOKEN=pst_… (.*)$/.exec(opening)?.[1] ?? "none";
   expect(command).toContain(`examples/${name} http://127.0.0.1:3000`);
-  const [program = "", ...args] = command.replace("http://127.0.0.1:3000", running.url).split(" ");
+  const [program = "", ...args] = command.replace("http://127.0.0.1:3000", service.url).split(" ");
   const { code, out, err } = await start(program, args, {
     environment: accessTokenEnvironment,
     folder: project.path,

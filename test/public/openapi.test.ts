@@ -75,19 +75,19 @@ test("the OpenAPI document has exactly the errors of the public listener, each u
 });
 
 test("the OpenAPI document is served with the address at which clients reach it", async () => {
-  await using running = await startTestService();
-  const response = await fetch(`${running.url}/openapi.json`);
+  await using service = await startTestService();
+  const response = await fetch(`${service.url}/openapi.json`);
   expect(response.headers.get("content-type")).toBe("application/json");
-  expect(await response.json()).toEqual({ ...contract, servers: [{ url: running.url }] });
+  expect(await response.json()).toEqual({ ...contract, servers: [{ url: service.url }] });
 });
 
 test.each(Object.entries(requestBody.content["application/json"].examples))(
   "the plant of the OpenAPI example %s gets the response that it shows",
   async (name, { value }) => {
-    await using running = await startTestService();
+    await using service = await startTestService();
     const plant = JSON.stringify(value);
-    await post(running.url, plant);
-    const again = await post(running.url, plant);
+    await post(service.url, plant);
+    const again = await post(service.url, plant);
     expect(again.status).toBe(200);
     expect(await again.json()).toEqual(examplesOf(200)[name]?.value);
     const headers = Object.keys(responses["200"].headers);

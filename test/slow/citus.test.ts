@@ -57,22 +57,22 @@ withCitus("on Citus", () => {
 
   test("the loss of a worker loses nothing acknowledged, and afterwards all clients that retry together get 200", async () => {
     const [worker] = cluster.workers;
-    await using running = await startTestService({ database });
-    await using load = new Clients(16, () => running.url);
+    await using service = await startTestService({ database });
+    await using load = new Clients(16, () => service.url);
     const sendAll = async (): Promise<number[]> => {
-      const sent = upTo(clients).map((id) => post(running.url, `{"id":${id + 1},"name":"fern"}`));
+      const sent = upTo(clients).map((id) => post(service.url, `{"id":${id + 1},"name":"fern"}`));
       return (await Promise.all(sent)).map(({ status }) => status);
     };
     expect(await sendAll()).toEqual(Array(clients).fill(200));
     await load.acknowledgedAgain();
     await worker?.crash();
-    await eventually(async () => (await statusOf(running.url, "/readyz")) === 503);
-    expect(await statusOf(running.url, "/livez")).toBe(200);
+    await eventually(async () => (await statusOf(service.url, "/readyz")) === 503);
+    expect(await statusOf(service.url, "/livez")).toBe(200);
     await worker?.start();
-    await eventually(async () => (await statusOf(running.url, "/readyz")) === 200);
+    await eventually(async () => (await statusOf(service.url, "/readyz")) === 200);
     expect(await sendAll()).toEqual(Array(clients).fill(200));
     await load.stop();
     expect(await load.lostIn(() => cluster.stored(database))).toBe(0);
-    expect(running.logged.join("")).not.toContain("internal error");
+    expect(service.logged.join("")).not.toContain("internal error");
   });
 });

@@ -62,7 +62,7 @@ describe("axe-core finds no violations, and everything fits from a phone to a wi
   let longNamed: ReturnType<typeof mintToken> | undefined;
   async function openPage(path: string, token?: string, crashes = false): Promise<Page> {
     const scopes = ["operator", "plants:create"];
-    longNamed ??= mintToken(session.running, { name: longName, scopes });
+    longNamed ??= mintToken(session.service, { name: longName, scopes });
     const { secret } = await longNamed;
     return open(path, { token: token ?? secret, crashes });
   }
@@ -89,8 +89,8 @@ describe("axe-core finds no violations, and everything fits from a phone to a wi
   });
 
   test("the refused requests, and a search for one that was not", async () => {
-    const { url } = session.running;
-    const { secret } = await mintToken(session.running, {
+    const { url } = session.service;
+    const { secret } = await mintToken(session.service, {
       name: `${longName}4`.slice(1),
       scopes: ["plants:create"],
     });
@@ -105,7 +105,7 @@ describe("axe-core finds no violations, and everything fits from a phone to a wi
     await fetch(`${url}/plants`, { method: "POST" });
     const page = await openPage("/refused");
     await check(page, ".refusals");
-    await page.goto(`${session.running.operatorUrl}/refused?error=40020`);
+    await page.goto(`${session.service.operatorUrl}/refused?error=40020`);
     await check(page, ".empty");
   });
 
@@ -121,14 +121,14 @@ describe("axe-core finds no violations, and everything fits from a phone to a wi
     await page.getByLabel("Search by name or id").fill("zzz");
     await check(page, ".empty");
     const name = "A name that takes more than the line it is on, however wide the screen may be ".repeat(3);
-    await post(session.running.url, JSON.stringify({ id: Number.MIN_SAFE_INTEGER, name, tag: longName }));
+    await post(session.service.url, JSON.stringify({ id: Number.MIN_SAFE_INTEGER, name, tag: longName }));
     await page.getByLabel("Search by name or id").fill(String(Number.MIN_SAFE_INTEGER));
     await check(page, ".id-match a");
   });
 
   test("a filter, a name that cannot be seen, and a long one", async () => {
     for (const [id, name] of ["\u202e  ", "x".repeat(60_000)].entries())
-      await post(session.running.url, JSON.stringify({ id: id - 9, name, tag: "odd" }));
+      await post(session.service.url, JSON.stringify({ id: id - 9, name, tag: "odd" }));
     const page = await openPage("/plants?tag=odd");
     await page.locator(".rows .cell-name a").nth(1).waitFor();
     const position = { x: 20, y: 10 };
@@ -136,12 +136,12 @@ describe("axe-core finds no violations, and everything fits from a phone to a wi
     await page.locator(".facts").waitFor();
     await press(page, "Filter");
     await check(page, ".popover-panel");
-    await page.goto(`${session.running.operatorUrl}/plants?since=${"x".repeat(200)}`);
+    await page.goto(`${session.service.operatorUrl}/plants?since=${"x".repeat(200)}`);
     await check(page, ".empty");
   });
 
   test("a page that the token may not use", async () => {
-    const { secret } = await mintToken(session.running, { name: "reader", scopes: ["operator:read"] });
+    const { secret } = await mintToken(session.service, { name: "reader", scopes: ["operator:read"] });
     await check(await openPage("/audit", secret), ".empty");
   });
 
@@ -233,9 +233,9 @@ const tableFault = `(() => {
 })()`;
 
 test("a service that hangs is not connected, even on a page that asks for nothing", async () => {
-  await using running = await startTestService();
-  using proxy = await startTcpProxy(Number(new URL(running.operatorUrl).port));
-  const { secret: token } = await mintToken(running, { name: "ops", scopes: ["operator", "plants:create"] });
+  await using service = await startTestService();
+  using proxy = await startTcpProxy(Number(new URL(service.operatorUrl).port));
+  const { secret: token } = await mintToken(service, { name: "ops", scopes: ["operator", "plants:create"] });
   const page = await open("/import", { token, origin: `http://127.0.0.1:${proxy.port}`, alone: true });
   await page.getByText("Connected", { exact: true }).waitFor();
   proxy.cut();

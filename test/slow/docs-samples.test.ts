@@ -13,37 +13,37 @@ describe.each(["python", "go"] as const)("the samples on the docs page in %s", (
   const isMissing = lacksProgram(program);
 
   test.skipIf(isMissing)("create a plant", async () => {
-    await using running = await startTestService();
-    const html = await (await fetch(`${running.url}/docs`)).text();
+    await using service = await startTestService();
+    const html = await (await fetch(`${service.url}/docs`)).text();
     const answer = await runRequest(language, sampleOf(html, "create", language));
     expect(answer).toBe('{"name":"Fern","tag":"indoor"}');
-    expect(storedPlants(running.database)).toMatchObject([{ id: 1n, name: "Fern", tag: "indoor" }]);
+    expect(storedPlants(service.database)).toMatchObject([{ id: 1n, name: "Fern", tag: "indoor" }]);
   });
 
   test.skipIf(isMissing)("print a refusal", async () => {
-    await using running = await startTestService();
-    const html = await (await fetch(`${running.url}/docs`)).text();
+    await using service = await startTestService();
+    const html = await (await fetch(`${service.url}/docs`)).text();
     const sample = sampleOf(html, "create", language).replace('"id": 1', '"id": 1.5');
     expect(await runRequest(language, sample)).toStartWith('400 {"error":40012,');
   });
 
   test.skipIf(isMissing)("keep a large id exact", async () => {
-    await using running = await startTestService();
-    const html = await (await fetch(`${running.url}/docs`)).text();
+    await using service = await startTestService();
+    const html = await (await fetch(`${service.url}/docs`)).text();
     await post(
-      running.url,
+      service.url,
       (await bodyOf(language, sampleOf(html, "large", language))).replace(" <nil>", ""),
     );
-    expect(storedPlants(running.database)).toMatchObject([{ id: 9007199254740993n, name: "Fern" }]);
+    expect(storedPlants(service.database)).toMatchObject([{ id: 9007199254740993n, name: "Fern" }]);
   });
 
   test.skipIf(isMissing || browser.browserMissing)("send exactly the plant of the form", async () => {
-    await using running = await startTestService();
+    await using service = await startTestService();
     await using chromium = await browser.openBrowser();
     const page = await browser.newPage(chromium);
-    await page.goto(`${running.url}/docs`);
+    await page.goto(`${service.url}/docs`);
     await runRequest(language, await tryItSample(page, language, "-9223372036854775808", hostileName));
-    expect(storedPlants(running.database)).toMatchObject([
+    expect(storedPlants(service.database)).toMatchObject([
       { id: -9223372036854775808n, name: await page.getByLabel("name", { exact: true }).inputValue() },
     ]);
   });

@@ -12,19 +12,19 @@ const text = fc.string({ unit: "binary", maxLength: 40 }).filter((value) => !val
 
 onEveryEngine((engine) => {
   test("every int64 and every text is in the store exactly as it was sent", async () => {
-    await using running = await engine.start();
+    await using service = await engine.start();
     const plants = new Map<bigint, { name: string; tag: string | undefined }>();
     await fc.assert(
       fc.asyncProperty(int64, text, fc.option(text, { nil: undefined }), async (id, name, tag) => {
         if (plants.has(id)) return;
         plants.set(id, { name, tag });
-        const response = await post(running.url, `{"id":${id},${JSON.stringify({ name, tag }).slice(1)}`);
+        const response = await post(service.url, `{"id":${id},${JSON.stringify({ name, tag }).slice(1)}`);
         expect(response.status).toBe(200);
         expect(await response.json()).toEqual(JSON.parse(JSON.stringify({ name, tag })));
       }),
       { numRuns: 400 },
     );
-    const stored = await engine.stored(running.database);
+    const stored = await engine.stored(service.database);
     expect(stored).toHaveLength(plants.size);
     for (const { id, name, tag } of stored)
       expect({ id, name, tag: tag ?? undefined }).toEqual({ id, ...plants.get(id) } as never);

@@ -35,11 +35,11 @@ test.skipIf(lacks("Firefox", !existsSync(firefox)))(
     using folder = temporaryFolder();
     const database = join(folder.path, "plants.db");
     seedStore(database, { plants: 600, fromMs: Date.now() - 2 * hourMs, untilMs: Date.now() });
-    await using running = await startTestService({ database });
-    const { secret } = await mintToken(running, { name: "ops", scopes: ["operator", "plants:create"] });
+    await using service = await startTestService({ database });
+    const { secret } = await mintToken(service, { name: "ops", scopes: ["operator", "plants:create"] });
     await using page = await startFirefox(folder.path);
 
-    await page.open(running.operatorUrl);
+    await page.open(service.operatorUrl);
     await page.waitFor("input.secret");
     expect(await page.evaluate("getComputedStyle(document.activeElement).webkitTextSecurity")).toBe("disc");
     await page.type(`${secret}${keys.enter}`);
@@ -89,14 +89,14 @@ test.skipIf(lacks("Firefox", !existsSync(firefox)))(
   "a developer with Firefox chooses a language on the docs page, sends a plant, and finds an error",
   async () => {
     using folder = temporaryFolder();
-    await using running = await startTestService();
+    await using service = await startTestService();
     await using page = await startFirefox(folder.path);
     const current = "document.querySelector('nav [aria-current]').textContent";
 
-    await page.open(`${running.url}/docs`);
+    await page.open(`${service.url}/docs`);
     await page.waitFor(".sample.curl");
     await page.click("#create-samples button", "Python");
-    await page.open(`${running.url}/docs`);
+    await page.open(`${service.url}/docs`);
     await page.waitFor(".sample.python pre", "urlopen");
     expect(await page.evaluate("document.querySelector('.sample.curl').checkVisibility()")).toBe(false);
 
@@ -105,7 +105,7 @@ test.skipIf(lacks("Firefox", !existsSync(firefox)))(
     await page.evaluate("document.getElementById('id').select()");
     await page.type(`${largestId}${keys.enter}`);
     await page.waitFor("#response .outcome", "200 OK");
-    expect(storedPlants(running.database)).toMatchObject([{ id: BigInt(largestId), name: "Fern" }]);
+    expect(storedPlants(service.database)).toMatchObject([{ id: BigInt(largestId), name: "Fern" }]);
     await page.click(".code:has(#response) button", "Copy");
     await page.waitFor("button", "Copied");
 

@@ -38,8 +38,8 @@ export const postgres: Soak = {
 async function runPair(kind: keyof typeof pairs, { rounds, random, tell }: SoakRun): Promise<Figures> {
   await using pair = await startPair();
   const { primary, standby, link, database, onStandby } = pair;
-  await using running = await startTestService({ "log-level": "off", database });
-  await using load = new Clients(clients, () => running.url);
+  await using service = await startTestService({ "log-level": "off", database });
+  await using load = new Clients(clients, () => service.url);
   let lost = 0;
   for (let round = 1; round <= rounds; round++) {
     await load.acknowledgedAgain();

@@ -197,7 +197,7 @@ describe("backup DIR", () => {
 
   test("is refused while another one runs in the same folder", async () => {
     const to = folder.newFolder();
-    using _running = await new BackupFolder(database, to).lock();
+    using _service = await new BackupFolder(database, to).lock();
     const { code, err } = await backUp(to);
     expect(err).toContain("Another backup of");
     expect(code).toBe(1);

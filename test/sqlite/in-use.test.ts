@@ -28,21 +28,21 @@ describe("a data file that a service writes to", () => {
   const command = (...args: string[]) => runInProcess([...args, "--database", folder.dataFile]);
 
   test("is refused to a second service", async () => {
-    await using _running = await startTestService({ database: folder.dataFile });
+    await using _service = await startTestService({ database: folder.dataFile });
     expect(await refusedStart(folder.dataFile)).toContain(
       "is in use: another plant-store process writes to it",
     );
   });
 
   test("is refused to a second service under another name", async () => {
-    await using _running = await startTestService({ database: folder.dataFile });
+    await using _service = await startTestService({ database: folder.dataFile });
     const link = join(folder.path, "link.db");
     symlinkSync(folder.dataFile, link);
     expect(await refusedStart(link)).toContain("is in use: another plant-store process writes to it");
   });
 
   test("is refused as the target of copy", async () => {
-    await using _running = await startTestService({ database: folder.dataFile });
+    await using _service = await startTestService({ database: folder.dataFile });
     const other = join(folder.path, "other.db");
     expect((await command("backup", other)).code).toBe(0);
     const { code, err } = await runInProcess(["copy", "--from", other, "--to", folder.dataFile]);
@@ -51,29 +51,29 @@ describe("a data file that a service writes to", () => {
   });
 
   test("gives a backup", async () => {
-    await using running = await startTestService({ database: folder.dataFile });
-    await createStatus(running.url, 1);
+    await using service = await startTestService({ database: folder.dataFile });
+    await createStatus(service.url, 1);
     const backup = join(folder.path, "backup.db");
     expect((await command("backup", backup)).code).toBe(0);
     expect(storedPlants(backup)).toMatchObject([{ id: 1n }]);
   });
 
   test("is read by list", async () => {
-    await using running = await startTestService({ database: folder.dataFile });
-    await createStatus(running.url, 1);
+    await using service = await startTestService({ database: folder.dataFile });
+    await createStatus(service.url, 1);
     expect((await command("list")).out).toContain("fern");
   });
 
   test("is written by token create", async () => {
-    await using _running = await startTestService({ database: folder.dataFile });
+    await using _service = await startTestService({ database: folder.dataFile });
     expect((await command("token", "create", "--name", "greenhouse")).code).toBe(0);
     expect((await command("token", "list")).out).toContain("greenhouse");
   });
 
   test("is still written by the service after token create", async () => {
-    await using running = await startTestService({ database: folder.dataFile });
+    await using service = await startTestService({ database: folder.dataFile });
     await command("token", "create", "--name", "greenhouse");
-    expect(await createStatus(running.url, 1)).toBe(200);
+    expect(await createStatus(service.url, 1)).toBe(200);
   });
 });
 

@@ -91,9 +91,9 @@ describe("a data file with a hard link", () => {
   test("is served with a warning if no other process has it open", async () => {
     await crashedStore(folder.dataFile, 3);
     linkSync(folder.dataFile, link);
-    await using running = await startTestService({ database: folder.dataFile });
-    expect(running.logged.join("")).toContain("the data file has several names (hard links)");
-    expect(await createStatus(running.url, 4)).toBe(200);
+    await using service = await startTestService({ database: folder.dataFile });
+    expect(service.logged.join("")).toContain("the data file has several names (hard links)");
+    expect(await createStatus(service.url, 4)).toBe(200);
   });
 
   test("is reported by doctor", async () => {
@@ -111,12 +111,12 @@ describe("a data file with a hard link", () => {
     }
 
     test("is served without a warning", async () => {
-      await using running = await startAfterRestore();
-      expect(running.logged.join("")).not.toContain("hard links");
+      await using service = await startAfterRestore();
+      expect(service.logged.join("")).not.toContain("hard links");
     });
 
     test("has one name once it is served", async () => {
-      await using _running = await startAfterRestore();
+      await using _service = await startAfterRestore();
       expect(existsSync(`${folder.dataFile}.partial`)).toBe(false);
       expect(statSync(folder.dataFile).nlink).toBe(1);
     });
@@ -125,14 +125,14 @@ describe("a data file with a hard link", () => {
 
 test("a data file that another process reads by the same name is served", async () => {
   {
-    await using running = await startTestService({ database: folder.dataFile });
-    expect(await createStatus(running.url, 1)).toBe(200);
+    await using service = await startTestService({ database: folder.dataFile });
+    expect(await createStatus(service.url, 1)).toBe(200);
   }
   using reader = new Database(folder.dataFile);
   reader.run("BEGIN");
   reader.query("SELECT count(*) FROM plants").get();
-  await using running = await startTestService({ database: folder.dataFile });
-  expect(await createStatus(running.url, 2)).toBe(200);
+  await using service = await startTestService({ database: folder.dataFile });
+  expect(await createStatus(service.url, 2)).toBe(200);
 });
 
 describe.skipIf(lacksMounts())("a data file that is mounted by itself", () => {
@@ -147,7 +147,7 @@ describe.skipIf(lacksMounts())("a data file that is mounted by itself", () => {
   beforeEach(async () => {
     await crashedStore(folder.dataFile, 3);
     // Recovered and closed, since its WAL is not mounted with it.
-    await using _running = await startTestService({ database: folder.dataFile });
+    await using _service = await startTestService({ database: folder.dataFile });
   });
 
   test.each(["serve", "token create --name a", "doctor"])("is refused by %s", async (command) => {

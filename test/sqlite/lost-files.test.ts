@@ -77,14 +77,14 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
       const file = join(own.path, "it's data", "plants.db");
       const other = join(own.path, "other.db");
       createForeign(other);
-      await using running = await startTestService({ database: file });
-      const { acknowledged, refusal, refusals } = createUntilRefused(running.url, "under load");
+      await using service = await startTestService({ database: file });
+      const { acknowledged, refusal, refusals } = createUntilRefused(service.url, "under load");
       await eventually(() => acknowledged.length > 20);
       await lose({ file, other, refusal });
       const errors = await refusals;
-      await eventually(() => running.logged.join("").includes(lostInLog));
-      const ready = await statusOf(running.url, "/readyz");
-      const live = await statusOf(running.url, "/livez");
+      await eventually(() => service.logged.join("").includes(lostInLog));
+      const ready = await statusOf(service.url, "/readyz");
+      const live = await statusOf(service.url, "/livez");
       const copy = copyFrom(process.pid, file);
       const restored = join(own.path, "restored.db");
       const { code } = await runInProcess(["restore", copy, "--database", restored]);
@@ -134,8 +134,8 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     ["has zeros in its middle", zeroMiddle],
     ["was shortened and appended to", (wal: string) => truncateSync(wal, statSync(wal).size / 2)],
   ])("is noticed before the next checkpoint if its WAL %s", async (_, harm) => {
-    await using running = await startTestService({ database: folder.dataFile });
-    const { acknowledged, refusals } = createUntilRefused(running.url, "x".repeat(20_000));
+    await using service = await startTestService({ database: folder.dataFile });
+    const { acknowledged, refusals } = createUntilRefused(service.url, "x".repeat(20_000));
     await eventually(() => acknowledged.length > 100);
     harm(`${folder.dataFile}-wal`);
     const dataBytes = statSync(folder.dataFile).size;
@@ -206,12 +206,12 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
 
   test("is reported in the log if the failure marker cannot be written", async () => {
     const data = join(folder.path, "data");
-    await using running = await startTestService({ database: join(data, "plants.db") });
+    await using service = await startTestService({ database: join(data, "plants.db") });
     rmSync(data, { recursive: true });
     writeFileSync(data, "in the way");
-    await eventually(() => running.logged.join("").includes(lostInLog));
-    expect(running.logged.join("")).toContain("the failure marker could not be written");
-    expect(await createStatus(running.url, 2)).toBe(503);
+    await eventually(() => service.logged.join("").includes(lostInLog));
+    expect(service.logged.join("")).toContain("the failure marker could not be written");
+    expect(await createStatus(service.url, 2)).toBe(503);
   });
 });
 

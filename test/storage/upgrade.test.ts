@@ -95,15 +95,15 @@ describe.each(written)(
   "a $engine of $version",
   ({ version, token, revoked, open, stored, migrateFurther }) => {
     let database: string;
-    let running: TestService;
+    let service: TestService;
     beforeAll(async () => {
       database = await open(version);
-      running = await startOpenService(database);
+      service = await startOpenService(database);
     });
-    afterAll(() => running[Symbol.asyncDispose]());
+    afterAll(() => service[Symbol.asyncDispose]());
 
     function send(body: string, secret: string): Promise<Response> {
-      return post(running.url, body, bearer(secret));
+      return post(service.url, body, bearer(secret));
     }
 
     test.each(plants)("replays plant $id", async ({ id, name, tag }) => {
@@ -125,7 +125,7 @@ describe.each(written)(
     });
 
     test("finds a plant by its tag", async () => {
-      expect(await operatorGet(running, "/api/plants?tag=indoor")).toMatchObject({
+      expect(await operatorGet(service, "/api/plants?tag=indoor")).toMatchObject({
         plants: [{ id: "-9223372036854775808", createdBy: "greenhouse" }],
       });
     });

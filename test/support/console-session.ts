@@ -26,7 +26,7 @@ export function useConsole(plants: number, flags: Record<string, string> = {}) {
   let browser: Browser;
   let shared: Page | undefined;
   const session = {
-    running: {} as TestService,
+    service: {} as TestService,
     /** A token with the scopes operator and plants:create. */
     secret: "",
   };
@@ -35,8 +35,8 @@ export function useConsole(plants: number, flags: Record<string, string> = {}) {
     const file = join(folder.path, "plants.db");
     const untilMs = Date.now() - minuteMs;
     seedStore(file, { plants, fromMs: untilMs - 2 * hourMs, untilMs });
-    session.running = owned.use(await startTestService({ ...flags, database: file }));
-    const { secret } = await mintToken(session.running, {
+    session.service = owned.use(await startTestService({ ...flags, database: file }));
+    const { secret } = await mintToken(session.service, {
       name: "ops",
       scopes: ["operator", "plants:create"],
     });
@@ -58,7 +58,7 @@ export function useConsole(plants: number, flags: Record<string, string> = {}) {
       /** Whether the test makes the page crash. The errors of any other page fail the file. */
       crashes = false,
       /** The address of the console, if it is not that of the file's own service. */
-      origin = session.running.operatorUrl,
+      origin = session.service.operatorUrl,
     } = {},
   ): Promise<Page> {
     const isShared = !alone && !crashes;

@@ -29,43 +29,43 @@ export function operatorFetch(
 
 /** What the operator listener answers to a GET, as JSON. */
 export async function operatorGet<Answer>(
-  running: WithOperatorListener,
+  service: WithOperatorListener,
   path: string,
   sender: Sender = {},
 ): Promise<Answer> {
-  const response = await operatorFetch(running, path, sender);
+  const response = await operatorFetch(service, path, sender);
   return (await response.json()) as Answer;
 }
 
 /** What the operator listener answers to a POST, as JSON. */
 export async function operatorPost<Answer>(
-  running: WithOperatorListener,
+  service: WithOperatorListener,
   path: string,
   body: object = {},
   sender: Sender = {},
 ): Promise<Answer> {
   const request = { ...sender, method: "POST", body: JSON.stringify(body) };
-  const response = await operatorFetch(running, path, request);
+  const response = await operatorFetch(service, path, request);
   return (await response.json()) as Answer;
 }
 
 /** Creates a token through the operator API. Throws if it is refused, since there is no secret then. */
 export async function mintToken(
-  running: WithOperatorListener,
+  service: WithOperatorListener,
   token: { readonly name: string; readonly scopes?: readonly string[]; readonly expiresIn?: string },
   by = operatorToken,
 ): Promise<MintedTokenJson> {
-  const minted = await operatorPost<MintedTokenJson>(running, "/api/tokens", token, { token: by });
+  const minted = await operatorPost<MintedTokenJson>(service, "/api/tokens", token, { token: by });
   if (minted.secret === undefined) throw new Error(`No token was created: ${JSON.stringify(minted)}`);
   return minted;
 }
 
-export async function listTokens(running: WithOperatorListener): Promise<readonly TokenJson[]> {
-  return (await operatorGet<TokensJson>(running, "/api/tokens")).tokens;
+export async function listTokens(service: WithOperatorListener): Promise<readonly TokenJson[]> {
+  return (await operatorGet<TokensJson>(service, "/api/tokens")).tokens;
 }
 
 /** The newest entries of the audit trail, in the order in which they were written. */
-export async function lastAudited(running: WithOperatorListener, count: number): Promise<AuditEntryJson[]> {
-  const { entries } = await operatorGet<AuditPageJson>(running, `/api/audit?limit=${count}`);
+export async function lastAudited(service: WithOperatorListener, count: number): Promise<AuditEntryJson[]> {
+  const { entries } = await operatorGet<AuditPageJson>(service, `/api/audit?limit=${count}`);
   return entries.toReversed();
 }

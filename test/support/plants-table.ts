@@ -8,7 +8,7 @@ export function usePlantsTable(seeded: number) {
   const session = useConsole(seeded);
 
   function add(id: number | string, name: string, tag?: string): Promise<Response> {
-    return post(session.running.url, `{"id":${id},${JSON.stringify({ name, tag }).slice(1)}`);
+    return post(session.service.url, `{"id":${id},${JSON.stringify({ name, tag }).slice(1)}`);
   }
 
   async function openTable(path = "/plants"): Promise<Page> {

@@ -7,8 +7,7 @@ import { printIfTestFails } from "./service-logs.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 import { bothTokensEnvironment, findSecrets } from "./tokens.ts";
 
-export interface TestService extends AsyncDisposable {
-  readonly service: Service;
+export interface TestService extends Pick<Service, "addresses" | "openedLater" | "stop">, AsyncDisposable {
   readonly url: string;
   readonly port: number;
   readonly operatorUrl: string;
@@ -46,7 +45,9 @@ export async function startTestService(
   const whenStopped = cleanUp.move();
   const port = Number(new URL(service.publicUrl).port);
   return {
-    service,
+    addresses: service.addresses,
+    openedLater: service.openedLater,
+    stop: service.stop,
     url: service.publicUrl,
     port,
     operatorUrl: service.operatorUrl ?? "",
@@ -66,7 +67,7 @@ export async function startOpenService(
   database: string,
   environment: Record<string, string> = {},
 ): Promise<TestService> {
-  const running = await startTestService({ database }, environment);
-  await running.service.openedLater;
-  return running;
+  const service = await startTestService({ database }, environment);
+  await service.openedLater;
+  return service;
 }
