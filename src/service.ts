@@ -47,10 +47,10 @@ export interface Service {
    */
   readonly mustStop: Promise<Error>;
   /**
-   * Goes unready, finishes what is in flight within the configured time or the one given, and closes the store, unless that has
-   * failed. The cause is a signal's name, or the error of `mustStop`. A second call waits for the first.
+   * Goes unready, finishes what is in flight within the drain timeout, and closes the store, unless that has failed. The cause is
+   * a signal's name, or the error of `mustStop`. A second call waits for the first.
    */
-  stop(cause: string | Error, drainTimeoutMs?: number): Promise<AfterStop>;
+  stop(cause: string | Error): Promise<AfterStop>;
 }
 
 /**
@@ -174,8 +174,11 @@ export async function startService(
     firstToken: tokenStart.result,
     openedLater: tokenStart.later,
     mustStop: mustStop.promise,
-    stop(cause, drainTimeoutMs = config.drainTimeoutMs) {
-      stopped ??= stopService(running, cause, { delayMs: config.drainDelayMs, timeoutMs: drainTimeoutMs });
+    stop(cause) {
+      stopped ??= stopService(running, cause, {
+        delayMs: config.drainDelayMs,
+        timeoutMs: config.drainTimeoutMs,
+      });
       return stopped;
     },
   };

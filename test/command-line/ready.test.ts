@@ -17,7 +17,7 @@ describe("ready", () => {
         PLANT_STORE_OPERATOR_LISTEN: operatorListen,
         PLANT_STORE_BASE_URL: baseUrl,
       },
-      stop: () => service.stop("test", 0),
+      stop: () => service.stop("test"),
       [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
     };
   }

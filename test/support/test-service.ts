@@ -16,7 +16,14 @@ export interface TestService extends Pick<Service, "addresses" | "openedLater" |
   readonly logged: string[];
 }
 
-/** Starts the composition root as `serve` does, with its flags. By default on free ports and a new data file. */
+const defaultFlags = {
+  listen: "127.0.0.1:0",
+  "operator-listen": "127.0.0.1:0",
+  // A drain would wait a second for fetch's idle connections.
+  "drain-timeout": "0s",
+};
+
+/** Starts the composition root as `serve` does, with its flags. By default on free ports and a new data file, without a drain. */
 export async function startTestService(
   flags: Record<string, string | undefined> = {},
   environment: Record<string, string> = {},
@@ -26,7 +33,7 @@ export async function startTestService(
   const logged: string[] = [];
   const leaked: string[] = [];
   const config = readServiceConfig({
-    flags: { listen: "127.0.0.1:0", "operator-listen": "127.0.0.1:0", ...flags, database },
+    flags: { ...defaultFlags, ...flags, database },
     environment: { ...bothTokensEnvironment, ...environment },
     readFile: () => "",
   });
@@ -54,8 +61,7 @@ export async function startTestService(
     database,
     logged,
     async [Symbol.asyncDispose]() {
-      // Without draining: the only connections left are fetch's idle ones.
-      await service.stop("test", 0);
+      await service.stop("test");
       whenStopped.dispose();
       if (leaked.length > 0) throw new Error(`The service logged a secret ${leaked.length} times.`);
     },
