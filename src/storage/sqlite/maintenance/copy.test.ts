@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { caught } from "../../../../test/support/caught.ts";
 import { seedStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { DataFileProblem } from "../data-file/data-file-problem.ts";
 import { streamBackup, writeBackup } from "./backup.ts";
-import { putInPlace } from "./copy.ts";
+import { copyDataFile, putInPlace } from "./copy.ts";
 import { restoreInPlace, restoreToNewFile } from "./restore.ts";
 
 /** As on a file system that has no hard links. */
@@ -43,6 +43,18 @@ test("a copy that is missing is an error", () => {
   expect(() => putInPlace(folder.newPath("missing"), folder.newPath("b"))).toThrow(
     /b cannot be created: no such file or directory\.$/,
   );
+});
+
+test("a copy that another one has replaced is not put in place", async () => {
+  using folder = temporaryFolder();
+  const store = folder.newPath();
+  const to = folder.newPath("copy.db");
+  seedStore(store, { plants: 1 });
+  using copy = await copyDataFile(store, to);
+  rmSync(copy.path);
+  writeFileSync(copy.path, "incomplete");
+  expect(() => copy.putInPlace()).toThrow(`Another backup to ${to} is running; wait for it to finish.`);
+  expect(existsSync(to)).toBe(false);
 });
 
 const copiers: Record<string, { copy: (from: string, to: string) => Promise<unknown>; ending: string }> = {

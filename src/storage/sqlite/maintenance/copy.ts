@@ -1,5 +1,5 @@
 // The copy of a store, for a backup or a restore. It is made under a temporary name, and gets its own once it is complete.
-import { linkSync, lstatSync, renameSync } from "node:fs";
+import { closeSync, linkSync, lstatSync, openSync, renameSync, rmSync } from "node:fs";
 import type { OnStep } from "../../../plants/plant-backups.ts";
 import { codeOf, describeFileError, syscallOf } from "../../../system/errors.ts";
 import { lastSeq } from "../blocks/blocks.ts";
@@ -7,6 +7,7 @@ import { hasMagic, sqliteMagic } from "../data-file/data-file-header.ts";
 import { refuseExisting } from "../data-file/data-file-path.ts";
 import { asDataFileProblem, DataFileProblem, systemErrorAsProblem } from "../data-file/data-file-problem.ts";
 import { partialEnding, readAt, removeDatabase, syncFile, withFile } from "../data-file/durable-files.ts";
+import { inodeAt, inodeOf, isSameInode } from "../data-file/inode.ts";
 import { openReadOnly, type ReadOptions } from "../reading/open-read-only.ts";
 import { refuseUnsound } from "./check-copy.ts";
 import { copyOnThread } from "./on-thread.ts";
@@ -16,7 +17,10 @@ import { ignoreStep } from "./step.ts";
 export interface Copy extends Disposable {
   readonly path: string;
   readonly plants: number;
-  /** Gives it its final name. */
+  /**
+   * Gives it its final name.
+   * @throws DataFileProblem a file was created there meanwhile, or another backup has replaced this copy by its own.
+   */
   putInPlace(): void;
 }
 
@@ -85,13 +89,34 @@ async function copyAndCheck(
   using unfinished = new DisposableStack();
   unfinished.defer(() => removeIfPossible(path));
   await copyOnThread(from, path, onStep);
+  // While it is open, no other file gets its inode. No connection may be open when it is closed: see `syncFile`.
+  const file = unfinished.adopt(openSync(path, "r"), closeSync);
   await refuseUnsound(path, onStep);
   const plants = countPlants(path);
   if (lastSeqOf(path) < lastBefore)
     throw new DataFileProblem(`The copy of ${from} lacks its last plants; check the disk, and try again.`);
   syncFile(path);
   const copy = unfinished.move();
-  return { path, plants, putInPlace: () => putInPlace(path, to), [Symbol.dispose]: () => copy.dispose() };
+  return {
+    path,
+    plants,
+    putInPlace() {
+      putInPlace(path, to);
+      refuseOtherCopy(file, to);
+    },
+    [Symbol.dispose]: () => copy.dispose(),
+  };
+}
+
+/**
+ * Two backups to one file have one temporary name: the later one removes what it takes for a leftover, and writes its own copy
+ * there, which is neither complete nor checked when the earlier one gives it the final name.
+ * @throws DataFileProblem the file at that path is not the copy; it is removed.
+ */
+function refuseOtherCopy(file: number, path: string): void {
+  if (isSameInode(inodeOf(file), inodeAt(path))) return;
+  rmSync(path);
+  throw new DataFileProblem(`Another backup to ${path} is running; wait for it to finish.`);
 }
 
 /** What stays, because its folder is gone or may not be changed, is removed by a later copy; why this one failed says more. */
