@@ -32,17 +32,22 @@ export async function refuseAddressesInUse(
   await refuseAddressInUse(listen, "public");
   if (operatorListen === undefined) return;
   await refuseAddressInUse(operatorListen, "operator");
-  await refuseConflict(listen, operatorListen);
+  await refuseConflictOfFree(listen, operatorListen);
+}
+
+/** @throws ListenProblem if each of the addresses is free, but not both together. */
+export async function refuseConflict(listen: Address, operatorListen: Address): Promise<void> {
+  const areFree =
+    (await whyNotBound(listen)) === undefined && (await whyNotBound(operatorListen)) === undefined;
+  if (areFree) await refuseConflictOfFree(listen, operatorListen);
 }
 
 /**
- * The addresses may be the same, or one may be a wildcard that includes the other.
- * @throws ListenProblem if each of them is free, but not both together.
+ * Each of the addresses is free, but they may be the same, or one may be a wildcard that includes the other.
+ * @throws ListenProblem if they are.
  */
-export async function refuseConflict(listen: Address, operatorListen: Address): Promise<void> {
+async function refuseConflictOfFree(listen: Address, operatorListen: Address): Promise<void> {
   if (listen.port === 0 || listen.port !== operatorListen.port) return;
-  if ((await whyNotBound(operatorListen)) !== undefined) return;
-  if ((await whyNotBound(listen)) !== undefined) return;
   await using _bound = await bind(listen);
   if ((await whyNotBound(operatorListen)) === undefined) return;
   throw new ListenProblem(
