@@ -12,7 +12,7 @@ import { escapeInvisible, printJson, type Terminal } from "./terminal.ts";
 
 const limitDefault = 50;
 const limitMax = 100_000;
-const columns: readonly Column<PresentedEntry>[] = [
+const columns: readonly Column<EntryJson>[] = [
   { heading: "at", text: ({ at }, time) => time(at) },
   { heading: "actor", text: ({ actor }) => escapeInvisible(actor), canBeCut: true },
   { heading: "action", text: ({ action }) => escapeInvisible(action) },
@@ -49,7 +49,7 @@ export const audit: Command = {
 
 function printEntries(
   terminal: Terminal,
-  entries: readonly PresentedEntry[],
+  entries: readonly EntryJson[],
   { isCut }: { readonly isCut: boolean },
 ): void {
   if (entries.length === 0) terminal.note("The audit trail is empty.\n");
@@ -57,8 +57,16 @@ function printEntries(
   if (isCut) terminal.note(`Showing the newest ${formatCount(entries.length)}. Use --limit for more.\n`);
 }
 
-type PresentedEntry = ReturnType<typeof presentEntry>;
+/** An entry as --json prints it. */
+interface EntryJson {
+  readonly at: string;
+  readonly actor: string;
+  readonly action: string;
+  readonly subject: string;
+  readonly detail: string;
+  readonly address: string | null;
+}
 
-function presentEntry({ atMs, address, ...entry }: AuditEntry) {
-  return { at: isoTime(atMs), ...entry, address: address ?? null };
+function presentEntry({ atMs, actor, action, subject, detail, address }: AuditEntry): EntryJson {
+  return { at: isoTime(atMs), actor, action, subject, detail, address: address ?? null };
 }

@@ -7,6 +7,7 @@ import { recordLastBackup, whyUnrecorded } from "../storage/sqlite/maintenance/b
 import { readFlag, UsageError } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
 import {
+  type CopiedFileJson,
   changedText,
   dataFile,
   dataFileFlags,
@@ -49,7 +50,7 @@ export const backup: Command = {
     });
     warnIfUnrecorded(unrecorded, terminal);
     if (args.has("json")) {
-      printJson(terminal, { ...made, removed });
+      printJson(terminal, presentBackup(made, removed));
     } else {
       terminal.note(summaryOf("Backed up and checked", made));
       for (const path of removed) terminal.note(`Removed ${path}.\n`);
@@ -57,6 +58,25 @@ export const backup: Command = {
     return exitCodeOf(from, made, terminal);
   },
 };
+
+/** What --json prints. */
+interface BackupJson extends CopiedFileJson {
+  readonly removed: readonly string[];
+}
+
+function presentBackup(made: BackupFile, removed: readonly string[]): BackupJson {
+  return {
+    path: made.path,
+    bytes: made.bytes,
+    plants: made.plants,
+    sha256: made.sha256,
+    coveredPlants: made.coveredPlants,
+    digest: made.digest,
+    matchedPlants: made.matchedPlants,
+    changedBlocks: made.changedBlocks,
+    removed,
+  };
+}
 
 async function backUpToFile(from: string, to: string, onStep: OnStep): Promise<CompletedBackup> {
   const atMs = Date.now();

@@ -70,11 +70,34 @@ export const copy: Command = {
       return printInterrupted(terminal, stop, `Interrupted. ${summary(counts)}. Run this again; it resumes.`);
 
     const isIdentical = counts.problems.length === 0 && counts.failed === 0;
-    if (args.has("json")) printJson(terminal, counts);
+    if (args.has("json")) printJson(terminal, presentCopy(counts));
     else printCounts(terminal, counts, isIdentical);
     return isIdentical ? 0 : 1;
   },
 };
+
+/** What --json prints. */
+interface CopyJson {
+  readonly created: number;
+  readonly replayed: number;
+  readonly conflicts: number;
+  readonly failed: number;
+  readonly compared: number;
+  readonly tokens: number;
+  readonly problems: readonly string[];
+}
+
+function presentCopy(counts: CopyCounts): CopyJson {
+  return {
+    created: counts.created,
+    replayed: counts.replayed,
+    conflicts: counts.conflicts,
+    failed: counts.failed,
+    compared: counts.compared,
+    tokens: counts.tokens,
+    problems: counts.problems,
+  };
+}
 
 function printCounts(terminal: Terminal, counts: CopyCounts, isIdentical: boolean): void {
   for (const problem of counts.problems) terminal.err(`${escapeInvisible(problem)}\n`);

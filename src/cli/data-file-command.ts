@@ -90,6 +90,18 @@ export function summaryOf(verb: string, { path, bytes, plants, sha256, ...digest
   return `${done}\nSHA-256 ${sha256}\n${digestText(digest)}`;
 }
 
+/** A copy of a data file, as the --json of `backup` and `restore` prints it. */
+export interface CopiedFileJson {
+  readonly path: string;
+  readonly bytes: number;
+  readonly plants: number;
+  readonly sha256: string;
+  readonly coveredPlants: number;
+  readonly digest: string | null;
+  readonly matchedPlants: number;
+  readonly changedBlocks: readonly number[];
+}
+
 /** A line with the digest of a store; empty before the first block is full. */
 export function digestText({ coveredPlants, digest }: StoreDigest): string {
   return digest === null ? "" : `Digest of the first ${formatPlural(coveredPlants, "plant")}: ${digest}\n`;

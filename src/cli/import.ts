@@ -238,7 +238,19 @@ function isRetryableError(error: unknown): boolean {
 }
 
 /** The report as --json prints it. */
-function presentReport(source: string, tally: Tally, failure: string | undefined) {
+interface ReportJson {
+  readonly source: string;
+  readonly created: number;
+  readonly replayed: number;
+  readonly refused: number;
+  readonly valid: number;
+  /** Undefined, and so left out, if every row has its outcome. */
+  readonly failure: string | undefined;
+  readonly refusals: Tally["listed"];
+  readonly seconds: number;
+}
+
+function presentReport(source: string, tally: Tally, failure: string | undefined): ReportJson {
   const { created, replayed, refused, valid, seconds, listed: refusals } = tally;
   return { source, created, replayed, refused, valid, failure, refusals, seconds };
 }

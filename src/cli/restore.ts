@@ -3,11 +3,12 @@ import { basename, join } from "node:path";
 import { settings } from "../config/settings.ts";
 import { realDataFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { checksumFile } from "../storage/sqlite/maintenance/checksum.ts";
-import { restoreInPlace, restoreToNewFile } from "../storage/sqlite/maintenance/restore.ts";
+import { type Restored, restoreInPlace, restoreToNewFile } from "../storage/sqlite/maintenance/restore.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { shellQuoted } from "../text/shell.ts";
 import type { Command } from "./command.ts";
 import {
+  type CopiedFileJson,
   changedText,
   dataFile,
   dataFileFlags,
@@ -34,14 +35,14 @@ export const restore: Command = {
     const to = dataFile(args, "pg_restore");
     const from = args.positional;
     const restoreFile = args.has("replace") ? restoreInPlace : restoreToNewFile;
-    const { unrecorded, ...done } = await withProgress(terminal, {
+    const done = await withProgress(terminal, {
       file: from,
       ifInterrupted: "It is not restored.",
       run: (onStep) => restoreFile(from, to, lostWalWarning(terminal), onStep),
     });
-    warnIfUnrecorded(unrecorded, terminal);
+    warnIfUnrecorded(done.unrecorded, terminal);
     if (args.has("json")) {
-      printJson(terminal, done);
+      printJson(terminal, presentRestored(done));
     } else {
       terminal.note(summaryOf(done.checksummed ? "Restored and checked" : "Restored", done));
       if (done.before !== null) terminal.note(beforeText(done.before, to));
@@ -55,6 +56,27 @@ export const restore: Command = {
     return 0;
   },
 };
+
+/** What --json prints. */
+interface RestoredJson extends CopiedFileJson {
+  readonly checksummed: boolean;
+  readonly before: string | null;
+}
+
+function presentRestored(restored: Restored): RestoredJson {
+  return {
+    path: restored.path,
+    bytes: restored.bytes,
+    plants: restored.plants,
+    sha256: restored.sha256,
+    checksummed: restored.checksummed,
+    coveredPlants: restored.coveredPlants,
+    digest: restored.digest,
+    matchedPlants: restored.matchedPlants,
+    changedBlocks: restored.changedBlocks,
+    before: restored.before,
+  };
+}
 
 /** Where the old files are, and the one command that goes back to them. */
 function beforeText(folder: string, to: string): string {

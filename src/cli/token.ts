@@ -1,5 +1,5 @@
 import { localOrigin } from "../access/local-user.ts";
-import { scopes, scopesDefault } from "../access/scopes.ts";
+import { type Scope, scopes, scopesDefault } from "../access/scopes.ts";
 import {
   createToken,
   type Minted,
@@ -21,7 +21,7 @@ import { noteOfNewFile } from "./new-data-file.ts";
 import { type Column, formatTable } from "./table.ts";
 import { escapeInvisible, printJson, type Terminal } from "./terminal.ts";
 
-const columns: readonly Column<ReturnType<typeof presentTokenRow>>[] = [
+const columns: readonly Column<TokenRowJson>[] = [
   { heading: "id", text: ({ id }) => id },
   { heading: "name", text: ({ name }) => name, canBeCut: true },
   {
@@ -149,8 +149,20 @@ function printSecret({ token, secret }: Minted, note: string, args: Arguments, t
   terminal.out(`${secret}\n`);
 }
 
-/** What `--json` prints: null where the console's API has no member. */
-function presentTokenRow(token: Token) {
+/** A token as --json prints it: null where the console's API has no member. */
+interface TokenRowJson {
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly createdAt: string;
+  readonly expiresAt: string | null;
+  readonly revokedAt: string | null;
+  readonly createdBy: string;
+  readonly lastUsedAt: string | null;
+  readonly state: "live" | "expired" | "revoked";
+}
+
+function presentTokenRow(token: Token): TokenRowJson {
   const time = (ms: number | undefined) => (ms === undefined ? null : isoSeconds(ms));
   return {
     id: token.id,
@@ -166,10 +178,7 @@ function presentTokenRow(token: Token) {
 }
 
 /** The state, and since or until when. */
-function stateText(
-  { state, revokedAt, expiresAt }: ReturnType<typeof presentTokenRow>,
-  time: (iso: string) => string,
-): string {
+function stateText({ state, revokedAt, expiresAt }: TokenRowJson, time: (iso: string) => string): string {
   const at = revokedAt ?? expiresAt;
   if (at === null) return state;
   return state === "live" ? `live until ${time(at)}` : `${state} ${time(at)}`;

@@ -53,20 +53,56 @@ interface Compared extends ComparedWith {
 }
 
 /** What --json prints. */
-function presentVerified(path: string, verified: Verified, against: Compared | undefined, sound: boolean) {
-  const { schema, lastBackup, problems, ...figures } = verified;
+interface VerifiedJson {
+  readonly path: string;
+  readonly schema: number | null;
+  readonly openedSince: string | null;
+  readonly migratesTo: number | null;
+  readonly plants: number;
+  readonly matchedPlants: number;
+  readonly checksummed: boolean;
+  readonly coveredPlants: number;
+  readonly digest: string | null;
+  readonly formOnlyPlants: number;
+  readonly lastBackupAt: string | null;
+  /** Undefined, and so left out, without --against. */
+  readonly against: ComparedJson | undefined;
+  readonly sound: boolean;
+  readonly problems: readonly string[];
+}
+
+interface ComparedJson {
+  readonly path: string;
+  readonly comparedPlants: number;
+  readonly differences: readonly string[];
+}
+
+function presentVerified(
+  path: string,
+  { schema, lastBackup, ...verified }: Verified,
+  compared: Compared | undefined,
+  sound: boolean,
+): VerifiedJson {
   return {
     path,
     schema: schema?.schema ?? null,
     openedSince: schema?.openedSince ?? null,
     migratesTo: schema?.migratesTo ?? null,
-    ...figures,
+    plants: verified.plants,
+    matchedPlants: verified.matchedPlants,
+    checksummed: verified.checksummed,
+    coveredPlants: verified.coveredPlants,
+    digest: verified.digest,
     formOnlyPlants: verified.plants - verified.matchedPlants,
     lastBackupAt: isoTime(lastBackup?.atMs) ?? null,
-    against,
+    against: compared && presentCompared(compared),
     sound,
-    problems,
+    problems: verified.problems,
   };
+}
+
+function presentCompared({ path, comparedPlants, differences }: Compared): ComparedJson {
+  return { path, comparedPlants, differences };
 }
 
 function printVerified(terminal: Terminal, path: string, verified: Verified): void {
