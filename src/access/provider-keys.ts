@@ -29,8 +29,8 @@ export interface KeySet {
 }
 
 export interface ProviderEvents {
-  readonly providerUnavailable: (reason: string) => void;
-  readonly providerAvailable: () => void;
+  providerUnavailable(reason: string): void;
+  providerAvailable(): void;
 }
 
 const fetchEveryMs = minuteMs;

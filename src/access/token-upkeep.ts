@@ -3,14 +3,16 @@ import { type FirstToken, type FirstTokenOptions, issueFirstToken, mintFirstToke
 import type { Gate } from "./gate.ts";
 import type { Token } from "./tokens.ts";
 
+export interface TokenEvents {
+  tokensChanged(count: number): void;
+  tokensUnreadable(reason: unknown): void;
+  presetIsStored(preset: string, stored: string): void;
+  usesNotWritten(reason: unknown): void;
+}
+
 export interface TokenUpkeepOptions extends FirstTokenOptions {
   readonly gate: Gate;
-  readonly events: {
-    readonly tokensChanged: (count: number) => void;
-    readonly tokensUnreadable: (reason: unknown) => void;
-    readonly presetIsStored: (preset: string, stored: string) => void;
-    readonly usesNotWritten: (reason: unknown) => void;
-  };
+  readonly events: TokenEvents;
 }
 
 // At this rate a revoked token is refused well within a second.

@@ -19,7 +19,7 @@ import { readTlsFiles, type TlsPaths } from "./tls-files.ts";
 import type { Connection, RequestHandler } from "./wire/connection.ts";
 import { ExpectationFailed, type Head } from "./wire/head.ts";
 import type { WireFault } from "./wire/wire-fault.ts";
-import { WireServer } from "./wire/wire-server.ts";
+import { type ConnectionEvents, WireServer } from "./wire/wire-server.ts";
 
 /** What the configuration says about a listener. */
 export interface ListenerSettings {
@@ -105,7 +105,10 @@ export class Listener implements RequestHandler, AsyncDisposable {
     };
     const tls = settings.tls && readTlsFiles(settings.tls);
     this.certificateExpiresAtMs = tls?.expiresAtMs;
-    const onConnections = (open: number): void => events.connections(kind.name, open);
+    const connectionEvents: ConnectionEvents = {
+      connectionLimitReached: events.connectionLimitReached,
+      connections: (open) => events.connections(kind.name, open),
+    };
     try {
       const options = {
         host,
@@ -114,14 +117,13 @@ export class Listener implements RequestHandler, AsyncDisposable {
         connectionsMax: settings.connectionsMax,
         bodyBytesMax: settings.bodyBytesMax,
         bodyTimeoutMs: settings.bodyTimeoutMs,
-        onLimitReached: events.connectionLimitReached,
-        onConnections,
+        events: connectionEvents,
       };
       this.#server = new WireServer(options, this);
     } catch (error) {
       throw listenProblem(error, settings, kind.name);
     }
-    onConnections(0);
+    connectionEvents.connections(0);
     const bound = { host, port: this.#server.port, isSecure: tls !== undefined };
     this.port = bound.port;
     this.address = formatAddress(bound);

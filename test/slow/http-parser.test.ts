@@ -289,7 +289,14 @@ test("requests that we accept are the same to Node's parser, including bodies an
 
 // TCP may split a stream anywhere. The responses must not depend on where.
 const server = new WireServer(
-  { host: "127.0.0.1", port: 0, connectionsMax: 1000, bodyBytesMax: 300, bodyTimeoutMs: 20_000 },
+  {
+    host: "127.0.0.1",
+    port: 0,
+    connectionsMax: 1000,
+    bodyBytesMax: 300,
+    bodyTimeoutMs: 20_000,
+    events: { connectionLimitReached() {}, connections() {} },
+  },
   {
     handle(connection, head) {
       const { method, path, keepsAlive } = head;

@@ -1,9 +1,16 @@
 import type { Socket } from "bun";
 import type { Connection, RequestHandler } from "../../src/http/wire/connection.ts";
-import { type TlsMaterial, WireServer, type WireServerOptions } from "../../src/http/wire/wire-server.ts";
+import {
+  type ConnectionEvents,
+  type TlsMaterial,
+  WireServer,
+  type WireServerOptions,
+} from "../../src/http/wire/wire-server.ts";
 import { eventually } from "./eventually.ts";
 
 export const emptyResponse = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
+type TestWireOptions = Partial<Omit<WireServerOptions, "events"> & ConnectionEvents>;
 
 /** A wire server whose clock stands still until a test sets it forward. */
 export class TestWire implements AsyncDisposable {
@@ -15,16 +22,19 @@ export class TestWire implements AsyncDisposable {
   readonly #tls: TlsMaterial | undefined;
   readonly #clients: Socket[] = [];
 
-  constructor(handle: RequestHandler["handle"], options: Partial<WireServerOptions> = {}) {
+  constructor(handle: RequestHandler["handle"], options: TestWireOptions = {}) {
     this.#tls = options.tls;
     const limits = { connectionsMax: 1000, bodyBytesMax: 1000, bodyTimeoutMs: 5000 };
-    const onConnections = (open: number): void => {
-      if (open > this.open) this.#accepted++;
-      this.open = open;
+    const events: ConnectionEvents = {
+      connectionLimitReached: options.connectionLimitReached ?? (() => {}),
+      connections: (open) => {
+        if (open > this.open) this.#accepted++;
+        this.open = open;
+      },
     };
     const handleFault = (connection: Connection) => connection.send(emptyResponse, emptyResponse.length);
     this.server = new WireServer(
-      { host: "127.0.0.1", port: 0, ...limits, onConnections, now: () => this.clockMs, ...options },
+      { host: "127.0.0.1", port: 0, ...limits, events, now: () => this.clockMs, ...options },
       { handle, handleFault },
     );
   }

@@ -30,7 +30,7 @@ class Limited implements AsyncDisposable {
   readonly wire = new TestWire(handle, {
     connectionsMax: 8,
     bodyTimeoutMs: minuteMs,
-    onLimitReached: (reason) => this.reasons.push(reason),
+    connectionLimitReached: (reason) => void this.reasons.push(reason),
   });
   readonly #clients = new Map<string, WireClient>();
   readonly #received = spyOn(Connection.prototype, "receive");

@@ -9,6 +9,11 @@ export interface LimitedConnection extends PossibleStranger {
   close(): void;
 }
 
+export interface ConnectionLimitEvents {
+  /** A connection was closed for a new one. */
+  connectionLimitReached(closed: ClosedAtLimit): void;
+}
+
 interface Victim {
   readonly connection: LimitedConnection;
   readonly reason: ClosedAtLimit;
@@ -36,7 +41,7 @@ export class ConnectionLimit {
   readonly #strangersMax: number;
   readonly #connections: ReadonlySet<LimitedConnection>;
   readonly #clock: CoarseClock;
-  readonly #onClosed: (reason: ClosedAtLimit) => void;
+  readonly #events: ConnectionLimitEvents;
   readonly #strangers: Strangers<LimitedConnection>;
   readonly #idle: LongestWaiting<LimitedConnection>;
   readonly #arriving: LongestWaiting<LimitedConnection>;
@@ -48,7 +53,7 @@ export class ConnectionLimit {
     connectionsMax: number,
     connections: ReadonlySet<LimitedConnection>,
     clock: CoarseClock,
-    onClosed: (reason: ClosedAtLimit) => void,
+    events: ConnectionLimitEvents,
   ) {
     const strangersMax = Math.max(1, Math.floor(connectionsMax / strangersOneIn));
     const arrivingSince: WaitingSince<LimitedConnection> = ({ state }) => state.arrivingSinceMs;
@@ -58,7 +63,7 @@ export class ConnectionLimit {
     this.#strangers = new Strangers(Math.floor(strangersMax / fewOneIn));
     this.#connections = connections;
     this.#clock = clock;
-    this.#onClosed = onClosed;
+    this.#events = events;
     this.#idle = new LongestWaiting(connections, clock, ({ state }) => state.idleSinceMs);
     this.#arriving = new LongestWaiting(connections, clock, arrivingSince);
     this.#crowd = new LongestWaiting(connections, clock, arrivingSince, crowd);
@@ -70,7 +75,7 @@ export class ConnectionLimit {
     if (this.#connections.size <= this.#connectionsMax) return;
     const victim = this.#choose(connection);
     victim.connection.close();
-    this.#onClosed(victim.reason);
+    this.#events.connectionLimitReached(victim.reason);
   }
 
   admitted(connection: LimitedConnection): void {

@@ -368,7 +368,7 @@ describe("a connection that its client resets is released at once", () => {
         client?.socket.terminate();
         respond(connection, head);
       },
-      { connectionsMax: 4, onLimitReached: () => closedForAnother++ },
+      { connectionsMax: 4, connectionLimitReached: () => void closedForAnother++ },
     );
     for (let count = 1; count <= 12; count++) {
       client = await wire.connect();

@@ -1,9 +1,8 @@
 import { constants } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Socket, TCPSocketListener } from "bun";
-import type { ClosedAtLimit } from "../../telemetry/metrics.ts";
 import { Connection, type RequestHandler, type SharedByConnections, type WireLimits } from "./connection.ts";
-import { ConnectionLimit } from "./connection-limit.ts";
+import { ConnectionLimit, type ConnectionLimitEvents } from "./connection-limit.ts";
 import type { CoarseClock } from "./connection-state.ts";
 import { Turns } from "./turns.ts";
 
@@ -14,6 +13,11 @@ export interface TlsMaterial {
   readonly clientCa: string | undefined;
 }
 
+export interface ConnectionEvents extends ConnectionLimitEvents {
+  /** Called with the number of open connections whenever it changes. */
+  connections(open: number): void;
+}
+
 export interface WireServerOptions extends WireLimits {
   readonly host: string;
   readonly port: number;
@@ -21,9 +25,7 @@ export interface WireServerOptions extends WireLimits {
   readonly tls?: TlsMaterial | undefined;
   /** How many connections may be open. For one more, one is closed; `ConnectionLimit` chooses which. */
   readonly connectionsMax: number;
-  readonly onLimitReached?: (reason: ClosedAtLimit) => void;
-  /** Called with the number of open connections whenever it changes. */
-  readonly onConnections?: (open: number) => void;
+  readonly events: ConnectionEvents;
   /** A monotonic clock in milliseconds; by default the platform's. */
   readonly now?: () => number;
 }
@@ -52,8 +54,7 @@ export class WireServer implements CoarseClock {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
     this.nowMs = this.#now();
-    const onLimitReached = options.onLimitReached ?? (() => {});
-    this.#limit = new ConnectionLimit(options.connectionsMax, this.#connections, this, onLimitReached);
+    this.#limit = new ConnectionLimit(options.connectionsMax, this.#connections, this, options.events);
     this.#shared = {
       handler,
       limits: options,
@@ -112,7 +113,7 @@ export class WireServer implements CoarseClock {
           // A handshake may take as long as a head.
           if (tls !== undefined) socket.data.state.enter("head");
           this.#connections.add(socket.data);
-          options.onConnections?.(this.#connections.size);
+          options.events.connections(this.#connections.size);
           this.#limit.opened(socket.data);
         },
         handshake: (socket, succeeded) => {
@@ -126,7 +127,7 @@ export class WireServer implements CoarseClock {
           socket.data.closed();
           this.#connections.delete(socket.data);
           this.#limit.closed(socket.data);
-          options.onConnections?.(this.#connections.size);
+          options.events.connections(this.#connections.size);
         },
         // `close` follows, and a peer that goes away is not an error.
         error: () => {},
