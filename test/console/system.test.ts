@@ -108,7 +108,7 @@ describe("the system page", () => {
     );
     await page.getByRole("link", { name: "System" }).click();
     await waitForText(page, "Verifying a.db…");
-    await waitForText(page, "Now checking the rows of it: 41%");
+    await waitForText(page, "Checking the rows of the backup: 41%");
   });
 
   test("does not show the next backup as an error after one failed", async () => {

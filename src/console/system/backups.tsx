@@ -7,6 +7,7 @@ import type {
 } from "../../operator/responses.ts";
 import { formatCount } from "../../text/counts.ts";
 import { formatBytes } from "../../text/sizes.ts";
+import { capitalized } from "../../text/words.ts";
 import { formatShare } from "../format.ts";
 import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button, CopyButton, download } from "../parts/controls.tsx";
@@ -187,9 +188,13 @@ function digestLine(coveredPlants: number, digest: string): string {
   return `${coveredPlants} ${digest}`;
 }
 
-/** It changes every second, so it is not a part of the status, which a screen reader reads out. */
+/**
+ * The step of the running task, such as "Checking the rows of the backup: 41%". It changes every second, so it is not a part of
+ * the status, which a screen reader reads out.
+ */
 function progressText({ doing, share }: BackupProgressJson): string {
-  return `Now ${doing} it${share === undefined ? "." : `: ${formatShare(share)}`}`;
+  const step = `${capitalized(doing)} the backup`;
+  return share === undefined ? `${step}…` : `${step}: ${formatShare(share)}`;
 }
 
 function backupStatusText({ task, last, backups, folder, unavailable }: BackupsJson): string {
