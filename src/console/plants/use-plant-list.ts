@@ -36,6 +36,8 @@ function useLoadedList(filter: ListFilter) {
   const [isReloading, setIsReloading] = useState(true);
   /** The list that was loaded last, or is being loaded. */
   const latest = useRef<PlantList>(undefined);
+  // The filter is a new object with every render, and its text changes only if it does.
+  const filterText = filterQuery(filter).toString();
 
   const load = useCallback(
     (position?: ListPosition) => {
@@ -53,7 +55,7 @@ function useLoadedList(filter: ListFilter) {
       setIsReloading(true);
       void (position === undefined ? started.loadMore() : started.loadUntil(position));
     },
-    [api, filterQuery(filter).toString()],
+    [api, filterText],
   );
   const reload = useCallback(() => load(), [load]);
   // A layout effect does not wait for a frame, so the request starts earlier.
