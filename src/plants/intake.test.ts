@@ -237,6 +237,19 @@ describe("the intake", () => {
     });
   });
 
+  test("ends every wait for its close, if it is closed twice", async () => {
+    const { store, intake, create } = setUp();
+    const stored = Promise.withResolvers<void>();
+    store.next = () => stored.promise;
+    const inFlight = create(1);
+    intake.flush();
+    const closes = [intake.close(), intake.close()];
+    stored.resolve();
+    await Promise.all(closes);
+    expect(await inFlight).toEqual(created);
+    expect(intake.pending).toBe(0);
+  });
+
   test("answers the same after a failure of the store, whether it closes or not", async () => {
     const { intake, create } = setUp();
     intake.handleStoreError(new OutcomeUnknown("fsync failed"));

@@ -64,8 +64,8 @@ export class Intake {
   /** The time of the last write or probe, by the monotonic clock. */
   #probedAtMs = Number.NEGATIVE_INFINITY;
   #probing: Promise<void> | undefined;
-  /** Called once no plant is pending; set while the intake closes. */
-  #emptied: (() => void) | undefined;
+  /** Settles once no plant is pending; set while the intake closes. */
+  #emptied: PromiseWithResolvers<void> | undefined;
 
   /** `pendingMax` is how many plants may be pending, including those being written. */
   constructor(store: PlantStore, pendingMax: number, events: IntakeEvents) {
@@ -151,9 +151,8 @@ export class Intake {
     this.#pending -= waiting.length;
     for (const pending of waiting) this.#settle(pending, closing);
     if (this.#pending === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#emptied = resolve;
-    });
+    this.#emptied ??= Promise.withResolvers<void>();
+    return this.#emptied.promise;
   }
 
   #beginWriting(): void {
@@ -171,7 +170,7 @@ export class Intake {
       answered = await storing;
     }
     this.#writers--;
-    if (this.#pending === 0) this.#emptied?.();
+    if (this.#pending === 0) this.#emptied?.resolve();
   }
 
   #nextBatch(): PendingPlant[] {
