@@ -114,37 +114,35 @@ function open(
   refuseFolder(path);
   refuseMountPoint(path);
   refuseOtherFormat(path);
-  // 1. The lock: one process writes to a data file.
-  const lock = acquire(path);
-  try {
-    // 2 to 4. What the last process left. Without the lock, whoever has it has recovered the files already.
-    if (lock !== undefined) recover(path, events);
-    // 5. The schema.
-    const database = openDatabase(path, { create: create && lock !== undefined, migrate: options.migrate });
-    // 6. The length of the file, and what was written last: an obviously damaged file is refused.
-    if (lock !== undefined) refuseAndCloseMalformed(database, path);
-    closeOnErrorUnlessSyncFailed(database, path, () => {
-      // A power loss must not remove the folders that were just created.
-      for (const folder of folders) syncDirectory(folder);
-      // 7. From now on the data file needs its WAL.
-      if (writesPlants) markInUse(database, path);
-    });
-    // The Writer does the waiting for locks.
-    database.run("PRAGMA busy_timeout = 0");
-    return {
-      database,
-      path,
-      holdsLock: lock !== undefined,
-      [Symbol.dispose]() {
-        if (lock === undefined) closeBeside(database, path);
-        else closeWriter(database, path);
-        lock?.[Symbol.dispose]();
-      },
-    };
-  } catch (error) {
-    lock?.[Symbol.dispose]();
-    throw error;
-  }
+  using unfinished = new DisposableStack();
+  // 1. The lock: one process writes to a data file. If a later step fails, it is released.
+  const lock = unfinished.use(acquire(path));
+  // 2 to 4. What the last process left. Without the lock, whoever has it has recovered the files already.
+  if (lock !== undefined) recover(path, events);
+  // 5. The schema.
+  const database = openDatabase(path, { create: create && lock !== undefined, migrate: options.migrate });
+  // 6. The length of the file, and what was written last: an obviously damaged file is refused.
+  if (lock !== undefined) refuseAndCloseMalformed(database, path);
+  closeOnErrorUnlessSyncFailed(database, path, () => {
+    // A power loss must not remove the folders that were just created.
+    for (const folder of folders) syncDirectory(folder);
+    // 7. From now on the data file needs its WAL.
+    if (writesPlants) markInUse(database, path);
+  });
+  // The Writer does the waiting for locks.
+  database.run("PRAGMA busy_timeout = 0");
+  const opened = unfinished.move();
+  return {
+    database,
+    path,
+    holdsLock: lock !== undefined,
+    [Symbol.dispose]() {
+      if (lock === undefined) closeBeside(database, path);
+      else closeWriter(database, path);
+      // If that throws, the lock is held until the process ends.
+      opened.dispose();
+    },
+  };
 }
 
 /** @throws DataFileProblem the file is too short, or its newest rows cannot be read; then the connection is closed. */
