@@ -120,7 +120,7 @@ export function mintToken(fields: NewToken, nowMs: number): Minted {
 
 export function creationEntry(token: Token, by: Origin): AuditEntry {
   const { createdAtMs: atMs, name: subject } = token;
-  return { ...by, atMs, action: "token.created", subject, detail: describe(token) };
+  return { ...by, atMs, action: "token.created", subject, detail: describeToken(token) };
 }
 
 /** Adds a token with the same name and a new secret; the old one stays valid for the overlap, so that its holder can switch. */
@@ -151,7 +151,7 @@ export async function rotateToken(
   }));
 
   const oldValidUntilMs = Math.max(...ending.map((token) => token.expiresAtMs));
-  const detail = `${describe(minted.token)}; replaces ${idsOf(ending)}, valid until ${isoSeconds(oldValidUntilMs)}`;
+  const detail = `${describeToken(minted.token)}; replaces ${idsOf(ending)}, valid until ${isoSeconds(oldValidUntilMs)}`;
   const entry = { ...by, atMs: nowMs, action: "token.rotated", subject: name, detail } as const;
   await store.addReplacement(minted.token, entry, ending);
   return { ...minted, oldValidUntilMs };
@@ -206,7 +206,7 @@ async function requireLiveTokens(store: TokenStore, nameOrId: string, nowMs: num
   return live;
 }
 
-function describe({ id, scopes, expiresAtMs }: Token): string {
+function describeToken({ id, scopes, expiresAtMs }: Token): string {
   const expiry = expiresAtMs === undefined ? "never expires" : `expires ${isoSeconds(expiresAtMs)}`;
   return `${id}: ${scopes.join(", ")}; ${expiry}`;
 }

@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import { jsonText } from "../text/json-text.ts";
+import { formatJson } from "../text/json-text.ts";
 
 // On a very narrow terminal, lines that are too long are easier to read than many with a word each.
 const meaningColumnsMin = 14;
@@ -61,7 +61,7 @@ export function abortOnStopSignal(terminal: Pick<Terminal, "waitForStopSignal">)
 }
 
 export function printJson(terminal: Terminal, value: unknown): void {
-  terminal.out(`${jsonText(value, 2)}\n`);
+  terminal.out(`${formatJson(value, 2)}\n`);
 }
 
 /** Writes a warning, or why the command failed: one sentence or more, which may quote a file or a server. */

@@ -106,6 +106,6 @@ export function isRetryableApiError(reason: unknown): boolean {
   return isRefusal(reason, "body-too-slow") || isRefusal(reason, "over-rate");
 }
 
-export function errorMessage(reason: unknown): string {
+export function describeError(reason: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);
 }

@@ -1,5 +1,5 @@
 import type { PlantPage, StoredPlant } from "../plants/plant-archive.ts";
-import { jsonText } from "../text/json-text.ts";
+import { formatJson } from "../text/json-text.ts";
 import { isoTime } from "../text/time.ts";
 import { quotedCell, safeCell } from "./formula-escape.ts";
 
@@ -70,7 +70,7 @@ export async function* exportText(
 }
 
 function formatJsonObject({ id, name, tag, createdAtMs, createdBy }: StoredPlant): string {
-  const rest = jsonText({ name, tag, createdAt: isoTime(createdAtMs), createdBy });
+  const rest = formatJson({ name, tag, createdAt: isoTime(createdAtMs), createdBy });
   return `{"id":${id},${rest.slice(1)}`;
 }
 

@@ -3,7 +3,7 @@ import type { Scope } from "../access/scopes.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
 import { canonicalAddress } from "../system/ip-address.ts";
 import type { RequestOutcome } from "../telemetry/metrics.ts";
-import { jsonText } from "../text/json-text.ts";
+import { formatJson } from "../text/json-text.ts";
 import { acceptPattern } from "./accept-pattern.ts";
 import type { ClientAddresses } from "./client-address.ts";
 import type { Cors } from "./cors.ts";
@@ -213,7 +213,7 @@ export class Exchange implements BodyReceiver, LoggedRequest {
   // What a handler responds with.
 
   respondJson(body: unknown, status = 200): void {
-    this.#send(status, "application/json", noHeaders, jsonText(body), "other");
+    this.#send(status, "application/json", noHeaders, formatJson(body), "other");
   }
 
   respond(
@@ -265,7 +265,7 @@ export class Exchange implements BodyReceiver, LoggedRequest {
   ): void {
     const allHeaders = statusOf(kind) === 503 ? { "Retry-After": retryAfterSeconds, ...headers } : headers;
     const body = { error: catalogue[kind].error, message };
-    this.#sendError(kind, message, "application/json", jsonText(body), allHeaders);
+    this.#sendError(kind, message, "application/json", formatJson(body), allHeaders);
   }
 
   /** What a health check gets in place of 200. It looks like an error, but nobody was refused, and nothing has failed. */
@@ -274,7 +274,7 @@ export class Exchange implements BodyReceiver, LoggedRequest {
     const { error, example: message } = catalogue[kind];
     const headers = { "Retry-After": retryAfterSeconds };
     this.#shared.log.answered(this, status);
-    this.#send(status, "application/json", headers, jsonText({ error, message }), "other");
+    this.#send(status, "application/json", headers, formatJson({ error, message }), "other");
   }
 
   /** An error whose body is not an Error: a page for a browser. */

@@ -106,7 +106,7 @@ export class Router {
     // The home page is not a route, so that everyone but a browser still gets 40401.
     if (home !== undefined && isRoot && exchange.wantsPage) return exchange.redirect(basePath + home);
     if (pageNotFound !== undefined && exchange.wantsPage) return pageNotFound(exchange);
-    exchange.respondError("no-such-path", `${noSuchPathMessage(path)} ${hint}`);
+    exchange.respondError("no-such-path", `${describeMissingPath(path)} ${hint}`);
   }
 
   /** The routes of a path with a parameter, whose value the exchange gets; undefined if there are none. */
@@ -130,7 +130,7 @@ export function secretPathsOf(routes: readonly Route[], basePath: string): reado
 }
 
 /** The message about a path that does not exist. */
-export function noSuchPathMessage(path: string): string {
+export function describeMissingPath(path: string): string {
   return `There is nothing at ${shortened(path, quotedPathCharactersMax)}.`;
 }
 

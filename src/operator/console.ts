@@ -1,7 +1,7 @@
 import { acceptPattern } from "../http/accept-pattern.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
-import { noSuchPathMessage, type Route, route } from "../http/route.ts";
+import { describeMissingPath, type Route, route } from "../http/route.ts";
 import { bundleConsole, type ConsoleFile } from "./console-bundle.ts";
 import { type IdentityProvider, presentProvider } from "./sign-in.ts";
 
@@ -55,7 +55,7 @@ export class Console {
   async #send(exchange: Exchange, path: string, cacheControl: string): Promise<void> {
     const file = await this.#find(path);
     if (file === undefined && exchange.wantsPage) return this.sendNotFound(exchange);
-    if (file === undefined) throw new HttpError("no-such-path", noSuchPathMessage(exchange.path));
+    if (file === undefined) throw new HttpError("no-such-path", describeMissingPath(exchange.path));
     const { body, headers } = this.#encode(exchange, file);
     exchange.respond(file.type, body, { ...headers, "Cache-Control": cacheControl });
   }

@@ -8,8 +8,8 @@ import type { ActionRecorder } from "./action-recorder.ts";
 import { ConcurrencyLimit } from "./concurrency-limit.ts";
 import { type Download, Downloads, sendFile } from "./downloads.ts";
 import {
+  describeFilter,
   filterParameters,
-  filterText,
   readChoice,
   readFields,
   readPlantFilter,
@@ -37,7 +37,7 @@ export function exportRoutes(archive: PlantArchive, actions: ActionRecorder, gat
   ): Promise<void> => {
     exchange.refuseWhileDraining();
     using _running = exportLimit.acquire(caller);
-    const detail = [format, filterText(filter)].filter((part) => part !== "").join(", ");
+    const detail = [format, describeFilter(filter)].filter((part) => part !== "").join(", ");
     // The audit trail has the export before its first row is sent.
     if (exchange.method !== "HEAD")
       await actions.record(exchange, caller, "export.started", "plants", detail);

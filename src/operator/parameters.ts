@@ -70,7 +70,7 @@ export function readPlantFilter(values: SentValues): PlantFilter {
 }
 
 /** The filter for people, such as `tag "bush", namePart "fern"`: in quotes, since a tag may read like another filter. */
-export function filterText(filter: PlantFilter): string {
+export function describeFilter(filter: PlantFilter): string {
   const chosen = Object.entries(filter).filter(([, value]) => value !== undefined);
   const quoted = chosen.map(([name, value]) => {
     const text = typeof value === "string" ? JSON.stringify(value) : String(value);

@@ -11,8 +11,8 @@ import {
 import { isoTime } from "../text/time.ts";
 import type { ActionRecorder } from "./action-recorder.ts";
 import {
+  describeFilter,
   filterParameters,
-  filterText,
   orWrongParameter,
   parseIdParameter,
   readChoice,
@@ -48,7 +48,7 @@ export function plantRoutes(archive: PlantArchive, actions: ActionRecorder): rea
           caller,
           "follow.started",
           "plants",
-          filterText(readPlantFilter(values)),
+          describeFilter(readPlantFilter(values)),
         );
       exchange.respondJson(presentPage(page));
     }),

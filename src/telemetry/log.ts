@@ -1,4 +1,4 @@
-import { jsonText } from "../text/json-text.ts";
+import { formatJson } from "../text/json-text.ts";
 
 const levels = ["debug", "info", "warn", "error"] as const;
 export type Level = (typeof levels)[number];
@@ -59,9 +59,9 @@ function jsonLines(): LineFormat {
     if (nowMs !== formattedMs) time = new Date(nowMs).toISOString();
     formattedMs = nowMs;
     // The fields are formatted as they are: copying them into one object with the rest costs as much as formatting them.
-    const members = jsonText(fields).slice(1, -1);
+    const members = formatJson(fields).slice(1, -1);
     const comma = members === "" ? "" : ",";
-    return `{"time":"${time}","level":"${level}","message":${jsonText(message)}${comma}${members}}\n`;
+    return `{"time":"${time}","level":"${level}","message":${formatJson(message)}${comma}${members}}\n`;
   };
 }
 
@@ -79,5 +79,5 @@ function prettyLines(hasColour: boolean): LineFormat {
 /** A value is quoted wherever it could break the line or pretend to be a second field. */
 function formatValue(value: LogFields[FieldName]): string {
   const text = String(value);
-  return /^[\x21-\x7e]+$/.test(text) && !/["=]/.test(text) ? text : jsonText(text);
+  return /^[\x21-\x7e]+$/.test(text) && !/["=]/.test(text) ? text : formatJson(text);
 }

@@ -1,5 +1,5 @@
 /** JSON in which every control character is escaped: JSON.stringify leaves U+007F to U+009F, which terminals interpret. */
-export function jsonText(value: unknown, indent?: number): string {
+export function formatJson(value: unknown, indent?: number): string {
   return JSON.stringify(value, null, indent).replace(/[\x7f-\x9f]/g, escapeCharacter);
 }
 

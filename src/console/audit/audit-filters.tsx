@@ -2,7 +2,7 @@ import type { RefObject } from "preact";
 import type { AuditEntryJson } from "../../operator/responses.ts";
 import { Button, Select } from "../parts/controls.tsx";
 import { FilterChips, FilterPanel, TimeFields, TokenNameField } from "../parts/filter-panel.tsx";
-import { timeText } from "../parts/filter-times.ts";
+import { formatFilterTime } from "../parts/filter-times.ts";
 
 /** The filter in the address bar, with the names of the operator API's parameters; empty if it does not matter. */
 export interface AuditListFilter {
@@ -82,8 +82,8 @@ export function AuditFilterChips({ filter, onChange }: AuditFiltersProps) {
         filters={[
           { label: "Action", value: labels[filter.action] ?? filter.action, without: { action: "" } },
           { label: "By", value: filter.actor, without: { actor: "" } },
-          { label: "From", value: timeText(filter.since), without: { since: "" } },
-          { label: "Before", value: timeText(filter.until), without: { until: "" } },
+          { label: "From", value: formatFilterTime(filter.since), without: { since: "" } },
+          { label: "Before", value: formatFilterTime(filter.until), without: { until: "" } },
         ]}
         onRemove={(change) => onChange({ ...filter, ...change })}
       />

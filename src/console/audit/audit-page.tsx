@@ -18,7 +18,7 @@ import {
   noFilter,
   readAuditFilter,
 } from "./audit-filters.tsx";
-import { auditSentence } from "./audit-sentence.ts";
+import { describeAuditEntry } from "./audit-sentence.ts";
 
 /** Who did what, newest first. The filter is in the address bar. */
 export function AuditPage() {
@@ -131,7 +131,8 @@ function Entry({ entry }: { readonly entry: AuditEntryJson }) {
   return (
     <details>
       <summary class="wrap">
-        <b>{entry.actor}</b> <PlantText text={auditSentence(entry)} charactersMax={sentenceCharactersMax} />
+        <b>{entry.actor}</b>{" "}
+        <PlantText text={describeAuditEntry(entry)} charactersMax={sentenceCharactersMax} />
       </summary>
       <div class="stack entry-json">
         <pre class="code">{json}</pre>

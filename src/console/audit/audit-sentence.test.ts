@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { AuditEntryJson } from "../../operator/responses.ts";
 import { formatMinute } from "../format.ts";
-import { auditSentence } from "./audit-sentence.ts";
+import { describeAuditEntry } from "./audit-sentence.ts";
 
 const at = "2026-11-15T08:00:00.500Z";
 const later = "2027-02-15T08:41:00Z";
@@ -66,6 +66,6 @@ describe("the sentence of an entry", () => {
     ["backup.downloaded", "a.db", "", "downloaded backup a.db"],
     ["plant.pruned", "rose", "hard", "plant.pruned rose hard"],
   ])("%s of %s with the detail %j", (action, subject, detail, sentence) => {
-    expect(auditSentence(entryOf(action, subject, detail))).toBe(sentence);
+    expect(describeAuditEntry(entryOf(action, subject, detail))).toBe(sentence);
   });
 });

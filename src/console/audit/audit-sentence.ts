@@ -3,13 +3,13 @@ import { formatCount } from "../../text/counts.ts";
 import { formatMinute } from "../format.ts";
 
 /** What was done, as a sentence without its subject: "rotated token greenhouse; the old secret works until 08:41". */
-export function auditSentence(entry: AuditEntryJson): string {
+export function describeAuditEntry(entry: AuditEntryJson): string {
   const { action, subject, detail } = entry;
   switch (action) {
     case "token.created":
-      return `created token ${subject}${scopesAndExpiry(detail)}`;
+      return `created token ${subject}${describeScopesAndExpiry(detail)}`;
     case "token.rotated":
-      return `rotated token ${subject}${overlap(entry)}`;
+      return `rotated token ${subject}${describeOverlap(entry)}`;
     case "token.revoked":
       return `revoked token ${subject}`;
     case "token.copied":
@@ -17,9 +17,9 @@ export function auditSentence(entry: AuditEntryJson): string {
     case "console.signed-in":
       return `signed in to the console with ${detail}`;
     case "export.started":
-      return exportSentence(detail);
+      return describeExport(detail);
     case "follow.started":
-      return `read ${plantsOf(detail)} from the beginning`;
+      return `read ${describePlants(detail)} from the beginning`;
     case "import.started":
       return `started to import ${subject}`;
     case "import.finished":
@@ -37,7 +37,7 @@ export function auditSentence(entry: AuditEntryJson): string {
 }
 
 /** The detail of a new token is "id: scopes; never expires", or "…; expires TIME". */
-function scopesAndExpiry(detail: string): string {
+function describeScopesAndExpiry(detail: string): string {
   const match = /^\w+: ([^;]*); (?:never expires|expires (\S+))$/.exec(detail);
   if (match === null) return "";
   const [, scopes, expiresAt] = match;
@@ -46,7 +46,7 @@ function scopesAndExpiry(detail: string): string {
 }
 
 /** The detail of a rotation ends with "; replaces IDS, valid until TIME". */
-function overlap({ at, detail }: AuditEntryJson): string {
+function describeOverlap({ at, detail }: AuditEntryJson): string {
   const until = /; replaces [\w, ]+, valid until (\S+)$/.exec(detail)?.[1];
   if (until === undefined) return "";
   // The detail has whole seconds.
@@ -57,10 +57,10 @@ function overlap({ at, detail }: AuditEntryJson): string {
 }
 
 /** The detail of an export is its format, and the filter if there is one. */
-function exportSentence(detail: string): string {
+function describeExport(detail: string): string {
   const [, format = "", filter = ""] = /^([\w-]+)(?:, (.*))?$/su.exec(detail) ?? [];
   if (format === "") return `exported plants ${detail}`;
-  return `exported ${plantsOf(filter)} as ${formatNames[format] ?? format}`;
+  return `exported ${describePlants(filter)} as ${formatNames[format] ?? format}`;
 }
 
 const formatNames: Readonly<Record<string, string>> = {
@@ -71,18 +71,18 @@ const formatNames: Readonly<Record<string, string>> = {
 };
 
 /** "all plants", or "plants with tag "indoor", created from 15 Nov, 08:41". What is not understood stays as it is. */
-function plantsOf(filter: string): string {
+function describePlants(filter: string): string {
   if (filter === "") return "all plants";
   const parts = [...filter.matchAll(filterPart)];
   const isUnderstood = parts.map(([whole]) => whole).join(", ") === filter;
   if (!isUnderstood) return `plants with ${filter}`;
-  return `plants with ${parts.map(([, name = "", value = ""]) => describePart(name, value)).join(", ")}`;
+  return `plants with ${parts.map(([, name = "", value = ""]) => describeFilterPart(name, value)).join(", ")}`;
 }
 
 // A text is in quotes, with backslashes as in JSON; an id and a time are numbers.
 const filterPart = /(\w+) ("(?:[^"\\]|\\.)*"|-?\d+)/gsu;
 
-function describePart(name: string, value: string): string {
+function describeFilterPart(name: string, value: string): string {
   switch (name) {
     case "namePart":
       return `${value} in their name`;

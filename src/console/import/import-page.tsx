@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { formatCount, formatPlural } from "../../text/counts.ts";
 import { minuteMs } from "../../text/duration.ts";
 import { formatBytes } from "../../text/sizes.ts";
-import { errorMessage } from "../api.ts";
+import { describeError } from "../api.ts";
 import { formatDuration } from "../format.ts";
 import { ErrorNotice } from "../parts/content-states.tsx";
 import { Button, download } from "../parts/controls.tsx";
@@ -188,10 +188,10 @@ function titlesOf({ isCheck }: ImportRun) {
 }
 
 function whyHalted({ state, waiting, error, report, isCheck }: ImportRun): string | undefined {
-  if (waiting) return `${errorMessage(error)} The import waits, and continues by itself.`;
+  if (waiting) return `${describeError(error)} The import waits, and continues by itself.`;
   if (state !== "failed") return undefined;
   const safe = report.rows === 0 || isCheck ? "" : " Rows that are already stored are not stored twice.";
-  return errorMessage(error) + safe;
+  return describeError(error) + safe;
 }
 
 function save({ name, blob }: { readonly name: string; readonly blob: Blob }): void {

@@ -1,6 +1,6 @@
 // What stands in place of content: while it loads, if it cannot be loaded, and if there is none.
 import type { ComponentChildren } from "preact";
-import { errorMessage } from "../api.ts";
+import { describeError } from "../api.ts";
 import { Button } from "./controls.tsx";
 
 /** Grey lines in place of content that is loading. */
@@ -28,7 +28,7 @@ export function ErrorNotice({ error }: { readonly error: unknown }) {
   if (error === undefined) return null;
   return (
     <p class="error-notice" role="alert">
-      {errorMessage(error)}
+      {describeError(error)}
     </p>
   );
 }

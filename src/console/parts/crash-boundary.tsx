@@ -1,5 +1,5 @@
 import { Component, type ComponentChildren } from "preact";
-import { errorMessage } from "../api.ts";
+import { describeError } from "../api.ts";
 import { Button } from "./controls.tsx";
 
 /** Shows its children, or, once one of them throws while it is rendered, a sentence and a way to reload: never a blank page. */
@@ -20,7 +20,7 @@ export class CrashBoundary extends Component<{ readonly children: ComponentChild
           That is an error of the console; the service and its plants are not affected. Reload the page to
           continue. If it happens again, report this message:
         </p>
-        <pre class="code">{errorMessage(crash)}</pre>
+        <pre class="code">{describeError(crash)}</pre>
         <div class="line">
           <Button class="primary" onClick={() => location.reload()}>
             Reload

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { localTime, timePresets, timeText, toUtc } from "./filter-times.ts";
+import { formatFilterTime, localTime, timePresets, toUtc } from "./filter-times.ts";
 
 describe("a time of a filter", () => {
   const local = new Date(2026, 10, 15, 18, 30);
@@ -22,7 +22,7 @@ describe("a time of a filter", () => {
 
   // The service reads a time without an offset in UTC, a browser in local time.
   test.each(["soon", "Z", "5", "2026-11-15T18:30"])("of %j in the address stays as it is", (text) => {
-    expect(timeText(text)).toBe(text);
+    expect(formatFilterTime(text)).toBe(text);
     expect(localTime(text)).toBe("");
   });
 

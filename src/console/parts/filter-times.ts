@@ -21,7 +21,7 @@ export function localTime(text: string): string {
 }
 
 /** The time for people. What someone wrote into the address in another way stays as it is: only the service can read it. */
-export function timeText(text: string): string {
+export function formatFilterTime(text: string): string {
   return isUtc(text) ? formatShortTime(text) : text;
 }
 

@@ -1,6 +1,6 @@
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
-import { errorMessage, isNoResponse, isRetryableApiError } from "../api.ts";
+import { describeError, isNoResponse, isRetryableApiError } from "../api.ts";
 import { pollMs, type ServiceConnection } from "../connection.ts";
 import type { Observable } from "../observable.ts";
 import { useSession } from "../session.ts";
@@ -65,7 +65,7 @@ export function useAttempt() {
     try {
       await work();
     } catch (reason) {
-      setError(errorMessage(reason));
+      setError(describeError(reason));
     }
     setIsBusy(false);
   };

@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import { errorMessage, isRefusal, jsonHeaders } from "../api.ts";
+import { describeError, isRefusal, jsonHeaders } from "../api.ts";
 import type { ErrorName } from "../error-numbers.ts";
 import { Button, Field, type InputChange } from "../parts/controls.tsx";
 import { FormDialog, focusField } from "../parts/dialog.tsx";
@@ -53,7 +53,7 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
     } catch (reason) {
       const concernsId = idErrors.some((name) => isRefusal(reason, name));
       if (!concernsId) throw reason;
-      showError("id", errorMessage(reason));
+      showError("id", describeError(reason));
     }
   };
   const field = (name: FieldName) => ({

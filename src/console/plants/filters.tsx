@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Button, Field } from "../parts/controls.tsx";
 import { FilterChips, FilterPanel, TimeFields, TokenNameField } from "../parts/filter-panel.tsx";
-import { timeText } from "../parts/filter-times.ts";
+import { formatFilterTime } from "../parts/filter-times.ts";
 import { usePageKeys } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { isFiltered, type ListFilter } from "./list-filter.ts";
@@ -114,7 +114,7 @@ export function Filters({ filter, onChange, onClear, onEnter, children }: Filter
 
 /** "from 15 Nov, 18:00 before 16 Nov, 06:00"; empty for any time. */
 function periodOf({ since, until }: ListFilter): string {
-  const from = since === "" ? "" : `from ${timeText(since)}`;
-  const before = until === "" ? "" : `before ${timeText(until)}`;
+  const from = since === "" ? "" : `from ${formatFilterTime(since)}`;
+  const before = until === "" ? "" : `before ${formatFilterTime(until)}`;
   return `${from} ${before}`.trim();
 }

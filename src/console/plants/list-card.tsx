@@ -1,6 +1,6 @@
 import type { RefObject } from "preact";
 import { formatCount, formatPlural } from "../../text/counts.ts";
-import { errorMessage } from "../api.ts";
+import { describeError } from "../api.ts";
 import { Skeleton } from "../parts/content-states.tsx";
 import { Button } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
@@ -35,7 +35,7 @@ export function ListCard(props: ListCardProps) {
           <>
             {list.hasNew && (
               <Button class="pill" onClick={showWaiting}>
-                <Icon name="up" /> {waitingText(list)}
+                <Icon name="up" /> {describeWaiting(list)}
               </Button>
             )}
             <PlantTable
@@ -58,7 +58,7 @@ export function ListCard(props: ListCardProps) {
   );
 }
 
-function waitingText({ waiting, isOutdated }: PlantList): string {
+function describeWaiting({ waiting, isOutdated }: PlantList): string {
   if (!isOutdated) return formatPlural(waiting.length, "new plant");
   return waiting.length === 0 ? "New plants" : `${formatCount(waiting.length)}+ new plants`;
 }
@@ -74,7 +74,7 @@ interface ListProgressProps {
 /** How many plants there are, or what is going on, below the table. */
 function ListProgress(props: ListProgressProps) {
   const { list, hasFilter, isReloading, onReload } = props;
-  const status = listStatusText(props);
+  const status = describeListStatus(props);
   const isResult = hasFilter && !isReloading && list.state !== "loading" && list.count !== undefined;
   return (
     <div class="progress-line">
@@ -97,10 +97,10 @@ function ListProgress(props: ListProgressProps) {
   );
 }
 
-function listStatusText({ list, hasFilter, isReloading }: ListProgressProps): string {
+function describeListStatus({ list, hasFilter, isReloading }: ListProgressProps): string {
   const { state, rows, count, isOutdated } = list;
   if (isReloading) return "Loading…";
-  if (state === "failed") return errorMessage(list.error);
+  if (state === "failed") return describeError(list.error);
   if (state === "full") return `${formatPlural(rows.length, "plant")} loaded, the maximum for one table.`;
   if (count === undefined && state === "loading")
     return `Searched ${formatPlural(list.searched, "plant")}, found ${formatCount(rows.length)}…`;

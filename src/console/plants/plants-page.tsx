@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { errorMessage, isRefusal } from "../api.ts";
+import { describeError, isRefusal } from "../api.ts";
 import { ErrorNotice, NothingListed } from "../parts/content-states.tsx";
 import { FirstPlant } from "../parts/first-plant.tsx";
 import { nameTab, PageHead } from "../parts/page-head.tsx";
@@ -75,7 +75,7 @@ export function PlantsPage() {
         {isEmpty && hasFilter && <NoMatches idSearch={idSearch} onClear={address.clearFilter} />}
         {isRefused && (
           <NothingListed title="This filter cannot be read" onClear={address.clearFilter}>
-            {errorMessage(list?.error)}
+            {describeError(list?.error)}
           </NothingListed>
         )}
         {!isEmpty && !isRefused && (

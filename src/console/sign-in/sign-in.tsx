@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { CallerJson } from "../../operator/responses.ts";
-import { errorMessage, isRefusal, OperatorApi } from "../api.ts";
+import { describeError, isRefusal, OperatorApi } from "../api.ts";
 import { Button, CopyButton, Field } from "../parts/controls.tsx";
 import { useAttempt } from "../parts/hooks.ts";
 import { Leaf } from "../parts/icons.tsx";
@@ -50,7 +50,7 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
         onSignIn(entered, await enterToken(entered));
       } catch (reason) {
         input.current?.focus();
-        throw new Error(tokenProblem(reason) ?? errorMessage(reason));
+        throw new Error(tokenProblem(reason) ?? describeError(reason));
       }
     });
 
@@ -129,7 +129,7 @@ function useStoredToken(
       // Someone has entered another token meanwhile.
       if (signal.aborted) return;
       const problem = tokenProblem(reason);
-      setFailure(problem ?? errorMessage(reason));
+      setFailure(problem ?? describeError(reason));
       if (problem === undefined) retry.current = setTimeout(() => void signInWith(token), retryMs);
       else onForget();
     }

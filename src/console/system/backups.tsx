@@ -59,9 +59,9 @@ export function Backups() {
       <ErrorNotice error={error ?? loadError} />
       {listed?.unavailable !== undefined && <p class="note">{listed.unavailable}</p>}
       <p class={needsAttention ? "field-error" : "note"} role="status">
-        {listed !== undefined && backupStatusText(listed)}
+        {listed !== undefined && describeBackupStatus(listed)}
       </p>
-      {listed?.progress !== undefined && <p class="note">{progressText(listed.progress)}</p>}
+      {listed?.progress !== undefined && <p class="note">{describeProgress(listed.progress)}</p>}
       {listed !== undefined && listed.backups.length > 0 && (
         <BackupTable
           backups={listed.backups}
@@ -157,10 +157,10 @@ function BackupTexts({
           deleted on the machine only, so that a stolen token cannot delete them.
         </p>
         <pre class="code">{restoreCommand}</pre>
-        {digest !== null && <pre class="code">{digestLine(coveredPlants, digest)}</pre>}
+        {digest !== null && <pre class="code">{formatDigest(coveredPlants, digest)}</pre>}
         <div class="line">
           <CopyButton text={restoreCommand} label="Copy command" />
-          {digest !== null && <CopyButton text={digestLine(coveredPlants, digest)} label="Copy digest" />}
+          {digest !== null && <CopyButton text={formatDigest(coveredPlants, digest)} label="Copy digest" />}
         </div>
       </div>
     </details>
@@ -184,7 +184,7 @@ function ShortDigest({ coveredPlants, digest }: DigestProps) {
   );
 }
 
-function digestLine(coveredPlants: number, digest: string): string {
+function formatDigest(coveredPlants: number, digest: string): string {
   return `${coveredPlants} ${digest}`;
 }
 
@@ -192,12 +192,12 @@ function digestLine(coveredPlants: number, digest: string): string {
  * The step of the running task, such as "Checking the rows of the backup: 41%". It changes every second, so it is not a part of
  * the status, which a screen reader reads out.
  */
-function progressText({ doing, share }: BackupProgressJson): string {
+function describeProgress({ doing, share }: BackupProgressJson): string {
   const step = `${capitalized(doing)} the backup`;
   return share === undefined ? `${step}…` : `${step}: ${formatShare(share)}`;
 }
 
-function backupStatusText({ task, last, backups, folder, unavailable }: BackupsJson): string {
+function describeBackupStatus({ task, last, backups, folder, unavailable }: BackupsJson): string {
   if (task !== undefined) return task.kind === "create" ? "Making a backup…" : `Verifying ${task.name}…`;
   if (last !== undefined) {
     const isNew = last.kind === "create" || last.name === undefined;

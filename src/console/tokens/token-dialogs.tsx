@@ -1,7 +1,7 @@
 import { useRef, useState } from "preact/hooks";
 import type { MintedTokenJson, TokenJson } from "../../operator/responses.ts";
 import { dayMs } from "../../text/duration.ts";
-import { errorMessage, isRefusal } from "../api.ts";
+import { describeError, isRefusal } from "../api.ts";
 import { formatShortTime, formatTime } from "../format.ts";
 import { Button, CopyButton, Field, FieldError, type Option, Select } from "../parts/controls.tsx";
 import { Dialog, FormDialog, focusField } from "../parts/dialog.tsx";
@@ -65,7 +65,7 @@ export function CreateToken({ onDone, onClose }: DialogProps) {
     } catch (reason) {
       // The scopes and the lifetime were chosen from lists, so it is most likely the name.
       if (!isRefusal(reason, "wrong-parameter")) throw reason;
-      showError("name", errorMessage(reason));
+      showError("name", describeError(reason));
     }
   };
   return (
