@@ -8,15 +8,15 @@ import { readFlag, UsageError } from "./arguments.ts";
 import type { Arguments, Command } from "./command.ts";
 import {
   type CopiedFileJson,
-  changedText,
   dataFile,
   dataFileFlags,
   summaryOf,
+  warnIfChanged,
   warnIfUnrecorded,
   withProgress,
 } from "./data-file-command.ts";
 import { orCannotBeWritten } from "./file-problem.ts";
-import { printJson, type Terminal, warn } from "./terminal.ts";
+import { printJson, type Terminal } from "./terminal.ts";
 
 const keepMax = 100_000;
 
@@ -55,7 +55,8 @@ export const backup: Command = {
       terminal.note(summaryOf("Backed up and checked", made));
       for (const path of removed) terminal.note(`Removed ${path}.\n`);
     }
-    return exitCodeOf(from, made, terminal);
+    warnIfChanged(from, made, terminal);
+    return exitCodeOf(made);
   },
 };
 
@@ -98,11 +99,11 @@ async function backUpToOutput(from: string, args: Arguments, terminal: Terminal)
   const unrecorded = whyUnrecorded(() => recordLastBackup(from, atMs, done));
   warnIfUnrecorded(unrecorded, terminal);
   terminal.note(summaryOf("Backed up and checked", { ...done, path: "standard output" }));
-  return exitCodeOf(from, done, terminal);
+  warnIfChanged(from, done, terminal);
+  return exitCodeOf(done);
 }
 
-function exitCodeOf(from: string, made: Pick<BackupFile, "changedBlocks">, terminal: Terminal): number {
-  if (made.changedBlocks.length === 0) return 0;
-  warn(terminal, changedText(from, made));
-  return 1;
+/** A backup of plants that were changed after they were stored is made, but is not a success. */
+function exitCodeOf({ changedBlocks }: Pick<BackupFile, "changedBlocks">): number {
+  return changedBlocks.length === 0 ? 0 : 1;
 }

@@ -108,9 +108,17 @@ export function digestText({ coveredPlants, digest }: StoreDigest): string {
 }
 
 /** A warning: the copy is complete and the same as its source, but the source is not as it was stored. */
-export function changedText(from: string, { changedBlocks }: Pick<BackupFile, "changedBlocks">): string {
+export function warnIfChanged(
+  from: string,
+  { changedBlocks }: Pick<BackupFile, "changedBlocks">,
+  terminal: Terminal,
+): void {
+  if (changedBlocks.length === 0) return;
   const blocks = describeEachBlock(changedBlocks).join(", ");
-  return `Plants in ${from} were changed after they were stored, in ${blocks}. The copy has them as they are now; an older backup may have them as they were: compare them with verify --against.`;
+  warn(
+    terminal,
+    `Plants in ${from} were changed after they were stored, in ${blocks}. The copy has them as they are now; an older backup may have them as they were: compare them with verify --against.`,
+  );
 }
 
 /** A warning: what was made is good, but the record of the last backup, beside the data file, is not up to date. */

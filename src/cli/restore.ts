@@ -9,10 +9,10 @@ import { shellQuoted } from "../text/shell.ts";
 import type { Command } from "./command.ts";
 import {
   type CopiedFileJson,
-  changedText,
   dataFile,
   dataFileFlags,
   summaryOf,
+  warnIfChanged,
   warnIfUnrecorded,
   withProgress,
 } from "./data-file-command.ts";
@@ -52,7 +52,7 @@ export const restore: Command = {
         terminal,
         `${checksumFile(from)} is missing, so the content of ${from} was checked only by its digests: ${formatCount(done.matchedPlants)} of ${formatPlural(done.plants, "plant")} match one. To check all of it, put that file beside the backup and restore again.`,
       );
-    if (done.changedBlocks.length > 0) warn(terminal, changedText(from, done));
+    warnIfChanged(from, done, terminal);
     return 0;
   },
 };
