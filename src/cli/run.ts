@@ -27,7 +27,7 @@ import { formatLostWal } from "./lost-wal.ts";
 import { ready } from "./ready.ts";
 import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
-import { show } from "./show.ts";
+import { PlantProblem, show } from "./show.ts";
 import { nearestWord } from "./suggestion.ts";
 import { escapeInvisible, type Terminal, warn } from "./terminal.ts";
 import { tokenCreate, tokenList, tokenRevoke, tokenRotate } from "./token.ts";
@@ -46,6 +46,7 @@ const expectedErrors = [
   OutcomeUnknown,
   FileProblem,
   FormatError,
+  PlantProblem,
 ];
 
 /** Every command by its name. */

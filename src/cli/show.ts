@@ -7,7 +7,12 @@ import { isoTime } from "../text/time.ts";
 import { UsageError } from "./arguments.ts";
 import { type Command, storeSecrets, storeSettings } from "./command.ts";
 import { lostWalWarning } from "./lost-wal.ts";
-import { escapeInvisible, formatColumns, printJson, visibleText, warn } from "./terminal.ts";
+import { escapeInvisible, formatColumns, printJson, visibleText } from "./terminal.ts";
+
+/** The plant cannot be shown; the message has the reason. */
+export class PlantProblem extends Error {
+  override readonly name = "PlantProblem";
+}
 
 export const show: Command = {
   usage: "show ID",
@@ -21,10 +26,7 @@ export const show: Command = {
     const id = parseIdArgument(args.positional);
     await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));
     const plant = await opened.archive.find(id);
-    if (plant === undefined) {
-      warn(terminal, `No plant has the id ${id}.`);
-      return 1;
-    }
+    if (plant === undefined) throw new PlantProblem(`No plant has the id ${id}.`);
     if (args.has("json")) printJson(terminal, presentPlant(plant));
     else terminal.out(`${formatColumns(details(plant))}\n`);
     return 0;

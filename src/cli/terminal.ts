@@ -64,7 +64,7 @@ export function printJson(terminal: Terminal, value: unknown): void {
   terminal.out(`${formatJson(value, 2)}\n`);
 }
 
-/** Writes a warning, or why the command failed: one sentence or more, which may quote a file or a server. */
+/** Writes a warning: one sentence or more, which may quote a file or a server. */
 export function warn({ err }: Pick<Terminal, "err">, sentence: string): void {
   err(`plant-store: ${escapeInvisible(sentence)}\n`);
 }

@@ -179,6 +179,13 @@ describe("--quiet", () => {
   });
 });
 
+test("an id that no plant has is an error in the journal too", async () => {
+  const database = newDatabase();
+  await run("token create --name a", database);
+  const { err } = await runInProcess(["show", "5", ...database], { terminal: { errIsJournal: true } });
+  expect(err).toBe("<3>plant-store: No plant has the id 5.\n");
+});
+
 describe("a file with a secret that other users can read", () => {
   /** A new file, which any user of the machine can read. */
   function exposedFile(text: string): string {
