@@ -62,8 +62,8 @@ export const list: Command = {
       // The share is unknown, since counting all plants may take longer than the search.
       share: undefined,
     }));
-    const onSearched = (plants: number): void => {
-      searched += plants;
+    const onSearched = (count: number): void => {
+      searched += count;
     };
     const wanted = { filter, order, limit } as const;
     const { plants, isCut } = await firstPlants(opened.archive, wanted, onSearched, stop);

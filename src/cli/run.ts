@@ -175,8 +175,8 @@ export function errorReport(
   const message = escapeInvisible(messageOf(error));
   const isUsageError = error instanceof UsageError;
   if (isUsageError || misuses.some((type) => error instanceof type)) {
-    const help = isUsageError ? helpHint(error, command) : "";
-    return { text: `plant-store: ${message}${help}\n`, code: exitCodes.usage };
+    const hint = isUsageError ? helpHint(error, command) : "";
+    return { text: `plant-store: ${message}${hint}\n`, code: exitCodes.usage };
   }
   if (error instanceof LostWal) return { text: formatLostWal(error), code: exitCodes.failure };
   // What a database server says begins with a small letter.

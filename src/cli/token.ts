@@ -26,7 +26,7 @@ const columns: readonly Column<TokenRowJson>[] = [
   { heading: "name", text: ({ name }) => name, canBeCut: true },
   {
     heading: "scopes",
-    text: ({ scopes }) => scopes.join(" "),
+    text: (token) => token.scopes.join(" "),
     canBeCut: true,
     roomyColumns: "operator plants:create".length,
   },

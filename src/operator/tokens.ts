@@ -81,11 +81,11 @@ function presentMinted(token: Token, secret: string, oldUntil: string | undefine
 }
 
 function presentToken(token: Token, nowMs: number): TokenJson {
-  const { id, name, scopes, createdAtMs, expiresAtMs, revokedAtMs, createdBy, lastUsedAtMs } = token;
+  const { id, name, createdAtMs, expiresAtMs, revokedAtMs, createdBy, lastUsedAtMs } = token;
   return {
     id,
     name,
-    scopes,
+    scopes: token.scopes,
     createdAt: isoTime(createdAtMs),
     expiresAt: isoTime(expiresAtMs),
     revokedAt: isoTime(revokedAtMs),
