@@ -4,8 +4,7 @@ import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runKillRounds } from "../soak/kill.ts";
 import { seededRandom } from "../soak/rounds.ts";
-import { serve } from "../support/command.ts";
-import { eventually } from "../support/eventually.ts";
+import { sendSecondSignal, serve } from "../support/command.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { post } from "../support/post-plants.ts";
 import { accessTokenEnvironment } from "../support/tokens.ts";
@@ -23,7 +22,8 @@ test("a process that ends by a second signal leaves the WAL for the next start",
     environment: accessTokenEnvironment,
   });
   expect((await post(service.url, '{"id":1,"name":"a"}')).status).toBe(200);
-  await eventually(() => !service.child.kill("SIGTERM"));
+  service.child.kill("SIGTERM");
+  await sendSecondSignal(service, "SIGTERM");
   expect((await service.ended).code).toBe(143);
   expect(statSync(`${folder.dataFile}-wal`).size).toBeGreaterThan(0);
 });

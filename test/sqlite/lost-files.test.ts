@@ -22,7 +22,7 @@ import { dirname, join } from "node:path";
 import { readMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { DataFileReplaced } from "../../src/storage/store.ts";
-import { serve, start, unshareArguments, untilListening } from "../support/command.ts";
+import { sendSecondSignal, serve, start, unshareArguments, untilListening } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
@@ -124,8 +124,7 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     expect((await response).text).toStartWith("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 503 ");
     const copy = copyFrom(service.child.pid ?? 0, folder.dataFile);
     expect(service.child.exitCode).toBeNull();
-    // For a second it counts as the same signal, so it is sent until the process is gone.
-    await eventually(() => !service.child.kill("SIGTERM"), "the process to end");
+    await sendSecondSignal(service, "SIGTERM");
     expect((await service.ended).code).toBe(128 + constants.signals.SIGTERM);
     expect(storedPlants(copy)).toHaveLength(1);
   });

@@ -11,6 +11,8 @@ export const launcher = fileURLToPath(new URL("../../bin/plant-store.js", import
 export const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 /** The single executable, if the tests run against it: test/slow/built.test.ts. */
 export const executable = process.env["PLANT_STORE_TEST_EXECUTABLE"];
+// For this long after a signal, another one counts as the same: see src/main.ts, which cannot be imported.
+const sameSignalMs = 1000;
 
 export interface Finished {
   readonly code: number | null;
@@ -130,6 +132,17 @@ export async function untilListening(running: Running) {
     throw new Error(`serve ended with ${child.exitCode ?? child.signalCode}: ${err()}`);
   }
   return { ...running, url, operatorUrl };
+}
+
+/** Sends a signal to a service that has received one already, once it can no longer count as the same signal. */
+export async function sendSecondSignal(
+  { child, err }: Pick<Serving, "child" | "err">,
+  signal: NodeJS.Signals,
+): Promise<void> {
+  await eventually(() => err().includes("stopping: finishing requests"), "the first signal to arrive");
+  const sinceMs = performance.now();
+  await eventually(() => performance.now() - sinceMs > sameSignalMs, "the end of the first signal's second");
+  child.kill(signal);
 }
 
 /** What `serve` logs once it listens, with the URLs of its two listeners. */
