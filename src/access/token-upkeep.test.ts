@@ -1,13 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { eventually } from "../../test/support/eventually.ts";
+import { fakeTimers } from "../../test/support/clock.ts";
 import { fake } from "../../test/support/fake.ts";
 import { gateOf, token } from "../../test/support/gate.ts";
 import { TokenUpkeep, type TokenUpkeepOptions } from "./token-upkeep.ts";
 import type { TokenStore } from "./tokens.ts";
 
+const revoked = { ...token, revokedAtMs: 1 };
+
 describe("the upkeep of tokens", () => {
-  /** Polls tokens that the test can change; `events` are those reported so far. */
+  /** Keeps tokens that the test can change, and polls them when it says so; `events` are those reported so far. */
   async function startUpkeep(presetDigest = "") {
     // With a preset token, no first token is created.
     const preset = {
@@ -17,62 +19,75 @@ describe("the upkeep of tokens", () => {
       digest: presetDigest,
     } as const;
     const { gate, admit } = gateOf([], [preset]);
-    const state = { stored: [token], version: "1", available: true, polls: 0, held: Promise.resolve() };
+    const store = { tokens: [token], version: "1", isAvailable: true, held: Promise.resolve() };
     const events: string[] = [];
-    const upkeep = new TokenUpkeep({
-      tokens: fake<TokenStore>({
-        all: async () => state.stored,
-        async recordUses() {},
-        async version() {
-          state.polls++;
-          await state.held;
-          if (!state.available) throw new Error("unavailable");
-          return state.version;
+    const cleanUp = new AsyncDisposableStack();
+    const timers = cleanUp.use(fakeTimers());
+    const upkeep = cleanUp.use(
+      new TokenUpkeep({
+        tokens: fake<TokenStore>({
+          all: async () => store.tokens,
+          async recordUses() {},
+          async version() {
+            await store.held;
+            if (!store.isAvailable) throw new Error("unavailable");
+            return store.version;
+          },
+        }),
+        gate,
+        delivery: undefined,
+        events: {
+          tokensChanged: () => events.push("changed"),
+          tokensUnreadable: () => events.push("unreadable"),
+          presetIsStored: (preset, stored) => events.push(`${preset} is ${stored}`),
+          usesNotWritten() {},
         },
       }),
-      gate,
-      delivery: undefined,
-      events: {
-        tokensChanged: () => events.push("changed"),
-        tokensUnreadable: () => events.push("unreadable"),
-        presetIsStored: (preset, stored) => events.push(`${preset} is ${stored}`),
-        usesNotWritten() {},
-      },
-    });
+    );
     await upkeep.start();
-    return { state, events, admit, [Symbol.asyncDispose]: () => upkeep[Symbol.asyncDispose]() };
+    /** Polls once, and waits for the end of the poll, unless the store holds it. */
+    async function poll(): Promise<void> {
+      timers.advance(250);
+      await nextTurn();
+    }
+    return { store, events, admit, poll, [Symbol.asyncDispose]: () => cleanUp.disposeAsync() };
   }
 
   test("refuses a token that another process has revoked", async () => {
     await using upkeep = await startUpkeep();
     expect(upkeep.admit(0)).toMatchObject({ name: "greenhouse" });
-    Object.assign(upkeep.state, { stored: [{ ...token, revokedAtMs: 1 }], version: "2" });
-    await eventually(() => upkeep.admit(0) === "bad-credentials", "a poll");
+    Object.assign(upkeep.store, { tokens: [revoked], version: "2" });
+    await upkeep.poll();
+    expect(upkeep.admit(0)).toBe("bad-credentials");
+  });
+
+  test("reports that tokens have changed", async () => {
+    await using upkeep = await startUpkeep();
+    upkeep.store.version = "2";
+    await upkeep.poll();
     expect(upkeep.events).toEqual(["changed"]);
   });
 
   test("refuses nobody during an outage", async () => {
     await using upkeep = await startUpkeep();
-    upkeep.state.available = false;
-    const before = upkeep.state.polls;
-    await eventually(() => upkeep.state.polls > before + 1, "a poll that fails");
+    upkeep.store.isAvailable = false;
+    await upkeep.poll();
     expect(upkeep.admit(0)).toMatchObject({ name: "greenhouse" });
   });
 
   test("reports an outage once", async () => {
     await using upkeep = await startUpkeep();
-    upkeep.state.available = false;
-    const before = upkeep.state.polls;
-    await eventually(() => upkeep.state.polls > before + 2, "polls that fail");
+    upkeep.store.isAvailable = false;
+    await upkeep.poll();
+    await upkeep.poll();
     expect(upkeep.events).toEqual(["unreadable"]);
   });
 
   test("reports no poll that fails because the store has been closed", async () => {
     const upkeep = await startUpkeep();
     const closed = Promise.withResolvers<void>();
-    Object.assign(upkeep.state, { available: false, held: closed.promise });
-    const before = upkeep.state.polls;
-    await eventually(() => upkeep.state.polls > before, "a poll");
+    Object.assign(upkeep.store, { isAvailable: false, held: closed.promise });
+    await upkeep.poll();
     await upkeep[Symbol.asyncDispose]();
     closed.resolve();
     await nextTurn();
@@ -81,34 +96,45 @@ describe("the upkeep of tokens", () => {
 
   test("reads the tokens again after an outage", async () => {
     await using upkeep = await startUpkeep();
-    upkeep.state.available = false;
-    await eventually(() => upkeep.events.includes("unreadable"), "a poll that fails");
-    Object.assign(upkeep.state, { available: true, stored: [{ ...token, revokedAtMs: 1 }], version: "2" });
-    await eventually(() => upkeep.admit(0) === "bad-credentials", "a poll that succeeds");
-    expect(upkeep.events).toEqual(["unreadable", "changed"]);
+    upkeep.store.isAvailable = false;
+    await upkeep.poll();
+    Object.assign(upkeep.store, { isAvailable: true, tokens: [revoked], version: "2" });
+    await upkeep.poll();
+    expect(upkeep.admit(0)).toBe("bad-credentials");
   });
 
   test("reports a preset token that is also stored", async () => {
     await using upkeep = await startUpkeep(token.digest);
     expect(upkeep.events).toEqual(["preset is greenhouse"]);
   });
+});
 
-  test("writes the uses of tokens at the latest when the service stops, which no failure prevents", async () => {
-    const written: unknown[] = [];
-    const failures: unknown[] = [];
+describe("the stop of the upkeep", () => {
+  /** Stops it after a token was used. */
+  async function stopAfterUse(
+    recordUses: TokenStore["recordUses"],
+    usesNotWritten: TokenUpkeepOptions["events"]["usesNotWritten"] = () => {},
+  ): Promise<void> {
     const { gate, admit } = gateOf();
-    const stop = async (recordUses: TokenStore["recordUses"]) => {
-      admit(5);
-      const events = fake<TokenUpkeepOptions["events"]>({
-        usesNotWritten: (reason) => void failures.push(reason),
-      });
-      const tokens = fake<TokenStore>({ recordUses });
-      const parts = { tokens, gate, events, delivery: undefined };
-      await new TokenUpkeep(parts)[Symbol.asyncDispose]();
-    };
-    await stop(async (uses) => void written.push(...uses));
-    await stop(() => Promise.reject(new Error("unavailable")));
+    admit(5);
+    const tokens = fake<TokenStore>({ recordUses });
+    const events = fake<TokenUpkeepOptions["events"]>({ usesNotWritten });
+    await new TokenUpkeep({ tokens, gate, events, delivery: undefined })[Symbol.asyncDispose]();
+  }
+
+  test("writes the uses of tokens", async () => {
+    const written: unknown[] = [];
+    await stopAfterUse(async (uses) => void written.push(...uses));
     expect(written).toEqual([{ digest: token.digest, atMs: 5 }]);
-    expect(failures.length).toBe(1);
+  });
+
+  test("reports uses that it cannot write", async () => {
+    const reasons: unknown[] = [];
+    const unavailable = new Error("unavailable");
+    await stopAfterUse(
+      () => Promise.reject(unavailable),
+      (reason) => void reasons.push(reason),
+    );
+    expect(reasons).toEqual([unavailable]);
   });
 });
