@@ -84,7 +84,7 @@ describe("the intake", () => {
     expect(store.batches).toEqual([2]);
   });
 
-  test("writes a batch at once where it is told to", async () => {
+  test("writes a batch at once when it is flushed", async () => {
     const { store, intake, create } = setUp();
     const all = [create(1), create(2)];
     expect(store.batches).toEqual([]);
@@ -98,14 +98,6 @@ describe("the intake", () => {
     const first = create(1);
     expect(await create(2)).toEqual({ kind: "too-busy" });
     expect(await first).toEqual(created);
-  });
-
-  test("says that it closes to a plant that it has no room for either", async () => {
-    const { intake, create } = setUp(1);
-    const first = create(1);
-    const closed = intake.close();
-    expect(await create(2)).toEqual({ kind: "closing" });
-    await Promise.all([first, closed]);
   });
 
   test("has room as soon as another plant is answered", async () => {
@@ -132,45 +124,46 @@ describe("the intake", () => {
   });
 
   describe("after a batch that the store could not write", () => {
-    /** An intake whose first plant was not stored; the store can write again. */
-    async function recovering() {
+    /** An intake whose first plant was not stored; the store cannot write yet. */
+    async function unavailable() {
       const parts = setUp();
       parts.store.next = () => Promise.reject(new StoreUnavailable("full"));
       const outcome = await parts.create(1);
-      const wasReady = await parts.intake.canStore();
-      parts.store.next = async () => {};
-      return { ...parts, outcome, wasReady };
+      return { ...parts, outcome };
     }
 
     test("rejects its plants", async () => {
-      const { outcome } = await recovering();
+      const { outcome } = await unavailable();
       expect(outcome).toEqual({ kind: "store-unavailable" });
     });
 
     test("is not ready", async () => {
-      const { wasReady } = await recovering();
-      expect(wasReady).toBe(false);
+      const { intake } = await unavailable();
+      expect(await intake.canStore()).toBe(false);
+    });
+
+    // Without this, only traffic would find that the store has recovered.
+    test("is ready again after a probe", async () => {
+      const { store, intake } = await unavailable();
+      store.next = async () => {};
+      expect(await intake.canStore()).toBe(true);
     });
 
     test("is ready again after the next batch", async () => {
-      const { intake, create } = await recovering();
+      const { store, intake, create } = await unavailable();
+      // After this probe, only a write makes it ready for half a second.
+      await intake.canStore();
+      store.next = async () => {};
       expect(await create(1)).toEqual(created);
       expect(await intake.canStore()).toBe(true);
     });
 
-    test("reports both the outage of the store and its end", async () => {
-      const { heard, create } = await recovering();
+    test("reports the outage and its end", async () => {
+      const { store, heard, create } = await unavailable();
+      store.next = async () => {};
       await create(1);
       expect(heard).toEqual(["unavailable", "available"]);
     });
-  });
-
-  test("probes a store that it could not write to, so that recovery needs no traffic", async () => {
-    const { store, intake, create } = setUp();
-    store.next = () => Promise.reject(new StoreUnavailable("full"));
-    await create(1);
-    store.next = async () => {};
-    expect(await intake.canStore()).toBe(true);
   });
 
   // Nothing says that it is durable.
@@ -237,7 +230,7 @@ describe("the intake", () => {
     });
   });
 
-  test("ends every wait for its close, if it is closed twice", async () => {
+  test("ends both waits if it is closed twice", async () => {
     const { store, intake, create } = setUp();
     const stored = Promise.withResolvers<void>();
     store.next = () => stored.promise;
@@ -250,7 +243,7 @@ describe("the intake", () => {
     expect(intake.pending).toBe(0);
   });
 
-  test("answers the same after a failure of the store, whether it closes or not", async () => {
+  test("rejects plants for the failure of the store even once it is closed", async () => {
     const { intake, create } = setUp();
     intake.handleStoreError(new OutcomeUnknown("fsync failed"));
     await intake.close();
@@ -267,16 +260,50 @@ describe("the intake", () => {
     expect(await intake.canStore()).toBe(true);
   });
 
-  test("counts a recent successful write as ready, without a probe", async () => {
-    const { store, intake, create } = setUp();
-    store.canBecomeUnreachable = true;
-    using clock = stoppedClock(10_000);
-    expect(await create(1)).toEqual(created);
-    store.next = () => Promise.reject(new StoreUnavailable("gone"));
-    clock.nowMs = 10_499;
-    expect(await intake.canStore()).toBe(true);
-    clock.nowMs = 10_500;
-    expect(await intake.canStore()).toBe(false);
+  describe("with a store that can become unreachable", () => {
+    /** An intake whose store is unreachable after its first plant, and how often it was probed. */
+    async function lostAfterOne() {
+      const { store, heard, intake, create } = setUp();
+      store.canBecomeUnreachable = true;
+      expect(await create(1)).toEqual(created);
+      const probes = { count: 0 };
+      store.next = () => {
+        probes.count++;
+        return Promise.reject(new StoreUnavailable("gone"));
+      };
+      return { heard, intake, probes };
+    }
+
+    test("is ready without a probe for half a second after a write", async () => {
+      using clock = stoppedClock(10_000);
+      const { intake, probes } = await lostAfterOne();
+      clock.nowMs = 10_499;
+      expect(await intake.canStore()).toBe(true);
+      expect(probes.count).toBe(0);
+    });
+
+    test("is not ready after a probe that fails", async () => {
+      using clock = stoppedClock(10_000);
+      const { intake, heard } = await lostAfterOne();
+      clock.nowMs = 10_500;
+      expect(await intake.canStore()).toBe(false);
+      expect(heard).toEqual(["unavailable"]);
+    });
+
+    test("probes it at most twice per second", async () => {
+      using clock = stoppedClock(10_000);
+      const { intake, probes } = await lostAfterOne();
+      for (clock.nowMs = 10_500; clock.nowMs < 12_500; clock.nowMs += 100) await intake.canStore();
+      expect(probes.count).toBe(4);
+    });
+
+    test("answers several questions by one probe", async () => {
+      using clock = stoppedClock(10_000);
+      const { intake, probes } = await lostAfterOne();
+      clock.nowMs = 10_500;
+      expect(await Promise.all([intake.canStore(), intake.canStore()])).toEqual([false, false]);
+      expect(probes.count).toBe(1);
+    });
   });
 
   describe("with a callback that throws", () => {
@@ -307,19 +334,6 @@ describe("the intake", () => {
       const { create } = await createWithThrowing();
       expect(await create(4)).toEqual(created);
     });
-  });
-
-  test("probes a store that can become unreachable, at most twice per second", async () => {
-    const { store, heard, intake } = setUp();
-    let asked = 0;
-    store.canBecomeUnreachable = true;
-    store.next = () => {
-      asked++;
-      return Promise.reject(new StoreUnavailable("gone"));
-    };
-    expect(await Promise.all([intake.canStore(), intake.canStore()])).toEqual([false, false]);
-    expect(asked).toBe(1);
-    expect(heard).toEqual(["unavailable"]);
   });
 
   describe("while it closes", () => {
@@ -353,12 +367,25 @@ describe("the intake", () => {
       await closed;
     });
 
-    test("rejects later plants, also once it is closed", async () => {
+    test("rejects later plants", async () => {
       const { writing, create, closed } = await closing();
       expect(await create(3)).toEqual({ kind: "closing" });
       writing.resolve();
       await closed;
-      expect(await create(4)).toEqual({ kind: "closing" });
     });
+
+    test("rejects plants for that reason even if it is full", async () => {
+      const { intake, create } = setUp(1);
+      const first = create(1);
+      const closed = intake.close();
+      expect(await create(2)).toEqual({ kind: "closing" });
+      await Promise.all([first, closed]);
+    });
+  });
+
+  test("rejects plants once it is closed", async () => {
+    const { intake, create } = setUp();
+    await intake.close();
+    expect(await create(1)).toEqual({ kind: "closing" });
   });
 });
