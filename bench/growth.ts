@@ -141,7 +141,7 @@ class Stores implements AsyncDisposable {
 
 /** Plants as the service itself would have stored them, written in bulk. */
 function fill(path: string, count: number, order: "sequential" | "random"): void {
-  const database = openDatabase(path, { create: true, migrate: true });
+  const database = openDatabase(path, { mayCreate: true, mayMigrate: true });
   database.run("PRAGMA synchronous = OFF");
   database.run("PRAGMA cache_size = -200000");
   const insert = database.query(

@@ -18,7 +18,7 @@ import { OutcomeUnknown } from "./plants/plant-store.ts";
 import { createPlantHandler } from "./public/create-plant.ts";
 import { startPublicListener } from "./public/public-listener.ts";
 import { waitAtMost } from "./retry/wait-at-most.ts";
-import { firstTokenFile, openBackups, openServiceStore } from "./storage/open-store.ts";
+import { configuredBackups, firstTokenFile, openServiceStore } from "./storage/open-store.ts";
 import { isUnreachable, startOnceOpen } from "./storage/start-once-open.ts";
 import { DataFileReplaced, type Store, WalIndexLost } from "./storage/store.ts";
 import { createEvents, type Events } from "./telemetry/events.ts";
@@ -123,7 +123,7 @@ export async function startService(
   warnOfExpiry(publicListener.certificateExpiresAtMs, events);
 
   // The folder for the console's backups, if there is one.
-  const backups = openBackups(config.database, config.backupFolder);
+  const backups = configuredBackups(config.database, config.backupFolder);
 
   // The operator listener, unless it is off: the console, its API, and metrics.
   const operatorDependencies: OperatorDependencies = {

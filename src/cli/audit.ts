@@ -1,7 +1,7 @@
 import type { AuditEntry } from "../access/audit.ts";
 import { readStoreConfig } from "../config/read-config.ts";
 import { parseCount } from "../config/values.ts";
-import { openArchive } from "../storage/open-store.ts";
+import { openForReading } from "../storage/open-store.ts";
 import { formatCount } from "../text/counts.ts";
 import { isoTime } from "../text/time.ts";
 import { readFlag } from "./arguments.ts";
@@ -38,7 +38,7 @@ export const audit: Command = {
   secrets: storeSecrets,
   async run(args, terminal) {
     const limit = readFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? limitDefault;
-    await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));
+    await using opened = await openForReading(readStoreConfig(args.sources), lostWalWarning(terminal));
     const { entries, next } = await opened.audit.page(limit, undefined);
     const presented = entries.map(presentEntry);
     if (args.has("json")) printJson(terminal, presented);

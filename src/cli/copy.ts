@@ -1,7 +1,7 @@
 import { readStoreConfig } from "../config/read-config.ts";
 import type { Step } from "../plants/plant-backups.ts";
 import { type CopyCounts, copyStore } from "../storage/copy-store.ts";
-import { openArchive, openStore } from "../storage/open-store.ts";
+import { openForReading, openStore } from "../storage/open-store.ts";
 import { isDatabaseUrl } from "../storage/postgres/database-url.ts";
 import { refuseMissingFile } from "../storage/sqlite/data-file/data-file-path.ts";
 import { isSameFile } from "../storage/sqlite/data-file/inode.ts";
@@ -48,7 +48,7 @@ export const copy: Command = {
     const { sources } = args;
     const configFor = (database: string) =>
       readStoreConfig({ ...sources, flags: { ...sources.flags, database } });
-    await using source = await openArchive(configFor(from));
+    await using source = await openForReading(configFor(from));
     const created = noteOfNewFile(to);
     await using target = await openStore(configFor(to));
     terminal.note(created);

@@ -3,7 +3,7 @@ import { readStoreConfig } from "../config/read-config.ts";
 import { parseChoice } from "../config/values.ts";
 import { exportFormatNames, exportFormats, exportText } from "../files/export-formats.ts";
 import { pagesOf } from "../plants/plant-archive.ts";
-import { openArchive } from "../storage/open-store.ts";
+import { openForReading } from "../storage/open-store.ts";
 import { formatPlural, shareOf } from "../text/counts.ts";
 import { readFlag } from "./arguments.ts";
 import { type Command, storeSecrets, storeSettings } from "./command.ts";
@@ -32,7 +32,7 @@ export const exportPlants: Command = {
     const name = readFlag(args, "format", (text) => parseChoice(text, exportFormatNames)) ?? "ndjson";
     const format = exportFormats[name];
     const filter = readFilterFlags(args);
-    await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));
+    await using opened = await openForReading(readStoreConfig(args.sources), lostWalWarning(terminal));
 
     // A stop ends it early. A reader that has paused does not keep a stop waiting, nor does the count of the plants, which takes
     // seconds for millions of them on PostgreSQL.

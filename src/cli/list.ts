@@ -3,7 +3,7 @@ import { readStoreConfig } from "../config/read-config.ts";
 import { parseCount } from "../config/values.ts";
 import { presentPlant } from "../files/plant-json.ts";
 import { type PageRequest, type PlantArchive, pagesOf, type StoredPlant } from "../plants/plant-archive.ts";
-import { openArchive } from "../storage/open-store.ts";
+import { openForReading } from "../storage/open-store.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { isoSeconds } from "../text/time.ts";
 import { readFlag } from "./arguments.ts";
@@ -52,7 +52,7 @@ export const list: Command = {
     const filter = readFilterFlags(args);
     const limit = readFlag(args, "limit", (text) => parseCount(text, 1, limitMax)) ?? limitDefault;
     const order = args.has("oldest") ? "oldest-first" : "newest-first";
-    await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));
+    await using opened = await openForReading(readStoreConfig(args.sources), lostWalWarning(terminal));
     const stop = abortOnStopSignal(terminal);
     let searched = 0;
     using line = showProgress(terminal, () => ({

@@ -2,7 +2,7 @@ import { readStoreConfig } from "../config/read-config.ts";
 import { presentPlant } from "../files/plant-json.ts";
 import { int64Range, tryParseInt64 } from "../plants/int64.ts";
 import type { StoredPlant } from "../plants/plant-archive.ts";
-import { openArchive } from "../storage/open-store.ts";
+import { openForReading } from "../storage/open-store.ts";
 import { isoTime } from "../text/time.ts";
 import { UsageError } from "./arguments.ts";
 import { type Command, storeSecrets, storeSettings } from "./command.ts";
@@ -24,7 +24,7 @@ export const show: Command = {
   secrets: storeSecrets,
   async run(args, terminal) {
     const id = parseIdArgument(args.positional);
-    await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));
+    await using opened = await openForReading(readStoreConfig(args.sources), lostWalWarning(terminal));
     const plant = await opened.archive.find(id);
     if (plant === undefined) throw new PlantProblem(`No plant has the id ${id}.`);
     if (args.has("json")) printJson(terminal, presentPlant(plant));

@@ -11,7 +11,7 @@ import {
 } from "../access/tokens.ts";
 import { readStoreConfig } from "../config/read-config.ts";
 import { parseChoice, parseDuration } from "../config/values.ts";
-import { openArchive, openTokens } from "../storage/open-store.ts";
+import { openForReading, openTokens } from "../storage/open-store.ts";
 import { isoSeconds } from "../text/time.ts";
 import { eitherOf } from "../text/words.ts";
 import { readFlag, readFlags, wrongUsageError } from "./arguments.ts";
@@ -74,7 +74,7 @@ export const tokenCreate: Command = {
     };
     const config = readStoreConfig(args.sources);
     const created = noteOfNewFile(config.database);
-    await using opened = await openTokens(config, { create: true });
+    await using opened = await openTokens(config, { mayCreate: true });
     terminal.note(created);
     printSecret(await createToken(opened.tokens, request, localOrigin(), Date.now()), "", args, terminal);
     return 0;
@@ -89,7 +89,7 @@ export const tokenList: Command = {
   settings: storeSettings,
   secrets: storeSecrets,
   async run(args, terminal) {
-    await using opened = await openArchive(readStoreConfig(args.sources), lostWalWarning(terminal));
+    await using opened = await openForReading(readStoreConfig(args.sources), lostWalWarning(terminal));
     const all = await opened.tokens.all();
     if (args.has("json")) printJson(terminal, all.map(presentTokenRow));
     else if (all.length === 0)
@@ -108,7 +108,7 @@ export const tokenRevoke: Command = {
   settings: storeSettings,
   secrets: storeSecrets,
   async run(args, terminal) {
-    await using opened = await openTokens(readStoreConfig(args.sources), { create: false });
+    await using opened = await openTokens(readStoreConfig(args.sources), { mayCreate: false });
     const revoked = await revokeTokens(opened.tokens, args.positional, localOrigin(), Date.now());
     if (args.has("json")) printJson(terminal, revoked.map(presentTokenRow));
     else terminal.note(`Revoked ${revoked.map(({ id, name }) => `${name} (${id})`).join(", ")}.\n`);
@@ -129,7 +129,7 @@ export const tokenRotate: Command = {
   secrets: storeSecrets,
   async run(args, terminal) {
     const overlapMs = readFlag(args, "overlap", parseDuration) ?? parseDuration(overlapDefault);
-    await using opened = await openTokens(readStoreConfig(args.sources), { create: false });
+    await using opened = await openTokens(readStoreConfig(args.sources), { mayCreate: false });
     const { tokens } = opened;
     const rotated = await rotateToken(tokens, args.positional, { overlapMs }, localOrigin(), Date.now());
     const note = `The old secret is valid until ${isoSeconds(rotated.oldValidUntilMs)}.\n`;

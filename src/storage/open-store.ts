@@ -63,7 +63,7 @@ export async function openServiceStore(
  * Opens a store for reading, even while a service uses it, or on read-only media. A data file whose WAL was lost is refused,
  * unless there is a function that warns of it.
  */
-export async function openArchive(
+export async function openForReading(
   setting: StoreSetting,
   warnOfLostWal?: (problem: LostWal) => void,
 ): Promise<ReadableStore> {
@@ -85,7 +85,7 @@ export async function openArchive(
 }
 
 /** The folder with the backups of a store; or why there is none. */
-export function openBackups(database: string, folderPath: string | undefined): ConfiguredBackups {
+export function configuredBackups(database: string, folderPath: string | undefined): ConfiguredBackups {
   if (isDatabaseUrl(database))
     return {
       folder: undefined,
@@ -102,14 +102,14 @@ export function openBackups(database: string, folderPath: string | undefined): C
 /** Opens only the tokens of a store, even while a service uses it; it notices the changes. */
 export async function openTokens(
   setting: StoreSetting,
-  { create }: { readonly create: boolean },
+  { mayCreate }: { readonly mayCreate: boolean },
 ): Promise<Pick<Store, "tokens"> & AsyncDisposable> {
   const { database } = setting;
   if (isDatabaseUrl(database)) {
     const { PostgresStore } = await loadPostgres();
-    return PostgresStore.open(database, setting, create ? "create" : "none");
+    return PostgresStore.open(database, setting, mayCreate ? "create" : "none");
   }
-  return openTokenFile(database, { create });
+  return openTokenFile(database, { mayCreate });
 }
 
 /**

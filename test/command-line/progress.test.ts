@@ -7,7 +7,7 @@ import { type Progress, showProgress } from "../../src/cli/progress.ts";
 import type { Terminal } from "../../src/cli/terminal.ts";
 import type { OnStep, Step } from "../../src/plants/plant-backups.ts";
 import { copyStore } from "../../src/storage/copy-store.ts";
-import { openArchive, openStore } from "../../src/storage/open-store.ts";
+import { openForReading, openStore } from "../../src/storage/open-store.ts";
 import { streamBackup, writeBackup } from "../../src/storage/sqlite/maintenance/backup.ts";
 import { restoreToNewFile } from "../../src/storage/sqlite/maintenance/restore.ts";
 import { compareWith, verifyDataFile } from "../../src/storage/sqlite/maintenance/verify.ts";
@@ -131,7 +131,7 @@ describe("the parts of a long task are reported, with how much there is to do", 
   test("by copy", async () => {
     const database = newStore();
     const options = { databasePassword: undefined, allowUnsafeDatabase: false };
-    await using from = await openArchive({ ...options, database });
+    await using from = await openForReading({ ...options, database });
     await using to = await openStore({ ...options, database: folder.newPath() });
     const stop = new AbortController().signal;
     const parts = await partsOf((onStep) => copyStore(from, to, { onStep, onFailed: () => {} }, stop));

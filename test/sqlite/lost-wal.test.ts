@@ -189,7 +189,7 @@ describe("the mark of a data file", () => {
   });
 
   test("is not changed by a command that writes tokens alone", async () => {
-    await using tokens = openTokenFile(folder.dataFile, { create: true });
+    await using tokens = openTokenFile(folder.dataFile, { mayCreate: true });
     expect(readUseWithoutWal(folder.dataFile)).not.toBe("in use");
     expect(await tokens.tokens.all()).toEqual([]);
   });
@@ -274,7 +274,7 @@ describe("a killed service starts again with its WAL, which is left by", () => {
       environment: accessTokenEnvironment,
     });
     {
-      await using tokens = openTokenFile(folder.dataFile, { create: false });
+      await using tokens = openTokenFile(folder.dataFile, { mayCreate: false });
       await tokens.tokens.all();
       await storeAndKill(service);
     }

@@ -85,7 +85,7 @@ onEveryEngine((engine) => {
         ["the first token", [], (tokens) => tokens.addFirst(testToken("new"), auditEntry("token.created"))],
       ])("keeps %s from being stored without its entry", async (_, stored, make) => {
         const database = await engine.newDatabase();
-        await using opened = await openTokensAt(database, { create: true });
+        await using opened = await openTokensAt(database, { mayCreate: true });
         for (const each of stored) await opened.tokens.add(each, auditEntry("token.created"));
         const rows = () =>
           Promise.all([

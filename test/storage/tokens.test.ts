@@ -92,7 +92,7 @@ onEveryEngine((engine) => {
     test("that another process creates or revokes have another version", async () => {
       const database = await engine.newDatabase();
       await using store = await openStoreAt(database);
-      await using other = await openTokensAt(database, { create: false });
+      await using other = await openTokensAt(database, { mayCreate: false });
       const empty = await store.tokens.version();
       expect(await store.tokens.version()).toBe(empty);
 
@@ -216,7 +216,7 @@ async function openInProcesses(engine: Engine) {
   const store = owned.use(await openStoreAt(database));
   const processes: Pick<Store, "tokens">[] = [store];
   for (let command = 0; command < 4; command++)
-    processes.push(owned.use(await openTokensAt(database, { create: false })));
+    processes.push(owned.use(await openTokensAt(database, { mayCreate: false })));
   const moved = owned.move();
   return { store, processes, [Symbol.asyncDispose]: () => moved.disposeAsync() };
 }

@@ -24,7 +24,7 @@ export async function openNewStore(engine: Pick<Databases, "newDatabase">): Prom
 }
 
 /** The tokens of the store at this address, as a command opens them in a process of its own. */
-export function openTokensAt(database: string, options: { readonly create: boolean }) {
+export function openTokensAt(database: string, options: { readonly mayCreate: boolean }) {
   return openTokens(settingOf(database), options);
 }
 

@@ -130,10 +130,10 @@ export async function readTokens(database: Database, synced: SyncedRead): Promis
 /** The tokens of a data file, for a command that may run alongside the service. */
 export function openTokenFile(
   named: string,
-  { create }: { readonly create: boolean },
+  { mayCreate }: { readonly mayCreate: boolean },
 ): { readonly tokens: TokenStore } & AsyncDisposable {
-  if (!create) refuseMissingFile(realDataFile(named));
-  const file = openBeside(named, { create });
+  if (!mayCreate) refuseMissingFile(realDataFile(named));
+  const file = openBeside(named, { mayCreate });
   const { database, path, holdsLock } = file;
   // A service that runs fsyncs a transaction after its commit. If the power failed with that one and one of ours unsynced, the
   // next start could take the torn frames of the first for damage.

@@ -20,7 +20,7 @@ afterAll(() => folder[Symbol.dispose]());
 function emptyStore(): { readonly file: string; readonly database: Database } {
   const file = folder.newPath();
   createEmptyStore(file);
-  return { file, database: openDatabase(file, { create: false, migrate: false }) };
+  return { file, database: openDatabase(file, { mayCreate: false, mayMigrate: false }) };
 }
 
 /** Inserts plants and then tells the summaries, in one transaction. */
@@ -222,7 +222,7 @@ test("a row that is damaged while its block is filled leaves the block without a
   const type = bytes.indexOf("Fern 500") - 6;
   bytes.writeUInt8(bytes.readUInt8(type) - 1, type);
   writeFileSync(file, bytes);
-  using damaged = openDatabase(file, { create: false, migrate: false });
+  using damaged = openDatabase(file, { mayCreate: false, mayMigrate: false });
   insert(damaged, seqs(1001, 1024));
   expect(storedDigests(damaged).size).toBe(0);
 });

@@ -15,7 +15,7 @@ import { type CopiedPlants, compareWithSource, refuseUnsound } from "./check-cop
  */
 export async function makeNewStore(path: string, source: string, onStep: OnStep): Promise<CopiedPlants> {
   try {
-    using database = openDatabase(path, { create: false, migrate: true });
+    using database = openDatabase(path, { mayCreate: false, mayMigrate: true });
     giveNewStoreId(database);
     addMissingDigests(database);
     // Closing would checkpoint too, and ignore a full disk.

@@ -67,7 +67,7 @@ test.each([
     database.run(sql);
   }
   const before = readFileSync(file);
-  openDatabase(file, { create: false, migrate: true }).close();
+  openDatabase(file, { mayCreate: false, mayMigrate: true }).close();
   openReadOnly(file).close();
   expect(readFileSync(file).equals(before)).toBe(true);
 });

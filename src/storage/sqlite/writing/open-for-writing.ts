@@ -50,9 +50,9 @@ export interface OpenDataFile extends Disposable {
 
 export interface OpenOptions {
   /** Whether a missing file is created, in a folder that exists. */
-  readonly create: boolean;
+  readonly mayCreate: boolean;
   /** Whether an older file is migrated, which only its one writer may do. A new one always gets its schema. */
-  readonly migrate: boolean;
+  readonly mayMigrate: boolean;
 }
 
 interface WriterOptions extends OpenOptions {
@@ -72,22 +72,22 @@ const sqliteMin = "3.51.3";
  */
 export function openForWriting(named: string, events: StoreEvents = {}): OpenDataFile {
   refuseOldSqlite();
-  return open(named, lockForWriting, { create: true, migrate: true, writesPlants: true }, events);
+  return open(named, lockForWriting, { mayCreate: true, mayMigrate: true, writesPlants: true }, events);
 }
 
 /** Opens the data file for a command that may run alongside the service. It writes no plants, and migrates nothing. */
-export function openBeside(named: string, { create }: Pick<OpenOptions, "create">): OpenDataFile {
-  return open(named, tryLock, { create, migrate: false, writesPlants: false }, {});
+export function openBeside(named: string, { mayCreate }: Pick<OpenOptions, "mayCreate">): OpenDataFile {
+  return open(named, tryLock, { mayCreate, mayMigrate: false, writesPlants: false }, {});
 }
 
 /** Opens a data file for durable writes, and checks that it is plant-store's, with the schema of this version. */
 export function openDatabase(path: string, options: OpenOptions): Database {
-  const { create } = options;
-  if (!create) {
+  const { mayCreate } = options;
+  if (!mayCreate) {
     refuseDamagedWithoutWriter(path);
     refuseMissingFile(path);
   }
-  const database = connectOrCreate(path, create);
+  const database = connectOrCreate(path, mayCreate);
   return closeOnErrorUnlessSyncFailed(database, path, () => prepareSchema(database, path, options));
 }
 
@@ -107,9 +107,9 @@ function open(
   options: WriterOptions,
   events: StoreEvents,
 ): OpenDataFile {
-  const { create, writesPlants } = options;
+  const { mayCreate, writesPlants } = options;
   const path = realDataFile(named);
-  const folders = create ? makeDirectory(dirname(path)) : [];
+  const folders = mayCreate ? makeDirectory(dirname(path)) : [];
   refuseUnwritableDatabase(path);
   refuseFolder(path);
   refuseMountPoint(path);
@@ -120,7 +120,10 @@ function open(
   // 2 to 4. What the last process left. Without the lock, whoever has it has recovered the files already.
   if (lock !== undefined) recover(path, events);
   // 5. The schema.
-  const database = openDatabase(path, { create: create && lock !== undefined, migrate: options.migrate });
+  const database = openDatabase(path, {
+    mayCreate: mayCreate && lock !== undefined,
+    mayMigrate: options.mayMigrate,
+  });
   // 6. The length of the file, and what was written last: an obviously damaged file is refused.
   if (lock !== undefined) refuseAndCloseMalformed(database, path);
   closeOnErrorUnlessSyncFailed(database, path, () => {
@@ -172,10 +175,10 @@ function closeWriter(database: Database, path: string): void {
 }
 
 /** @throws DataFileProblem */
-function connectOrCreate(path: string, create: boolean): Database {
+function connectOrCreate(path: string, mayCreate: boolean): Database {
   try {
-    if (create && !existsSync(path)) createEmpty(path);
-    return openUnmoved(path, () => connect(path, lockWaitMsMax, { create }));
+    if (mayCreate && !existsSync(path)) createEmpty(path);
+    return openUnmoved(path, () => connect(path, lockWaitMsMax, { create: mayCreate }));
   } catch (error) {
     throw asDataFileProblem(error, path);
   }
@@ -185,9 +188,9 @@ function connectOrCreate(path: string, create: boolean): Database {
 function prepareSchema(database: Database, path: string, options: OpenOptions): void {
   refuseForeignFile(database, path);
   const version = readCheckedVersion(database, path);
-  const mayMigrate = options.migrate || (options.create && version === 0);
-  if (!mayMigrate) refuseUnmigrated(version, path);
+  const willMigrate = options.mayMigrate || (options.mayCreate && version === 0);
+  if (!willMigrate) refuseUnmigrated(version, path);
   database.run("PRAGMA journal_mode = WAL");
   setDurable(database);
-  if (mayMigrate) migrate(database, path);
+  if (willMigrate) migrate(database, path);
 }
