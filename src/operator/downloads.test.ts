@@ -7,7 +7,7 @@ import { minuteMs } from "../text/duration.ts";
 import { Downloads } from "./downloads.ts";
 
 const caller: Caller = { name: "ops", scopes: ["operator"], expiresAtMs: undefined };
-const linksMax = 1000;
+const linksPerCallerMax = 100;
 
 /** Downloads at a time that the test sets, for a caller that the gate may deny. */
 function start() {
@@ -19,7 +19,7 @@ function start() {
   return {
     clock,
     gate,
-    create: () => downloads.createLink(request, caller, "file"),
+    create: (name = caller.name) => downloads.createLink(request, { ...caller, name }, "file"),
     follow: (parameter: string) => downloads.follow(fake<Exchange>({ ...request, parameter })),
     [Symbol.dispose]: () => clock[Symbol.dispose](),
   };
@@ -53,15 +53,28 @@ test("a link is refused once its caller is not allowed", () => {
   expect(() => downloads.follow(link)).toThrow("was already used");
 });
 
-test("there are only so many links at a time", () => {
+test("one caller has only so many links at a time", () => {
   using downloads = start();
-  for (let count = 0; count < linksMax; count++) downloads.create();
-  expect(downloads.create).toThrow("Too many downloads");
+  for (let count = 0; count < linksPerCallerMax; count++) downloads.create();
+  expect(() => downloads.create()).toThrow("This token already has 100 download links");
+});
+
+test("a caller gets a link whatever the others request", () => {
+  using downloads = start();
+  for (let count = 0; count < 20 * linksPerCallerMax; count++) downloads.create(`script-${count % 20}`);
+  expect(downloads.create()).toBeString();
+});
+
+test("a link that was used makes room for another", () => {
+  using downloads = start();
+  for (let count = 1; count < linksPerCallerMax; count++) downloads.create();
+  downloads.follow(downloads.create());
+  expect(downloads.create()).toBeString();
 });
 
 test("expired links make room for others", () => {
   using downloads = start();
-  for (let count = 0; count < linksMax; count++) downloads.create();
+  for (let count = 0; count < linksPerCallerMax; count++) downloads.create();
   downloads.clock.nowMs = 60_001;
   expect(downloads.create()).toBeString();
 });

@@ -12,8 +12,9 @@ export interface Download<Target> {
 }
 
 const linkMsMax = minuteMs;
-// A runaway script cannot fill the memory with links.
-const linksMax = 1000;
+// A runaway script cannot fill the memory with links, nor keep other callers from theirs. More would be of no use: a caller may
+// start 60 downloads per minute, as many as the audit trail records.
+const linksPerCallerMax = 100;
 
 /**
  * Downloads for callers with this scope. A browser sends no token with a download, so it gets a link that needs none, for one
@@ -34,12 +35,19 @@ export class Downloads<Target> {
     return { target, caller, isAllowed: this.#gate.watch(exchange.header("authorization"), this.#scope) };
   }
 
-  /** Returns the secret of the link. */
+  /** Returns the secret of the link. @throws HttpError the caller already has too many that it has not used. */
   createLink(exchange: Exchange, caller: Caller, target: Target): string {
     const nowMs = performance.now();
-    for (const [secret, { expiresMs }] of this.#links) if (expiresMs < nowMs) this.#links.delete(secret);
-    if (this.#links.size >= linksMax)
-      throw new HttpError("too-busy", "Too many downloads were requested. Try again in a minute.");
+    let ofCaller = 0;
+    for (const [secret, { download, expiresMs }] of this.#links) {
+      if (expiresMs < nowMs) this.#links.delete(secret);
+      else if (download.caller.name === caller.name) ofCaller++;
+    }
+    if (ofCaller >= linksPerCallerMax)
+      throw new HttpError(
+        "too-busy",
+        `This token already has ${ofCaller} download links that it has not used. Try again in a minute.`,
+      );
     const secret = crypto.randomUUID();
     const download = this.createDownload(exchange, caller, target);
     this.#links.set(secret, { download, expiresMs: nowMs + linkMsMax });
