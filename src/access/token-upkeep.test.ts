@@ -26,7 +26,10 @@ describe("the upkeep of tokens", () => {
     const upkeep = cleanUp.use(
       new TokenUpkeep({
         tokens: fake<TokenStore>({
-          all: async () => store.tokens,
+          async all() {
+            if (!store.isAvailable) throw new Error("unavailable");
+            return store.tokens;
+          },
           async recordUses() {},
           async version() {
             await store.held;
@@ -50,7 +53,8 @@ describe("the upkeep of tokens", () => {
       timers.advance(250);
       await nextTurn();
     }
-    return { store, events, admit, poll, [Symbol.asyncDispose]: () => cleanUp.disposeAsync() };
+    const tryReload = () => upkeep.tryReload();
+    return { store, events, admit, poll, tryReload, [Symbol.asyncDispose]: () => cleanUp.disposeAsync() };
   }
 
   test("refuses a token that another process has revoked", async () => {
@@ -99,6 +103,16 @@ describe("the upkeep of tokens", () => {
     upkeep.store.isAvailable = false;
     await upkeep.poll();
     Object.assign(upkeep.store, { isAvailable: true, tokens: [revoked], version: "2" });
+    await upkeep.poll();
+    expect(upkeep.admit(0)).toBe("bad-credentials");
+  });
+
+  test("reads a change of its own with a later poll if it could not be read at once", async () => {
+    await using upkeep = await startUpkeep();
+    // Its own changes are not a new version.
+    Object.assign(upkeep.store, { isAvailable: false, tokens: [revoked] });
+    expect(await upkeep.tryReload()).toBe(false);
+    upkeep.store.isAvailable = true;
     await upkeep.poll();
     expect(upkeep.admit(0)).toBe("bad-credentials");
   });

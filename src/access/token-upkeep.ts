@@ -61,6 +61,18 @@ export class TokenUpkeep implements AsyncDisposable {
     return stored;
   }
 
+  /** Like `reload`, for a change that must be responded to whether or not the tokens can be read now. */
+  async tryReload(): Promise<boolean> {
+    try {
+      await this.reload();
+      return true;
+    } catch {
+      // The next poll that can read the tokens does so: no version is empty.
+      this.#version = "";
+      return false;
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isStopped = true;
     for (const timer of this.#timers) clearInterval(timer);

@@ -49,8 +49,8 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
       };
       const creating = createToken(tokens, wanted, originOf(exchange, caller), Date.now());
       const { token, secret } = await orWrongParameter(creating);
-      // This node uses the change at once; others see it within a second.
-      await tokenUpkeep.reload();
+      // This node uses the change at once; others see it within a second. Only this response has the secret.
+      await tokenUpkeep.tryReload();
       exchange.respondJson(presentMinted(token, secret, undefined), 201);
     }),
 
@@ -70,7 +70,7 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
       const wanted = { overlapMs, expiresAtMsMax: latestExpiryMs(caller) };
       const rotating = rotateToken(tokens, id, wanted, originOf(exchange, caller), Date.now());
       const { token, secret, oldValidUntilMs } = await orWrongParameter(rotating);
-      await tokenUpkeep.reload();
+      await tokenUpkeep.tryReload();
       exchange.respondJson(presentMinted(token, secret, isoTime(oldValidUntilMs)), 201);
     }),
   ];
