@@ -119,7 +119,7 @@ export function readRequiredText(values: SentValues, name: string): string {
 }
 
 export function parseIdParameter(value: string, noun: SentValues["noun"] = "Parameter"): bigint {
-  const id = /^-?\d{1,20}$/.test(value) ? tryParseInt64(value) : undefined;
+  const id = tryParseInt64(value);
   if (id === undefined)
     throw wrongRequestError(
       `${noun} "id" must be an integer from ${int64Range}, but is ${quoteValue(value)}.`,

@@ -53,6 +53,8 @@ describe("plants", () => {
     ["name=0%25%20f", [minId]],
     [`id=${unsafeId}`, [unsafeId]],
     ["id=9007199254740992", []],
+    // As `show` and the contract read it.
+    [`id=${unsafeId}.0`, [unsafeId]],
     ["token=preset-access&tag=tree&limit=1", ["39"]],
     ["since=2100-01-01T00:00:00%2B02:00", []],
   ])("are filtered by %s", async (query, ids) => {
@@ -73,6 +75,13 @@ describe("plants", () => {
 
 test.each([
   ["a limit of 0", "plants?limit=0", 'Parameter "limit" must be an integer from 1 to 1000, but is "0".'],
+  [
+    "an id that is not whole",
+    "plants?id=1.5",
+    'Parameter "id" must be an integer from -9223372036854775808 to ',
+  ],
+  ["an id over int64", "plants/9223372036854775808", 'Parameter "id" must be an integer from '],
+  ["an id that is empty", "plants?id=", 'Parameter "id" must be an integer from '],
   ["a tag with U+0000", "plants?tag=%00", "U+0000"],
   ["a part of a name over 100 characters", `plants?name=${"n".repeat(101)}`, "over 100 characters"],
   ["a time that is none", "plants?since=yesterday", "since"],
