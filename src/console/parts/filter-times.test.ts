@@ -1,5 +1,21 @@
 import { describe, expect, test } from "bun:test";
-import { formatFilterTime, localTime, timePresets, toUtc } from "./filter-times.ts";
+import { tryParseTime } from "../../text/time.ts";
+import { fieldTimeMax, formatFilterTime, localTime, timePresets, toUtc } from "./filter-times.ts";
+
+// From the first zone that begins a day to the last.
+const timeZones = ["Pacific/Kiritimati", "UTC", "Etc/GMT+12"];
+
+/** Local time is that of the zone until it is disposed of. */
+function inTimeZone(timeZone: string): Disposable {
+  const { TZ } = process.env;
+  process.env["TZ"] = timeZone;
+  return {
+    [Symbol.dispose]() {
+      // Without one, the tests run in UTC.
+      process.env["TZ"] = TZ ?? "UTC";
+    },
+  };
+}
 
 describe("a time of a filter", () => {
   const local = new Date(2026, 10, 15, 18, 30);
@@ -24,6 +40,24 @@ describe("a time of a filter", () => {
   test.each(["soon", "Z", "5", "2026-11-15T18:30"])("of %j in the address stays as it is", (text) => {
     expect(formatFilterTime(text)).toBe(text);
     expect(localTime(text)).toBe("");
+  });
+
+  test.each(timeZones)("with a year that the service does not read is in no field in %s", (timeZone) => {
+    using _zone = inTimeZone(timeZone);
+    expect(localTime("+275760-09-13T00:00:00Z")).toBe("");
+    expect(localTime("-271821-04-20T00:00:00Z")).toBe("");
+  });
+
+  test("with a year that no field has in local time is in none", () => {
+    using _zone = inTimeZone("Pacific/Kiritimati");
+    expect(localTime("9999-12-31T23:59:00Z")).toBe("");
+  });
+
+  test.each(timeZones)("that is the last of a field in %s is one that the service reads", (timeZone) => {
+    using _zone = inTimeZone(timeZone);
+    const time = toUtc(fieldTimeMax);
+    expect(tryParseTime(time)).toBeNumber();
+    expect(localTime(time)).toBe(fieldTimeMax);
   });
 
   test.each([
