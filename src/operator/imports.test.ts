@@ -10,50 +10,52 @@ import type { ActionRecorder } from "./action-recorder.ts";
 import { importRoutes } from "./imports.ts";
 
 const caller: Caller = { name: "a", scopes: ["plants:create", "operator:read"], expiresAtMs: undefined };
+
+/** The route of imports, and what it has answered so far. Its rows are no plants, so that none needs a store. */
+function startImport({ isAllowed = () => true, isServing = () => true }) {
+  const target = {
+    gate: fake<Gate>({ watch: () => isAllowed }),
+    rateLimit: new RateLimit({ count: 100, perMs: 1000 }),
+    intake: fake<Intake>({}),
+    events: fake<Events>({}),
+  };
+  const [importing] = importRoutes(target, fake<ActionRecorder>({}), 1000);
+  const answers: unknown[] = [];
+  const exchange = fake<Exchange>({
+    query: new URLSearchParams(),
+    header: () => undefined,
+    refuseWhileDraining() {
+      if (!isServing()) throw new HttpError("closing");
+    },
+    receiveBody: async () => Buffer.from("not a plant\n".repeat(5)),
+    respondJson: (answer) => void answers.push(answer),
+  });
+  return { answers, run: async () => importing?.handle(exchange, caller) };
+}
+
+/** A question whose answer is yes that many times, and then no. */
+function yesTimes(count: number): () => boolean {
+  let asked = 0;
+  return () => {
+    asked++;
+    return asked <= count;
+  };
+}
+
 const asTheGate = { "WWW-Authenticate": 'Bearer realm="plant-store", error="invalid_token"' };
 describe.each([
-  ["whose token is revoked", 2, Number.POSITIVE_INFINITY, asTheGate],
-  ["of a service that stops", Number.POSITIVE_INFINITY, 3, {}],
-])("an import %s meanwhile", (_, allowedTimes, servingTimes, headers) => {
-  /** Imports five rows, of which none is a plant, until the gate or the service says no. */
-  function start() {
-    let checks = 0;
-    let requests = 0;
-    const target = {
-      gate: fake<Gate>({
-        watch: () => () => {
-          checks++;
-          return checks <= allowedTimes;
-        },
-      }),
-      rateLimit: new RateLimit({ count: 100, perMs: 1000 }),
-      intake: fake<Intake>({}),
-      events: fake<Events>({}),
-    };
-    const [importing] = importRoutes(target, fake<ActionRecorder>({}), 1000);
-    const rows = Array.from({ length: 5 }, () => "not a plant\n").join("");
-    const answers: unknown[] = [];
-    const exchange = fake<Exchange>({
-      query: new URLSearchParams(),
-      header: () => undefined,
-      refuseWhileDraining() {
-        requests++;
-        if (requests > servingTimes) throw new HttpError("closing");
-      },
-      receiveBody: async () => Buffer.from(rows),
-      respondJson: (answer) => void answers.push(answer),
-    });
-    return { answers, run: async () => importing?.handle(exchange, caller) };
-  }
-
-  test("ends after the row it has got to", async () => {
-    const { answers, run } = start();
+  // Each row asks both questions; a request asks first whether the service still serves.
+  ["whose token is revoked", () => ({ isAllowed: yesTimes(2) }), asTheGate],
+  ["of a service that stops", () => ({ isServing: yesTimes(1 + 2) }), {}],
+])("an import %s after two rows", (_, questions, headers) => {
+  test("has the outcomes of these rows", async () => {
+    const { answers, run } = startImport(questions());
     await run();
     expect(answers).toMatchObject([{ outcomes: [{ error: 40002 }, { error: 40002 }] }]);
   });
 
-  test("is followed by none: the next does not start", async () => {
-    const { answers, run } = start();
+  test("is refused when it sends the rest", async () => {
+    const { answers, run } = startImport(questions());
     await run();
     await expect(run()).rejects.toMatchObject({ name: "HttpError", headers });
     expect(answers).toHaveLength(1);
