@@ -13,19 +13,33 @@ function createTable(file: string, name: string): void {
   database.run(`CREATE TABLE ${name} (x)`);
 }
 
-test("a data file that a start rebuilds while a command opens it is opened again", () => {
-  const path = folder.newPath();
-  const rebuilt = `${path}.rebuilt`;
-  createTable(path, "old_one");
-  createTable(rebuilt, "new_one");
-  const opened: Database[] = [];
-  using database = openUnmoved(path, () => {
-    opened.push(new Database(path));
-    if (opened.length === 1) renameSync(rebuilt, path);
-    return opened.at(-1) as Database;
+describe("a data file that a start rebuilds while a command opens it", () => {
+  /** Opens it as a command does: the first connection is to the old file, and what is returned should be one to the new. */
+  function openRebuilt() {
+    const path = folder.newPath();
+    const rebuilt = `${path}.rebuilt`;
+    createTable(path, "old_one");
+    createTable(rebuilt, "new_one");
+    const connections: Database[] = [];
+    const database = openUnmoved(path, () => {
+      const connection = new Database(path);
+      connections.push(connection);
+      if (connections.length === 1) renameSync(rebuilt, path);
+      return connection;
+    });
+    return { database, first: connections[0] as Database, [Symbol.dispose]: () => database.close() };
+  }
+
+  test("is opened again", () => {
+    using opened = openRebuilt();
+    const tables = opened.database.query("SELECT name FROM sqlite_schema").all();
+    expect(tables).toEqual([{ name: "new_one" }]);
   });
-  expect(database.query("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "new_one" }]);
-  expect(() => opened[0]?.query("SELECT 1").get()).toThrow();
+
+  test("has no connection to the old file left", () => {
+    using opened = openRebuilt();
+    expect(() => opened.first.query("SELECT 1").get()).toThrow();
+  });
 });
 
 describe("a data file that is replaced whenever a command opens it", () => {
