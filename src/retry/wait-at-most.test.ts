@@ -37,6 +37,6 @@ test("work that fails later is no unhandled rejection", async () => {
   timers.advance(100);
   await waiting;
   work.reject(new Error("failed later"));
-  // The test fails by the rejection itself, which is reported in the turn after it.
+  // If nobody handled the rejection, it would fail this test.
   await nextTurn();
 });
