@@ -68,6 +68,8 @@ export interface TokenRequest {
 }
 
 export interface RotateRequest {
+  /** Which token: every live one of that name, or the one with that id. */
+  readonly nameOrId: string;
   /** How long the old secret stays valid. */
   readonly overlapMs: number;
   readonly expiresAtMsMax?: number | undefined;
@@ -126,8 +128,7 @@ export function creationEntry(token: Token, by: Origin): AuditEntry {
 /** Adds a token with the same name and a new secret; the old one stays valid for the overlap, so that its holder can switch. */
 export async function rotateToken(
   store: TokenStore,
-  nameOrId: string,
-  { overlapMs, expiresAtMsMax = Number.POSITIVE_INFINITY }: RotateRequest,
+  { nameOrId, overlapMs, expiresAtMsMax = Number.POSITIVE_INFINITY }: RotateRequest,
   by: Origin,
   nowMs: number,
 ): Promise<Rotated> {

@@ -130,8 +130,8 @@ export const tokenRotate: Command = {
   async run(args, terminal) {
     const overlapMs = readFlag(args, "overlap", parseDuration) ?? parseDuration(overlapDefault);
     await using opened = await openTokens(readStoreConfig(args.sources), { mayCreate: false });
-    const { tokens } = opened;
-    const rotated = await rotateToken(tokens, args.positional, { overlapMs }, localOrigin(), Date.now());
+    const wanted = { nameOrId: args.positional, overlapMs };
+    const rotated = await rotateToken(opened.tokens, wanted, localOrigin(), Date.now());
     const note = `The old secret is valid until ${isoSeconds(rotated.oldValidUntilMs)}.\n`;
     printSecret(rotated, note, args, terminal);
     return 0;

@@ -67,8 +67,8 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
       const values = await readFields(exchange, ["overlap"]);
       const overlapMs = readDuration(values, "overlap") ?? tryParseDuration(overlapDefault) ?? 0;
       const { id } = await requireToken(tokens, exchange.parameter);
-      const wanted = { overlapMs, expiresAtMsMax: latestExpiryMs(caller) };
-      const rotating = rotateToken(tokens, id, wanted, originOf(exchange, caller), Date.now());
+      const wanted = { nameOrId: id, overlapMs, expiresAtMsMax: latestExpiryMs(caller) };
+      const rotating = rotateToken(tokens, wanted, originOf(exchange, caller), Date.now());
       const { token, secret, oldValidUntilMs } = await orWrongParameter(rotating);
       await tokenUpkeep.tryReload();
       exchange.respondJson(presentMinted(token, secret, isoTime(oldValidUntilMs)), 201);
