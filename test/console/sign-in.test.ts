@@ -50,6 +50,18 @@ describe("signing in", () => {
     await waitForHeading(page, "Overview");
   });
 
+  test("with the earlier token is still tried after the form was sent without one", async () => {
+    const page = await open("/", { token: "" });
+    await page.route("**/api/me", (route) => route.abort());
+    await page.evaluate(`sessionStorage.setItem("plant-store-token", ${JSON.stringify(session.secret)})`);
+    await page.reload();
+    await page.locator(".field-error").waitFor();
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await waitForText(page, "Enter a token");
+    await page.unroute("**/api/me");
+    await waitForHeading(page, "Overview");
+  });
+
   test("with another token is not undone by a late refusal of the earlier one", async () => {
     const page = await open("/", { token: "" });
     await page.evaluate(`sessionStorage.setItem("plant-store-token", "an-earlier-token")`);

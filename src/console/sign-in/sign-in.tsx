@@ -45,7 +45,8 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
   }, [hasForm]);
   const signIn = (entered: string): Promise<void> =>
     attempt(async () => {
-      stored.stop();
+      // If none was entered, the stored one may still be accepted.
+      if (entered !== "") stored.stop();
       try {
         onSignIn(entered, await enterToken(entered));
       } catch (reason) {
