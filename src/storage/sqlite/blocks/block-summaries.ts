@@ -3,7 +3,7 @@
 // has no summary.
 import type { Database, Statement } from "bun:sqlite";
 import { BlockDigests } from "./block-digests.ts";
-import { blockOf, blockPlants, lastSeq, type Order, rangeOf } from "./blocks.ts";
+import { blockOf, blockPlants, directionOf, lastSeq, type Order, rangeOf } from "./blocks.ts";
 
 /** One part of a block's summary, in a table of its own. */
 export interface Summary {
@@ -132,10 +132,9 @@ export function firstBlockWithoutNames(
   lastBlock: number,
   order: Order,
 ): number | undefined {
-  const direction = order === "newest-first" ? "DESC" : "ASC";
   const row = database
     .query<{ block: bigint }, [number, number]>(
-      `SELECT block FROM block_names WHERE block BETWEEN ? AND ? AND names IS NULL ORDER BY block ${direction} LIMIT 1`,
+      `SELECT block FROM block_names WHERE block BETWEEN ? AND ? AND names IS NULL ORDER BY block ${directionOf(order)} LIMIT 1`,
     )
     .get(firstBlock, lastBlock);
   return row === null ? undefined : Number(row.block);

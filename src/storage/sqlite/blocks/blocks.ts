@@ -7,7 +7,7 @@ import type { PageRequest } from "../../../plants/plant-archive.ts";
 export const blockPlants = 1024;
 
 /** The numbers `low` to `high`, both inclusive. It has none if `low` is the higher one. */
-interface NumberRange {
+export interface NumberRange {
   readonly low: number;
   readonly high: number;
 }
@@ -17,6 +17,11 @@ export type SeqRange = NumberRange;
 
 /** In which order plants are read. */
 export type Order = PageRequest["order"];
+
+/** The same order in SQL, of a column that rises from plant to plant or from block to block. */
+export function directionOf(order: Order): "ASC" | "DESC" {
+  return order === "newest-first" ? "DESC" : "ASC";
+}
 
 /** The number at which a range is entered in that order. */
 export function firstIn({ low, high }: NumberRange, order: Order): number {

@@ -3,7 +3,7 @@
 import type { Database } from "bun:sqlite";
 import type { PlantFilter } from "../../../plants/plant-archive.ts";
 import { lastSummarised } from "../blocks/block-summaries.ts";
-import { blockOf, blockPlants, type Order, type SeqRange } from "../blocks/blocks.ts";
+import { blockOf, blockPlants, directionOf, type Order, type SeqRange } from "../blocks/blocks.ts";
 import { isForLike } from "./name-search.ts";
 
 /** A query, and the values for its question marks. */
@@ -32,7 +32,7 @@ export function selectQueries(
   range: SeqRange,
   order: Order,
 ): Query[] {
-  const direction = order === "newest-first" ? "DESC" : "ASC";
+  const direction = directionOf(order);
   const queries = selectionsOf(database, filter, range).map(({ tables, conditions, orderBy }) => ({
     sql: `SELECT ${plantColumns} FROM ${tables.join(" CROSS JOIN ")} WHERE ${allOf(conditions)}
            ORDER BY ${orderBy.map((column) => `${column} ${direction}`).join(", ")}`,

@@ -1,6 +1,15 @@
 import type { Database } from "bun:sqlite";
 import { firstBlockWithoutNames, lastSummarised, namesCharactersMax } from "../blocks/block-summaries.ts";
-import { beginningOf, blockOf, firstIn, type Order, rangeOf, type SeqRange } from "../blocks/blocks.ts";
+import {
+  beginningOf,
+  blockOf,
+  directionOf,
+  firstIn,
+  type NumberRange,
+  type Order,
+  rangeOf,
+  type SeqRange,
+} from "../blocks/blocks.ts";
 
 const ascii = /^[\x20-\x7e]*$/;
 // What a search costs at worst for each byte of a name and each character of the part. Measured with names of one
@@ -48,11 +57,15 @@ function summarisedPart(
   const low = range.low;
   const high = Math.min(range.high, summarised);
   const blocks = beginningOf({ low: blockOf(low), high: blockOf(high) }, blocksMax, order);
-  const long = firstBlockWithoutNames(database, blocks.low, blocks.high, order);
-  const short =
-    long === undefined ? blocks : beginningOf(blocks, Math.abs(long - firstIn(blocks, order)), order);
+  const firstLong = firstBlockWithoutNames(database, blocks.low, blocks.high, order);
+  const short = firstLong === undefined ? blocks : partBefore(firstLong, blocks, order);
   if (short.low > short.high) return undefined;
   return { low: Math.max(low, rangeOf(short.low).low), high: Math.min(high, rangeOf(short.high).high) };
+}
+
+/** The numbers of a range that come before one of them, in that order. */
+function partBefore(end: number, { low, high }: NumberRange, order: Order): NumberRange {
+  return order === "newest-first" ? { low: end + 1, high } : { low, high: end - 1 };
 }
 
 /** The plants of the first block whose names have at most `bytesMax` bytes together, or the first plant alone. */
@@ -60,10 +73,9 @@ function measuredPart(database: Database, bytesMax: number, range: SeqRange, ord
   const entry = firstIn(range, order);
   const inBlock = rangeOf(blockOf(entry));
   const part = { low: Math.max(range.low, inBlock.low), high: Math.min(range.high, inBlock.high) };
-  const direction = order === "newest-first" ? "DESC" : "ASC";
   // The size of a text is in the head of its row: a long name itself is not read.
   const sizes = database.query<{ seq: bigint; bytes: bigint }, [number, number]>(
-    `SELECT seq, octet_length(name) AS bytes FROM plants WHERE seq BETWEEN ? AND ? ORDER BY seq ${direction}`,
+    `SELECT seq, octet_length(name) AS bytes FROM plants WHERE seq BETWEEN ? AND ? ORDER BY seq ${directionOf(order)}`,
   );
   let last = entry;
   let bytesLeft = bytesMax;
