@@ -45,6 +45,9 @@ export interface PlantPage {
   readonly newest: string;
 }
 
+/** A page ends after the plant whose texts exceed this, to bound memory: then it is short. */
+export const pageCharactersMax = 4 * 1024 * 1024;
+
 /** The cursor of the beginning, for `pageAfter`. */
 export const beginningCursor = "0";
 

@@ -9,15 +9,14 @@ import {
   type PlantArchive,
   type PlantFilter,
   type PlantPage,
+  pageCharactersMax,
   type StoredPlant,
 } from "../../plants/plant-archive.ts";
 import { minuteMs } from "../../text/duration.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import type { Row } from "./session.ts";
 
-// A page of huge plants is truncated, to bound memory.
 const rowsPerRead = 500;
-const pageCharactersMax = 4 * 1024 * 1024;
 // A plant gets its time before it is committed, and the nodes' clocks differ. Plants may still be committed that belong before
 // those younger than this, so a client that follows the store reads these again.
 const settledAfterMs = 7000;

@@ -12,6 +12,7 @@ import {
   type PlantArchive,
   type PlantFilter,
   type PlantPage,
+  pageCharactersMax,
   StaleCursor,
   type StoredPlant,
 } from "../../../plants/plant-archive.ts";
@@ -34,9 +35,7 @@ interface PlantRow {
   created_by: string;
 }
 
-// A page of huge plants is truncated, to bound memory.
 const rowsPerRead = 250;
-const pageCharactersMax = 4 * 1024 * 1024;
 // The store id, and the seq and the time of a plant.
 const followCursor = /^([0-9a-f]{16})\.(\d{1,15})\.(-?[0-9a-z]{1,13})$/;
 
