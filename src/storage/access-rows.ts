@@ -54,24 +54,16 @@ export function notLiveProblem({ name }: Token): TokenProblem {
 /** The columns of the table audit_trail besides its key, in the order of `auditValues` and `auditPage`. */
 export const auditColumns = "at_ms, actor, action, subject, address, detail";
 
-// How many changes of tokens the audit trail keeps, and how many other entries.
-const entriesOfEachKindMax = 100_000;
+/**
+ * How many changes of tokens the audit trail keeps, and how many other entries. Changes of tokens have a limit of their own, so
+ * that no flood of sign-ins or exports removes one.
+ */
+export const entriesOfEachKindMax = 100_000;
 
 /**
  * The oldest are removed at the first entry of a process, and again after each 1,000, since finding them reads the whole trail.
  */
 export const entriesPerRemoval = 1000;
-
-/**
- * The SQL that removes the oldest entries. Changes of tokens have a limit of their own, so that no flood of sign-ins or exports
- * removes one. `key` orders the entries.
- */
-export function removalStatements(key: "seq" | "id"): string[] {
-  return ["action LIKE 'token.%'", "action NOT LIKE 'token.%'"].map(
-    (kind) => `DELETE FROM audit_trail WHERE ${kind} AND ${key} <=
-      (SELECT ${key} FROM audit_trail WHERE ${kind} ORDER BY ${key} DESC LIMIT 1 OFFSET ${entriesOfEachKindMax})`,
-  );
-}
 
 export function auditValues(entry: AuditEntry): (string | number | null)[] {
   const { atMs, actor, action, subject, address, detail } = entry;

@@ -1,7 +1,17 @@
 import type { Database } from "bun:sqlite";
 import type { AuditEntry, AuditFilter, AuditPage, AuditTrail } from "../../access/audit.ts";
-import { auditColumns, auditValues, entriesPerRemoval, removalStatements } from "../access-rows.ts";
+import { auditColumns, auditValues, entriesOfEachKindMax, entriesPerRemoval } from "../access-rows.ts";
 import type { Writer } from "./writing/writer.ts";
+
+// The oldest entries beyond the limit: changes of tokens, and all others.
+const removalStatements = [
+  `DELETE FROM audit_trail WHERE action LIKE 'token.%' AND seq <=
+     (SELECT seq FROM audit_trail WHERE action LIKE 'token.%'
+       ORDER BY seq DESC LIMIT 1 OFFSET ${entriesOfEachKindMax})`,
+  `DELETE FROM audit_trail WHERE action NOT LIKE 'token.%' AND seq <=
+     (SELECT seq FROM audit_trail WHERE action NOT LIKE 'token.%'
+       ORDER BY seq DESC LIMIT 1 OFFSET ${entriesOfEachKindMax})`,
+];
 
 /** The audit trail in SQLite. */
 export class SqliteAudit implements AuditTrail {
@@ -27,7 +37,7 @@ export class SqliteAudit implements AuditTrail {
       .query(`INSERT INTO audit_trail (${auditColumns}) VALUES (?, ?, ?, ?, ?, ?)`)
       .run(...auditValues(entry));
     if (this.#inserted % entriesPerRemoval === 0)
-      for (const statement of removalStatements("seq")) this.#database.run(statement);
+      for (const statement of removalStatements) this.#database.run(statement);
     this.#inserted++;
   }
 
