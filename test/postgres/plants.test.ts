@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { beginningCursor, type PlantFilter } from "../../src/plants/plant-archive.ts";
 import { StoreUnavailable } from "../../src/plants/plant-store.ts";
-import { migrate, migrations } from "../../src/storage/postgres/migrations/migrate.ts";
+import { allMigrations, migrate } from "../../src/storage/postgres/migrations/migrate.ts";
 import { Server } from "../../src/storage/postgres/server.ts";
 import type { Store } from "../../src/storage/store.ts";
 import { minuteMs } from "../../src/text/duration.ts";
@@ -392,7 +392,7 @@ describe("the tables", () => {
     ["creates tables", "create"],
   ] as const)("are not upgraded by a command that %s", async (_, changes) => {
     await createTables();
-    const later = [...migrations, { number: 7, sql: "", columns: {} }];
+    const later = [...allMigrations, { number: 7, sql: "", columns: {} }];
     const options = { databasePassword: undefined, allowUnsafeDatabase: false };
     const connection = await new Server(database, options).open();
     await expect(migrate(connection, changes, later)).rejects.toThrow(

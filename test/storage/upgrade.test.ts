@@ -3,7 +3,10 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { migrate as migratePostgres, migrations } from "../../src/storage/postgres/migrations/migrate.ts";
+import {
+  migrate as migratePostgres,
+  allMigrations as postgresMigrations,
+} from "../../src/storage/postgres/migrations/migrate.ts";
 import { Server } from "../../src/storage/postgres/server.ts";
 import { allMigrations, migrate as migrateFile } from "../../src/storage/sqlite/migrations/migrate.ts";
 import { operatorGet } from "../support/operator-requests.ts";
@@ -59,7 +62,7 @@ const postgres = {
   async migrateFurther(database: string) {
     const options = { databasePassword: undefined, allowUnsafeDatabase: false };
     const connection = await new Server(database, options).open();
-    await migratePostgres(connection, "upgrade", [...migrations, { ...later, columns: {} }]);
+    await migratePostgres(connection, "upgrade", [...postgresMigrations, { ...later, columns: {} }]);
     connection.destroy();
   },
 };

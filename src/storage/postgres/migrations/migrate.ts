@@ -19,7 +19,7 @@ interface Migration {
  * The migrations in order; the table plant_store_schema has the number of the last one. The numbers 1 to 5 were used before
  * 1.0.0, and are not used again: a database with one of them is recognised.
  */
-export const migrations: readonly Migration[] = [
+export const allMigrations: readonly Migration[] = [
   {
     number: 6,
     sql: createTables,
@@ -56,18 +56,22 @@ const withoutTimeouts = "SET statement_timeout = 0; SET lock_timeout = 0";
  * plant_store_schema migrates, and the others retry until it is done.
  * @throws DatabaseProblem the tables are not those of this version, and may not or cannot become so.
  */
-export async function migrate(session: Session, changes: TableChanges, known = migrations): Promise<void> {
-  const newest = newestOf(known);
+export async function migrate(
+  session: Session,
+  changes: TableChanges,
+  migrations = allMigrations,
+): Promise<void> {
+  const newest = newestOf(migrations);
   // The first look takes no lock: a node may have no privilege to change the schema.
-  const found = await readCheckedVersion(session, known);
-  if (found === newest) return;
-  refuseUnmigrated(found, changes);
+  const version = await readCheckedVersion(session, migrations);
+  if (version === newest) return;
+  refuseUnmigrated(version, changes);
   await session.script(withoutTimeouts);
   await session.script(createVersionTable).catch(throwRetryableAfter(createdMeanwhile));
   for (;;) {
     await session.script("BEGIN");
-    const have = await readVersion(session, lockVersion).catch(throwRetryableAfter([lockNotAvailable]));
-    const next = known.find(({ number }) => number > have);
+    const current = await readVersion(session, lockVersion).catch(throwRetryableAfter([lockNotAvailable]));
+    const next = migrations.find(({ number }) => number > current);
     if (next === undefined) break;
     await session.script(next.sql);
     await session.script(`UPDATE plant_store_schema SET version = ${next.number}; COMMIT`);
@@ -79,14 +83,14 @@ export async function migrate(session: Session, changes: TableChanges, known = m
  * The number of the schema, once its tables are checked; 0 if there are none yet.
  * @throws DatabaseProblem the tables are from a newer version, or from before 1.0.0.
  */
-export async function readCheckedVersion(session: Session, known = migrations): Promise<number> {
-  const found = await readVersion(session, selectVersion).catch(zeroIfMissing);
-  await refuseUnknownTables(session, found, known);
-  return found;
+export async function readCheckedVersion(session: Session, migrations = allMigrations): Promise<number> {
+  const version = await readVersion(session, selectVersion).catch(zeroIfMissing);
+  await refuseUnknownTables(session, version, migrations);
+  return version;
 }
 
-function newestOf(known: readonly Migration[]): number {
-  return known.at(-1)?.number ?? 0;
+function newestOf(migrations: readonly Migration[]): number {
+  return migrations.at(-1)?.number ?? 0;
 }
 
 async function readVersion(session: Session, statement: { text: string }): Promise<number> {
@@ -96,15 +100,15 @@ async function readVersion(session: Session, statement: { text: string }): Promi
 /** Refuses tables of an unknown version. Further columns are ignored: CockroachDB adds one for a hash-sharded key. */
 async function refuseUnknownTables(
   session: Session,
-  found: number,
-  known: readonly Migration[],
+  version: number,
+  migrations: readonly Migration[],
 ): Promise<void> {
-  if (found === 0) return;
-  if (found > newestOf(known))
+  if (version === 0) return;
+  if (version > newestOf(migrations))
     throw new DatabaseProblem(
       "The database was set up by a newer plant-store; use that version or a newer one.",
     );
-  const expected = known.find(({ number }) => number === found)?.columns;
+  const expected = migrations.find(({ number }) => number === version)?.columns;
   if (expected === undefined) throw earlyProblem();
   const rows = await session.run(selectColumns, [Object.keys(expected)]);
   const actual = new Set(rows.map(([column]) => column));
@@ -118,10 +122,10 @@ function earlyProblem(): DatabaseProblem {
   );
 }
 
-function refuseUnmigrated(found: number, changes: TableChanges): void {
-  if (found === 0 && changes === "none")
+function refuseUnmigrated(version: number, changes: TableChanges): void {
+  if (version === 0 && changes === "none")
     throw new DatabaseProblem("The database has no plant-store tables yet: start the service on it once.");
-  if (found > 0 && changes !== "upgrade")
+  if (version > 0 && changes !== "upgrade")
     throw new DatabaseProblem(
       "The database was set up by an older plant-store: start the service on it once to upgrade its tables.",
     );
