@@ -4,7 +4,7 @@ import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { processUid } from "../../../access/local-user.ts";
 import { codeOf, describeFileError, pathOf, syscallOf } from "../../../system/errors.ts";
-import { lockWaitMsMax } from "./connect.ts";
+import { lockWaitMsMax, sqliteCodeOf } from "./connect.ts";
 
 /** A data file that cannot be used, in one sentence for the operator. */
 export class DataFileProblem extends Error {
@@ -42,7 +42,7 @@ const notDamage = /^SQLITE_(?:CANTOPEN|READONLY|PERM|AUTH|BUSY|LOCKED|NOMEM|FULL
 
 /** Whether reading a data file failed because of its content. */
 export function isDamage(error: unknown): error is SQLiteError | Damage {
-  return error instanceof Damage || (error instanceof SQLiteError && !notDamage.test(error.code ?? ""));
+  return error instanceof Damage || (error instanceof SQLiteError && !notDamage.test(sqliteCodeOf(error)));
 }
 
 /** Whether the operating system denied this user access. */
@@ -89,7 +89,7 @@ export function notSqliteSentence(path: string): string {
 }
 
 function describeSqliteError(error: SQLiteError, path: string): string {
-  const code = error.code ?? "";
+  const code = sqliteCodeOf(error);
   if (code === "SQLITE_NOTADB") return notSqliteSentence(path);
   if (code.startsWith("SQLITE_CORRUPT"))
     return `${path} is damaged (${error.message}); restore it from a backup.`;

@@ -1,8 +1,15 @@
 // Opens a data file without changing it: while a service writes to it, beside a WAL, or on read-only media.
-import { Database, SQLiteError } from "bun:sqlite";
+import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
-import { closeOnError, ImmutableDatabase, keepWal, lockWaitMsMax, readSchema } from "../data-file/connect.ts";
+import {
+  closeOnError,
+  ImmutableDatabase,
+  keepWal,
+  lockWaitMsMax,
+  readSchema,
+  sqliteCodeOf,
+} from "../data-file/connect.ts";
 import { mayWrite, realDataFile, refuseMissingFile } from "../data-file/data-file-path.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file/data-file-problem.ts";
 import { fileSize } from "../data-file/durable-files.ts";
@@ -28,7 +35,7 @@ export function openReadOnly(named: string, { older = false, ...accepted }: Read
   const path = realDataFile(named);
   refuseDamagedWithoutWriter(path, accepted);
   refuseMissingFile(path);
-  // The service itself must not do this: closing the file, other than through SQLite, would drop its locks.
+  // Not beside a writer, which may be this process: closing a data file other than through SQLite drops the locks on it.
   const withoutWal = hasWriter(path) ? undefined : contentsWithoutWal(path);
   try {
     const database = connectReadOnly(path);
@@ -73,8 +80,7 @@ function connectWithoutWriting(path: string, hasWal: boolean): Database {
   try {
     return openUnmoved(path, () => startReading(new Database(path, readOnlyOptions)));
   } catch (error) {
-    if (!(error instanceof SQLiteError) || !/^SQLITE_(?:CANTOPEN|READONLY)/.test(error.code ?? ""))
-      throw error;
+    if (!/^SQLITE_(?:CANTOPEN|READONLY)/.test(sqliteCodeOf(error))) throw error;
     if (hasWal)
       throw new DataFileProblem(
         `${path} has plants in ${path}-wal, and SQLite reads that only where it can write: copy both files into another folder and use the copy.`,
