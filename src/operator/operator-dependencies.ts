@@ -33,7 +33,7 @@ export interface OperatorDependencies {
 
 /** The parts of the store that an operator sees. */
 export interface OperatedStore {
-  readonly engine: string;
+  readonly engine: "sqlite" | "postgres";
   readonly archive: PlantArchive;
   readonly tokens: TokenStore;
   readonly audit: AuditTrail;
