@@ -10,7 +10,7 @@ import type { RunStatement } from "./connection-pool.ts";
 import type { Row } from "./session.ts";
 
 // A plant whose id exists can be read, unless someone deletes it in between.
-const readTriesMax = 5;
+const readAttemptsMax = 5;
 
 /**
  * Stores plants and returns their outcomes, all durable. It needs one statement, or two if ids exist, each a transaction of its
@@ -31,8 +31,8 @@ export async function insertPlants(
   let missing = [...firstOfId.values()].sort((one, other) => (one.plant.id < other.plant.id ? -1 : 1));
   const inserted = new Set<PlantToStore>();
   const stored = new Map<bigint, Plant>();
-  for (let tries = 0; missing.length > 0; tries++) {
-    if (tries === readTriesMax) throw new StoreUnavailable("A plant was neither stored nor found.");
+  for (let attempts = 0; missing.length > 0; attempts++) {
+    if (attempts === readAttemptsMax) throw new StoreUnavailable("A plant was neither stored nor found.");
     for (const [id] of await statements.insert(run, missing, createdAtMs)) {
       const toStore = firstOfId.get(BigInt(id ?? "")) as PlantToStore;
       inserted.add(toStore);

@@ -17,7 +17,7 @@ const writeMsMax = 3000;
 const readMsMax = 30_000;
 // A service reports soon that its server is unreachable; an export or a copy waits for a restart.
 const serviceReadRetryMsMax = 2000;
-// Shorter than a batch's: the token watch polls again soon, and uses the tokens it has.
+// Shorter than a batch's: the service polls its tokens again soon, and until then uses those that it has.
 const tokensMsMax = 2000;
 // A command that is started together with its database waits for it.
 const commandMsMax = 10_000;

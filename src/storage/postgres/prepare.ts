@@ -30,7 +30,7 @@ const mustBeFixed = /^(?:28...|3D000|42(?:501|704|P05)|22023|26000)$/;
  */
 export async function prepare(preparation: Preparation): Promise<readonly string[]> {
   const deadlineMs = performance.now() + preparation.timeoutMs;
-  for (let tries = 0; ; tries++) {
+  for (let attempt = 0; ; attempt++) {
     try {
       return await prepareOnce(preparation);
     } catch (error) {
@@ -40,7 +40,7 @@ export async function prepare(preparation: Preparation): Promise<readonly string
       if (performance.now() > deadlineMs)
         throw new DatabaseProblem(`The database cannot be used: ${reason}.`);
       preparation.onWaiting(reason);
-      await sleep(retryWaitMs(tries), undefined, { signal: preparation.signal });
+      await sleep(retryWaitMs(attempt), undefined, { signal: preparation.signal });
     }
   }
 }
