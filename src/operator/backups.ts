@@ -74,7 +74,7 @@ export function backupRoutes(
       await backups.refuseMissing(name);
       await actions.record(exchange, caller, "backup.downloaded", name);
       // A link works once, so no request that is refused uses it up. Another request may have used it meanwhile.
-      const download = downloads.follow(exchange);
+      const download = downloads.claimDownload(exchange);
       const pieces = backups.requireFolder().read(name);
       await sendFile(exchange, download, { name, contentType: "application/vnd.sqlite3" }, pieces);
     }),

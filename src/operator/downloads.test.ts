@@ -20,7 +20,7 @@ function start() {
     clock,
     gate,
     create: (name = caller.name) => downloads.createLink(request, { ...caller, name }, "file"),
-    follow: (parameter: string) => downloads.follow(fake<Exchange>({ ...request, parameter })),
+    claim: (parameter: string) => downloads.claimDownload(fake<Exchange>({ ...request, parameter })),
     [Symbol.dispose]: () => clock[Symbol.dispose](),
   };
 }
@@ -29,28 +29,28 @@ test("a link is good for a minute", () => {
   using downloads = start();
   const link = downloads.create();
   downloads.clock.nowMs = minuteMs;
-  expect(downloads.follow(link)).toMatchObject({ target: "file", caller });
+  expect(downloads.claim(link)).toMatchObject({ target: "file", caller });
 });
 
 test("a link is refused after a minute", () => {
   using downloads = start();
   const link = downloads.create();
   downloads.clock.nowMs = 60_001;
-  expect(() => downloads.follow(link)).toThrow("is more than a minute old");
+  expect(() => downloads.claim(link)).toThrow("is more than a minute old");
 });
 
 test("a link is refused once it was used", () => {
   using downloads = start();
   const link = downloads.create();
-  downloads.follow(link);
-  expect(() => downloads.follow(link)).toThrow("was already used");
+  downloads.claim(link);
+  expect(() => downloads.claim(link)).toThrow("was already used");
 });
 
 test("a link is refused once its caller is not allowed", () => {
   using downloads = start();
   const link = downloads.create();
   downloads.gate.isAllowed = false;
-  expect(() => downloads.follow(link)).toThrow("was already used");
+  expect(() => downloads.claim(link)).toThrow("was already used");
 });
 
 test("one caller has only so many links at a time", () => {
@@ -68,7 +68,7 @@ test("a caller gets a link whatever the others request", () => {
 test("a link that was used makes room for another", () => {
   using downloads = start();
   for (let count = 1; count < linksPerCallerMax; count++) downloads.create();
-  downloads.follow(downloads.create());
+  downloads.claim(downloads.create());
   expect(downloads.create()).toBeString();
 });
 

@@ -71,7 +71,7 @@ export class Downloads<Target> {
   }
 
   /** Finds the download of the link in the path, and uses up the link. @throws HttpError as `requireDownload` does. */
-  follow(exchange: Exchange): Download<Target> {
+  claimDownload(exchange: Exchange): Download<Target> {
     const download = this.requireDownload(exchange);
     this.#links.delete(exchange.parameter);
     return download;

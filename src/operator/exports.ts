@@ -63,7 +63,7 @@ export function exportRoutes(archive: PlantArchive, actions: ActionRecorder, gat
     }),
 
     route("GET", "/api/exports/{secret}", "none", (exchange) =>
-      send(exchange, downloads.requireDownload(exchange), () => downloads.follow(exchange)),
+      send(exchange, downloads.requireDownload(exchange), () => downloads.claimDownload(exchange)),
     ),
   ];
 }
