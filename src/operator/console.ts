@@ -22,7 +22,7 @@ const acceptsGzip = acceptPattern("gzip");
 const pagePaths = ["/", "/plants", "/plants/{id}", "/import", "/tokens", "/refused", "/audit", "/system"];
 
 /** One page for all of the console's paths, and the files that it loads. Built on the first request. */
-export class Console {
+export class ConsolePages {
   readonly #provider: IdentityProvider | undefined;
   #bundle: Promise<ReadonlyMap<string, ConsoleFile>> | undefined;
 

@@ -4,7 +4,7 @@ import { type Route, route } from "../http/route.ts";
 import { ActionRecorder } from "./action-recorder.ts";
 import { auditRoute } from "./audit.ts";
 import { backupRoutes } from "./backups.ts";
-import { Console } from "./console.ts";
+import { ConsolePages } from "./console.ts";
 import { exportRoutes } from "./exports.ts";
 import { importRoutes } from "./imports.ts";
 import { metricsRoute } from "./metrics.ts";
@@ -20,7 +20,7 @@ export function startOperatorListener(
   dependencies: OperatorDependencies,
   listenerSettings: ListenerSettings,
 ): Listener {
-  const consolePages = new Console(dependencies.identityProvider);
+  const consolePages = new ConsolePages(dependencies.identityProvider);
   const kind = {
     name: "operator",
     basePath: "",
@@ -34,7 +34,7 @@ export function startOperatorListener(
 /** Everything that the operator listener serves, besides the health checks. */
 export function operatorRoutes(
   dependencies: OperatorDependencies,
-  consolePages: Console,
+  consolePages: ConsolePages,
   bodyBytesMax: number,
 ): readonly Route[] {
   const { store, tokenUpkeep, backups, metrics, identityProvider, effectiveSettings } = dependencies;
