@@ -1,5 +1,6 @@
 import { createReadStream, fstatSync } from "node:fs";
 import { openSource, type Source } from "../files/detect-source.ts";
+import { shareOf } from "../text/counts.ts";
 import { fileProblem } from "./file-problem.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -55,9 +56,10 @@ export async function openInput(file: string, terminal: Terminal, stop: AbortSig
     ...source,
     chunks: counted(),
     share: (textBytes) => {
-      if (sizeBytes === 0) return undefined;
-      const shareOfRead = Math.min(1, textBytes / Math.max(1, readTextBytes));
-      return (readBytes / sizeBytes) * shareOfRead;
+      // A file that grows meanwhile has more bytes than it had.
+      const shareRead = shareOf(readBytes, sizeBytes);
+      if (shareRead === undefined) return undefined;
+      return shareRead * Math.min(1, textBytes / Math.max(1, readTextBytes));
     },
     [Symbol.dispose]: () => void stream.destroy(),
   };
