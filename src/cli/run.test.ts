@@ -48,3 +48,27 @@ describe("a failed command that cannot close its store", () => {
     expect(code).toBe(2);
   });
 });
+
+describe("a command whose reader has paused", () => {
+  /** Runs a command that ends with this code, to a reader that reads nothing, and returns the code of the exit. */
+  async function exitCodeWithPausedReader(code: number, waitForStopSignal: () => Promise<string>) {
+    using _run = spyOn(version, "run").mockResolvedValue(code);
+    const exit = Promise.withResolvers<number>();
+    const exitWithoutClosing = async (exitCode: number) => {
+      exit.resolve(exitCode);
+      return undefined as never;
+    };
+    const outFlushed = () => new Promise<never>(() => {});
+    await runInProcess(["version"], { waitForStopSignal, terminal: { outFlushed, exitWithoutClosing } });
+    return exit.promise;
+  }
+
+  test("ends if it was interrupted before", async () => {
+    const noSignal = () => new Promise<never>(() => {});
+    expect(await exitCodeWithPausedReader(130, noSignal)).toBe(130);
+  });
+
+  test("ends at a signal to stop", async () => {
+    expect(await exitCodeWithPausedReader(0, async () => "SIGTERM")).toBe(143);
+  });
+});

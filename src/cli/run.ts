@@ -5,6 +5,7 @@ import { FormatError } from "../files/input-row.ts";
 import { ListenProblem } from "../http/listen-address.ts";
 import { TlsProblem } from "../http/tls-files.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../plants/plant-store.ts";
+import { waitAtMost } from "../retry/wait-at-most.ts";
 import { DatabaseMisuse, DatabaseProblem } from "../storage/postgres/database-url.ts";
 import { DataFileProblem, LostWal } from "../storage/sqlite/data-file/data-file-problem.ts";
 import { DataFileLeftOpen } from "../storage/sqlite/data-file/left-open.ts";
@@ -29,13 +30,15 @@ import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
 import { PlantProblem, show } from "./show.ts";
 import { nearestWord } from "./suggestion.ts";
-import { escapeInvisible, type Terminal, warn } from "./terminal.ts";
+import { escapeInvisible, interruptedCode, isInterruptedCode, type Terminal, warn } from "./terminal.ts";
 import { tokenCreate, tokenList, tokenRevoke, tokenRotate } from "./token.ts";
 import { verify } from "./verify.ts";
 import { version } from "./version.ts";
 
 const exitCodes = { success: 0, failure: 1, usage: 2 } as const;
 const versionFlags = ["--version", "-v"];
+// Of a command that was interrupted, after which what it printed is lost if nobody has read it.
+const flushMsMax = 1000;
 // The message of an error in one of these two lists is all that the user needs.
 const misuses = [ConfigProblem, DatabaseMisuse, TlsProblem];
 const expectedErrors = [
@@ -102,13 +105,26 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
         warn(terminal, `${capitalized(warning)}.`);
     }
     const code = await command.run(parsed, parsed.has("quiet") ? withoutNotes(terminal) : terminal);
-    if (!command.isService) await terminal.outFlushed();
-    return code;
+    return command.isService ? code : await flushOutput(code, terminal);
   } catch (error) {
     const { text, code } = errorReport(error, helpTopic);
     terminal.err(forStandardError(text, terminal));
     return mustStayOpen(error) ? terminal.exitWithoutClosing(code) : code;
   }
+}
+
+/**
+ * Waits until what the command printed is read, and returns the exit code. A reader that has paused does not keep a stop waiting;
+ * the store is closed by now, so that the process can end at any time.
+ */
+async function flushOutput(code: number, terminal: Terminal): Promise<number> {
+  const flushed = terminal.outFlushed().then(() => "flushed");
+  if (isInterruptedCode(code)) {
+    const isFlushed = await waitAtMost(flushMsMax, flushed);
+    return isFlushed ? code : terminal.exitWithoutClosing(code);
+  }
+  const ending = await Promise.race([flushed, terminal.waitForStopSignal()]);
+  return ending === "flushed" ? code : terminal.exitWithoutClosing(interruptedCode(ending));
 }
 
 /** Whether the process must end without closing the store. If closing it failed after another failure, either may demand that. */

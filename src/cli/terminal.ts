@@ -53,6 +53,11 @@ export function interruptedCode(signal: string): number {
   return 128 + (signals[signal] ?? constants.signals.SIGTERM);
 }
 
+/** Whether a command that returns this code was interrupted. */
+export function isInterruptedCode(code: number): boolean {
+  return code > 128;
+}
+
 /** Aborted by the first signal to stop, which is its reason. */
 export function abortOnStopSignal(terminal: Pick<Terminal, "waitForStopSignal">): AbortSignal {
   const stopping = new AbortController();
