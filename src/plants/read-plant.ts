@@ -74,8 +74,8 @@ function parseObject(text: string): NewPlant | Refusal {
   const refusals = [
     repeated === undefined ? undefined : repeatedNamesRefusal(repeated),
     typeof id === "bigint" ? undefined : idRefusal(id),
-    textRefusal("name", name),
-    tag === undefined ? undefined : textRefusal("tag", tag),
+    findTextRefusal("name", name),
+    tag === undefined ? undefined : findTextRefusal("tag", tag),
   ].filter((refusal) => refusal !== undefined);
   const [first] = refusals;
   if (first === undefined) return { id, name, tag } as NewPlant;
@@ -102,7 +102,7 @@ function idRefusal(id: JsonSource | undefined): Refusal {
   return new Refusal("not-int64", `${rule}, but is ${quoteStart(id.source)}.`, `${rule}.`);
 }
 
-function textRefusal(field: PlantField, value: string | JsonSource | undefined): Refusal | undefined {
+function findTextRefusal(field: PlantField, value: string | JsonSource | undefined): Refusal | undefined {
   if (typeof value !== "string") return fieldRefusal(field, "a string", value);
   if (!value.includes("\u0000")) return undefined;
   return new Refusal("holds-nul", `Field "${field}" contains the character U+0000, which cannot be stored.`);

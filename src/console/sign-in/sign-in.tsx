@@ -51,7 +51,7 @@ export function SignIn({ storedToken, notice, responseRef, onSignIn, onForget }:
         onSignIn(entered, await enterToken(entered));
       } catch (reason) {
         input.current?.focus();
-        throw new Error(tokenProblem(reason) ?? describeError(reason));
+        throw new Error(whyTokenRefused(reason) ?? describeError(reason));
       }
     });
 
@@ -129,7 +129,7 @@ function useStoredToken(
     } catch (reason) {
       // Someone has entered another token meanwhile.
       if (signal.aborted) return;
-      const problem = tokenProblem(reason);
+      const problem = whyTokenRefused(reason);
       setFailure(problem ?? describeError(reason));
       if (problem === undefined) retry.current = setTimeout(() => void signInWith(token), retryMs);
       else onForget();
@@ -155,8 +155,8 @@ function apiOf(token: string): OperatorApi {
   return new OperatorApi(token, () => {});
 }
 
-/** What is wrong with the token; undefined if the request failed for another reason. */
-function tokenProblem(reason: unknown): string | undefined {
+/** Why the token was refused; undefined if the request failed for another reason. */
+function whyTokenRefused(reason: unknown): string | undefined {
   if (isRefusal(reason, "no-credentials")) return noToken;
   if (isRefusal(reason, "bad-credentials")) return badToken;
   return isRefusal(reason, "lacks-scope") ? noScope : undefined;

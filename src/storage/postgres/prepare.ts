@@ -34,7 +34,7 @@ export async function prepare(preparation: Preparation): Promise<readonly string
     try {
       return await prepareOnce(preparation);
     } catch (error) {
-      const fatal = fatalProblem(error, preparation.server);
+      const fatal = findFatalProblem(error, preparation.server);
       if (fatal !== undefined) throw fatal;
       const reason = reasonOf(error);
       if (performance.now() > deadlineMs)
@@ -63,7 +63,7 @@ async function prepareOnce({ server, changes }: Preparation): Promise<readonly s
 }
 
 /** The problem for the operator, if no later attempt can succeed. */
-function fatalProblem(error: unknown, { passwordMayChange }: Server): DatabaseProblem | undefined {
+function findFatalProblem(error: unknown, { passwordMayChange }: Server): DatabaseProblem | undefined {
   if (error instanceof DatabaseProblem) return error;
   const code = codeOf(error);
   if (code === wrongPassword && passwordMayChange) return undefined;
