@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { caught } from "../../../../test/support/caught.ts";
 import { seedStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
@@ -77,5 +77,42 @@ test.each(Object.entries(copiers))(
 
     expect(error).toBeInstanceOf(DataFileProblem);
     expect((error as DataFileProblem).message).toBe(`${to} cannot be opened: it is a directory.`);
+  },
+);
+
+describe.each(Object.entries(copiers).filter(([, { ending }]) => ending === ""))(
+  "%s of the file that has the temporary name",
+  (_, { copy }) => {
+    test("is refused", async () => {
+      using folder = temporaryFolder();
+      const to = folder.newPath("copy.db");
+      const store = `${to}.partial`;
+      seedStore(store, { plants: 1 });
+      const before = readFileSync(store);
+
+      const error = await caught(copy(store, to));
+
+      expect(error).toBeInstanceOf(DataFileProblem);
+      expect((error as DataFileProblem).message).toBe(
+        `${store} has the name that the copy has until it is complete. Rename it first.`,
+      );
+      expect(readFileSync(store)).toEqual(before);
+      expect(existsSync(to)).toBe(false);
+    });
+
+    test("is refused by the name of a symbolic link too", async () => {
+      using folder = temporaryFolder();
+      const to = folder.newPath("copy.db");
+      const store = `${to}.partial`;
+      const link = folder.newPath("link.db");
+      seedStore(store, { plants: 1 });
+      symlinkSync(store, link);
+
+      const error = await caught(copy(link, to));
+
+      expect(error).toBeInstanceOf(DataFileProblem);
+      expect(existsSync(store)).toBe(true);
+      expect(existsSync(to)).toBe(false);
+    });
   },
 );

@@ -7,7 +7,7 @@ import { hasMagic, sqliteMagic } from "../data-file/data-file-header.ts";
 import { refuseExisting } from "../data-file/data-file-path.ts";
 import { asDataFileProblem, DataFileProblem, systemErrorAsProblem } from "../data-file/data-file-problem.ts";
 import { partialEnding, readAt, removeDatabase, syncFile, withFile } from "../data-file/durable-files.ts";
-import { inodeAt, inodeOf, isSameInode } from "../data-file/inode.ts";
+import { inodeAt, inodeOf, isSameFile, isSameInode } from "../data-file/inode.ts";
 import { openReadOnly, type ReadOptions } from "../reading/open-read-only.ts";
 import { refuseUnsound } from "./check-copy.ts";
 import { copyOnThread } from "./on-thread.ts";
@@ -84,6 +84,7 @@ async function copyAndCheck(
 ): Promise<Copy> {
   const lastBefore = lastSeqOf(from, options);
   const path = to + partialEnding;
+  refuseAsSource(from, path);
   if (!isLeftover(path)) refuseExisting(path, "It is not from an interrupted copy; move it first");
   removeDatabase(path);
   using unfinished = new DisposableStack();
@@ -106,6 +107,14 @@ async function copyAndCheck(
     },
     [Symbol.dispose]: () => copy.dispose(),
   };
+}
+
+/** @throws DataFileProblem the source is the file under the temporary name: it would be removed as a leftover. */
+function refuseAsSource(from: string, path: string): void {
+  if (isSameFile(from, path))
+    throw new DataFileProblem(
+      `${path} has the name that the copy has until it is complete. Rename it first.`,
+    );
 }
 
 /**
