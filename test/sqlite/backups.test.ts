@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, join } from "node:path";
+import { lockForWriting } from "../../src/storage/sqlite/data-file/writer-lock.ts";
 import { BackupFolder } from "../../src/storage/sqlite/maintenance/backup-folder.ts";
 import { lastBackupFile, readLastBackup } from "../../src/storage/sqlite/maintenance/backup-records.ts";
 import { expectOneLine, type Finished, shellArguments, startOnTerminal } from "../support/command.ts";
@@ -201,6 +202,16 @@ describe("backup DIR", () => {
     const { code, err } = await backUp(to);
     expect(err).toContain("Another backup of");
     expect(code).toBe(1);
+  });
+
+  test("has a lock of its own, even beside a data file without an extension that a service has open", async () => {
+    const beside = folder.newFolder();
+    const store = join(beside, "plants");
+    copyFileSync(database, store);
+    using _service = lockForWriting(store);
+    const { code, err } = await runInProcess(["backup", beside, "--database", store]);
+    expect(err).not.toContain("Another backup of");
+    expect(code).toBe(0);
   });
 });
 

@@ -7,6 +7,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statfsSync,
   writeFileSync,
@@ -76,6 +77,17 @@ describe("a data file in use", () => {
       expect(out).toBe("");
       expect(filesIn(folder.path)).toEqual(before);
     });
+
+    test.each(["plants", "plants.backups"])(
+      "is refused by backup DIR --keep 1, called %s in DIR",
+      async (name) => {
+        const store = join(folder.path, name);
+        renameSync(folder.dataFile, store);
+        const { code, err } = await runInProcess(["backup", folder.path, "--keep", "1", "--database", store]);
+        expect(err).toContain(lost);
+        expect(code).toBe(1);
+      },
+    );
 
     test.each([
       ["from", (other: string) => ["--from", folder.dataFile, "--to", other]],

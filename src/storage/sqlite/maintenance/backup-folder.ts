@@ -91,7 +91,8 @@ export class BackupFolder implements DatedBackups {
   async lock(): Promise<Disposable> {
     await this.#refuseMissing();
     const { stem } = this.#names;
-    const lock = tryLock(this.#path(stem));
+    // A data file's own lock is `NAME.lock`. Its name is the stem, alone or with an extension, and so never this.
+    const lock = tryLock(this.#path(`${stem}-backups`));
     if (lock === undefined)
       throw new DataFileProblem(
         `Another backup of ${stem} to ${this.folderPath} is running; wait for it to finish.`,
