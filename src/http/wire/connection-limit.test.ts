@@ -71,9 +71,11 @@ class Limited implements AsyncDisposable {
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: h\r\n\r\n`;
 
-test("below the limit no connection is closed", async () => {
+test("up to the limit no connection is closed", async () => {
   await using limited = new Limited();
-  await limited.connectAll(8, "stranger");
+  // Each sends a request, so that the server has accepted it.
+  await limited.connectAll(8, "stranger", get("/wait"));
+  expect(limited.reasons).toEqual([]);
   expect(await limited.closed(0)).toEqual([]);
 });
 
