@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AuditEntry } from "../access/audit.ts";
 import { localOrigin } from "../access/local-user.ts";
-import type { Token, TokenStore } from "../access/tokens.ts";
-import { type PlantArchive, pagesOf, plantToStore, type StoredPlant } from "../plants/plant-archive.ts";
+import type { Token } from "../access/tokens.ts";
+import { pagesOf, plantToStore, type StoredPlant } from "../plants/plant-archive.ts";
 import type { OnStep } from "../plants/plant-backups.ts";
 import type { ReadableStore, Store } from "./store.ts";
 
@@ -29,6 +29,14 @@ interface CopyReports {
   readonly onFailed: (id: bigint, reason: string) => void;
 }
 
+/** A copy that runs. */
+interface RunningCopy {
+  readonly from: Pick<ReadableStore, "archive" | "tokens">;
+  readonly to: Store;
+  readonly counts: CopyCounts;
+  readonly stop: AbortSignal;
+}
+
 const rowsPerRead = 1000;
 const problemsMax = 20;
 
@@ -51,6 +59,7 @@ export async function copyStore(
     tokens: 0,
     problems: [],
   };
+  const copy = { from, to, counts, stop };
   // Counting millions of plants on PostgreSQL takes seconds, and the number is only for the progress.
   const total = await Promise.race([from.archive.total(), once(stop, "abort")]);
   if (typeof total !== "number") return counts;
@@ -60,8 +69,8 @@ export async function copyStore(
     done: () => counts.created + counts.replayed + counts.conflicts + counts.failed,
     total: () => total,
   });
-  await copyTokens(from.tokens, to.tokens, counts);
-  const failedIds = await copyPlants(from.archive, to, counts, onFailed, stop);
+  await copyTokens(copy);
+  const failedIds = await copyPlants(copy, onFailed);
   if (stop.aborted) return counts;
 
   onStep({
@@ -70,20 +79,17 @@ export async function copyStore(
     done: () => counts.compared + counts.failed,
     total: () => total,
   });
-  await compareStores(from.archive, to.archive, counts, failedIds, stop);
+  await compareStores(copy, failedIds);
   return counts;
 }
 
 /** Returns the ids that the target refuses. */
 async function copyPlants(
-  from: PlantArchive,
-  to: Store,
-  counts: CopyCounts,
+  { from, to, counts, stop }: RunningCopy,
   onFailed: CopyReports["onFailed"],
-  stop: AbortSignal,
 ): Promise<ReadonlySet<bigint>> {
   const failedIds = new Set<bigint>();
-  for await (const { plants } of pagesOf(from, {}, rowsPerRead)) {
+  for await (const { plants } of pagesOf(from.archive, {}, rowsPerRead)) {
     if (stop.aborted) break;
     const outcomes = await to.plants.create(plants.map(plantToStore), Date.now());
     for (const [index, { id }] of plants.entries()) {
@@ -104,19 +110,19 @@ async function copyPlants(
 }
 
 /** A token that has expired or was revoked in either store stays so: a copy never extends a token of the target. */
-async function copyTokens(from: Pick<TokenStore, "all">, to: TokenStore, counts: CopyCounts): Promise<void> {
-  const known = new Map((await to.all()).map((token) => [token.digest, token]));
-  for (const token of await from.all()) {
+async function copyTokens({ from, to, counts }: RunningCopy): Promise<void> {
+  const known = new Map((await to.tokens.all()).map((token) => [token.digest, token]));
+  for (const token of await from.tokens.all()) {
     const copy = known.get(token.digest);
     if (copy === undefined) {
-      await to.addCopy(token, copyEntry(token));
+      await to.tokens.addCopy(token, copyEntry(token));
       counts.tokens++;
       continue;
     }
     const expiresAtMs = earliest(copy.expiresAtMs, token.expiresAtMs);
     const revokedAtMs = copy.revokedAtMs ?? token.revokedAtMs;
     if (expiresAtMs === copy.expiresAtMs && revokedAtMs === copy.revokedAtMs) continue;
-    await to.change([{ ...copy, expiresAtMs, revokedAtMs }], copyEntry(copy));
+    await to.tokens.change([{ ...copy, expiresAtMs, revokedAtMs }], copyEntry(copy));
     counts.tokens++;
   }
 }
@@ -132,14 +138,12 @@ function earliest(one: number | undefined, other: number | undefined): number | 
 
 /** Compares every plant of the source, except those that failed, with the target's plant of the same id. */
 async function compareStores(
-  from: PlantArchive,
-  to: PlantArchive,
-  counts: CopyCounts,
+  { from, to, counts, stop }: RunningCopy,
   failedIds: ReadonlySet<bigint>,
-  stop: AbortSignal,
 ): Promise<void> {
-  for await (const { plants } of pagesOf(from, {}, rowsPerRead)) {
-    const copies = new Map((await to.findAll(plants.map(({ id }) => id))).map((copy) => [copy.id, copy]));
+  for await (const { plants } of pagesOf(from.archive, {}, rowsPerRead)) {
+    const found = await to.archive.findAll(plants.map(({ id }) => id));
+    const copies = new Map(found.map((copy) => [copy.id, copy]));
     for (const plant of plants) {
       if (failedIds.has(plant.id)) continue;
       counts.compared++;
