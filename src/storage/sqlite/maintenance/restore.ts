@@ -42,6 +42,15 @@ interface Checksum {
   readonly checksummed: boolean;
 }
 
+/** A backup that is restored, once its checksum was compared. */
+interface Restore {
+  readonly from: string;
+  /** The data file itself, where the path was a symbolic link. */
+  readonly path: string;
+  readonly checked: Checksum;
+  readonly onStep: OnStep;
+}
+
 /** The data file that a restore writes, locked so that no service starts meanwhile. */
 interface Target extends Disposable {
   /** The folders whose listing changes: the file's own, and those that were created for it. */
@@ -73,8 +82,9 @@ export async function restoreToNewFile(
   const checked = await compareChecksum(from, onStep);
   refuseUnusable(from, { warnOfLostWal });
   using target = lockTarget(path);
+  const restore = { from, path, checked, onStep };
   // It is awaited here, since the lock is released on return.
-  return await restoreCopy(from, path, checked, onStep, (copy) => putNew(copy, path, target));
+  return await restoreCopy(restore, (copy) => putNew(copy, path, target));
 }
 
 /**
@@ -94,15 +104,16 @@ export async function restoreInPlace(
   // A mount point could not be moved away either.
   refuseMountPoint(path);
   const checked = await compareChecksum(from, onStep);
-  if (isSameFile(from, path)) return acceptAsItIs(path, checked, warnOfLostWal, onStep);
+  const restore = { from, path, checked, onStep };
+  if (isSameFile(from, path)) return acceptAsItIs(restore, warnOfLostWal);
   refuseUnusable(from, { warnOfLostWal });
   using target = lockTarget(path);
   const hasRefusedCopy = !tryFinishRebuild(path);
   const hasOld = hasRefusedCopy || oldEndings.some((ending) => existsSync(path + ending));
   // A plain restore, which may be a drill: nothing is recorded, as this store has had no backup of its own.
-  if (!hasOld) return await restoreCopy(from, path, checked, onStep, (copy) => putNew(copy, path, target));
+  if (!hasOld) return await restoreCopy(restore, (copy) => putNew(copy, path, target));
   refuseTooLittleSpace(from, path);
-  const restored = await restoreCopy(from, path, checked, onStep, (copy) => replaceOld(copy.path, path));
+  const restored = await restoreCopy(restore, (copy) => replaceOld(copy.path, path));
   // Here the store continues, and this backup is the last of those that it has.
   const unrecorded = whyUnrecorded(() => {
     const atMs = timeInName(from) ?? Math.floor(statSync(from).mtimeMs);
@@ -112,18 +123,13 @@ export async function restoreInPlace(
 }
 
 /** Copies the backup and makes the copy a new store. `put` then makes it the data file, and returns where the old files are. */
-async function restoreCopy(
-  from: string,
-  path: string,
-  checked: Checksum,
-  onStep: OnStep,
-  put: (copy: Copy) => string | null,
-): Promise<Restored> {
+async function restoreCopy(restore: Restore, put: (copy: Copy) => string | null): Promise<Restored> {
+  const { from, path, onStep } = restore;
   // `refuseUnusable` has already warned of a lost WAL.
   using copy = await copyDataFile(from, path, { warnOfLostWal: () => {}, onStep });
   const copied = await makeNewStore(copy.path, from, onStep);
   const before = put(copy);
-  return resultOf(path, copy.plants, checked, copied, before);
+  return resultOf(restore, { plants: copy.plants, copied, before });
 }
 
 /** Makes the copy the data file where there was none. */
@@ -153,38 +159,35 @@ function tryFinishRebuild(path: string): boolean {
  * Only the operator knows that a data file without its WAL is complete, or that a file which replaced the store's own is the one
  * to use. It is checked, gets a new store id, and is marked as closed.
  */
-async function acceptAsItIs(
-  path: string,
-  checked: Checksum,
-  warnOfLostWal: (problem: LostWal) => void,
-  onStep: OnStep,
-): Promise<Restored> {
-  if (readMarker(path) === "replaced") return acceptReplaced(path, checked, onStep);
+async function acceptAsItIs(restore: Restore, warnOfLostWal: (problem: LostWal) => void): Promise<Restored> {
+  const { path, onStep } = restore;
+  if (readMarker(path) === "replaced") return acceptReplaced(restore);
   // This check comes before the lock, which makes the file look like one that a service has open.
   refuseUnusable(path, { warnOfLostWal });
   using _lock = lockForWriting(path);
-  const compared = await checkAndMakeNewStore(path, onStep);
-  return resultOf(path, countPlants(path), checked, compared, null);
+  const copied = await checkAndMakeNewStore(path, onStep);
+  return resultOf(restore, { plants: countPlants(path), copied, before: null });
 }
 
 /**
  * Accepts a file that replaced the store's own. The marker is removed last: until then every start refuses the file, and the same
  * command can be run again.
  */
-async function acceptReplaced(path: string, checked: Checksum, onStep: OnStep): Promise<Restored> {
+async function acceptReplaced(restore: Restore): Promise<Restored> {
+  const { path, onStep } = restore;
   using _lock = lockForWriting(path);
   // SQLite would apply the WAL to the file, and it may be that of the file which was replaced.
   const before = moveWalAside(path);
-  let compared: CopiedPlants;
+  let copied: CopiedPlants;
   try {
     refuseUnusable(path, { acceptsReplaced: true });
-    compared = await checkAndMakeNewStore(path, onStep);
+    copied = await checkAndMakeNewStore(path, onStep);
   } catch (error) {
     if (before === null || !(error instanceof DataFileProblem)) throw error;
     throw new DataFileProblem(`${error.message} Its WAL was moved to ${before}.`, { cause: error });
   }
   removeMarker(path);
-  return resultOf(path, countPlants(path), checked, compared, before);
+  return resultOf(restore, { plants: countPlants(path), copied, before });
 }
 
 async function checkAndMakeNewStore(path: string, onStep: OnStep): Promise<CopiedPlants> {
@@ -229,18 +232,15 @@ async function compareChecksum(from: string, onStep: OnStep): Promise<Checksum> 
 }
 
 function resultOf(
-  path: string,
-  plants: number,
-  { sha256, checksummed }: Checksum,
-  copied: CopiedPlants,
-  before: string | null,
+  { path, checked }: Restore,
+  { plants, copied, before }: Pick<Restored, "plants" | "before"> & { readonly copied: CopiedPlants },
 ): Restored {
   return {
     path,
     bytes: fileSize(path),
     plants,
-    sha256,
-    checksummed,
+    sha256: checked.sha256,
+    checksummed: checked.checksummed,
     ...copied,
     before,
     unrecorded: undefined,
