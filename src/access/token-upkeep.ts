@@ -26,7 +26,10 @@ export class TokenUpkeep implements AsyncDisposable {
   readonly #timers: NodeJS.Timeout[] = [];
   /** A poll may end after the stop, when the store is closed, and "stopped" is the last line of the log. */
   #isStopped = false;
-  /** The version of the stored tokens that the gate has. */
+  /**
+   * The version of the stored tokens that the gate has. It is read before them: a change in between is then found by the next
+   * poll.
+   */
   #version = "";
   #isPolling = false;
   /** The uses that are being written. */
@@ -40,7 +43,6 @@ export class TokenUpkeep implements AsyncDisposable {
   /** Reads the tokens once the store is open, and creates the first one. After a failure it may be called again. */
   async start(): Promise<FirstToken | undefined> {
     const { tokens, gate, events } = this.#options;
-    // The version is read before the rows: a change in between is then found by the next poll.
     this.#version = await tokens.version();
     const created = gate.presets.length > 0 ? undefined : await issueFirstToken(this.#options, this.#first);
     for (const token of await this.reload()) {
@@ -86,7 +88,6 @@ export class TokenUpkeep implements AsyncDisposable {
     if (this.#isPolling) return;
     this.#isPolling = true;
     try {
-      // The version is read before the rows: a change in between is then found by the next poll.
       const version = await tokens.version();
       if (version !== this.#version) events.tokensChanged((await this.reload()).length);
       this.#version = version;
