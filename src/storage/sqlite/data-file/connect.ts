@@ -90,6 +90,16 @@ export function checkpoint(database: Database, mode: "RESTART" | "TRUNCATE"): vo
     throw new StoreUnavailable("The WAL cannot be checkpointed: the data file is in use.");
 }
 
+/** The error of a write that has waited too long for another process. */
+export function lockedError(): StoreUnavailable {
+  return new StoreUnavailable("Another process has locked the data file.");
+}
+
+/** The error of a read or a write that begins, or has not ended, when the store is closed. */
+export function closedError(): StoreUnavailable {
+  return new StoreUnavailable("The store is being closed.");
+}
+
 export function isLocked(error: unknown): boolean {
   return sqliteCodeOf(error).startsWith("SQLITE_BUSY");
 }

@@ -1,6 +1,6 @@
 import type { AuditTrail } from "../../../access/audit.ts";
 import { CursorProblem, type PlantArchive, StaleCursor } from "../../../plants/plant-archive.ts";
-import { StoreUnavailable } from "../../../plants/plant-store.ts";
+import { closedError } from "../data-file/connect.ts";
 import { Thread } from "../threads/thread.ts";
 
 /** What the reader thread serves. */
@@ -59,8 +59,4 @@ export class Reader {
       throw this.#isClosed ? closedError() : error;
     }
   };
-}
-
-function closedError(): StoreUnavailable {
-  return new StoreUnavailable("The store is being closed.");
 }

@@ -5,7 +5,15 @@ import { fstatSync, fsyncSync, ftruncateSync } from "node:fs";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
 import { codeOf } from "../../../system/errors.ts";
 import type { StoreEvents } from "../../store.ts";
-import { connect, failureText, isLocked, keepWal, lockWaitMsMax, setDurable } from "../data-file/connect.ts";
+import {
+  connect,
+  failureText,
+  isLocked,
+  keepWal,
+  lockedError,
+  lockWaitMsMax,
+  setDurable,
+} from "../data-file/connect.ts";
 import { asDataFileProblem, DataFileProblem, reasonOfNoSpace } from "../data-file/data-file-problem.ts";
 import { fileSize, withFile } from "../data-file/durable-files.ts";
 import { readMarker, refuseReplaced, removeMarker } from "../data-file/failure-marker.ts";
@@ -105,7 +113,7 @@ function syncWalBesideReaders(path: string): void {
   const isSynced = underWriteLock(path, "NORMAL", lockWaitMsMax, {
     inTransaction: () => syncCommitted(`${path}-wal`),
   });
-  if (!isSynced) throw new StoreUnavailable("Another process has locked the data file.");
+  if (!isSynced) throw lockedError();
 }
 
 /**

@@ -2,7 +2,15 @@
 import type { Database, Statement } from "bun:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { OutcomeUnknown, StoreUnavailable } from "../../../plants/plant-store.ts";
-import { failureText, isLocked, lockRetryMs, lockWaitMsMax, sqliteCodeOf } from "../data-file/connect.ts";
+import {
+  closedError,
+  failureText,
+  isLocked,
+  lockedError,
+  lockRetryMs,
+  lockWaitMsMax,
+  sqliteCodeOf,
+} from "../data-file/connect.ts";
 import type { WalSync } from "./wal-sync.ts";
 
 /** Whoever opened a writer: the writer calls it around each transaction, and reports what went wrong. */
@@ -118,7 +126,7 @@ export class Writer {
 
   #tryBegin(): boolean {
     if (this.#stopReason !== undefined) throw this.#stopReason;
-    if (this.#isClosed) throw new StoreUnavailable("The store is being closed.");
+    if (this.#isClosed) throw closedError();
     try {
       this.#begin.run();
       return true;
@@ -135,8 +143,7 @@ export class Writer {
     if (nowMs - this.#lockedAtMs > lockWaitMsMax) this.#lockedSinceMs = undefined;
     this.#lockedAtMs = nowMs;
     this.#lockedSinceMs ??= nowMs;
-    if (nowMs - this.#lockedSinceMs >= lockWaitMsMax)
-      throw new StoreUnavailable("Another process has locked the data file.");
+    if (nowMs - this.#lockedSinceMs >= lockWaitMsMax) throw lockedError();
   }
 
   #run<Result>(work: () => Result, rolledBack?: () => void): { result: Result; commitMs: number } {
