@@ -1,8 +1,10 @@
 // What the mark says, if the data file can be read. What is done about it is in test/sqlite/lost-wal.test.ts.
+import type { Database } from "bun:sqlite";
 import { describe, expect, spyOn, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createEmptyStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
+import { connectReadOnly } from "../reading/open-read-only.ts";
 import { ImmutableDatabase } from "./connect.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { readUseWithoutWal } from "./store-use.ts";
@@ -34,4 +36,28 @@ test.each([
   const path = folder.newPath();
   make(path);
   expect(readUseWithoutWal(path)).toBeUndefined();
+});
+
+describe("a connection beside a lock file that cannot be opened", () => {
+  function closeWithBadLock(path: string): Database {
+    createEmptyStore(path);
+    const database = connectReadOnly(path);
+    rmSync(`${path}.lock`, { force: true });
+    mkdirSync(`${path}.lock`);
+    database.close();
+    return database;
+  }
+
+  test("is closed", () => {
+    using folder = temporaryFolder();
+    const database = closeWithBadLock(folder.newPath());
+    expect(() => database.run("SELECT 1")).toThrow("closed");
+  });
+
+  test("leaves the WAL, which a writer may need", () => {
+    using folder = temporaryFolder();
+    const path = folder.newPath();
+    closeWithBadLock(path);
+    expect(existsSync(`${path}-wal`)).toBe(true);
+  });
 });

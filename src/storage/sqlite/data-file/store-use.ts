@@ -16,7 +16,7 @@ import {
 } from "./connect.ts";
 import { asDataFileProblem } from "./data-file-problem.ts";
 import { fileSize, syncDirectory } from "./durable-files.ts";
-import { lockAgainstWriters } from "./writer-lock.ts";
+import { type LockAgainstWriters, lockAgainstWriters } from "./writer-lock.ts";
 
 /**
  * What a data file says about itself, as PostgreSQL's control file does. "In use": a process writes plants to it, or ended
@@ -104,9 +104,20 @@ export function closeStore(database: Database): void {
  * which a data file in use needs. The lock keeps a service from starting in between.
  */
 export function closeBeside(database: Database, path: string, close = () => database.close()): void {
-  using lock = lockAgainstWriters(path);
-  if (!lock.hasWriter && mayDeleteWal(database, path)) keepWal(database, false);
+  using lock = tryLockAgainstWriters(path);
+  // Where nobody knows whether there is a writer, the WAL stays.
+  const hasNoWriter = lock?.hasWriter === false;
+  if (hasNoWriter && mayDeleteWal(database, path)) keepWal(database, false);
   close();
+}
+
+/** Undefined if the lock file cannot be opened, which the next open reports: the connection is to be closed all the same. */
+function tryLockAgainstWriters(path: string): LockAgainstWriters | undefined {
+  try {
+    return lockAgainstWriters(path);
+  } catch {
+    return undefined;
+  }
 }
 
 function markClosed(database: Database): void {
