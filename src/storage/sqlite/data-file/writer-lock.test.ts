@@ -45,6 +45,12 @@ test("a lock file that cannot be opened is not taken for one that no writer hold
   expect(() => hasWriter(path)).toThrow(DataFileProblem);
 });
 
+test("a lock file of another format is named, and not its data file", () => {
+  const path = temporary.newPath();
+  writeFileSync(`${path}.lock`, "not a database".repeat(100));
+  expect(() => tryLock(path)).toThrow(`${path}.lock is not a SQLite database`);
+});
+
 test("a data file in a folder that does not exist has no writer", () => {
   expect(hasWriter(join(temporary.newPath(), "plants.db"))).toBe(false);
 });

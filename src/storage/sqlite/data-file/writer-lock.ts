@@ -46,7 +46,7 @@ export function tryLock(path: string): WriterLock | undefined {
     accessSync(file, constants.W_OK);
     return lockWith(file, (database) => database.run("BEGIN EXCLUSIVE"));
   } catch (error) {
-    throw asDataFileProblem(error, path);
+    throw asDataFileProblem(error, file);
   }
 }
 
