@@ -22,8 +22,9 @@ function secretsReadBy(command: string): string[] {
 
 describe("help", () => {
   test("is on standard output", async () => {
-    const { code, err } = await runInProcess(["--help"]);
+    const { code, out, err } = await runInProcess(["--help"]);
     expect(code).toBe(0);
+    expect(out).toContain("Commands");
     expect(err).toBe("");
   });
 

@@ -24,6 +24,7 @@ import { crashedStore } from "../support/crashed-store.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { lacksMounts } from "../support/lacks.ts";
 import { openAsNextStart } from "../support/next-start.ts";
+import { auditEntry, testToken } from "../support/open-engine-store.ts";
 import { post } from "../support/post-plants.ts";
 import { createEmptyStore } from "../support/seeded-store.ts";
 import { storedPlants, testPlant } from "../support/stored-plants.ts";
@@ -201,9 +202,10 @@ describe("the mark of a data file", () => {
   });
 
   test("is not changed by a command that writes tokens alone", async () => {
-    await using tokens = openTokenFile(folder.dataFile, { mayCreate: true });
-    expect(readUseWithoutWal(folder.dataFile)).not.toBe("in use");
-    expect(await tokens.tokens.all()).toEqual([]);
+    createEmptyStore(folder.dataFile);
+    await using file = openTokenFile(folder.dataFile, { mayCreate: false });
+    await file.tokens.add(testToken("greenhouse"), auditEntry("token.created"));
+    expect(readUseWithoutWal(folder.dataFile)).toBe("closed");
   });
 });
 
