@@ -1,10 +1,10 @@
-import { afterAll, expect, spyOn, test } from "bun:test";
-import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { afterAll, describe, expect, spyOn, test } from "bun:test";
+import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { inspectFiles, refuseDamagedWithoutWriter } from "../inspection/inspect-files.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
-import { hasWriter, lockAgainstWriters, lockForWriting, tryLock } from "./writer-lock.ts";
+import { hasWriter, lockAgainstWriters, lockForWriting, tryLock, tryTemporaryLock } from "./writer-lock.ts";
 
 const temporary = temporaryFolder();
 afterAll(() => temporary[Symbol.dispose]());
@@ -61,6 +61,44 @@ test("a data file that does not exist yet has one lock, by whichever path its fo
   symlinkSync(real, linked);
   using _lock = lockForWriting(join(real, "plants.db"));
   expect(isFree(join(linked, "plants.db"))).toBe(false);
+});
+
+describe("a temporary lock", () => {
+  test("is held by one at a time", () => {
+    const path = temporary.newPath();
+    using _lock = tryTemporaryLock(path);
+    expect(tryTemporaryLock(path)).toBeUndefined();
+  });
+
+  test("leaves no file", () => {
+    const path = temporary.newPath();
+    tryTemporaryLock(path)?.[Symbol.dispose]();
+    expect(existsSync(`${path}.lock`)).toBe(false);
+  });
+
+  test("is not that of the file that a symbolic link leads to", () => {
+    const path = temporary.newPath();
+    const link = temporary.newPath();
+    symlinkSync(path, link);
+    using _writer = lockForWriting(path);
+    tryTemporaryLock(link)?.[Symbol.dispose]();
+    expect(existsSync(`${path}.lock`)).toBe(true);
+  });
+
+  test("is acquired although a process that was killed left its file", () => {
+    const path = temporary.newPath();
+    writeFileSync(`${path}.lock`, "");
+    using lock = tryTemporaryLock(path);
+    expect(lock).toBeDefined();
+  });
+
+  test("is released although its folder is gone", () => {
+    const folder = temporary.newFolder();
+    const lock = tryTemporaryLock(join(folder, "copy.db"));
+    rmSync(folder, { recursive: true });
+    writeFileSync(folder, "");
+    expect(() => lock?.[Symbol.dispose]()).not.toThrow();
+  });
 });
 
 // Root makes backups into folders of other users, and gives the lock file to the owner of the data file.

@@ -1,11 +1,12 @@
 // The lock by which one process at a time writes to a data file.
 import { Database } from "bun:sqlite";
-import { accessSync, constants, existsSync } from "node:fs";
-import { codeOf } from "../../../system/errors.ts";
+import { accessSync, constants, existsSync, rmSync } from "node:fs";
+import { codeOf, syscallOf } from "../../../system/errors.ts";
 import { closeOnError, isLocked, readSchema } from "./connect.ts";
 import { realDataFile } from "./data-file-path.ts";
 import { asDataFileProblem, DataFileProblem, isDenied } from "./data-file-problem.ts";
 import { createEmpty } from "./durable-files.ts";
+import { type Inode, inodeAt, isSameInode } from "./inode.ts";
 
 /**
  * Only one process writes plants to a data file. Node and Bun have no flock, so the lock is SQLite's own, on an empty file beside
@@ -39,15 +40,30 @@ export function lockForWriting(path: string): WriterLock {
  * @throws DataFileProblem the lock file cannot be created or written to.
  */
 export function tryLock(path: string): WriterLock | undefined {
-  const file = lockFile(path);
-  try {
-    createLockFile(file);
-    // SQLite would open a file that may not be written to for reading, and lock nothing.
-    accessSync(file, constants.W_OK);
-    return lockWith(file, (database) => database.run("BEGIN EXCLUSIVE"));
-  } catch (error) {
-    throw asDataFileProblem(error, file);
+  return tryLockFile(lockFile(path));
+}
+
+/**
+ * Like `tryLock`, for a name that may never be used again: the lock file is removed before the lock is released. It is not for a
+ * data file, and no symbolic link at the path is followed: a writer could then hold the lock of a removed file.
+ * @throws DataFileProblem the lock file cannot be created or written to.
+ */
+export function tryTemporaryLock(path: string): WriterLock | undefined {
+  const file = `${path}.lock`;
+  const found = tryInodeAt(file);
+  const lock = tryLockFile(file);
+  if (lock === undefined) return undefined;
+  // The process that held the lock may have removed the file after this one opened it, and a third one may have a new file.
+  if (found !== undefined && !isSameInode(found, tryInodeAt(file))) {
+    lock.close();
+    return undefined;
   }
+  return {
+    [Symbol.dispose]() {
+      removeIfPossible(file);
+      lock.close();
+    },
+  };
 }
 
 /** What keeps a writer out until it is disposed of, unless there is one already. */
@@ -86,6 +102,17 @@ export function hasLockFile(path: string): boolean {
   return existsSync(lockFile(path));
 }
 
+function tryLockFile(file: string): Database | undefined {
+  try {
+    createLockFile(file);
+    // SQLite would open a file that may not be written to for reading, and lock nothing.
+    accessSync(file, constants.W_OK);
+    return lockWith(file, (database) => database.run("BEGIN EXCLUSIVE"));
+  } catch (error) {
+    throw asDataFileProblem(error, file);
+  }
+}
+
 function lockWith(file: string, lock: (database: Database) => void): Database | undefined {
   const database = new Database(file, { readwrite: true, create: false });
   try {
@@ -104,6 +131,24 @@ function lockWith(file: string, lock: (database: Database) => void): Database | 
 /** The path of the lock, from the real path of the data file, so that a symbolic link leads to the same lock. */
 function lockFile(path: string): string {
   return `${realDataFile(path)}.lock`;
+}
+
+/** Undefined also if the path cannot be followed, which `tryLockFile` then reports. */
+function tryInodeAt(file: string): Inode | undefined {
+  try {
+    return inodeAt(file);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What stays, because its folder is gone or may not be changed, is empty and locks nothing. */
+function removeIfPossible(file: string): void {
+  try {
+    rmSync(file, { force: true });
+  } catch (error) {
+    if (syscallOf(error) === "") throw error;
+  }
 }
 
 /** False if there is no such file, or this user may not read it. SQLite reports both as it does an error of the system. */

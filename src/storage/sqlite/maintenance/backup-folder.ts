@@ -15,7 +15,7 @@ import { describeEachBlock } from "../blocks/blocks.ts";
 import { DataFileProblem, systemErrorAsProblem } from "../data-file/data-file-problem.ts";
 import { removeDatabase, syncDirectory } from "../data-file/durable-files.ts";
 import { tryLock } from "../data-file/writer-lock.ts";
-import { type BackupFile, writeBackup } from "./backup.ts";
+import { type BackupFile, writeBackupUnderLock } from "./backup.ts";
 import { BackupNames } from "./backup-names.ts";
 import {
   type DigestRecord,
@@ -111,7 +111,8 @@ export class BackupFolder implements DatedBackups {
   ): Promise<CompletedBackup> {
     using _lock = await this.lock();
     await this.#removeLeftovers();
-    const made = await writeBackup(this.databasePath, this.#path(this.#names.at(atMs)), onStep);
+    const path = this.#path(this.#names.at(atMs));
+    const made = await writeBackupUnderLock(this.databasePath, path, onStep);
     // Each is recorded whether the other can be or not.
     const whyNotLast = whyUnrecorded(() => recordLastBackup(this.databasePath, atMs, made));
     const whyNoDigest = whyUnrecorded(() => recordDigest(made.path, made));

@@ -5,8 +5,8 @@ import { basename, dirname, join, resolve } from "node:path";
 import type { OnStep } from "../../../plants/plant-backups.ts";
 import { mayWrite, realDataFile, refuseExisting } from "../data-file/data-file-path.ts";
 import { DataFileProblem, systemErrorAsProblem } from "../data-file/data-file-problem.ts";
-import { fileSize, syncDirectory, writeNew } from "../data-file/durable-files.ts";
-import { tryLock } from "../data-file/writer-lock.ts";
+import { fileSize, partialEnding, syncDirectory, writeNew } from "../data-file/durable-files.ts";
+import { tryLock, tryTemporaryLock } from "../data-file/writer-lock.ts";
 import { refuseUnusable } from "../reading/open-read-only.ts";
 import { type CopiedPlants, compareWithSource } from "./check-copy.ts";
 import { checksumFile, computeChecksum } from "./checksum.ts";
@@ -31,8 +31,21 @@ export async function writeBackup(
   to: string,
   onStep: OnStep = ignoreStep,
 ): Promise<BackupFile> {
-  for (const path of [to, checksumFile(to)]) refuseExisting(path, "A backup never overwrites");
-  if (!existsSync(dirname(resolve(to)))) throw new DataFileProblem(`The folder of ${to} does not exist.`);
+  refuseTarget(to);
+  // Another backup to this file would take the copy for a leftover, and remove it.
+  using lock = tryTemporaryLock(to + partialEnding);
+  if (lock === undefined)
+    throw new DataFileProblem(`Another backup to ${to} is running; wait for it to finish.`);
+  // It is awaited here, since the lock is released on return.
+  return await writeBackupUnderLock(from, to, onStep);
+}
+
+/**
+ * Like `writeBackup`, for a caller that has locked the folder against other backups.
+ * @throws DataFileProblem
+ */
+export async function writeBackupUnderLock(from: string, to: string, onStep: OnStep): Promise<BackupFile> {
+  refuseTarget(to);
   try {
     return await copyWithChecksum(from, to, onStep);
   } catch (error) {
@@ -72,6 +85,12 @@ export async function streamBackup(
     writtenBytes += chunk.length;
   }
   return { bytes, plants: copy.plants, sha256, ...copied };
+}
+
+/** @throws DataFileProblem there is a backup already, or no folder for it. */
+function refuseTarget(to: string): void {
+  for (const path of [to, checksumFile(to)]) refuseExisting(path, "A backup never overwrites");
+  if (!existsSync(dirname(resolve(to)))) throw new DataFileProblem(`The folder of ${to} does not exist.`);
 }
 
 async function copyWithChecksum(from: string, to: string, onStep: OnStep): Promise<BackupFile> {

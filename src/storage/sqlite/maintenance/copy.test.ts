@@ -1,10 +1,20 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
 import { caught } from "../../../../test/support/caught.ts";
 import { seedStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { DataFileProblem } from "../data-file/data-file-problem.ts";
 import { streamBackup, writeBackup } from "./backup.ts";
+import { computeChecksum } from "./checksum.ts";
 import { copyDataFile, putInPlace } from "./copy.ts";
 import { restoreInPlace, restoreToNewFile } from "./restore.ts";
 
@@ -55,6 +65,47 @@ test("a copy that another one has replaced is not put in place", async () => {
   writeFileSync(copy.path, "incomplete");
   expect(() => copy.putInPlace()).toThrow(`Another backup to ${to} is running; wait for it to finish.`);
   expect(existsSync(to)).toBe(false);
+});
+
+describe("of two backups to one file at the same time", () => {
+  /** Starts the second one while the first computes its checksum, the last step before the copy gets its name. */
+  async function backUpTwice(store: string, to: string) {
+    let second: Promise<unknown> | undefined;
+    const first = await writeBackup(store, to, ({ doing }) => {
+      if (doing === "computing the checksum of") second ??= caught(writeBackup(store, to));
+    });
+    return { first, secondError: await second };
+  }
+
+  test("the first is complete", async () => {
+    using folder = temporaryFolder();
+    const store = folder.newPath();
+    const to = folder.newPath("copy.db");
+    seedStore(store, { plants: 1 });
+    const { first } = await backUpTwice(store, to);
+    expect(await computeChecksum(to)).toBe(first.sha256);
+  });
+
+  test("the second is refused", async () => {
+    using folder = temporaryFolder();
+    const store = folder.newPath();
+    const to = folder.newPath("copy.db");
+    seedStore(store, { plants: 1 });
+    const { secondError } = await backUpTwice(store, to);
+    expect(secondError).toBeInstanceOf(DataFileProblem);
+    expect((secondError as DataFileProblem).message).toBe(
+      `Another backup to ${to} is running; wait for it to finish.`,
+    );
+  });
+});
+
+test("a backup to a file leaves nothing but that and its checksum", async () => {
+  using folder = temporaryFolder();
+  const store = folder.newPath();
+  const target = folder.newFolder();
+  seedStore(store, { plants: 1 });
+  await writeBackup(store, join(target, "copy.db"));
+  expect(readdirSync(target).sort()).toEqual(["copy.db", "copy.db.sha256"]);
 });
 
 const copiers: Record<string, { copy: (from: string, to: string) => Promise<unknown>; ending: string }> = {

@@ -118,8 +118,8 @@ function refuseAsSource(from: string, path: string): void {
 }
 
 /**
- * Two backups to one file have one temporary name: the later one removes what it takes for a leftover, and writes its own copy
- * there, which is neither complete nor checked when the earlier one gives it the final name.
+ * Where locks fail, as on some network file systems, a second backup to one file removes what it takes for a leftover, and writes
+ * its own copy there, which is neither complete nor checked when the first one gives it the final name.
  * @throws DataFileProblem the file at that path is not the copy; it is removed.
  */
 function refuseOtherCopy(file: number, path: string): void {
