@@ -10,36 +10,55 @@ import { accessToken, bearer, operatorToken } from "../support/tokens.ts";
 const direct = await startTestService({ "log-requests": "all" });
 afterAll(() => direct[Symbol.asyncDispose]());
 
-test("a line has the client's address and the token's name, on both listeners", async () => {
-  await post(direct.url, '{"id":1,"name":"a"}', { "X-Request-Id": "created" });
-  await post(direct.url, "{", { "X-Request-Id": "refused" });
-  await post(direct.url, "{}", { ...bearer("guess".repeat(6)), "X-Request-Id": "guess" });
-  await get(`${direct.url}/livez`, "", { "X-Request-Id": "probe" });
-  await get(`${direct.operatorUrl}/api/tokens`, operatorToken, { "X-Request-Id": "listed" });
-  await get(`${direct.operatorUrl}/api/tokens`, accessToken, { "X-Request-Id": "denied" });
-  await fetch(`${direct.operatorUrl}/api/imports`, {
+const wrongToken = "guess".repeat(6);
+
+const plant = { method: "POST", path: "/plants", sent: accessToken };
+
+test.each([
+  {
+    what: "a plant that is created",
+    ...plant,
+    body: '{"id":1,"name":"a"}',
+    status: 200,
+    token: "preset-access",
+  },
+  { what: "a plant that is refused", ...plant, body: "{", status: 400, token: "preset-access" },
+  { what: "a wrong token", ...plant, sent: wrongToken, body: "{}", status: 401, token: undefined },
+  { what: "a health check", path: "/livez", status: 200, token: undefined },
+])("the public listener logs who sent $what", async (request) => {
+  await expectLine(direct.url, request);
+});
+
+test.each([
+  {
+    what: "a request for the tokens",
+    path: "/api/tokens",
+    sent: operatorToken,
+    status: 200,
+    token: "preset-operator",
+  },
+  {
+    what: "a token without the scope",
+    path: "/api/tokens",
+    sent: accessToken,
+    status: 403,
+    token: "preset-access",
+  },
+  {
+    what: "a token that the route denies",
     method: "POST",
-    headers: { ...bearer(accessToken), "X-Request-Id": "denied-by-route" },
-  });
-  for (const [requestId, path, status, token] of [
-    ["created", "/plants", 200, "preset-access"],
-    ["refused", "/plants", 400, "preset-access"],
-    ["guess", "/plants", 401, undefined],
-    ["probe", "/livez", 200, undefined],
-    ["listed", "/api/tokens", 200, "preset-operator"],
-    ["denied", "/api/tokens", 403, "preset-access"],
-    ["denied-by-route", "/api/imports", 403, "preset-access"],
-  ] as const) {
-    const found = line(direct, requestId);
-    expect(found?.["plant_store.token"]).toBe(token);
-    expect(found).toMatchObject({
-      "http.response.status_code": status,
-      "client.address": "127.0.0.1",
-      "network.peer.address": "127.0.0.1",
-      "url.path": path,
-    });
-  }
-  expect(direct.logged.join("")).not.toContain("guessguess");
+    path: "/api/imports",
+    sent: accessToken,
+    status: 403,
+    token: "preset-access",
+  },
+])("the operator listener logs who sent $what", async (request) => {
+  await expectLine(direct.operatorUrl, request);
+});
+
+test("no line has a wrong token", async () => {
+  await post(direct.url, "{}", bearer(wrongToken));
+  expect(direct.logged.join("")).not.toContain(wrongToken);
 });
 
 test("a line about what is not a request has the address without a method", async () => {
@@ -99,6 +118,35 @@ test.each(["url", "operatorUrl"] as const)(
     });
   },
 );
+
+interface LoggedRequest {
+  readonly method?: string;
+  readonly path: string;
+  readonly body?: string;
+  /** The token that is sent, if there is one. */
+  readonly sent?: string;
+  readonly status: number;
+  /** The name of the token in the log. */
+  readonly token: string | undefined;
+}
+
+/** Sends the request, and expects its line in the log. */
+async function expectLine(url: string, { method, path, body, sent, status, token }: LoggedRequest) {
+  const requestId = crypto.randomUUID();
+  await fetch(url + path, {
+    method: method ?? "GET",
+    headers: { ...(sent && bearer(sent)), "Content-Type": "application/json", "X-Request-Id": requestId },
+    ...(body !== undefined && { body }),
+  });
+  const found = line(direct, requestId);
+  expect(found?.["plant_store.token"]).toBe(token);
+  expect(found).toMatchObject({
+    "http.response.status_code": status,
+    "client.address": "127.0.0.1",
+    "network.peer.address": "127.0.0.1",
+    "url.path": path,
+  });
+}
 
 function get(url: string, token: string, headers: Record<string, string>): Promise<Response> {
   return fetch(url, { headers: { ...(token && bearer(token)), ...headers } });
