@@ -14,15 +14,32 @@ const database = join(folder.path, "plants.db");
 beforeAll(() => seedStore(database, { plants: 3000 }));
 afterAll(() => folder[Symbol.dispose]());
 
-test("a backup is listed with the time when it was verified", async () => {
+test("a new backup is not listed as verified", async () => {
   await using service = await startWithBackups();
-  const { name, verifiedAt } = await service.makeBackup();
-  expect(verifiedAt).toBeUndefined();
-  const fromMs = Date.now();
+  await service.makeBackup();
+  expect((await service.onlyBackup()).verifiedAt).toBeUndefined();
+});
+
+test("a backup that passes its verification has no problem", async () => {
+  await using service = await startWithBackups();
+  const { name } = await service.makeBackup();
   const { last } = await service.verifyBackup(name);
   expect(last).toEqual({ kind: "verify", name, problem: undefined });
-  const { verifiedAt: listedAt = "" } = await service.onlyBackup();
-  expect(Date.parse(listedAt)).toBeGreaterThanOrEqual(fromMs);
+});
+
+test("a backup is listed with the time when it was verified", async () => {
+  await using service = await startWithBackups();
+  const { name } = await service.makeBackup();
+  const fromMs = Date.now();
+  await service.verifyBackup(name);
+  const { verifiedAt = "" } = await service.onlyBackup();
+  expect(Date.parse(verifiedAt)).toBeGreaterThanOrEqual(fromMs);
+});
+
+test("a verification is in the audit trail", async () => {
+  await using service = await startWithBackups();
+  const { name } = await service.makeBackup();
+  await service.verifyBackup(name);
   expect((await service.audited())[0]).toMatchObject({ action: "backup.verified", subject: name });
 });
 
@@ -48,7 +65,7 @@ test("a backup that was changed after it was verified is no longer listed as ver
   expect((await service.onlyBackup()).verifiedAt).toBeUndefined();
 });
 
-test("a backup that fails to verify is no longer listed as verified, with its digest", async () => {
+test("a backup that fails to verify is listed with its digest and not as verified", async () => {
   const store = folder.newCopy(database);
   await using service = await startWithBackups({ database: store });
   const { name, digest } = await service.makeBackup();
@@ -71,17 +88,34 @@ test("a backup that was changed is reported when it is verified", async () => {
   expect(service.logged.join("")).toContain('"a backup did not pass its verification"');
 });
 
-test("a backup is listed with its digest, which is computed again if it is missing", async () => {
+test("a backup is listed with the digest of its store", async () => {
   const store = folder.newCopy(database);
   await using service = await startWithBackups({ database: store });
+  await service.makeBackup();
   const { digest } = await verifyDataFile(store);
-  const made = await service.makeBackup();
-  expect(made).toMatchObject({ coveredPlants: 2048, digest });
-  // As 1.0.0 leaves one: the digest is known once it is computed.
-  rmSync(join(service.backupFolder, `${made.name}.digest.json`));
-  expect(await service.onlyBackup()).toMatchObject({ coveredPlants: 0, digest: null });
-  await service.verifyBackup(made.name);
   expect(await service.onlyBackup()).toMatchObject({ coveredPlants: 2048, digest });
+});
+
+describe("a backup of 1.0.0, which has no digest beside it,", () => {
+  /** Makes one of the seeded store. */
+  async function makeOldBackup(service: ServiceWithBackups) {
+    const { name, digest } = await service.makeBackup();
+    rmSync(join(service.backupFolder, `${name}.digest.json`));
+    return { name, digest };
+  }
+
+  test("is listed without a digest", async () => {
+    await using service = await startWithBackups({ database: folder.newCopy(database) });
+    await makeOldBackup(service);
+    expect(await service.onlyBackup()).toMatchObject({ coveredPlants: 0, digest: null });
+  });
+
+  test("is listed with its digest once it is verified", async () => {
+    await using service = await startWithBackups({ database: folder.newCopy(database) });
+    const { name, digest } = await makeOldBackup(service);
+    await service.verifyBackup(name);
+    expect(await service.onlyBackup()).toMatchObject({ coveredPlants: 2048, digest });
+  });
 });
 
 test("a backup whose digest differs from the one beside it is not verified", async () => {
