@@ -12,6 +12,7 @@ import {
   readSync,
   renameSync,
   rmSync,
+  type Stats,
   statSync,
   writeFileSync,
 } from "node:fs";
@@ -26,6 +27,8 @@ export const partialEnding = ".partial";
 // Plants and token digests are for the service's own user. SQLite gives its WAL the same mode.
 const folderMode = 0o700;
 const fileMode = 0o600;
+// A SHA-256 and the longest path, in a checksum file. Records and markers are smaller.
+const smallFileBytesMax = 4200;
 // What file systems without fsync for folders return.
 const noFolderSync = ["EINVAL", "EBADF", "ENOTSUP", "EOPNOTSUPP"];
 
@@ -124,6 +127,20 @@ export function readAt(file: number, bytes: number, at: number): Buffer {
 /** The size of a file in bytes; zero if there is none. */
 export function fileSize(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** Whether it is a small regular file. Reading a pipe, a device or a large file that someone put in its place might not end. */
+export function isSmallFile(found: Stats): boolean {
+  return found.isFile() && found.size <= smallFileBytesMax;
+}
+
+/**
+ * To be called before a small file is read. A folder passes: reading it fails at once, and says what it is.
+ * @throws DataFileProblem reading it might not end.
+ */
+export function refuseEndless(found: Stats, path: string): void {
+  if (!isSmallFile(found) && !found.isDirectory())
+    throw new DataFileProblem(`${path} is not a small regular file; move it away.`);
 }
 
 /** Creates a file for the owner of its folder and opens it for writing. Exclusive, which follows no symbolic link. */

@@ -1,10 +1,10 @@
 // The failure marker: a small file beside the data file, which tells the next start what failed.
-import { readFileSync, rmSync } from "node:fs";
+import { readFileSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { codeOf, describeFileError, describeWriteError } from "../../../system/errors.ts";
 import { membersOfJson } from "../../../text/json-text.ts";
 import { asDataFileProblem, DataFileProblem, isDenied } from "./data-file-problem.ts";
-import { makeDirectory, replaceFile, syncDirectory } from "./durable-files.ts";
+import { makeDirectory, refuseEndless, replaceFile, syncDirectory } from "./durable-files.ts";
 
 /**
  * Why the data file cannot be used as it is:
@@ -86,10 +86,11 @@ function readMarkerFields(
 ): (Partial<RebuiltCopy> & { readonly reason: FailureReason }) | undefined {
   let text: string;
   try {
+    refuseEndless(statSync(markerFile(path)), markerFile(path));
     text = readFileSync(markerFile(path), "utf8");
   } catch (error) {
     if (codeOf(error) === "ENOENT") return undefined;
-    if (isDenied(error)) throw asDataFileProblem(error, markerFile(path));
+    if (isDenied(error) || error instanceof DataFileProblem) throw asDataFileProblem(error, markerFile(path));
     throw new DataFileProblem(
       `${markerFile(path)} records a failure and cannot be read: ${describeFileError(error)}.`,
     );

@@ -1,18 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import {
-  closeSync,
-  constants,
-  mkdirSync,
-  openSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import * as fs from "node:fs/promises";
 import { basename, join } from "node:path";
 import { caught } from "../../../../test/support/caught.ts";
-import { eventually } from "../../../../test/support/eventually.ts";
 import { lacksProgram } from "../../../../test/support/lacks.ts";
 import { seedStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
@@ -91,27 +82,73 @@ test("the verification of a backup that is gone says so", async () => {
   expect(problems[0]).toStartWith(`${path} cannot be opened: no such file or directory`);
 });
 
+// Reading such a record would not end.
+const endless: [what: string, create: (path: string) => void][] = [
+  ["a link to /dev/zero", (path) => symlinkSync("/dev/zero", path)],
+  [
+    "a large file",
+    (path) => {
+      writeFileSync(path, "{}");
+      truncateSync(path, 3_000_000_000);
+    },
+  ],
+];
+if (!lacksProgram("mkfifo")) endless.push(["a named pipe", (path) => spawnSync("mkfifo", [path])]);
+
+describe.each(endless)("the record of a backup that is %s", (_, create) => {
+  async function backUpWithRecord(): Promise<{ backups: BackupFolder; path: string }> {
+    const backups = newFolder();
+    const { made } = await backups.backUp(0);
+    rmSync(digestRecordFile(made.path));
+    create(digestRecordFile(made.path));
+    return { backups, path: made.path };
+  }
+
+  test("is not read by a list", async () => {
+    const { backups, path } = await backUpWithRecord();
+    const { backups: listed } = await backups.list();
+    expect(listed.map(({ name }) => name)).toEqual([basename(path)]);
+  });
+
+  test("is removed with the backup", async () => {
+    const { backups, path } = await backUpWithRecord();
+    const { removed } = await backups.backUp(1000, { keep: 1 });
+    expect(removed).toEqual([path]);
+  });
+
+  test("is the problem of a verification", async () => {
+    const { backups, path } = await backUpWithRecord();
+    const { problems } = await backups.verify(basename(path));
+    expect(problems).toEqual([`${digestRecordFile(path)} is not a small regular file; move it away.`]);
+  });
+});
+
 /**
  * Begins a list that has read the names of all backups, and hangs at the record of the last one. Returns what lets it go on.
  */
 async function beginHangingList(backups: BackupFolder): Promise<() => void> {
   const last = join(backups.folderPath, "plants-2099-12-31T00-00-00-000Z.db");
   writeFileSync(last, "");
-  // Reading a FIFO waits for whoever writes to it. O_NONBLOCK opens it for writing only once it is being read.
-  const record = `${last}.digest.json`;
-  spawnSync("mkfifo", [record]);
+  const record = digestRecordFile(last);
+  writeFileSync(record, "{}");
+  const reached = Promise.withResolvers<void>();
+  const continued = Promise.withResolvers<void>();
+  const { readFile } = fs;
+  const readOrHang = async (...args: Parameters<typeof readFile>) => {
+    if (args[0] === record) {
+      reached.resolve();
+      await continued.promise;
+    }
+    return readFile(...args);
+  };
+  // Only the list that begins here hangs.
+  using _spy = spyOn(fs, "readFile").mockImplementation(readOrHang as typeof readFile);
   void backups.list();
-  let writer: number;
-  await eventually(() => {
-    writer = openSync(record, constants.O_WRONLY | constants.O_NONBLOCK);
-    return true;
-  }, "the list to read the FIFO");
-  // The next list finds no record, and does not hang.
-  rmSync(record);
-  return () => closeSync(writer);
+  await reached.promise;
+  return continued.resolve;
 }
 
-describe.skipIf(lacksProgram("mkfifo"))("a list of backups that has not ended", () => {
+describe("a list of backups that has not ended", () => {
   test("is shared by those that begin meanwhile", async () => {
     const backups = newFolder();
     const continueList = await beginHangingList(backups);

@@ -1,7 +1,7 @@
 // What is known about backups, in small JSON files: when the last one of a data file was made, beside the data file; and the
 // digest of each one in a folder, beside the backup.
 import type { Stats } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import type { StoreDigest } from "../../../plants/plant-backups.ts";
 import { codeOf, describeWriteError } from "../../../system/errors.ts";
 import { membersOfJson } from "../../../text/json-text.ts";
@@ -9,7 +9,7 @@ import { isoTime } from "../../../text/time.ts";
 import { noDigest } from "../blocks/block-digests.ts";
 import { realDataFile } from "../data-file/data-file-path.ts";
 import { asDataFileProblem } from "../data-file/data-file-problem.ts";
-import { replaceFile } from "../data-file/durable-files.ts";
+import { refuseEndless, replaceFile } from "../data-file/durable-files.ts";
 
 /** A backup is good even if it cannot be recorded, such as on read-only media. Returns why it could not; undefined if it was. */
 export function whyUnrecorded(record: () => void): string | undefined {
@@ -104,6 +104,7 @@ function verificationNow({ size, mtimeMs }: FileState) {
  */
 async function readRecord(file: string): Promise<Readonly<Record<string, unknown>> | undefined> {
   try {
+    refuseEndless(await stat(file), file);
     return membersOfJson(await readFile(file, "utf8"));
   } catch (error) {
     if (codeOf(error) === "ENOENT") return undefined;

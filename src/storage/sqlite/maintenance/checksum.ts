@@ -3,11 +3,8 @@ import { createHash } from "node:crypto";
 import { createReadStream, readFileSync, statSync } from "node:fs";
 import { basename } from "node:path";
 import type { OnStep } from "../../../plants/plant-backups.ts";
-import { fileSize } from "../data-file/durable-files.ts";
+import { fileSize, isSmallFile } from "../data-file/durable-files.ts";
 import { ignoreStep } from "./step.ts";
-
-// A SHA-256 and the longest path.
-const checksumBytesMax = 4200;
 
 /** Where the checksum of a file is, in the form of sha256sum. */
 export function checksumFile(path: string): string {
@@ -47,5 +44,5 @@ export async function computeChecksum(path: string, onStep: OnStep = ignoreStep)
 function readChecksumFile(path: string): string | undefined {
   const found = statSync(checksumFile(path), { throwIfNoEntry: false });
   if (found === undefined) return undefined;
-  return found.isFile() && found.size <= checksumBytesMax ? readFileSync(checksumFile(path), "utf8") : "";
+  return isSmallFile(found) ? readFileSync(checksumFile(path), "utf8") : "";
 }
