@@ -1,8 +1,10 @@
 import { expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { start } from "../../test/support/command.ts";
 import { fake } from "../../test/support/fake.ts";
+import { lacksProgram } from "../../test/support/lacks.ts";
 import { temporaryFolder } from "../../test/support/temporary-folder.ts";
 import { issueFirstToken, mintFirstToken } from "./first-token.ts";
 import type { Token, TokenStore } from "./tokens.ts";
@@ -99,4 +101,13 @@ test("a file that cannot be written is removed, so that the next start can creat
   const { err } = await start("sh", ["-c", command, process.execPath, script]).ended;
   expect(err).toContain("EFBIG");
   expect(existsSync(file)).toBe(false);
+});
+
+test.skipIf(lacksProgram("mkfifo"))("a named pipe in place of the token's file is not read", async () => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "first-token");
+  spawnSync("mkfifo", [path]);
+  const tokens = fake<TokenStore>({ all: async () => [] });
+  const issued = await issueFirstToken({ tokens, delivery: { path, writeNew } }, mintFirstToken());
+  expect(issued?.kind).toBe("not-delivered");
 });

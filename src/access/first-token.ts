@@ -1,4 +1,4 @@
-import { readFileSync, rmSync } from "node:fs";
+import { readFileSync, rmSync, statSync } from "node:fs";
 import { codeOf, describeFileError } from "../system/errors.ts";
 import { localOrigin } from "./local-user.ts";
 import { creationEntry, type Minted, mintToken, type TokenStore } from "./tokens.ts";
@@ -81,7 +81,8 @@ function whySecretUnwritten({ path, writeNew }: FirstTokenFile, secret: string):
 
 function holds(path: string, secret: string): boolean {
   try {
-    return readFileSync(path, "utf8") === `${secret}\n`;
+    // Reading a pipe or a device that someone put there might not end.
+    return statSync(path).isFile() && readFileSync(path, "utf8") === `${secret}\n`;
   } catch {
     return false;
   }
