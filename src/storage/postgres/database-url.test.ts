@@ -67,13 +67,24 @@ describe("a database URL", () => {
     ["host", "sslmode=verify-full", "name"],
     ["host", "sslrootcert=system", "name"],
   ];
+  const sslOf = (host: string, query: string) =>
+    parseDatabaseUrl(`postgres://${host}/plants?${query}`).hosts[0]?.ssl;
+
+  /** What a connection with these options verifies of the server. */
+  function verifiedBy(ssl: ReturnType<typeof sslOf>) {
+    if (ssl === undefined || ssl === false) return "none";
+    if (ssl.rejectUnauthorized === false) return "anyone";
+    return ssl.checkServerIdentity === undefined ? "name" : "authority";
+  }
+
   test.each(modes)("of %s with %p verifies %s", (host, query, verifies) => {
-    const [found] = parseDatabaseUrl(`postgres://${host}/plants?${query}`).hosts;
-    const ssl = found?.ssl;
-    if (ssl === undefined || ssl === false) expect(verifies).toBe("none");
-    else if (ssl.rejectUnauthorized === false) expect(verifies).toBe("anyone");
-    else expect(verifies).toBe(ssl.checkServerIdentity === undefined ? "name" : "authority");
-    if (verifies === "authority") expect(ssl).toMatchObject({ ca: expect.stringContaining("CERTIFICATE") });
+    expect(verifiedBy(sslOf(host, query))).toBe(verifies);
+  });
+
+  test.each(["require", "verify-ca"])("with sslmode=%s has the authority of sslrootcert", (mode) => {
+    expect(sslOf("host", `sslmode=${mode}&${certificate}`)).toMatchObject({
+      ca: expect.stringContaining("CERTIFICATE"),
+    });
   });
 
   test.each(["allow", "prefer"])("with sslmode=%s is refused, with the reason", (mode) => {
