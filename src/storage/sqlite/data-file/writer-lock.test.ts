@@ -51,6 +51,11 @@ test("a lock file of another format is named, and not its data file", () => {
   expect(() => tryLock(path)).toThrow(`${path}.lock is not a SQLite database`);
 });
 
+test("a data file is named where its lock file cannot be created", () => {
+  const path = join(temporary.newPath(), "plants.db");
+  expect(() => tryLock(path)).toThrow(`${path} cannot be opened: `);
+});
+
 test("a data file in a folder that does not exist has no writer", () => {
   expect(hasWriter(join(temporary.newPath(), "plants.db"))).toBe(false);
 });

@@ -40,7 +40,7 @@ export function lockForWriting(path: string): WriterLock {
  * @throws DataFileProblem the lock file cannot be created or written to.
  */
 export function tryLock(path: string): WriterLock | undefined {
-  return tryLockFile(lockFile(path));
+  return tryLockFile(lockFile(path), path);
 }
 
 /**
@@ -51,7 +51,7 @@ export function tryLock(path: string): WriterLock | undefined {
 export function tryTemporaryLock(path: string): WriterLock | undefined {
   const file = `${path}.lock`;
   const found = tryInodeAt(file);
-  const lock = tryLockFile(file);
+  const lock = tryLockFile(file, path);
   if (lock === undefined) return undefined;
   // The process that held the lock may have removed the file after this one opened it, and a third one may have a new file.
   if (found !== undefined && !isSameInode(found, tryInodeAt(file))) {
@@ -102,9 +102,15 @@ export function hasLockFile(path: string): boolean {
   return existsSync(lockFile(path));
 }
 
-function tryLockFile(file: string): Database | undefined {
+/** Locks this file, which is the lock of the one at the path. */
+function tryLockFile(file: string, path: string): Database | undefined {
   try {
     createLockFile(file);
+  } catch (error) {
+    // Where it cannot be created, nor can the file that it is to lock: the folder or its disk is at fault.
+    throw asDataFileProblem(error, path);
+  }
+  try {
     // SQLite would open a file that may not be written to for reading, and lock nothing.
     accessSync(file, constants.W_OK);
     return lockWith(file, (database) => database.run("BEGIN EXCLUSIVE"));
