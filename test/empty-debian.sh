@@ -121,7 +121,7 @@ if [ -n "$older" ]; then
   step 'an update, a second time' refused updating Updating 0
   step 'a rollback' documented updating 'Rolling back' 0
   step 'a rollback, a second time' refused updating 'Rolling back' 0
-  inside 'rename=$(mktemp -d) && mv before-1.2.0.db* "$rename"'
+  inside 'rename=$(mktemp -d) && mv before-1.2.1.db* "$rename"'
   step 'an update after a rollback' documented updating Updating 0
   step 'until the service is ready' wait_for 'plant-store ready'
   twice 'the units of the new version' updating Updating 1
