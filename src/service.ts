@@ -228,20 +228,10 @@ function publicSettings(config: Config, connectionsMax: number): ListenerSetting
     baseUrl: config.baseUrl,
     tls: config.tls,
     connectionsMax,
-    bodyBytesMax: config.bodyBytesMax,
-    bodyTimeoutMs: config.bodyTimeoutMs,
-    logRequests: config.logRequests,
-    trustedProxies: config.trustedProxies,
+    ...commonSettings(config),
     corsOrigins: config.corsOrigins,
     hosts: undefined,
   };
-}
-
-function warnOfExpiry(certificateExpiresAtMs: number | undefined, events: Events): void {
-  if (certificateExpiresAtMs === undefined) return;
-  const state = certificateState(certificateExpiresAtMs, Date.now());
-  if (state === "expires-soon") events.certificateExpiresSoon(certificateExpiresAtMs, renewalDays);
-  if (state === "expired") events.certificateExpired(certificateExpiresAtMs);
 }
 
 /**
@@ -256,13 +246,27 @@ function operatorSettings(config: Config, connectionsMax: number): ListenerSetti
     baseUrl: undefined,
     tls: config.tls && { ...config.tls, clientCa: undefined },
     connectionsMax,
+    ...commonSettings(config),
+    corsOrigins: [],
+    hosts: config.operatorHosts,
+  };
+}
+
+/** What is the same on both listeners. */
+function commonSettings(config: Config) {
+  return {
     bodyBytesMax: config.bodyBytesMax,
     bodyTimeoutMs: config.bodyTimeoutMs,
     logRequests: config.logRequests,
     trustedProxies: config.trustedProxies,
-    corsOrigins: [],
-    hosts: config.operatorHosts,
   };
+}
+
+function warnOfExpiry(certificateExpiresAtMs: number | undefined, events: Events): void {
+  if (certificateExpiresAtMs === undefined) return;
+  const state = certificateState(certificateExpiresAtMs, Date.now());
+  if (state === "expires-soon") events.certificateExpiresSoon(certificateExpiresAtMs, renewalDays);
+  if (state === "expired") events.certificateExpired(certificateExpiresAtMs);
 }
 
 /** What `stopService` has to stop. */
