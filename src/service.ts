@@ -56,7 +56,8 @@ export interface Service {
 /**
  * What the process has to do once the service has stopped:
  * - `exit`: everything is closed.
- * - `exit-now`: so it is, but a backup or a verification that an operator began still runs. Only the end of the process stops it.
+ * - `exit-now`: everything is closed too, but a backup or a verification that an operator began still runs, and only the end of
+ *   the process stops it.
  * - `exit-without-closing`: the store has failed, before the stop or during it. It was not closed, and the exit must not close it
  *   either: SQLite would delete the WAL.
  * - `stay-up`, until it is killed: the data file was found to be lost only during the stop. This process alone still has what is
