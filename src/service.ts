@@ -164,6 +164,8 @@ export async function startService(
     intake,
     backups,
     events,
+    drainDelayMs: config.drainDelayMs,
+    drainTimeoutMs: config.drainTimeoutMs,
     stopping,
     started: started.move(),
   };
@@ -176,10 +178,7 @@ export async function startService(
     openedLater: tokenStart.later,
     mustStop: mustStop.promise,
     stop(cause) {
-      stopped ??= stopService(running, cause, {
-        delayMs: config.drainDelayMs,
-        timeoutMs: config.drainTimeoutMs,
-      });
+      stopped ??= stopService(running, cause);
       return stopped;
     },
   };
@@ -270,13 +269,17 @@ function warnOfExpiry(certificateExpiresAtMs: number | undefined, events: Events
   if (state === "expired") events.certificateExpired(certificateExpiresAtMs);
 }
 
-/** What `stopService` has to stop. */
+/** What `stopService` has to stop, and how long that may take. */
 interface Running {
   readonly listeners: readonly Listener[];
   readonly readiness: Readiness;
   readonly intake: Intake;
   readonly backups: ConfiguredBackups;
   readonly events: Events;
+  /** How long the listeners still accept requests once the service is unready. */
+  readonly drainDelayMs: number;
+  /** How long requests in flight may take to finish. */
+  readonly drainTimeoutMs: number;
   /** Ends the wait for a database that was never reached. */
   readonly stopping: AbortController;
   /** All that was started, the listeners and the store included. */
@@ -285,9 +288,8 @@ interface Running {
 
 /** The listeners first, then the plants on their way, and the store last. */
 async function stopService(
-  { listeners, readiness, intake, backups, events, stopping, started }: Running,
+  { listeners, readiness, intake, backups, events, drainDelayMs, drainTimeoutMs, stopping, started }: Running,
   cause: string | Error,
-  { delayMs, timeoutMs }: { readonly delayMs: number; readonly timeoutMs: number },
 ): Promise<AfterStop> {
   const storeHadFailed = intake.storeFailure !== undefined;
   events.stopping(stopReason(cause));
@@ -295,10 +297,10 @@ async function stopService(
   // Load balancers get time to notice that it is unready. A store that has failed, or fails meanwhile, ends the wait: it accepts
   // no more plants.
   readiness.goUnready();
-  await waitAtMost(delayMs, intake.storeFailed);
+  await waitAtMost(drainDelayMs, intake.storeFailed);
 
   // The requests in flight, and then the plants that they sent.
-  const finished = await Promise.all(listeners.map((listener) => listener.drain(timeoutMs)));
+  const finished = await Promise.all(listeners.map((listener) => listener.drain(drainTimeoutMs)));
   if (finished.includes(false)) events.drainTimedOut();
   await intake.close();
 
