@@ -19,7 +19,13 @@ describe("the upkeep of tokens", () => {
       digest: presetDigest,
     } as const;
     const { gate, admit } = gateOf([], [preset]);
-    const store = { tokens: [token], version: "1", isAvailable: true, held: Promise.resolve() };
+    const store = {
+      tokens: [token],
+      version: "1",
+      isAvailable: true,
+      held: Promise.resolve(),
+      heldTokens: Promise.resolve(),
+    };
     const events: string[] = [];
     const cleanUp = new AsyncDisposableStack();
     const timers = cleanUp.use(fakeTimers());
@@ -28,7 +34,9 @@ describe("the upkeep of tokens", () => {
         tokens: fake<TokenStore>({
           async all() {
             if (!store.isAvailable) throw new Error("unavailable");
-            return store.tokens;
+            const { tokens } = store;
+            await store.heldTokens;
+            return tokens;
           },
           async recordUses() {},
           async version() {
@@ -53,8 +61,9 @@ describe("the upkeep of tokens", () => {
       timers.advance(250);
       await nextTurn();
     }
-    const tryReload = () => upkeep.tryReload();
-    return { store, events, admit, poll, tryReload, [Symbol.asyncDispose]: () => cleanUp.disposeAsync() };
+    const reloadOrPollLater = () => upkeep.reloadOrPollLater();
+    const stop = () => cleanUp.disposeAsync();
+    return { store, events, admit, poll, reloadOrPollLater, [Symbol.asyncDispose]: stop };
   }
 
   test("refuses a token that another process has revoked", async () => {
@@ -111,8 +120,22 @@ describe("the upkeep of tokens", () => {
     await using upkeep = await startUpkeep();
     // Its own changes are not a new version.
     Object.assign(upkeep.store, { isAvailable: false, tokens: [revoked] });
-    expect(await upkeep.tryReload()).toBe(false);
+    await upkeep.reloadOrPollLater();
     upkeep.store.isAvailable = true;
+    await upkeep.poll();
+    expect(upkeep.admit(0)).toBe("bad-credentials");
+  });
+
+  test("reads a change of its own with a later poll if another poll was reading the tokens", async () => {
+    await using upkeep = await startUpkeep();
+    const held = Promise.withResolvers<void>();
+    Object.assign(upkeep.store, { version: "2", heldTokens: held.promise });
+    await upkeep.poll();
+    Object.assign(upkeep.store, { isAvailable: false, tokens: [revoked] });
+    await upkeep.reloadOrPollLater();
+    upkeep.store.isAvailable = true;
+    held.resolve();
+    await nextTurn();
     await upkeep.poll();
     expect(upkeep.admit(0)).toBe("bad-credentials");
   });

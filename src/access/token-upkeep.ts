@@ -55,24 +55,23 @@ export class TokenUpkeep implements AsyncDisposable {
     return created;
   }
 
-  /** Reads the tokens again, as after a change that this process has made. */
+  /** Gives the gate the tokens that are stored now. */
   async reload(): Promise<readonly Token[]> {
     const { tokens, gate } = this.#options;
-    const stored = await tokens.all();
-    gate.update(stored);
-    return stored;
+    try {
+      const stored = await tokens.all();
+      gate.update(stored);
+      return stored;
+    } catch (error) {
+      // On SQLite, a change by this process is no new version. No version is empty, so the next poll reads the tokens.
+      this.#version = "";
+      throw error;
+    }
   }
 
-  /** Like `reload`, for a change that must be responded to whether or not the tokens can be read now. */
-  async tryReload(): Promise<boolean> {
-    try {
-      await this.reload();
-      return true;
-    } catch {
-      // The next poll that can read the tokens does so: no version is empty.
-      this.#version = "";
-      return false;
-    }
+  /** Reads the tokens again after a change that this process has made; if they cannot be read now, a later poll reads them. */
+  async reloadOrPollLater(): Promise<void> {
+    await this.reload().catch(() => {});
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -89,8 +88,12 @@ export class TokenUpkeep implements AsyncDisposable {
     this.#isPolling = true;
     try {
       const version = await tokens.version();
-      if (version !== this.#version) events.tokensChanged((await this.reload()).length);
-      this.#version = version;
+      if (version !== this.#version) {
+        // Set first, since a reload that fails meanwhile clears it.
+        this.#version = version;
+        const stored = await this.reload();
+        events.tokensChanged(stored.length);
+      }
       this.#isReadable = true;
     } catch (error) {
       if (this.#isReadable && !this.#isStopped) events.tokensUnreadable(error);

@@ -50,7 +50,7 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
       const creating = createToken(tokens, wanted, originOf(exchange, caller), Date.now());
       const { token, secret } = await orWrongParameter(creating);
       // This node uses the change at once; others see it within a second. Only this response has the secret.
-      await tokenUpkeep.tryReload();
+      await tokenUpkeep.reloadOrPollLater();
       exchange.respondJson(presentMinted(token, secret, undefined), 201);
     }),
 
@@ -59,7 +59,7 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
       const token = await requireToken(tokens, exchange.parameter);
       const revoking = revokeTokens(tokens, token.id, originOf(exchange, caller), Date.now());
       const [revoked = token] = await orWrongParameter(revoking);
-      await tokenUpkeep.reload();
+      await tokenUpkeep.reloadOrPollLater();
       exchange.respondJson({ token: presentToken(revoked, Date.now()) } satisfies RevokedTokenJson);
     }),
 
@@ -70,7 +70,7 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
       const wanted = { nameOrId: id, overlapMs, expiresAtMsMax: latestExpiryMs(caller) };
       const rotating = rotateToken(tokens, wanted, originOf(exchange, caller), Date.now());
       const { token, secret, oldValidUntilMs } = await orWrongParameter(rotating);
-      await tokenUpkeep.tryReload();
+      await tokenUpkeep.reloadOrPollLater();
       exchange.respondJson(presentMinted(token, secret, isoTime(oldValidUntilMs)), 201);
     }),
   ];
