@@ -1,7 +1,8 @@
 // What becomes of backups through the operator listener, and of plants, if their folder is missing or does not respond.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { closeSync, constants, existsSync, openSync, rmSync, symlinkSync } from "node:fs";
+import * as fs from "node:fs/promises";
 import { join } from "node:path";
 import { backupCalls, makeLink, type ServiceWithBackups, startWithBackups } from "../support/backups.ts";
 import { start, unshareArguments, untilListening } from "../support/command.ts";
@@ -22,14 +23,19 @@ test.skipIf(lacksDescriptors() || lacksProgram("mkfifo"))(
   async () => {
     await using service = await startWithBackups();
     const { name } = await service.makeBackup();
-    // Reading a FIFO waits for whoever writes to it, as a file on another machine waits for that machine.
     const record = join(service.backupFolder, `${name}.digest.json`);
-    rmSync(record);
-    expect(spawnSync("mkfifo", [record]).status).toBe(0);
+    // Reading a FIFO waits for whoever writes to it, as a file on another machine waits for that machine. The service would not
+    // read one in place of the record, so the read itself is redirected.
+    const fifo = folder.newPath("fifo");
+    expect(spawnSync("mkfifo", [fifo]).status).toBe(0);
     using writer = new DisposableStack();
-    writer.adopt(openSync(record, constants.O_RDWR), closeSync);
+    writer.adopt(openSync(fifo, constants.O_RDWR), closeSync);
+    const { readFile } = fs;
+    const readFromFifo = (path: Parameters<typeof readFile>[0], options: Parameters<typeof readFile>[1]) =>
+      readFile(path === record ? fifo : path, options);
+    using _spy = spyOn(fs, "readFile").mockImplementation(readFromFifo as typeof readFile);
     const list = service.list();
-    await eventually(() => openDescriptors(record) === 2, "the service to read the FIFO");
+    await eventually(() => openDescriptors(fifo) === 2, "the service to read the FIFO");
     expect((await post(service.url, '{"id":4,"name":"Fern"}')).status).toBe(200);
     writer.dispose();
     expect((await list).backups).toHaveLength(1);
