@@ -105,15 +105,15 @@ async function firstPlants(
   stop: AbortSignal,
 ) {
   const plants: StoredPlant[] = [];
-  let isCut = false;
-  for await (const page of pagesOf(archive, filter, Math.min(limit, pageMax), order)) {
+  // A page with a next one says only that there is more to search, so one more match is searched for.
+  const matchesMax = limit + 1;
+  for await (const page of pagesOf(archive, filter, Math.min(matchesMax, pageMax), order)) {
     plants.push(...page.plants);
-    isCut = plants.length > limit || page.next !== undefined;
-    if (plants.length >= limit) break;
+    if (plants.length >= matchesMax) break;
     // Timers and signals have their turn.
     await nextTurn();
     onSearched(page.searched);
     if (stop.aborted) break;
   }
-  return { plants: plants.slice(0, limit), isCut };
+  return { plants: plants.slice(0, limit), isCut: plants.length > limit };
 }

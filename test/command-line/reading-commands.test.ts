@@ -72,6 +72,12 @@ describe("list", () => {
     expect(err).toStartWith("Showing the first 1. Use --limit for");
   });
 
+  test("does not say so if the plants after those that it prints do not match", async () => {
+    const { out, err } = await run(["list", "--tag", "indoor", "--oldest", "--limit", "1"]);
+    expect(out).toContain("Fern");
+    expect(err).toBe("");
+  });
+
   test("says if there are no plants yet", async () => {
     await using empty = await startTestService();
     const { err } = await run(["list"], empty.database);
