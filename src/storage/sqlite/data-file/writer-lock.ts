@@ -60,7 +60,7 @@ export function tryTemporaryLock(path: string): WriterLock | undefined {
   }
   return {
     [Symbol.dispose]() {
-      removeIfPossible(file);
+      removeLockFileIfPossible(file);
       lock.close();
     },
   };
@@ -149,7 +149,7 @@ function tryInodeAt(file: string): Inode | undefined {
 }
 
 /** What stays, because its folder is gone or may not be changed, is empty and locks nothing. */
-function removeIfPossible(file: string): void {
+function removeLockFileIfPossible(file: string): void {
   try {
     rmSync(file, { force: true });
   } catch (error) {

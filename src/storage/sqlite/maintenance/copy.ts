@@ -88,7 +88,7 @@ async function copyAndCheck(
   if (!isLeftover(path)) refuseExisting(path, "It is not from an interrupted copy; move it first");
   removeDatabase(path);
   using unfinished = new DisposableStack();
-  unfinished.defer(() => removeIfPossible(path));
+  unfinished.defer(() => removePartialIfPossible(path));
   await copyOnThread(from, path, onStep);
   // While it is open, no other file gets its inode. No connection may be open when it is closed: see `syncFile`.
   const file = unfinished.adopt(openSync(path, "r"), closeSync);
@@ -129,7 +129,7 @@ function refuseOtherCopy(file: number, path: string): void {
 }
 
 /** What stays, because its folder is gone or may not be changed, is removed by a later copy; why this one failed says more. */
-function removeIfPossible(partial: string): void {
+function removePartialIfPossible(partial: string): void {
   try {
     removeDatabase(partial);
   } catch (error) {
