@@ -50,7 +50,7 @@ export const backup: Command = {
     });
     warnIfUnrecorded(unrecorded, terminal);
     if (args.has("json")) {
-      printJson(terminal, presentBackup(made, removed));
+      printJson(terminal, presentBackedUp(made, removed));
     } else {
       terminal.note(summaryOf("Backed up and checked", made));
       for (const path of removed) terminal.note(`Removed ${path}.\n`);
@@ -61,11 +61,11 @@ export const backup: Command = {
 };
 
 /** What --json prints. */
-interface BackupJson extends CopiedFileJson {
+interface BackedUpJson extends CopiedFileJson {
   readonly removed: readonly string[];
 }
 
-function presentBackup(made: BackupFile, removed: readonly string[]): BackupJson {
+function presentBackedUp(made: BackupFile, removed: readonly string[]): BackedUpJson {
   return {
     path: made.path,
     bytes: made.bytes,
