@@ -29,7 +29,7 @@ import {
 import type { ImportedJson, LineOutcome } from "./responses.ts";
 
 /** Where the plants of an import go, and what limits and watches it. */
-interface ImportTarget {
+interface ImportDependencies {
   readonly intake: Intake;
   readonly rateLimit: RateLimit | undefined;
   readonly gate: Gate;
@@ -49,7 +49,7 @@ const rateWaitStepMs = 250;
 
 /** Imports the rows of a file in parts, and records its start and its end. */
 export function importRoutes(
-  target: ImportTarget,
+  target: ImportDependencies,
   actions: ActionRecorder,
   lineBytesMax: number,
 ): readonly Route[] {
@@ -111,7 +111,7 @@ interface ImportRequest {
 
 /** @throws HttpError if the store or the limit accepts not even the first line. */
 async function importLines(
-  target: ImportTarget,
+  target: ImportDependencies,
   request: ImportRequest,
   body: Buffer,
 ): Promise<LineOutcome[]> {
@@ -152,7 +152,7 @@ function* firstLines(body: Buffer): Generator<Buffer> {
  * @throws HttpError if that takes too long, or the import must end.
  */
 async function waitForRateLimit(
-  { rateLimit }: ImportTarget,
+  { rateLimit }: ImportDependencies,
   { exchange, caller, isAllowed }: ImportRequest,
   deadlineMs: number,
 ): Promise<void> {
@@ -169,7 +169,7 @@ async function waitForRateLimit(
 
 /** Resolves to an HttpError if the store accepts no plant at the moment. */
 async function importLine(
-  { intake, events }: ImportTarget,
+  { intake, events }: ImportDependencies,
   { lineBytesMax, exchange, caller }: ImportRequest,
   line: Buffer,
 ): Promise<LineOutcome | HttpError> {
