@@ -82,12 +82,12 @@ function provesDamage(before: Frame | undefined, frame: Frame, { frameBytes }: H
   return before.isIntact || headerInOneSector(before.number, frameBytes);
 }
 
-type Checksum = readonly [number, number];
+type WalChecksum = readonly [number, number];
 
 interface Header {
   readonly frameBytes: number;
   readonly salts: Buffer;
-  readonly checksum: Checksum;
+  readonly checksum: WalChecksum;
 }
 
 interface Frame {
@@ -97,7 +97,7 @@ interface Frame {
   readonly isCommit: boolean;
   /** Whether the frame has the salts of this WAL, and its bytes continue the checksum of the frame before it. */
   readonly isIntact: boolean;
-  readonly checksum: Checksum;
+  readonly checksum: WalChecksum;
 }
 
 function readHeader(file: number): Header | undefined {
@@ -130,7 +130,7 @@ function* readFrames(file: number, size: number, header: Header): Generator<Fram
   }
 }
 
-function parseFrame(number: number, bytes: Buffer, { salts }: Header, seed: Checksum): Frame {
+function parseFrame(number: number, bytes: Buffer, { salts }: Header, seed: WalChecksum): Frame {
   const saltMatches = bytes.subarray(8, 16).equals(salts);
   const checksum = checksumAt(bytes, 16);
   return {
@@ -142,11 +142,11 @@ function parseFrame(number: number, bytes: Buffer, { salts }: Header, seed: Chec
 }
 
 /** The checksum of a frame: of the first eight bytes of its header, and of its page. */
-function frameChecksum(bytes: Buffer, seed: Checksum): Checksum {
+function frameChecksum(bytes: Buffer, seed: WalChecksum): WalChecksum {
   return continueChecksum(continueChecksum(seed, bytes.subarray(0, 8)), bytes.subarray(24));
 }
 
-function continueChecksum([first, second]: Checksum, bytes: Buffer): Checksum {
+function continueChecksum([first, second]: WalChecksum, bytes: Buffer): WalChecksum {
   const words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
   let a = first | 0;
   let b = second | 0;
@@ -157,11 +157,11 @@ function continueChecksum([first, second]: Checksum, bytes: Buffer): Checksum {
   return [a >>> 0, b >>> 0];
 }
 
-function checksumAt(bytes: Buffer, offset: number): Checksum {
+function checksumAt(bytes: Buffer, offset: number): WalChecksum {
   return [bytes.readUInt32BE(offset), bytes.readUInt32BE(offset + 4)];
 }
 
-function isSameChecksum(one: Checksum, other: Checksum): boolean {
+function isSameChecksum(one: WalChecksum, other: WalChecksum): boolean {
   return one[0] === other[0] && one[1] === other[1];
 }
 

@@ -37,7 +37,7 @@ export interface Restored extends BackupFile {
   readonly unrecorded: string | undefined;
 }
 
-interface Checksum {
+interface ComparedChecksum {
   readonly sha256: string;
   readonly checksummed: boolean;
 }
@@ -47,7 +47,7 @@ interface Restore {
   readonly from: string;
   /** The data file itself, where the path was a symbolic link. */
   readonly path: string;
-  readonly checked: Checksum;
+  readonly checked: ComparedChecksum;
   readonly onStep: OnStep;
 }
 
@@ -221,7 +221,7 @@ function refuseTooLittleSpace(from: string, path: string): void {
     );
 }
 
-async function compareChecksum(from: string, onStep: OnStep): Promise<Checksum> {
+async function compareChecksum(from: string, onStep: OnStep): Promise<ComparedChecksum> {
   const sha256 = await computeChecksum(from, onStep);
   const expected = expectedChecksum(from);
   if (expected !== undefined && expected !== sha256)
