@@ -6,7 +6,7 @@ import { describeBlocks, describeEachBlock, lastSeq, rangeOf, type SeqRange } fr
 import { isDamage } from "../data-file/data-file-problem.ts";
 import { connectReadOnly } from "../reading/open-read-only.ts";
 import { blockProblems, summaryProblems } from "./check-summaries.ts";
-import { type PlantCount, setPlantsDone, setPlantTotal } from "./step.ts";
+import { type PlantProgress, setPlantsDone, setPlantTotal } from "./step.ts";
 
 export interface CheckedRows {
   readonly plants: number;
@@ -42,16 +42,16 @@ interface BlockReader {
 export const problemsMax = 20;
 
 /** Checks every row, and the summary and digest of every block. Damage is returned, never thrown. */
-export function checkRows(path: string, count: PlantCount): CheckedRows {
+export function checkRows(path: string, progress: PlantProgress): CheckedRows {
   using database = connectReadOnly(path);
-  const check = new RowCheck(database, count);
+  const check = new RowCheck(database, progress);
   check.run();
   return check.result();
 }
 
 class RowCheck {
   readonly #database: Database;
-  readonly #count: PlantCount;
+  readonly #progress: PlantProgress;
   /** The first few problems. */
   readonly #problems: string[] = [];
   /** The digests of full blocks, computed from their rows. */
@@ -62,9 +62,9 @@ class RowCheck {
   #matched = 0;
   #isReadable = true;
 
-  constructor(database: Database, count: PlantCount) {
+  constructor(database: Database, progress: PlantProgress) {
     this.#database = database;
-    this.#count = count;
+    this.#progress = progress;
   }
 
   run(): void {
@@ -93,7 +93,7 @@ class RowCheck {
   #checkBlocks(): void {
     const reader = this.#openReader();
     const { last, stored, digests } = reader;
-    setPlantTotal(this.#count, last);
+    setPlantTotal(this.#progress, last);
     const withoutPlants = new Set(stored.keys());
     let previous = -1;
     for (let block = digests.nextBlock(0); block !== undefined; block = digests.nextBlock(block + 1)) {
@@ -101,7 +101,7 @@ class RowCheck {
       previous = block;
       this.#checkBlock(block, reader);
       withoutPlants.delete(block);
-      setPlantsDone(this.#count, Math.min(rangeOf(block).high, last));
+      setPlantsDone(this.#progress, Math.min(rangeOf(block).high, last));
     }
     for (const blocks of describeEachBlock([...withoutPlants]))
       this.#report(`${blocks}: there is a digest, but no plant`);

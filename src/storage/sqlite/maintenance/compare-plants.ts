@@ -3,7 +3,7 @@ import type { StoreDigest } from "../../../plants/plant-backups.ts";
 import { type BlockDigest, DigestReader, digestOfStore, storedDigests } from "../blocks/block-digests.ts";
 import { lastSeq, rangeOf } from "../blocks/blocks.ts";
 import { connectReadOnly } from "../reading/open-read-only.ts";
-import { type PlantCount, setPlantsDone, setPlantTotal } from "./step.ts";
+import { type PlantProgress, setPlantsDone, setPlantTotal } from "./step.ts";
 
 /** What two stores have in common, and the digest of the first one, all computed from their rows. */
 export interface Comparison extends StoreDigest {
@@ -20,17 +20,17 @@ export interface Comparison extends StoreDigest {
 }
 
 /** Either store may be in use: plants are only added. */
-export function comparePlants(path: string, against: string, count: PlantCount): Comparison {
+export function comparePlants(path: string, against: string, progress: PlantProgress): Comparison {
   using database = connectReadOnly(path);
   using otherDatabase = connectReadOnly(against);
   const store: ComparedStore = { digests: new DigestReader(database), last: lastSeq(database) };
   const other: ComparedStore = { digests: new DigestReader(otherDatabase), last: lastSeq(otherDatabase) };
   const stored = storedDigests(database);
 
-  setPlantTotal(count, store.last);
+  setPlantTotal(progress, store.last);
   const blocks: ComparedBlock[] = [];
   for (const block of blocksOf(store, other)) {
-    setPlantsDone(count, rangeOf(block).low - 1);
+    setPlantsDone(progress, rangeOf(block).low - 1);
     blocks.push(compareBlock(block, store, other));
   }
 

@@ -9,7 +9,7 @@ import { Thread } from "../threads/thread.ts";
 import type { findDamage } from "../writing/copy-and-check.ts";
 import type { CheckedRows, checkRows } from "./check-rows.ts";
 import type { Comparison, comparePlants } from "./compare-plants.ts";
-import { ignoreStep, newPlantCount, plantStep } from "./step.ts";
+import { ignoreStep, newPlantProgress, plantStep } from "./step.ts";
 
 /** What the thread serves. */
 export interface MaintenanceCalls {
@@ -46,9 +46,9 @@ export function findDamageOnThread(
 
 /** Checks every row of a data file, and the summary and digest of every block. */
 export function checkRowsOnThread(path: string, onStep: OnStep = ignoreStep): Promise<CheckedRows> {
-  const count = newPlantCount();
-  onStep(plantStep("checking the rows of", count));
-  return callOnThread(`${path} cannot be read`, (thread) => thread.ask("checkRows", path, count));
+  const progress = newPlantProgress();
+  onStep(plantStep("checking the rows of", progress));
+  return callOnThread(`${path} cannot be read`, (thread) => thread.ask("checkRows", path, progress));
 }
 
 /** Compares the plants of two data files. */
@@ -57,10 +57,10 @@ export function comparePlantsOnThread(
   against: string,
   onStep: OnStep = ignoreStep,
 ): Promise<Comparison> {
-  const count = newPlantCount();
-  onStep(plantStep("comparing the plants of", count));
+  const progress = newPlantProgress();
+  onStep(plantStep("comparing the plants of", progress));
   return callOnThread(`${path} and ${against} cannot be compared`, (thread) =>
-    thread.ask("comparePlants", path, against, count),
+    thread.ask("comparePlants", path, against, progress),
   );
 }
 
