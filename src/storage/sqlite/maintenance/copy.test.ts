@@ -15,7 +15,7 @@ import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { DataFileProblem } from "../data-file/data-file-problem.ts";
 import { streamBackup, writeBackup } from "./backup.ts";
 import { computeChecksum } from "./checksum.ts";
-import { copyDataFile, putInPlace } from "./copy.ts";
+import { copyDataFile, linkOrRename } from "./copy.ts";
 import { restoreInPlace, restoreToNewFile } from "./restore.ts";
 
 /** As on a file system that has no hard links. */
@@ -32,7 +32,7 @@ describe.each([
     const partial = folder.newPath("a.partial");
     const path = folder.newPath("a");
     writeFileSync(partial, "complete");
-    putInPlace(partial, path, link);
+    linkOrRename(partial, path, link);
     expect(readFileSync(path, "utf8")).toBe("complete");
   });
 
@@ -42,7 +42,7 @@ describe.each([
     const path = folder.newPath("a");
     writeFileSync(partial, "complete");
     writeFileSync(path, "of someone else");
-    expect(() => putInPlace(partial, path, link)).toThrow(/created meanwhile/);
+    expect(() => linkOrRename(partial, path, link)).toThrow(/created meanwhile/);
     expect(readFileSync(path, "utf8")).toBe("of someone else");
     expect(existsSync(partial)).toBe(true);
   });
@@ -50,7 +50,7 @@ describe.each([
 
 test("a copy that is missing is an error", () => {
   using folder = temporaryFolder();
-  expect(() => putInPlace(folder.newPath("missing"), folder.newPath("b"))).toThrow(
+  expect(() => linkOrRename(folder.newPath("missing"), folder.newPath("b"))).toThrow(
     /b cannot be created: no such file or directory\.$/,
   );
 });

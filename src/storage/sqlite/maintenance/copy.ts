@@ -64,7 +64,7 @@ export function countPlants(path: string): number {
  * Gives a complete file its name: by a link, which fails if a file was created in the meantime, where a rename would replace it.
  * @throws DataFileProblem
  */
-export function putInPlace(partial: string, path: string, link = linkSync): void {
+export function linkOrRename(partial: string, path: string, link = linkSync): void {
   try {
     link(partial, path);
   } catch (error) {
@@ -102,7 +102,7 @@ async function copyAndCheck(
     path,
     plants,
     putInPlace() {
-      putInPlace(path, to);
+      linkOrRename(path, to);
       refuseOtherCopy(file, to);
     },
     [Symbol.dispose]: () => copy.dispose(),
