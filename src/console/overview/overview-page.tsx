@@ -13,7 +13,7 @@ import { Release, Size, StateLine } from "../parts/state-line.tsx";
 import { RelativeTime, ShortTime } from "../parts/time.tsx";
 import { AddPlantButton } from "../plants/add-plant.tsx";
 import { queryOf, withQuery } from "../query.ts";
-import { hrefOf, pagePath, senderKey, senderName } from "../refused/refusal-filter.ts";
+import { pagePath, refusalsHref, senderKey, senderName } from "../refused/refusal-filter.ts";
 import { Link } from "../router.tsx";
 import { hasScope, useSession } from "../session.ts";
 import { chartRanges } from "./chart-data.ts";
@@ -166,7 +166,8 @@ function Refusals({ overview: { refusals, startedAt } }: FiguresProps) {
           {refusals.map(({ error, reason, count }) => (
             <li key={error}>
               <span class="bar-name">
-                {mayLookUp ? <Link href={hrefOf({ error })}>{error}</Link> : error} {formatCondition(reason)}
+                {mayLookUp ? <Link href={refusalsHref({ error })}>{error}</Link> : error}{" "}
+                {formatCondition(reason)}
               </span>
               <span class={isServerError(error) ? "meter bad" : "meter"}>
                 <span style={{ width: `${(count / whole) * 100}%` }} />
@@ -194,7 +195,7 @@ function LastRefused() {
       <ul class="latest" ref={list}>
         {senders?.map((sender) => (
           <li key={`${sender.error} ${senderKey(sender)}`}>
-            <Link href={hrefOf({ ...sender, error: "" })}>{senderName(sender)}</Link>
+            <Link href={refusalsHref({ ...sender, error: "" })}>{senderName(sender)}</Link>
             <span class="note">{sender.error}</span>
             <ShortTime at={sender.lastAt} />
           </li>

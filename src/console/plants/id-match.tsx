@@ -82,13 +82,13 @@ interface MatchLinkProps extends Pick<IdMatchProps, "linkRef"> {
 }
 
 function MatchLink({ plant, linkRef }: MatchLinkProps) {
-  const { selectedId, hrefOf } = usePlantLinks();
+  const { selectedId, plantHref } = usePlantLinks();
   const isSelected = plant.id === selectedId;
   return (
     <Link
       ref={linkRef}
       class="card line"
-      href={hrefOf(plant.id)}
+      href={plantHref(plant.id)}
       aria-current={isSelected ? "true" : undefined}
     >
       <b>Plant {plant.id}</b>

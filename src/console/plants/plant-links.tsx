@@ -9,7 +9,7 @@ interface PlantLinks {
   /** The plant whose details are open. */
   readonly selectedId: string | undefined;
   /** The address of a plant beside the same list. */
-  hrefOf(id: string): string;
+  plantHref(id: string): string;
   /** The address of the list with the filter changed in that part. */
   hrefWith(part: Partial<ListFilter>): string;
 }

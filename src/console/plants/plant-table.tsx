@@ -29,7 +29,7 @@ const prefetchRows = 120;
 
 /** A virtual table: only the rows near the visible ones exist, all of one height, which the style sheet decides. */
 export function PlantTable({ list, isBusy, order, scroller, onOrder }: PlantTableProps) {
-  const { selectedId, hrefOf } = usePlantLinks();
+  const { selectedId, plantHref } = usePlantLinks();
   const { active } = list;
   const { length } = list.rows;
   const { navigate } = useRouter();
@@ -81,10 +81,10 @@ export function PlantTable({ list, isBusy, order, scroller, onOrder }: PlantTabl
                 index={index}
                 tabIndex={index === active ? 0 : -1}
                 selected={plant.id === selectedId}
-                href={hrefOf(plant.id)}
+                href={plantHref(plant.id)}
                 onOpen={() => {
                   list.activate(index);
-                  navigate(hrefOf(plant.id));
+                  navigate(plantHref(plant.id));
                 }}
                 onFocus={() => list.activate(index)}
               />

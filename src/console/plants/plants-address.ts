@@ -13,7 +13,7 @@ export function usePlantsAddress() {
   /** The filter as an address has it, with its question mark; empty if there is no filter. */
   const search = withQuery("", filterQuery(filter));
 
-  const hrefOf = (id: string): string => `${tablePath}/${id}${search}`;
+  const plantHref = (id: string): string => `${tablePath}/${id}${search}`;
   const hrefWith = (part: Partial<ListFilter>): string =>
     withQuery(tablePath, filterQuery({ ...filter, ...part }));
   return {
@@ -21,8 +21,9 @@ export function usePlantsAddress() {
     filter,
     search,
     /** The same object while the address is the same, so that rows are not rendered again. */
-    links: useMemo(() => ({ selectedId, hrefOf, hrefWith }), [selectedId, search]),
-    openPlant: (id: string, options?: { readonly replace: boolean }): void => navigate(hrefOf(id), options),
+    links: useMemo(() => ({ selectedId, plantHref, hrefWith }), [selectedId, search]),
+    openPlant: (id: string, options?: { readonly replace: boolean }): void =>
+      navigate(plantHref(id), options),
     closePlant: (): void => navigate(tablePath + search),
     clearFilter: (): void => navigate(path),
     changeFilter(part: Partial<ListFilter>, replace = false): void {

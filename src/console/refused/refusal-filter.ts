@@ -30,7 +30,7 @@ interface LinkedRefusals extends Partial<Sender> {
 }
 
 /** The address of the page with only these refusals. */
-export function hrefOf({ error = "", token, address }: LinkedRefusals): string {
+export function refusalsHref({ error = "", token, address }: LinkedRefusals): string {
   return withQuery(pagePath, queryOf({ error: String(error), token, address }));
 }
 

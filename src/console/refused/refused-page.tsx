@@ -12,11 +12,11 @@ import { TableHead } from "../parts/table.tsx";
 import { RelativeTime } from "../parts/time.tsx";
 import { Link, useRouter } from "../router.tsx";
 import {
-  hrefOf,
   matches,
   pagePath,
   type RefusalFilter,
   readRefusalFilter,
+  refusalsHref,
   type Sender,
   senderKey,
   senderName,
@@ -55,7 +55,7 @@ export function RefusedPage() {
         <RefusalFilters
           refusals={refusals}
           filter={filter}
-          onChange={(part) => navigate(hrefOf({ ...filter, ...part }))}
+          onChange={(part) => navigate(refusalsHref({ ...filter, ...part }))}
         />
       )}
       {refusals.length > 0 && matching.length === 0 && (
@@ -124,7 +124,7 @@ function RefusalTable({ refusals, filter }: RefusalTableProps) {
               <ErrorNumber refusal={refusal} />
             </th>
             <td>
-              <Link href={hrefOf({ ...refusal, error: filter.error })}>{senderName(refusal)}</Link>{" "}
+              <Link href={refusalsHref({ ...refusal, error: filter.error })}>{senderName(refusal)}</Link>{" "}
               {refusal.listener === "operator" && <span class="note">operator listener</span>}
             </td>
             <td>
