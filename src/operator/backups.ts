@@ -52,7 +52,7 @@ export function backupRoutes(
       await readFields(exchange);
       const folder = backups.requireFolder();
       const name = exchange.parameter;
-      await backups.refuseMissing(name);
+      await backups.refuseMissingBackup(name);
       await backups.startTask(exchange, caller, { kind: "verify", name }, async () => {
         const { problems, warning } = await folder.verify(name, (step) => backups.showStep(step));
         return { name, problem: problems.length === 0 ? undefined : problems.join("; "), warning };
@@ -63,7 +63,7 @@ export function backupRoutes(
     route("POST", "/api/backups/{name}/link", "operator", async (exchange, caller) => {
       await readFields(exchange);
       const name = exchange.parameter;
-      await backups.refuseMissing(name);
+      await backups.refuseMissingBackup(name);
       const secret = downloads.createLink(exchange, caller, name);
       exchange.respondJson({ url: `/api/backup-files/${secret}` } satisfies DownloadLinkJson, 201);
     }),
@@ -71,7 +71,7 @@ export function backupRoutes(
     route("GET", "/api/backup-files/{secret}", "none", async (exchange) => {
       exchange.refuseWhileDraining();
       const { target: name, caller } = downloads.requireDownload(exchange);
-      await backups.refuseMissing(name);
+      await backups.refuseMissingBackup(name);
       await actions.record(exchange, caller, "backup.downloaded", name);
       // A link works once, so no request that is refused uses it up. Another request may have used it meanwhile.
       const download = downloads.claimDownload(exchange);
@@ -131,7 +131,7 @@ class Backups {
   }
 
   /** @throws HttpError there is no backup of that name, or the folder cannot be read. */
-  async refuseMissing(name: string): Promise<void> {
+  async refuseMissingBackup(name: string): Promise<void> {
     const { backups, problem } = await this.requireFolder().list();
     if (problem !== undefined) throw wrongRequestError(problem);
     if (backups.some((backup) => backup.name === name)) return;

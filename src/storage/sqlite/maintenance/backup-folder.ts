@@ -89,7 +89,7 @@ export class BackupFolder implements DatedBackups {
    * @throws DataFileProblem
    */
   async lock(): Promise<Disposable> {
-    await this.#refuseMissing();
+    await this.#refuseMissingFolder();
     const { stem } = this.#names;
     // A data file's own lock is `NAME.lock`. Its name is the stem, alone or with an extension, and so never this.
     const lock = tryLock(this.#path(`${stem}-backups`));
@@ -169,7 +169,7 @@ export class BackupFolder implements DatedBackups {
   }
 
   async #readFolder(): Promise<readonly Backup[]> {
-    await this.#refuseMissing();
+    await this.#refuseMissingFolder();
     const entries: Backup[] = [];
     for (const { name, atMs } of this.#names.backupsAmong(await readdir(this.folderPath))) {
       const file = await lstat(this.#path(name)).catch(undefinedIfMissing);
@@ -209,7 +209,7 @@ export class BackupFolder implements DatedBackups {
     return removed;
   }
 
-  #refuseMissing(): Promise<void> {
+  #refuseMissingFolder(): Promise<void> {
     this.#checkingFolder ??= this.#checkFolder().finally(() => {
       this.#checkingFolder = undefined;
     });
