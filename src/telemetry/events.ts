@@ -73,7 +73,8 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
       log.warn("the disk stalled; creates waited until it recovered", {
         "plant_store.seconds": Math.round(tookMs / 100) / 10,
       }),
-    checkpointed: (succeeded: boolean) => metrics.add(succeeded ? "checkpoints" : "checkpoint-failures"),
+    checkpointed: (hasSucceeded: boolean) =>
+      metrics.add(hasSucceeded ? "checkpoints" : "checkpoint-failures"),
     connections: (listener: ListenerName, open: number) => metrics.set(`connections:${listener}`, open),
     /** Called for every error response, logged or not. */
     errorSent(sent: SentError) {

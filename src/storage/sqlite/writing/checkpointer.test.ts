@@ -53,9 +53,9 @@ function opened(thread?: ReturnType<typeof cuedThread>) {
   };
   let checkpoints = 0;
   const events = {
-    checkpointed(succeeded: boolean): void {
+    checkpointed(hasSucceeded: boolean): void {
       checkpoints++;
-      reports.push(succeeded ? "checkpointed" : "not checkpointed");
+      reports.push(hasSucceeded ? "checkpointed" : "not checkpointed");
     },
   };
   const checkpointer = new Checkpointer(database, files, owner, events, { framesMax, checkEveryMs: 0 });
