@@ -44,10 +44,10 @@ export const restore: Command = {
     if (args.has("json")) {
       printJson(terminal, presentRestored(done));
     } else {
-      terminal.note(summaryOf(done.checksummed ? "Restored and checked" : "Restored", done));
+      terminal.note(summaryOf(done.hasChecksum ? "Restored and checked" : "Restored", done));
       if (done.before !== null) terminal.note(beforeText(done.before, to));
     }
-    if (!done.checksummed)
+    if (!done.hasChecksum)
       warn(
         terminal,
         `${checksumFile(from)} is missing, so the content of ${from} was checked only by its digests: ${formatCount(done.matchedPlants)} of ${formatPlural(done.plants, "plant")} match one. To check all of it, put that file beside the backup and restore again.`,
@@ -69,7 +69,7 @@ function presentRestored(restored: Restored): RestoredJson {
     bytes: restored.bytes,
     plants: restored.plants,
     sha256: restored.sha256,
-    checksummed: restored.checksummed,
+    checksummed: restored.hasChecksum,
     coveredPlants: restored.coveredPlants,
     digest: restored.digest,
     matchedPlants: restored.matchedPlants,

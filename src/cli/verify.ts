@@ -90,7 +90,7 @@ function presentVerified(
     migratesTo: schema?.migratesTo ?? null,
     plants: verified.plants,
     matchedPlants: verified.matchedPlants,
-    checksummed: verified.checksummed,
+    checksummed: verified.hasChecksum,
     coveredPlants: verified.coveredPlants,
     digest: verified.digest,
     formOnlyPlants: verified.plants - verified.matchedPlants,
@@ -131,10 +131,10 @@ function schemaText({ schema, openedSince, migratesTo }: FileSchema): string {
 }
 
 /** Says no more than what was checked. */
-function checkedText({ plants, matchedPlants, checksummed }: Verified): string {
+function checkedText({ plants, matchedPlants, hasChecksum }: Verified): string {
   const matched = `${formatCount(matchedPlants)} against the digests stored with them`;
   const others = `${formatCount(plants - matchedPlants)} for form only`;
-  const checksum = checksummed ? " The checksum of the file is correct." : "";
+  const checksum = hasChecksum ? " The checksum of the file is correct." : "";
   return `${formatPlural(plants, "plant")} checked: ${matched}, ${others}.${checksum}`;
 }
 

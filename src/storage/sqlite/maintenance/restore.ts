@@ -30,7 +30,7 @@ import { ignoreStep } from "./step.ts";
 
 export interface Restored extends BackupFile {
   /** Whether there was a checksum file to compare it with: SQLite's integrity check does not notice a changed value. */
-  readonly checksummed: boolean;
+  readonly hasChecksum: boolean;
   /** Where the files are that were there before; null if there were none, or they are still there. */
   readonly before: string | null;
   /** Why the backup could not be recorded as the last one; undefined if it was, or need not be. The store is restored. */
@@ -39,7 +39,7 @@ export interface Restored extends BackupFile {
 
 interface ComparedChecksum {
   readonly sha256: string;
-  readonly checksummed: boolean;
+  readonly hasChecksum: boolean;
 }
 
 /** A backup that is restored, once its checksum was compared. */
@@ -228,7 +228,7 @@ async function compareChecksum(from: string, onStep: OnStep): Promise<ComparedCh
     throw new DataFileProblem(
       `${from} does not match its checksum in ${checksumFile(from)}; it was changed or truncated.`,
     );
-  return { sha256, checksummed: expected !== undefined };
+  return { sha256, hasChecksum: expected !== undefined };
 }
 
 function resultOf(
@@ -240,7 +240,7 @@ function resultOf(
     bytes: fileSize(path),
     plants,
     sha256: checked.sha256,
-    checksummed: checked.checksummed,
+    hasChecksum: checked.hasChecksum,
     ...copied,
     before,
     unrecorded: undefined,

@@ -21,7 +21,7 @@ export interface Verified extends StoreDigest {
   /** How many of them are in blocks that have the digest which was stored with them. Of the others only the form was checked. */
   readonly matchedPlants: number;
   /** Whether there was a checksum file to compare it with. */
-  readonly checksummed: boolean;
+  readonly hasChecksum: boolean;
   /** The last backup, if the plants in it were compared with those in the data file. */
   readonly lastBackup: LastBackup | undefined;
   /** The first few problems, and every block that differs from its digest. */
@@ -60,7 +60,7 @@ export async function verifyDataFile(path: string, onStep: OnStep = ignoreStep):
     schema,
     plants: rows.plants,
     matchedPlants: rows.matchedPlants,
-    checksummed: expected !== undefined,
+    hasChecksum: expected !== undefined,
     lastBackup,
     ...digestOfStore(rows.blocks ?? []),
     problems: [...problems.slice(0, problemsMax), ...rows.problems],
