@@ -1,4 +1,4 @@
-import { setImmediate } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { inOrder } from "../client/in-order.ts";
 import { PlantStoreClient, ServiceRefused } from "../client/plant-store-client.ts";
 import { answerAboutRow, checkRow } from "../files/check-row.ts";
@@ -77,7 +77,7 @@ export function createNone(): CreateRow {
   let rows = 0;
   return async (row) => {
     rows++;
-    if (rows % rowsPerTurn === 0) await setImmediate();
+    if (rows % rowsPerTurn === 0) await nextTurn();
     const checked = checkRow(row);
     return checked.plant === undefined ? refused(row, undefined, checked.message) : { row, kind: "valid" };
   };
