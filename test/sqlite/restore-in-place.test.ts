@@ -295,6 +295,41 @@ describe("restore --replace", () => {
   });
 });
 
+describe("restore after an interrupted restore --replace", () => {
+  const restoreNew = () => runInProcess(["restore", backup, "--database", folder.dataFile]);
+
+  /** Interrupted after the old files were moved: the copy is complete, and there is no data file. */
+  async function interrupted(): Promise<void> {
+    await storeOf(rebuiltFile(folder.dataFile), ["restored"]);
+    const copy = contentsOf(rebuiltFile(folder.dataFile));
+    writeMarker(folder.dataFile, "rebuilt", { ...copy, folder: "plants.db.before-it" });
+  }
+
+  test("is refused with the sentence of the other commands", async () => {
+    await interrupted();
+    const { code, err } = await restoreNew();
+    const list = await runInProcess(["list", "--database", folder.dataFile]);
+    expect(err).toContain("that was interrupted: start the service on it once to finish that.");
+    expect(err).toBe(list.err);
+    expect(code).toBe(1);
+  });
+
+  test("leaves the copy to the next start", async () => {
+    await interrupted();
+    await restoreNew();
+    openAsNextStart(folder.dataFile);
+    expect(namesIn(folder.dataFile)).toEqual(["restored"]);
+  });
+
+  test("needs no start if the copy is gone, as a start has nothing to finish", async () => {
+    await interrupted();
+    rmSync(rebuiltFile(folder.dataFile));
+    expect((await restoreNew()).code).toBe(0);
+    expect(readMarker(folder.dataFile)).toBeUndefined();
+    expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
+  });
+});
+
 test.skipIf(lacksMounts())("restore --replace refuses a data file that is mounted by itself", async () => {
   await storeOf(folder.dataFile, ["old"]);
   const args = ["restore", backup, "--replace", "--database", folder.dataFile];

@@ -81,6 +81,14 @@ export function refuseReplaced(path: string, failure: FailureReason | undefined)
   );
 }
 
+/** @throws DataFileProblem a complete copy is to take the data file's place, which only a start finishes. */
+export function refuseUnfinished(path: string, failure: FailureReason | undefined): void {
+  if (failure !== "rebuilt") return;
+  throw new DataFileProblem(
+    `${path} is being replaced by ${path}.rebuilt, after a failed fsync or by a restore, and that was interrupted: start the service on it once to finish that.`,
+  );
+}
+
 function readMarkerFields(
   path: string,
 ): (Partial<RebuiltCopy> & { readonly reason: FailureReason }) | undefined {

@@ -6,7 +6,7 @@ import { hasMagic, sqliteMagic } from "../data-file/data-file-header.ts";
 import { refuseUnreadableDatabase } from "../data-file/data-file-path.ts";
 import { Damage, DataFileProblem, LostWal, notSqliteSentence } from "../data-file/data-file-problem.ts";
 import { fileSize, readAt, withFile } from "../data-file/durable-files.ts";
-import { markerFile, readMarker, refuseReplaced } from "../data-file/failure-marker.ts";
+import { markerFile, readMarker, refuseReplaced, refuseUnfinished } from "../data-file/failure-marker.ts";
 import { readUseWithoutWal } from "../data-file/store-use.ts";
 import { inspectWalBesideWriter, type WalState } from "../data-file/wal-file.ts";
 import { hasLockFile, lockAgainstWriters } from "../data-file/writer-lock.ts";
@@ -88,10 +88,7 @@ export function refuseDamagedWithoutWriter(
   const failure = readMarker(path);
   // This holds even while a service that has lost its data file is still up: its WAL must not be applied to another file.
   if (!acceptsReplaced) refuseReplaced(path, failure);
-  if (failure === "rebuilt")
-    throw new DataFileProblem(
-      `${path} is being replaced by ${path}.rebuilt, after a failed fsync or by a restore, and that was interrupted: start the service on it once to finish that.`,
-    );
+  refuseUnfinished(path, failure);
   refuseJournal(path);
   using lock = lockAgainstWriters(path);
   if (lock.hasWriter) return;

@@ -12,12 +12,12 @@ import {
   syncDirectory,
   syncFile,
 } from "../data-file/durable-files.ts";
-import { readMarker, removeMarker } from "../data-file/failure-marker.ts";
+import { readMarker, refuseUnfinished, removeMarker } from "../data-file/failure-marker.ts";
 import { isSameFile } from "../data-file/inode.ts";
 import { refuseMountPoint } from "../data-file/links-and-mounts.ts";
 import { lockForWriting } from "../data-file/writer-lock.ts";
 import { refuseUnusable } from "../reading/open-read-only.ts";
-import { finishRebuild } from "../writing/rebuild.ts";
+import { finishRebuild, rebuiltFile } from "../writing/rebuild.ts";
 import type { BackupFile } from "./backup.ts";
 import { timeInName } from "./backup-names.ts";
 import { lastBackupFile, recordLastBackup, whyUnrecorded } from "./backup-records.ts";
@@ -77,6 +77,8 @@ export async function restoreToNewFile(
 ): Promise<Restored> {
   const path = realDataFile(named);
   refuseMissingBackup(from);
+  // Without that copy, a start would only remove the marker, and so does this.
+  if (existsSync(rebuiltFile(path))) refuseUnfinished(path, readMarker(path));
   for (const ending of oldEndings)
     refuseExisting(path + ending, "With --replace, restore moves it into a folder beside it");
   const checked = await compareChecksum(from, onStep);
