@@ -4,7 +4,7 @@ import type { Caller, Gate } from "../access/gate.ts";
 import { RateLimit } from "../access/rate-limit.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
-import type { Intake } from "../plants/intake.ts";
+import type { Intake, PendingPlant } from "../plants/intake.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { ActionRecorder } from "./action-recorder.ts";
 import { importRoutes } from "./imports.ts";
@@ -59,6 +59,40 @@ describe.each([
     await run();
     await expect(run()).rejects.toMatchObject({ name: "HttpError", headers });
     expect(answers).toHaveLength(1);
+  });
+});
+
+describe("an import one of whose rows is rejected", () => {
+  /** Imports three rows, each of which gets its outcome from the callback. */
+  async function importThree(settleRow: (row: number, settle: PendingPlant["settle"]) => void) {
+    const created: number[] = [];
+    const intake = fake<Intake>({
+      create: ({ plant, settle }) => {
+        created.push(Number(plant.id));
+        settleRow(Number(plant.id), settle);
+      },
+    });
+    const gate = fake<Gate>({ watch: () => () => true });
+    const target = { gate, rateLimit: undefined, intake, events: fake<Events>({}) };
+    const [importing] = importRoutes(target, fake<ActionRecorder>({}), 1000);
+    const answers: unknown[] = [];
+    const exchange = fake<Exchange>({
+      query: new URLSearchParams(),
+      header: () => undefined,
+      refuseWhileDraining() {},
+      receiveBody: async () => Buffer.from([1, 2, 3].map((id) => `{"id":${id},"name":"a"}\n`).join("")),
+      respondJson: (answer) => void answers.push(answer),
+    });
+    await importing?.handle(exchange, caller);
+    return { created, answers };
+  }
+
+  test("creates no plant of a row after it", async () => {
+    const { created, answers } = await importThree((row, settle) =>
+      settle({ kind: row === 2 ? "too-busy" : "created" }),
+    );
+    expect(created).toEqual([1, 2]);
+    expect(answers).toEqual([{ outcomes: ["created"] }]);
   });
 });
 

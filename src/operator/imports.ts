@@ -117,10 +117,16 @@ async function importLines(
 ): Promise<LineOutcome[]> {
   const started: Promise<LineOutcome | HttpError>[] = [];
   const deadlineMs = performance.now() + rateWaitMsMax;
+  let isRejected = false;
+  const onRejected = (): void => {
+    isRejected = true;
+  };
   try {
     for (const line of firstLines(body)) {
       await waitForRateLimit(target, request, deadlineMs);
-      started.push(importLine(target, request, line));
+      // No line after it is started: the response could not report that it is stored.
+      if (isRejected) break;
+      started.push(importLine(target, request, line, onRejected));
     }
   } catch (error) {
     if (!(error instanceof HttpError)) throw error;
@@ -130,7 +136,8 @@ async function importLines(
   for (const outcome of await Promise.all(started)) {
     if (outcome instanceof HttpError) {
       if (outcomes.length === 0) throw outcome;
-      // What is stored is reported, and the caller gets the reason when it sends the rest.
+      // The caller gets the reason when it sends the rest. A line that was in another batch when this one was rejected may be
+      // stored nevertheless; it is then reported as replayed.
       break;
     }
     outcomes.push(outcome);
@@ -167,11 +174,12 @@ async function waitForRateLimit(
   }
 }
 
-/** Resolves to an HttpError if the store accepts no plant at the moment. */
+/** Resolves to an HttpError if the store accepts no plant at the moment; `onRejected` is called as soon as that is known. */
 async function importLine(
   { intake, events }: ImportDependencies,
   { lineBytesMax, exchange, caller }: ImportRequest,
   line: Buffer,
+  onRejected: () => void,
 ): Promise<LineOutcome | HttpError> {
   if (line.length > lineBytesMax)
     return presentRefusedAlike(
@@ -180,9 +188,13 @@ async function importLine(
     );
   const plant = parseNewPlant(line);
   if (plant instanceof Refusal) return presentRefused(plant.kind, plant);
-  const outcome = await new Promise<Outcome | Rejected>((settle) =>
-    intake.create({ plant, createdBy: caller.name, settle }),
-  );
+  const outcome = await new Promise<Outcome | Rejected>((resolve) => {
+    const settle = (settled: Outcome | Rejected): void => {
+      if (isRejection(settled)) onRejected();
+      resolve(settled);
+    };
+    intake.create({ plant, createdBy: caller.name, settle });
+  });
   const result = createResult(plant, outcome);
   switch (result.kind) {
     case "created":
@@ -196,6 +208,10 @@ async function importLine(
     default:
       return new HttpError(result.kind);
   }
+}
+
+function isRejection({ kind }: Outcome | Rejected): boolean {
+  return kind === "too-busy" || kind === "store-unavailable" || kind === "closing";
 }
 
 function presentRefused(kind: ErrorKind, { message, reason, position }: Omit<Refusal, "kind">): LineOutcome {
