@@ -15,10 +15,7 @@ const watchEveryMs = 500;
 const indexCheckEveryMs = 5;
 const indexLost = "The -shm file was deleted or replaced while it was open.";
 
-/**
- * Someone may be deleting the files one after another, and a process that has lost its data file must stay up. So a lost -shm
- * file is reported only after a second look, at the other two.
- */
+/** Watches the data file, the WAL and the -shm file for as long as the database is open. */
 export class DataFileWatch {
   readonly path: string;
   /** Handles that stay open for as long as the database is open. */
@@ -139,6 +136,10 @@ export class DataFileWatch {
     return fstatSync(this.files.shm).nlink === 0;
   }
 
+  /**
+   * Someone may be deleting the files one after another, and a process that has lost its data file must stay up. So a lost -shm
+   * file is reported only after a second look, at the other two.
+   */
   #reportLostIndex(): void {
     this.stop();
     this.#secondLook ??= sleep(watchEveryMs).then(() => {
