@@ -1,6 +1,10 @@
 const charactersMax = 64;
-// What is invisible, or a letter that looks like an apostrophe or another mark: it belongs to no script; or it is a Latin one
-// without case, such as a modifier letter or a click; or Unicode's confusables.txt has it for ASCII punctuation.
+// In the order of the alternatives:
+// - what is invisible, such as a zero-width space or a variation selector;
+// - a letter of no script, such as the modifier letter apostrophe;
+// - a Latin letter without case: a modifier letter, or a click, which looks like a bar;
+// - the other Latin letters that Unicode's confusables.txt has for ASCII punctuation: glottal stops, um and saltillos;
+// - whatever is not a letter, a mark, a digit or printable ASCII.
 const forbidden =
   /\p{Default_Ignorable_Code_Point}|(?=\p{L})\p{scx=Common}|(?=[\p{Lm}\p{Lo}])\p{scx=Latin}|[\u0241\u0242\ua778\ua78b\ua78c]|[^\p{L}\p{M}\p{Nd} -~]/u;
 const strayMark = /(?<![\p{L}\p{M}\p{Nd}])\p{M}/u;
