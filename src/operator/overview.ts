@@ -95,7 +95,7 @@ export class Overview {
   }
 }
 
-/** When the last backup was made; null before the first, and undefined if the database has backups of its own. */
+/** When the last backup was started; null before the first, and undefined if the database has backups of its own. */
 async function timeOfLastBackup(store: OperatedStore): Promise<string | null | undefined> {
   if (store.lastBackup === undefined) return undefined;
   const last = await store.lastBackup();
