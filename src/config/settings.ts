@@ -1,10 +1,11 @@
-import { dayMs, hourMs } from "../text/duration.ts";
+import { hourMs } from "../text/duration.ts";
 import {
-  InvalidValue,
   parseAddress,
   parseBaseUrl,
   parseChoice,
   parseCount,
+  parseDatabase,
+  parseDrainTime,
   parseDurationWithin,
   parseHosts,
   parseIssuer,
@@ -25,8 +26,6 @@ export interface Setting<Value> {
 }
 
 const bodyTimeoutMsMax = hourMs;
-// A JavaScript timer longer than 2^31 - 1 ms, not quite 25 days, fires at once.
-const drainMsMax = 24 * dayMs;
 const bodyBytesMaxMax = 64 * 1024 * 1024;
 
 /** Every setting. The command line, its help, `config` and the settings page come from this table. */
@@ -200,18 +199,4 @@ function setting<Value>(
 /** A setting that is undefined unless it is set. */
 function optional<Value>(usage: string, help: string, parse: (text: string) => Value) {
   return setting(usage, "", help, (text) => (text === "" ? undefined : parse(text)));
-}
-
-function parseDatabase(text: string): string {
-  // As a path, a mistyped URL would start an empty store, with the password in its name.
-  const resemblesUrl = /^\s*(?:[a-z][a-z0-9+.-]+:\/\/|postgres(?:ql)?(?::|\/\/))/i.test(text);
-  if (text === "" || (resemblesUrl && !/^postgres(?:ql)?:\/\//i.test(text)))
-    throw new InvalidValue(
-      "must be a path or a URL of PostgreSQL, such as data/plant-store.db or postgres://host/database",
-    );
-  return text;
-}
-
-function parseDrainTime(text: string): number {
-  return parseDurationWithin(text, 0, drainMsMax, "of at most 24d, such as 10s");
 }

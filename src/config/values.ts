@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import type { Rate } from "../access/rate-limit.ts";
 import { type Address, isLoopbackHttp, portMax } from "../system/ip-address.ts";
-import { durationExpected, hourMs, minuteMs, tryParseDuration } from "../text/duration.ts";
+import { dayMs, durationExpected, hourMs, minuteMs, tryParseDuration } from "../text/duration.ts";
 import { eitherOf } from "../text/words.ts";
 
 /** An invalid value; the message says what is valid, with an example. */
@@ -40,6 +40,13 @@ export function parseDurationWithin(text: string, minMs: number, maxMs: number, 
   return durationMs;
 }
 
+// A JavaScript timer longer than 2^31 - 1 ms, not quite 25 days, fires at once.
+const drainMsMax = 24 * dayMs;
+
+export function parseDrainTime(text: string): number {
+  return parseDurationWithin(text, 0, drainMsMax, "of at most 24d, such as 10s");
+}
+
 const rateUnitMs = { s: 1000, m: minuteMs, h: hourMs } as const;
 
 export function parseRate(text: string): Rate | undefined {
@@ -62,6 +69,16 @@ export function parseChoice<const Choice extends string>(text: string, choices: 
   const choice = choices.find((candidate) => candidate === text);
   if (choice === undefined) throw new InvalidValue(`must be ${eitherOf(choices)}`);
   return choice;
+}
+
+export function parseDatabase(text: string): string {
+  // As a path, a mistyped URL would start an empty store, with the password in its name.
+  const resemblesUrl = /^\s*(?:[a-z][a-z0-9+.-]+:\/\/|postgres(?:ql)?(?::|\/\/))/i.test(text);
+  if (text === "" || (resemblesUrl && !/^postgres(?:ql)?:\/\//i.test(text)))
+    throw new InvalidValue(
+      "must be a path or a URL of PostgreSQL, such as data/plant-store.db or postgres://host/database",
+    );
+  return text;
 }
 
 export function parseBaseUrl(text: string): URL {
