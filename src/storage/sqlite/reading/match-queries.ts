@@ -71,7 +71,18 @@ function selectRange({ low, high }: SeqRange, onPlants: readonly Condition[]): S
 
 /**
  * The plants of the range in blocks that may hold a match. All tables are joined with CROSS JOIN, which SQLite never reorders: so
- * the blocks are chosen first, and plants are read only in the chosen ones.
+ * the blocks are chosen first, and plants are read only in the chosen ones. With a tag and a time since, newest first, it is:
+ *
+ *     SELECT plants.seq, id, name, plants.tag, created_at_ms, created_by
+ *     FROM block_tags CROSS JOIN block_times CROSS JOIN plants
+ *     WHERE block_tags.block BETWEEN ? AND ?
+ *       AND block_tags.tag = ?
+ *       AND max_ms >= ? AND min_ms < ?
+ *       AND block_times.block = block_tags.block
+ *       AND seq BETWEEN max(?, block_tags.block * 1024 + 1) AND min(?, (block_tags.block + 1) * 1024)
+ *       AND +plants.tag = ?
+ *       AND created_at_ms >= ?
+ *     ORDER BY block_tags.block DESC, seq DESC
  */
 function selectInBlocks(
   { low, high }: SeqRange,
