@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { judgeFsync } from "../../src/cli/doctor.ts";
+import { writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { dayMs } from "../../src/text/duration.ts";
 import { stoppedWallClock } from "../support/clock.ts";
 import { unshareArguments } from "../support/command.ts";
@@ -115,6 +116,25 @@ describe("a store without a service", () => {
     const { code, find } = await examine("--database", join(folder.path, "new", "plants.db"));
     expect(code).toBe(0);
     expect(find("folder")?.advice).toContain("does not exist yet");
+  });
+
+  test("that a complete copy is to replace fails with the sentence of the other commands", async () => {
+    const file = folder.newPath();
+    writeFileSync(`${file}.rebuilt`, "a copy");
+    writeMarker(file, "rebuilt");
+    const { code, find } = await examine("--database", file);
+    const list = await runInProcess(["list", "--database", file]);
+    expect(find("data file")?.outcome).toBe("fail");
+    expect(list.err).toContain(find("data file")?.message ?? "no message");
+    expect(code).toBe(1);
+  });
+
+  test("whose last fsync failed has a warning", async () => {
+    using store = await newStore();
+    writeMarker(store.file, "sync-failed");
+    const { code, out } = await store.examine();
+    expect(out).toContain("An fsync failed in the previous run.");
+    expect(code).toBe(0);
   });
 });
 

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { mayWrite, realDataFile, refuseUnreadableDatabase } from "../data-file/data-file-path.ts";
 import { asDataFileProblem } from "../data-file/data-file-problem.ts";
 import { fileSize } from "../data-file/durable-files.ts";
-import { readMarker, refuseReplaced } from "../data-file/failure-marker.ts";
+import { readMarker, refuseReplaced, refuseUnfinished } from "../data-file/failure-marker.ts";
 import { countNames, refuseMountPoint } from "../data-file/links-and-mounts.ts";
 import { hasWriter } from "../data-file/writer-lock.ts";
 import { refuseMalformed } from "../inspection/inspect-files.ts";
@@ -30,6 +30,7 @@ export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
   refuseUnreadableDatabase(path);
   const failure = readMarker(path);
   refuseReplaced(path, failure);
+  refuseUnfinished(path, failure);
   refuseMountPoint(path);
   if (!existsSync(path) && !existsSync(`${path}-wal`)) return undefined;
   using database = openReadOnly(path, { older: true });
@@ -43,7 +44,7 @@ export function diagnoseDataFile(named: string): DataFileDiagnosis | undefined {
     walBytes: fileSize(`${path}-wal`),
     isWritable: mayWrite(path),
     hasWriter: hasWriter(path),
-    hasSyncFailed: failure !== undefined,
+    hasSyncFailed: failure === "sync-failed",
     names: countNames(path),
   };
 }
