@@ -133,8 +133,8 @@ onEveryEngine((engine) => {
 });
 
 // What follows does not depend on the engine.
-const service = await startTestService();
-afterAll(() => service[Symbol.asyncDispose]());
+const sqliteService = await startTestService();
+afterAll(() => sqliteService[Symbol.asyncDispose]());
 
 const json = { "Content-Type": "application/json" };
 const validHeaders = { ...json, ...bearer(accessToken) };
@@ -204,7 +204,7 @@ function send({
   body,
 }: RefusedRequest): Promise<Response> {
   const sent = body ?? '{"id":1,"name":"a"}';
-  return fetch(service.url + path, { method, headers, ...(method === "POST" && { body: sent }) });
+  return fetch(sqliteService.url + path, { method, headers, ...(method === "POST" && { body: sent }) });
 }
 
 describe("a request is refused", () => {
@@ -243,9 +243,9 @@ describe("a refusal shows no SQL, no stack and no token", () => {
 
 describe("a refused request stores nothing", () => {
   test.each(refusals)("for $what", async (refusal) => {
-    const before = storedPlants(service.database);
+    const before = storedPlants(sqliteService.database);
     await send(refusal);
-    expect(storedPlants(service.database)).toEqual(before);
+    expect(storedPlants(sqliteService.database)).toEqual(before);
   });
 });
 
@@ -257,15 +257,15 @@ describe("a message that the documents give as an example is one that a request 
   );
 
   const rawMessage = async (headers: string) => {
-    const { text } = await sendRaw(service.port, [`GET / HTTP/1.1\r\n${headers}\r\n`]);
+    const { text } = await sendRaw(sqliteService.port, [`GET / HTTP/1.1\r\n${headers}\r\n`]);
     return JSON.parse(bodyOf(text)).message;
   };
   // Those that no single request can cause, or fetch cannot send.
   const otherMessages: Record<number, () => Promise<string>> = {
     // The example is about this id.
     40020: async () => {
-      await post(service.url, '{"id":7,"name":"Fern"}');
-      return (await errorIn(await post(service.url, '{"id":7,"name":"Oak"}'))).message;
+      await post(sqliteService.url, '{"id":7,"name":"Fern"}');
+      return (await errorIn(await post(sqliteService.url, '{"id":7,"name":"Oak"}'))).message;
     },
     40030: () => rawMessage(""),
     41701: () => rawMessage("Host: h\r\nExpect: 200-ok\r\n"),
@@ -284,7 +284,7 @@ describe("a message that the documents give as an example is one that a request 
 });
 
 test("a message sends no control character back to a terminal", async () => {
-  const response = await post(service.url, '{"id":"\u009b31m","name":"a"}');
+  const response = await post(sqliteService.url, '{"id":"\u009b31m","name":"a"}');
   const text = await response.text();
   expect(text).toMatch(/^\P{Cc}+$/u);
   expect(JSON.parse(text).message).toContain("\u009b31m");
@@ -297,19 +297,19 @@ test.each([
   ["Content-Type", 'application/json; x="a;b"; charset=UTF-8'],
   ["Authorization", `bEARER  ${accessToken}`],
 ])("a plant is accepted with the header %s: %s", async (name, value) => {
-  const response = await post(service.url, `{"id":${newId()},"name":"a"}`, { [name]: value });
+  const response = await post(sqliteService.url, `{"id":${newId()},"name":"a"}`, { [name]: value });
   expect(response.status).toBe(200);
 });
 
 describe("the request id of a response", () => {
   test("is the client's if that is short and printable", async () => {
-    const response = await post(service.url, "{}", { "X-Request-Id": "my-request-1" });
+    const response = await post(sqliteService.url, "{}", { "X-Request-Id": "my-request-1" });
     expect(response.headers.get("x-request-id")).toBe("my-request-1");
   });
 
   test.each(["x".repeat(65), "has space", "é"])("is a new one if the client's is %j", async (sent) => {
     const request = Buffer.from(rawPost("{}", `X-Request-Id: ${sent}\r\n`), "latin1");
-    const { text } = await sendRaw(service.port, [request]);
+    const { text } = await sendRaw(sqliteService.port, [request]);
     expect(/X-Request-Id: (.*)\r/.exec(text)?.[1]).toMatch(/^[0-9a-f]{16}-[0-9a-z]+$/);
   });
 });
@@ -317,7 +317,7 @@ describe("the request id of a response", () => {
 describe("the address itself", () => {
   const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
   const open = (method: string, path: string, accept: string) =>
-    fetch(service.url + path, { method, headers: { Accept: accept }, redirect: "manual" });
+    fetch(sqliteService.url + path, { method, headers: { Accept: accept }, redirect: "manual" });
 
   test.each([
     ["GET", browser],
@@ -345,7 +345,7 @@ describe("the address itself", () => {
 });
 
 test("HEAD gets the headers of GET without the body", async () => {
-  const { text } = await sendRaw(service.port, ["HEAD /livez HTTP/1.1\r\nHost: h\r\n\r\n"]);
+  const { text } = await sendRaw(sqliteService.port, ["HEAD /livez HTTP/1.1\r\nHost: h\r\n\r\n"]);
   expect(text).toStartWith("HTTP/1.1 200 OK\r\n");
   expect(text).toContain("Content-Length: 17");
   expect(bodyOf(text)).toBe("");
