@@ -146,14 +146,23 @@ onEveryEngine((engine) => {
       }
     };
 
-    test.each(everyFilter)(
-      "with a filter by %s, a follower gets what the list has, oldest first",
-      async (_, filter, _count) => {
-        const listed = await allPages({ filter, order: "oldest-first" });
-        expect(await followed(filter, 1)).toEqual(listed);
-        expect(await followed(filter, 26)).toEqual(listed);
-        // A search that has no time left returns a cursor to go on with, and progresses.
-        expect(await followed(filter, 7, 0)).toEqual(listed);
+    describe.each(everyFilter)(
+      "with a filter by %s, a follower gets what the list has, oldest first,",
+      (_, filter) => {
+        const listed = () => allPages({ filter, order: "oldest-first" });
+
+        test("in pages of one plant", async () => {
+          expect(await followed(filter, 1)).toEqual(await listed());
+        });
+
+        test("in a page for all of them", async () => {
+          expect(await followed(filter, 26)).toEqual(await listed());
+        });
+
+        // Such a search returns a cursor to go on with, and progresses.
+        test("in searches that have no time left", async () => {
+          expect(await followed(filter, 7, 0)).toEqual(await listed());
+        });
       },
     );
 
