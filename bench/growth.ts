@@ -8,7 +8,7 @@ import { temporaryFolder } from "../test/support/temporary-folder.ts";
 import { lineChart } from "./charts.ts";
 import { type Load, load } from "./load.ts";
 import { operatorQueries } from "./operator-queries.ts";
-import type { Bench } from "./options.ts";
+import { type Bench, MisusedError } from "./options.ts";
 import { table, writeChart, writeSection } from "./page.ts";
 import { memoryMb, type Server, startOurs } from "./servers.ts";
 import { median } from "./statistics.ts";
@@ -39,7 +39,7 @@ export const growth: Bench = {
     "creates, latency, memory and file size on stores of that many million plants (0, 1 and 10), and the operator's queries on the largest",
   rounds: 5,
   async run({ positional, rounds, quick, write }) {
-    const sizes = positional.length > 0 ? positional.map(Number) : quick ? [0, 0.1] : [0, 1, 10];
+    const sizes = positional.length > 0 ? positional.map(readMillions) : quick ? [0, 0.1] : [0, 1, 10];
     const points: Point[] = [];
     let queries = "";
     for (const order of ["sequential", "random"] as const) {
@@ -77,6 +77,12 @@ export const growth: Bench = {
     writeChart("growth.svg", chart);
   },
 };
+
+function readMillions(text: string): number {
+  if (!/^\d+(?:\.\d+)?$/.test(text))
+    throw new MisusedError(`${JSON.stringify(text)} is not a number of millions, such as 10 or 0.1.`);
+  return Number(text);
+}
 
 /** Stores of all the sizes at once, loaded in interleaved rounds, so that a slow minute of the machine affects all. */
 class Stores implements AsyncDisposable {
