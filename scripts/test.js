@@ -24,7 +24,7 @@ if (findBun() === undefined) fail(bunMissing);
 const files = args.filter((argument, index) => !argument.startsWith("-") && args[index - 1] !== "-t");
 // Bun runs the others without a word.
 const unknown = files.filter((file) => !existsSync(file));
-if (unknown.length > 0) fail(`No such file: ${unknown.join(", ")}`);
+if (unknown.length > 0) fail(describeUnknown(unknown));
 if (files.length > 0) end(await runTests(args, { seed }));
 else if (isCheck) {
   const problems = await check();
@@ -92,6 +92,13 @@ function types(project) {
   const known = `node_modules/.cache/types-of-${project.replace("/", "-")}.tsbuildinfo`;
   const options = ["--singleThreaded", "--incremental", "--tsBuildInfoFile", known];
   return ["typescript/bin/tsc", "--project", project, ...options];
+}
+
+function describeUnknown(names) {
+  const text = `No such file: ${names.join(", ")}`;
+  const value = names.find((name) => args[args.indexOf(name) - 1]?.startsWith("-"));
+  if (value === undefined) return text;
+  return `${text}\nThe value of a flag follows an equals sign: ${args[args.indexOf(value) - 1]}=${value}`;
 }
 
 function take(flag) {

@@ -63,6 +63,11 @@ test("a seed that is no number is refused", () => {
   expect(runTests("--seed eleven 2>&1")).toContain("--seed needs a number");
 });
 
+test("a flag's value that looks like a file is refused with how to write it", () => {
+  const output = runTests("test/tidy.test.ts --rerun-each 20 2>&1");
+  expect(output).toBe("No such file: 20\nThe value of a flag follows an equals sign: --rerun-each=20\n");
+});
+
 test("test:alone names the tests that fail alone", () => {
   using folder = temporaryFolder();
   const file = join(folder.path, "leaning.test.ts");
