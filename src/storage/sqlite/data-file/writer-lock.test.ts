@@ -1,5 +1,7 @@
+import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, spyOn, test } from "bun:test";
-import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import * as fs from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { inspectFiles, refuseDamagedWithoutWriter } from "../inspection/inspect-files.ts";
@@ -95,6 +97,64 @@ describe("a temporary lock", () => {
     writeFileSync(`${path}.lock`, "");
     using lock = tryTemporaryLock(path);
     expect(lock).toBeDefined();
+  });
+
+  describe("that is released by another process just before the file is found missing", () => {
+    /** Releases the first lock as the second one looks for its file. */
+    function lockDuringRelease(path: string): Disposable | undefined {
+      using cleanUp = new DisposableStack();
+      const first = tryTemporaryLock(path);
+      // While it is open, the new file cannot get its inode.
+      cleanUp.adopt(openSync(`${path}.lock`, "r"), closeSync);
+      const releaseFirst = () => {
+        first?.[Symbol.dispose]();
+        return false;
+      };
+      using _spy = spyOn(fs, "existsSync").mockImplementationOnce(releaseFirst);
+      return tryTemporaryLock(path);
+    }
+
+    test("is acquired", () => {
+      using lock = lockDuringRelease(temporary.newPath());
+      expect(lock).toBeDefined();
+    });
+
+    test("leaves no file", () => {
+      const path = temporary.newPath();
+      lockDuringRelease(path)?.[Symbol.dispose]();
+      expect(existsSync(`${path}.lock`)).toBe(false);
+    });
+  });
+
+  test("is acquired if another process removes the file just after it was found", () => {
+    const path = temporary.newPath();
+    writeFileSync(`${path}.lock`, "");
+    const removeFound = () => {
+      rmSync(`${path}.lock`);
+      return true;
+    };
+    using _spy = spyOn(fs, "existsSync").mockImplementationOnce(removeFound);
+    using lock = tryTemporaryLock(path);
+    expect(lock).toBeDefined();
+  });
+
+  test("is not that of a file that was removed before it was locked", () => {
+    const path = temporary.newPath();
+    // A process releases its lock once this one has opened the file, and a third one acquires it.
+    let third: Disposable | undefined;
+    const query = Database.prototype.run;
+    const runAfterRelease = function (this: Database, sql: string) {
+      if (sql === "BEGIN EXCLUSIVE" && third === undefined) {
+        spy.mockRestore();
+        rmSync(`${path}.lock`);
+        third = tryTemporaryLock(path);
+      }
+      return query.call(this, sql);
+    };
+    const spy = spyOn(Database.prototype, "run").mockImplementation(runAfterRelease as typeof query);
+    expect(tryTemporaryLock(path)).toBeUndefined();
+    expect(third).toBeDefined();
+    third?.[Symbol.dispose]();
   });
 
   test("is released although its folder is gone", () => {

@@ -17,6 +17,8 @@ export type WriterLock = Disposable;
 // A process that is just stopping, or a command that inspects the files, releases the lock within this.
 const releaseWaitMsMax = 1000;
 const retryMs = 10;
+// A temporary lock file is removed during an attempt only if another process releases the lock just then.
+const temporaryAttemptsMax = 10;
 
 /**
  * Acquires the lock; waits briefly if it is about to be released.
@@ -40,7 +42,9 @@ export function lockForWriting(path: string): WriterLock {
  * @throws DataFileProblem the lock file cannot be created or written to.
  */
 export function tryLock(path: string): WriterLock | undefined {
-  return tryLockFile(lockFile(path), path);
+  const file = lockFile(path);
+  createLockFile(file, path);
+  return lockExclusively(file);
 }
 
 /**
@@ -50,20 +54,22 @@ export function tryLock(path: string): WriterLock | undefined {
  */
 export function tryTemporaryLock(path: string): WriterLock | undefined {
   const file = `${path}.lock`;
-  const found = tryInodeAt(file);
-  const lock = tryLockFile(file, path);
-  if (lock === undefined) return undefined;
-  // The process that held the lock may have removed the file after this one opened it, and a third one may have a new file.
-  if (found !== undefined && !isSameInode(found, tryInodeAt(file))) {
-    lock.close();
-    return undefined;
-  }
-  return {
-    [Symbol.dispose]() {
-      removeLockFileIfPossible(file);
+  for (let attempt = 1; attempt <= temporaryAttemptsMax; attempt++) {
+    createLockFile(file, path);
+    const created = tryInodeAt(file);
+    const isUnmoved = () => isSameInode(created, tryInodeAt(file));
+    try {
+      const lock = lockExclusively(file);
+      if (lock === undefined) return undefined;
+      if (isUnmoved()) return removedOnRelease(file, lock);
+      // The process that held the lock removed the file after this one opened it, and a third one may have a new file.
       lock.close();
-    },
-  };
+    } catch (error) {
+      // That process may also have removed it before this one could open it.
+      if (isUnmoved() || attempt === temporaryAttemptsMax) throw error;
+    }
+  }
+  return undefined;
 }
 
 /** What keeps a writer out until it is disposed of, unless there is one already. */
@@ -102,14 +108,18 @@ export function hasLockFile(path: string): boolean {
   return existsSync(lockFile(path));
 }
 
-/** Locks this file, which is the lock of the one at the path. */
-function tryLockFile(file: string, path: string): Database | undefined {
-  try {
-    createLockFile(file);
-  } catch (error) {
-    // Where it cannot be created, nor can the file that it is to lock: the folder or its disk is at fault.
-    throw asDataFileProblem(error, path);
-  }
+/** The lock, whose file is removed before it is released. */
+function removedOnRelease(file: string, lock: Database): WriterLock {
+  return {
+    [Symbol.dispose]() {
+      removeLockFileIfPossible(file);
+      lock.close();
+    },
+  };
+}
+
+/** Undefined if another process holds the lock. */
+function lockExclusively(file: string): Database | undefined {
   try {
     // SQLite would open a file that may not be written to for reading, and lock nothing.
     accessSync(file, constants.W_OK);
@@ -139,7 +149,7 @@ function lockFile(path: string): string {
   return `${realDataFile(path)}.lock`;
 }
 
-/** Undefined also if the path cannot be followed, which `tryLockFile` then reports. */
+/** Undefined also if the path cannot be followed, which `lockExclusively` then reports. */
 function tryInodeAt(file: string): Inode | undefined {
   try {
     return inodeAt(file);
@@ -168,12 +178,13 @@ function canRead(file: string): boolean {
   }
 }
 
-/** If two processes create it at once, one of them finds that it exists. */
-function createLockFile(file: string): void {
+/** Creates the lock file of the one at the path. If two processes do so at once, one of them finds that it exists. */
+function createLockFile(file: string, path: string): void {
   if (existsSync(file)) return;
   try {
     createEmpty(file);
   } catch (error) {
-    if (codeOf(error) !== "EEXIST") throw error;
+    // Where it cannot be created, nor can the file that it is to lock: the folder or its disk is at fault.
+    if (codeOf(error) !== "EEXIST") throw asDataFileProblem(error, path);
   }
 }
