@@ -310,6 +310,20 @@ describeInBrowser("signing in to the console with an identity provider", () => {
     });
   });
 
+  test.each([
+    // As of a page that was opened at //x/y, which as a URL means another host.
+    ["to a path that means another host", '{"state":"other","returnTo":"//x/y"}'],
+    ["to what cannot be read", "{"],
+  ])("that leads back %s opens the console", async (_, pending) => {
+    const { page, errors } = await open("/");
+    await page.evaluate(`sessionStorage.setItem("plant-store-sign-in", '${pending}')`);
+    await page.goto(`${service.operatorUrl}/?code=c&state=s`);
+    await page.getByText("This sign-in was not started in this tab.").waitFor();
+    expect(page.url()).toBe(`${service.operatorUrl}/`);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   test("that comes back while the service does not respond says so", async () => {
     const { page } = await open("/");
     await page.route("**/api/identity-provider", (route) => route.abort());

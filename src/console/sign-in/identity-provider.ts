@@ -21,6 +21,8 @@ interface PendingSignIn {
 // Like the token, it is discarded with the tab.
 const pendingKey = "plant-store-sign-in";
 const randomBytes = 32;
+// Two slashes, of either kind, would be followed by another host.
+const pathOfThisHost = /^\/(?![/\\])/;
 
 export async function fetchSignInProvider(): Promise<FetchedProvider> {
   const response = await fetch("/api/identity-provider");
@@ -56,11 +58,19 @@ export async function startSignIn(provider: FetchedProvider): Promise<void> {
 export function takeSignInResponse(): SignInResponse | undefined {
   const query = new URLSearchParams(location.search);
   if (!query.has("state") || !(query.has("code") || query.has("error"))) return undefined;
-  const stored = readStored("sessionStorage", pendingKey);
+  const pending = readPending();
   removeStored("sessionStorage", pendingKey);
-  const pending = stored === undefined ? undefined : (JSON.parse(stored) as PendingSignIn);
-  history.replaceState(null, "", pending?.returnTo ?? "/");
+  const returnTo = pending?.returnTo ?? "/";
+  history.replaceState(null, "", pathOfThisHost.test(returnTo) ? returnTo : "/");
   return { query, pending };
+}
+
+function readPending(): PendingSignIn | undefined {
+  try {
+    return JSON.parse(readStored("sessionStorage", pendingKey) ?? "");
+  } catch {
+    return undefined;
+  }
 }
 
 /** Exchanges the response for an access token. */
