@@ -121,7 +121,7 @@ export function warnIfChanged(
   );
 }
 
-/** A warning: what was made is good, but the record of the last backup, beside the data file, is not up to date. */
+/** A warning: what was made is good, but the record of the last backup, or that of its digest, is not up to date. */
 export function warnIfUnrecorded(reason: string | undefined, terminal: Terminal): void {
-  if (reason !== undefined) warn(terminal, `The time of this backup could not be recorded: ${reason}.`);
+  if (reason !== undefined) warn(terminal, `This backup could not be recorded: ${reason}.`);
 }

@@ -268,7 +268,7 @@ describe("the record of the last backup", () => {
     const { code, err } = await backUpStore(store, folder.newFolder());
     const record = lastBackupFile(store);
     expect(err).toContain(
-      `The time of this backup could not be recorded: ${record} cannot be written: it is a directory.\n`,
+      `This backup could not be recorded: ${record} cannot be written: it is a directory.\n`,
     );
     expect(code).toBe(0);
   });

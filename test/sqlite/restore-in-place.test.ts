@@ -177,7 +177,7 @@ describe("restore --replace", () => {
     // It is in the way of the record, and not empty.
     mkdirSync(`${lastBackupFile(folder.dataFile)}.new/x`, { recursive: true });
     const { code, out, err } = await restore(backup, "--json");
-    expect(err).toContain("The time of this backup could not be recorded: ");
+    expect(err).toContain("This backup could not be recorded: ");
     expect(err).not.toContain("Internal error");
     expect(code).toBe(0);
     expect(JSON.parse(out)).not.toContainKey("unrecorded");

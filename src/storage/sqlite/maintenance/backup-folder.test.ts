@@ -63,14 +63,29 @@ describe("a backup folder that is a loop of symbolic links", () => {
   });
 });
 
-test("a backup whose digest cannot be recorded is recorded as the last one", async () => {
-  const store = folder.newCopy(database);
-  const backups = new BackupFolder(store, folder.newFolder());
-  const backup = join(backups.folderPath, new BackupNames(store).at(1000));
-  mkdirSync(join(digestRecordFile(backup), "in the way"), { recursive: true });
-  const { unrecorded } = await backups.backUp(1000);
-  expect(unrecorded).toContain(".digest.json");
-  expect(await readLastBackup(store)).toMatchObject({ atMs: 1000 });
+describe("a backup whose digest cannot be recorded", () => {
+  function folderWithoutDigest(atMs: number) {
+    const store = folder.newCopy(database);
+    const backups = new BackupFolder(store, folder.newFolder());
+    const record = digestRecordFile(join(backups.folderPath, new BackupNames(store).at(atMs)));
+    mkdirSync(join(record, "in the way"), { recursive: true });
+    return { store, backups, record };
+  }
+
+  test("is recorded as the last one", async () => {
+    const { store, backups } = folderWithoutDigest(1000);
+    const { unrecorded } = await backups.backUp(1000);
+    expect(unrecorded).toContain(".digest.json");
+    expect(await readLastBackup(store)).toMatchObject({ atMs: 1000 });
+  });
+
+  test("has a warning that names only the record of its digest", async () => {
+    const { backups, record } = folderWithoutDigest(1000);
+    const { warning } = await backups.backUpOnRequest(1000);
+    expect(warning).toBe(
+      `The backup is complete, but it could not be recorded: ${record} cannot be written: it is a directory.`,
+    );
+  });
 });
 
 test("the verification of a backup that is gone says so", async () => {

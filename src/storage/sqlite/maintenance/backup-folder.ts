@@ -252,12 +252,11 @@ function problemText(error: unknown, path: string): string {
   throw problem;
 }
 
-/** What is wrong although the backup is complete; changed plants are worse than a time that was not recorded. */
+/** What is wrong although the backup is complete; changed plants are worse than a record that is missing. */
 function warningOf({ changedBlocks }: BackupFile, unrecorded: string | undefined): string | undefined {
   const [changed] = describeEachBlock(changedBlocks);
   if (changed !== undefined)
     return `The backup is complete, but plants were changed after they were stored, in ${changed}; verify the data file.`;
-  if (unrecorded !== undefined)
-    return `The backup is complete, but its time could not be recorded: ${unrecorded}.`;
+  if (unrecorded !== undefined) return `The backup is complete, but it could not be recorded: ${unrecorded}.`;
   return undefined;
 }
