@@ -70,6 +70,7 @@ export async function copyStore(
     total: () => total,
   });
   await copyTokens(copy);
+  if (stop.aborted) return counts;
   const failedIds = await copyPlants(copy, onFailed);
   if (stop.aborted) return counts;
 
@@ -110,9 +111,10 @@ async function copyPlants(
 }
 
 /** A token that has expired or was revoked in either store stays so: a copy never extends a token of the target. */
-async function copyTokens({ from, to, counts }: RunningCopy): Promise<void> {
+async function copyTokens({ from, to, counts, stop }: RunningCopy): Promise<void> {
   const known = new Map((await to.tokens.all()).map((token) => [token.digest, token]));
   for (const token of await from.tokens.all()) {
+    if (stop.aborted) return;
     const copy = known.get(token.digest);
     if (copy === undefined) {
       await to.tokens.addCopy(token, copyEntry(token));
