@@ -160,6 +160,7 @@ export async function startService(
   const listeners = operatorListener === undefined ? [publicListener] : [publicListener, operatorListener];
   const running: Running = {
     listeners,
+    engine: store.engine,
     readiness,
     intake,
     backups,
@@ -272,6 +273,7 @@ function warnOfExpiry(certificateExpiresAtMs: number | undefined, events: Events
 /** What `stopService` has to stop, and how long that may take. */
 interface Running {
   readonly listeners: readonly Listener[];
+  readonly engine: Store["engine"];
   readonly readiness: Readiness;
   readonly intake: Intake;
   readonly backups: ConfiguredBackups;
@@ -287,20 +289,18 @@ interface Running {
 }
 
 /** The listeners first, then the plants on their way, and the store last. */
-async function stopService(
-  { listeners, readiness, intake, backups, events, drainDelayMs, drainTimeoutMs, stopping, started }: Running,
-  cause: string | Error,
-): Promise<AfterStop> {
+async function stopService(running: Running, cause: string | Error): Promise<AfterStop> {
+  const { listeners, engine, readiness, intake, backups, events, stopping, started } = running;
   const storeHadFailed = intake.storeFailure !== undefined;
   events.stopping(stopReason(cause));
 
   // Load balancers get time to notice that it is unready. A store that has failed, or fails meanwhile, ends the wait: it accepts
   // no more plants.
   readiness.goUnready();
-  await waitAtMost(drainDelayMs, intake.storeFailed);
+  await waitAtMost(running.drainDelayMs, intake.storeFailed);
 
   // The requests in flight, and then the plants that they sent.
-  const finished = await Promise.all(listeners.map((listener) => listener.drain(drainTimeoutMs)));
+  const finished = await Promise.all(listeners.map((listener) => listener.drain(running.drainTimeoutMs)));
   if (finished.includes(false)) events.drainTimedOut();
   await intake.close();
 
@@ -312,7 +312,7 @@ async function stopService(
   if (failure === undefined) {
     const isBackingUp = backups.folder?.isBusy === true;
     if (isBackingUp) events.backupCutOff();
-    events.stopped();
+    events.stopped(engine);
     return isBackingUp ? "exit-now" : "exit";
   }
   return failure instanceof DataFileReplaced && !storeHadFailed ? "stay-up" : "exit-without-closing";

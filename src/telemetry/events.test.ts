@@ -78,3 +78,13 @@ test("a disk that has recovered is logged, with the seconds for which it stalled
     { message: "the disk stalled; creates waited until it recovered", "plant_store.seconds": 2.5 },
   ]);
 });
+
+test.each([
+  ["sqlite", "stopped; every acknowledged plant is on disk"],
+  // Whether its disk has them is up to the database's own settings.
+  ["postgres", "stopped; every acknowledged plant is stored"],
+] as const)("the end of a service on %s is logged", (engine, message) => {
+  const { lines, events } = start();
+  events.stopped(engine);
+  expect(lines).toMatchObject([{ message }]);
+});

@@ -199,7 +199,9 @@ export function createEvents(log: Log, metrics: Metrics, now: () => number) {
     drainTimedOut: () => log.warn("drain timeout reached; open connections were closed"),
     backupCutOff: () =>
       log.warn("a backup, or the verification of one, is cut off; the next backup removes what it leaves"),
-    stopped: () => log.info("stopped; every acknowledged plant is on disk"),
+    // A PostgreSQL may be set to acknowledge what is not on its disk yet.
+    stopped: (engine: "sqlite" | "postgres") =>
+      log.info(`stopped; every acknowledged plant is ${engine === "sqlite" ? "on disk" : "stored"}`),
   };
 }
 

@@ -24,6 +24,18 @@ describe("the overview", () => {
     await waitForText(page, `Version ${packageFile.version}`);
   });
 
+  test("does not say of PostgreSQL that all plants are on disk", async () => {
+    const page = await open("/");
+    await page.route("**/api/overview*", async (route) => {
+      const response = await route.fetch();
+      const overview = await response.json();
+      await route.fulfill({ json: { ...overview, store: { ...overview.store, engine: "postgres" } } });
+    });
+    await page.reload();
+    await waitForText(page, "All plants are stored");
+    await waitForText(page, "In PostgreSQL");
+  });
+
   test("shows a new backup live", async () => {
     const page = await open("/");
     await waitForText(page, "All plants are on disk");

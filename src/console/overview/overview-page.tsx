@@ -92,12 +92,11 @@ function Figures({ overview }: FiguresProps) {
 
 /** Whether plants can be stored, the size of the store, the last backup, and the version. */
 function StoreSummary({ overview }: FiguresProps) {
-  const { bytes, walBytes = 0, lastBackupAt } = overview.store;
+  const { engine, bytes, walBytes = 0, lastBackupAt } = overview.store;
+  // A PostgreSQL may be set to acknowledge what is not on its disk yet.
+  const stored = engine === "sqlite" ? "All plants are on disk" : "All plants are stored";
   return (
-    <StateLine
-      overview={overview}
-      good={overview.total === "0" ? "Ready for the first plant" : "All plants are on disk"}
-    >
+    <StateLine overview={overview} good={overview.total === "0" ? "Ready for the first plant" : stored}>
       <Size name="Store" bytes={bytes === undefined ? undefined : bytes + walBytes} />
       {/* Undefined on PostgreSQL, which has its own backups. */}
       {lastBackupAt === null && <span>No backup yet</span>}
