@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import type { Socket } from "bun";
 import type { Connection, RequestHandler } from "../../src/http/wire/connection.ts";
 import {
@@ -8,6 +9,12 @@ import {
 } from "../../src/http/wire/wire-server.ts";
 import { eventually } from "./eventually.ts";
 
+const certificates = `${import.meta.dir}/../certificates`;
+export const testTls: TlsMaterial = {
+  cert: readFileSync(`${certificates}/localhost.pem`, "utf8"),
+  key: readFileSync(`${certificates}/localhost.key`, "utf8"),
+  clientCa: undefined,
+};
 export const emptyResponse = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
 type TestWireOptions = Partial<Omit<WireServerOptions, "events"> & ConnectionEvents>;

@@ -1,6 +1,6 @@
 import { expect, spyOn, test } from "bun:test";
 import { eventually } from "../../../test/support/eventually.ts";
-import { emptyResponse, TestWire, type WireClient } from "../../../test/support/wire.ts";
+import { emptyResponse, TestWire, testTls, type WireClient } from "../../../test/support/wire.ts";
 import type { ClosedAtLimit } from "../../telemetry/metrics.ts";
 import { minuteMs } from "../../text/duration.ts";
 import { Connection } from "./connection.ts";
@@ -193,6 +193,21 @@ test("a new connection is closed if all others have a complete request of an adm
   limited.wire.pass(10);
   await limited.connect("newcomer");
   expect(await limited.closed(1)).toEqual(["newcomer"]);
+});
+
+test.each([
+  ["TCP", {}],
+  ["TLS", { tls: testTls }],
+])("over %s, clients that keep idle connections have no more than the limit", async (_, options) => {
+  await using wire = new TestWire(handle, { ...options, connectionsMax: 4 });
+  for (let count = 0; count < 12; count++) {
+    // Such a client does not close its half when the server does.
+    const client = await wire.connect();
+    client.send(get("/admit"));
+    await eventually(() => client.received === emptyResponse);
+    wire.pass(0.5);
+  }
+  await eventually(() => wire.open === 4);
 });
 
 test("a limit of one still lets a new client replace an idle one", async () => {

@@ -1,19 +1,16 @@
 import { describe, expect, spyOn, test } from "bun:test";
-import { readFileSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Socket } from "bun";
 import { eventually } from "../../../test/support/eventually.ts";
-import { emptyResponse, TestWire, type WireClient } from "../../../test/support/wire.ts";
+import { fake } from "../../../test/support/fake.ts";
+import { emptyResponse, TestWire, testTls, type WireClient } from "../../../test/support/wire.ts";
 import { Connection } from "./connection.ts";
+import type { ConnectionLimit } from "./connection-limit.ts";
 import type { Head } from "./head.ts";
 import { Turns } from "./turns.ts";
 
-const certificates = `${import.meta.dir}/../../../test/certificates`;
-const tls = {
-  cert: readFileSync(`${certificates}/localhost.pem`, "utf8"),
-  key: readFileSync(`${certificates}/localhost.key`, "utf8"),
-  clientCa: undefined,
-};
 const get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+const lastGet = "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
 const long = `HTTP/1.1 200 OK\r\nContent-Length: ${2 ** 24}\r\n\r\n${"x".repeat(2 ** 24)}`;
 
 function respond(connection: Connection, { path }: Head): void {
@@ -23,7 +20,7 @@ function respond(connection: Connection, { path }: Head): void {
 
 describe.each([
   ["TCP", {}],
-  ["TLS", { tls }],
+  ["TLS", { tls: testTls }],
 ])("over %s,", (_, options) => {
   test("a connection without a request is closed after 75 seconds", async () => {
     await using wire = new TestWire(respond, options);
@@ -34,9 +31,18 @@ describe.each([
     client.send(get);
     await eventually(() => client.received === emptyResponse.repeat(2));
     wire.pass(75);
-    // Over TLS it ends at the next sweep, since this client does not end its half.
-    wire.pass(0);
     await eventually(() => !client.isOpen);
+    // This client does not close its half.
+    await eventually(() => wire.open === 0);
+  });
+
+  test("a connection that a drain closes is not left open by its client", async () => {
+    await using wire = new TestWire(respond, options);
+    const client = await wire.connect();
+    client.send(get);
+    await eventually(() => client.received === emptyResponse);
+    expect(await wire.server.drain(0)).toBe(true);
+    await eventually(() => wire.open === 0);
   });
 
   test("a connection whose head is not complete after 10 seconds is closed", async () => {
@@ -69,6 +75,62 @@ describe.each([
     client.socket.resume();
     await eventually(() => !client.isOpen);
     expect(client.received.length === long.length).toBe(isComplete);
+  });
+});
+
+describe("over TLS, if the client has to read before the shutdown can be sent,", () => {
+  /** A connection on a socket that accepts responses, but shuts down only once `hasRead` is set. */
+  function started() {
+    const calls: string[] = [];
+    const clock = { nowMs: 0 };
+    const ends = { calls, clock, hasRead: false };
+    let isShutDown = false;
+    const socket = fake<Socket<Connection>>({
+      remoteAddress: "127.0.0.1",
+      shutdown() {
+        isShutDown = true;
+      },
+      write: (data: string) => (isShutDown && ends.hasRead ? -1 : data.length),
+      end: () => calls.push("end"),
+      terminate: () => void calls.push("terminate"),
+    });
+    const connection = new Connection(socket, {
+      handler: { handle: respond, handleFault() {} },
+      limits: { bodyBytesMax: 1000, bodyTimeoutMs: 5000 },
+      connectionLimit: fake<ConnectionLimit>({}),
+      turns: new Turns(),
+      clock,
+    });
+    const pass = (seconds: number) => {
+      clock.nowMs += seconds * 1000;
+      connection.sweep();
+    };
+    return Object.assign(ends, { connection, pass });
+  }
+
+  test("an idle connection is terminated, since it could not be after an end", () => {
+    const { connection, calls, pass } = started();
+    connection.receive(Buffer.from(get));
+    pass(75);
+    expect(calls).toEqual(["terminate"]);
+  });
+
+  test("the last response may still be read for 30 seconds", () => {
+    const { connection, calls, pass } = started();
+    connection.receive(Buffer.from(lastGet));
+    for (let seconds = 1; seconds < 30; seconds++) pass(1);
+    expect(calls).toEqual([]);
+    pass(1);
+    expect(calls).toEqual(["terminate"]);
+  });
+
+  test("the connection ends within a second after that", () => {
+    const ends = started();
+    ends.connection.receive(Buffer.from(lastGet));
+    for (let seconds = 1; seconds < 20; seconds++) ends.pass(1);
+    ends.hasRead = true;
+    ends.pass(1);
+    expect(ends.calls).toEqual(["end"]);
   });
 });
 
@@ -198,12 +260,13 @@ describe("a client that pipelines while a request is handled", () => {
 });
 
 test("a TLS handshake that does not start is aborted after 10 seconds", async () => {
-  await using wire = new TestWire(respond, { tls });
+  await using wire = new TestWire(respond, { tls: testTls });
   const client = await wire.connect({ tls: false });
   wire.pass(9.9);
   expect(client.isOpen).toBe(true);
   wire.pass(0.1);
   await eventually(() => !client.isOpen);
+  await eventually(() => wire.open === 0);
 });
 
 describe("a body", () => {

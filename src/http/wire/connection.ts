@@ -50,6 +50,8 @@ export interface SharedByConnections {
 const pipelinedBytesMax = 64 * 1024;
 // A client that reads fewer bytes of a response than this before `writing` expires is disconnected.
 const bytesReadMin = 256 * 1024;
+// How often `lingering` is renewed for a client that has yet to read its last response: for as long as `writing` may take.
+const lingersMax = 30;
 
 /**
  * One client's connection: HTTP/1.1 read strictly, one request after another, pipelined ones included. `connection-state.ts`
@@ -99,8 +101,8 @@ export class Connection implements LimitedConnection, TakesTurns {
   #closesAfter: ClosesAfter = "nothing";
   /** Whether the client has closed its half: nothing more arrives. */
   #hasInputEnded = false;
-  /** Whether `close` has been called before. */
-  #isCloseCalled = false;
+  /** How often `lingering` has expired. */
+  #lingers = 0;
 
   constructor(
     socket: Socket<Connection>,
@@ -168,7 +170,7 @@ export class Connection implements LimitedConnection, TakesTurns {
   inputEnded(): void {
     this.#hasInputEnded = true;
     if (this.state.expectsHead) this.#advance();
-    else if (!this.state.isResponding) this.#socket.end();
+    else if (!this.state.isResponding) this.#linger();
   }
 
   /** The socket is closed, by whichever side. */
@@ -271,15 +273,16 @@ export class Connection implements LimitedConnection, TakesTurns {
   sweep(): void {
     if (!this.state.isExpired) return;
     if (this.state.name === "body") this.#fail(bodyTooSlowFault(this.#limits.bodyTimeoutMs));
+    else if (this.state.name === "lingering" && this.#lingersOn()) this.state.enter("lingering");
     else this.close();
   }
 
-  /** Closes the connection. What is already in flight to a slow reader still arrives. */
+  /** Closes the connection now. What is already in flight to a slow reader still arrives, if there is room for the shutdown. */
   close(): void {
-    const mayEnd = !this.#isCloseCalled && (this.state.name === "idle" || this.state.name === "lingering");
-    // Over TLS, an ended socket stays open until the client ends it too; the next sweep then terminates it.
-    this.#isCloseCalled = true;
-    if (mayEnd) this.#socket.end();
+    const mayEnd = this.state.name === "idle" || this.state.name === "lingering";
+    if (mayEnd) this.#socket.shutdown();
+    // Over TLS, `end` alone, or before the shutdown is sent, would wait for the client, and `terminate` has no effect after it.
+    if (mayEnd && this.#isShutDown) this.#socket.end();
     else this.#socket.terminate();
   }
 
@@ -296,7 +299,7 @@ export class Connection implements LimitedConnection, TakesTurns {
       // Pipelined requests take turns with those of other connections, however many there are.
       if (isHandled && this.#mayHandleNext()) return this.#waitForTurn();
     }
-    if (this.#hasInputEnded && this.state.expectsHead) this.#socket.end();
+    if (this.#hasInputEnded && this.state.expectsHead) this.#linger();
     else this.#readOn();
   }
 
@@ -443,12 +446,23 @@ export class Connection implements LimitedConnection, TakesTurns {
     this.#advance();
   }
 
-  /** The head of the response has said that the connection closes, so it does, whatever has arrived since. */
+  /** Nothing more is handled, whatever has arrived: the head of the last response has said so, or the client sends no more. */
   #linger(): void {
     this.state.enter("lingering");
     this.#incoming.clear();
     this.#incoming.resume();
     this.#socket.shutdown();
+  }
+
+  /** Whether to wait on, since the client has to read before the shutdown can be sent over TLS. */
+  #lingersOn(): boolean {
+    this.#lingers++;
+    return this.#lingers < lingersMax && !this.#isShutDown;
+  }
+
+  /** Whether the shutdown has been sent: then not even an empty write is accepted. */
+  get #isShutDown(): boolean {
+    return this.#socket.write("") < 0;
   }
 }
 
