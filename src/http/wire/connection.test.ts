@@ -257,6 +257,37 @@ describe("a client that pipelines while a request is handled", () => {
       sent += Math.max(0, client.socket.write(pipelined.slice(sent, sent + 2 ** 20)));
     await eventually(() => client.received.length === (requests + 1) * emptyResponse.length);
   });
+
+  test("is read only up to the limit while its response is streamed, and answered in full later", async () => {
+    const streaming: Connection[] = [];
+    await using wire = new TestWire((connection, head) => {
+      if (head.path !== "/stream") return respond(connection, head);
+      streaming.push(connection);
+      connection.stream("HTTP/1.1 200 OK\r\n\r\n", { writable() {}, closed() {} });
+    });
+    const client = await wire.connect();
+    client.send("GET /stream HTTP/1.1\r\nHost: h\r\n\r\n");
+    await eventually(() => client.received !== "");
+    using received = spyOn(Connection.prototype, "receive");
+
+    let sent = 0;
+    // More than the kernel accepts at once, so that each piece waits for the client to read.
+    const piece = Buffer.alloc(2 ** 23);
+    for (let pieces = 0; pieces < 20; pieces++) {
+      client.received = "";
+      streaming[0]?.write(piece);
+      sent += Math.max(0, client.socket.write(pipelined.slice(sent, sent + 2 ** 20)));
+      await eventually(() => client.received.length === piece.length);
+    }
+    const readBytes = received.mock.calls.reduce((sum, [bytes]) => sum + bytes.length, 0);
+    expect(readBytes).toBeLessThan(2 ** 20);
+
+    client.received = "";
+    streaming[0]?.endStream();
+    for (; sent < pipelined.length; await nextTurn())
+      sent += Math.max(0, client.socket.write(pipelined.slice(sent, sent + 2 ** 20)));
+    await eventually(() => client.received === emptyResponse.repeat(requests));
+  });
 });
 
 test("a TLS handshake that does not start is aborted after 10 seconds", async () => {

@@ -343,9 +343,10 @@ export class Connection implements LimitedConnection, TakesTurns {
   }
 
   #readOn(): void {
-    // What arrives is read only once everything before it has been consumed: appending it would copy both.
-    const isConsumed = this.#incoming.length === 0 || this.state.name !== "handling";
-    if (isConsumed && this.#outgoing.unsentBytes === 0) this.#incoming.resume();
+    // What arrives is read only once everything before it has been consumed: appending it would copy both. While a response
+    // is streamed, which may take long, reading on shows when the client goes away.
+    const pendingMax = this.state.name === "handling" ? 0 : pipelinedBytesMax;
+    if (this.#incoming.length <= pendingMax && this.#outgoing.unsentBytes === 0) this.#incoming.resume();
   }
 
   // The body of a request.
@@ -414,7 +415,7 @@ export class Connection implements LimitedConnection, TakesTurns {
     if (written === "partly") return this.#waitForClient();
     if (this.#streamOwner === undefined) return this.#afterResponse();
     this.state.enter("streaming");
-    this.#incoming.resume();
+    this.#readOn();
     this.#streamOwner.writable();
   }
 
