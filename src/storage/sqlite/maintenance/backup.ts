@@ -5,12 +5,12 @@ import { basename, dirname, join, resolve } from "node:path";
 import type { OnStep } from "../../../plants/plant-backups.ts";
 import { mayWrite, realDataFile, refuseExisting } from "../data-file/data-file-path.ts";
 import { DataFileProblem, systemErrorAsProblem } from "../data-file/data-file-problem.ts";
-import { fileSize, partialEnding, syncDirectory, writeNew } from "../data-file/durable-files.ts";
-import { tryLock, tryTemporaryLock } from "../data-file/writer-lock.ts";
+import { fileSize, syncDirectory, writeNew } from "../data-file/durable-files.ts";
+import { tryLock } from "../data-file/writer-lock.ts";
 import { refuseUnusable } from "../reading/open-read-only.ts";
 import { type CopiedPlants, compareWithSource } from "./check-copy.ts";
 import { checksumFile, computeChecksum } from "./checksum.ts";
-import { copyDataFile } from "./copy.ts";
+import { copyDataFile, lockCopyTo } from "./copy.ts";
 import { ignoreStep } from "./step.ts";
 
 export interface BackupFile extends CopiedPlants {
@@ -32,10 +32,7 @@ export async function writeBackup(
   onStep: OnStep = ignoreStep,
 ): Promise<BackupFile> {
   refuseTarget(to);
-  // Another backup to this file would take the copy for a leftover, and remove it.
-  using lock = tryTemporaryLock(to + partialEnding);
-  if (lock === undefined)
-    throw new DataFileProblem(`Another backup to ${to} is running; wait for it to finish.`);
+  using _lock = lockCopyTo(to);
   // It is awaited here, since the lock is released on return.
   return await writeBackupUnderLock(from, to, onStep);
 }

@@ -63,7 +63,9 @@ test("a copy that another one has replaced is not put in place", async () => {
   using copy = await copyDataFile(store, to);
   rmSync(copy.path);
   writeFileSync(copy.path, "incomplete");
-  expect(() => copy.putInPlace()).toThrow(`Another backup to ${to} is running; wait for it to finish.`);
+  expect(() => copy.putInPlace()).toThrow(
+    `Another backup or restore to ${to} is running; wait for it to finish.`,
+  );
   expect(existsSync(to)).toBe(false);
 });
 
@@ -94,7 +96,7 @@ describe("of two backups to one file at the same time", () => {
     const { secondError } = await backUpTwice(store, to);
     expect(secondError).toBeInstanceOf(DataFileProblem);
     expect((secondError as DataFileProblem).message).toBe(
-      `Another backup to ${to} is running; wait for it to finish.`,
+      `Another backup or restore to ${to} is running; wait for it to finish.`,
     );
   });
 });

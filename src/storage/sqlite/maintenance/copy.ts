@@ -8,6 +8,7 @@ import { refuseExisting } from "../data-file/data-file-path.ts";
 import { asDataFileProblem, DataFileProblem, systemErrorAsProblem } from "../data-file/data-file-problem.ts";
 import { partialEnding, readAt, removeDatabase, syncFile, withFile } from "../data-file/durable-files.ts";
 import { inodeAt, inodeOf, isSameFile, isSameInode } from "../data-file/inode.ts";
+import { tryTemporaryLock } from "../data-file/writer-lock.ts";
 import { openReadOnly, type ReadOptions } from "../reading/open-read-only.ts";
 import { refuseUnsound } from "./check-copy.ts";
 import { copyOnThread } from "./on-thread.ts";
@@ -43,6 +44,17 @@ export async function copyDataFile(from: string, to: string, options: CopyOption
     // The system reports, for example, that the folder was removed meanwhile.
     throw systemErrorAsProblem(error, to);
   }
+}
+
+/**
+ * Locks the name that a copy to this path has until it is complete: another backup or restore would take it for a leftover, and
+ * remove it.
+ * @throws DataFileProblem another one has locked it.
+ */
+export function lockCopyTo(path: string): Disposable {
+  const lock = tryTemporaryLock(path + partialEnding);
+  if (lock === undefined) throw otherCopyProblem(path);
+  return lock;
 }
 
 /** Whether it is what an interrupted copy leaves: an empty file, or a SQLite database. */
@@ -125,7 +137,11 @@ function refuseAsSource(from: string, path: string): void {
 function refuseOtherCopy(file: number, path: string): void {
   if (isSameInode(inodeOf(file), inodeAt(path))) return;
   rmSync(path);
-  throw new DataFileProblem(`Another backup to ${path} is running; wait for it to finish.`);
+  throw otherCopyProblem(path);
+}
+
+function otherCopyProblem(path: string): DataFileProblem {
+  return new DataFileProblem(`Another backup or restore to ${path} is running; wait for it to finish.`);
 }
 
 /** What stays, because its folder is gone or may not be changed, is removed by a later copy; why this one failed says more. */

@@ -1,9 +1,13 @@
 // What a restore keeps out while it runs. What the command does is in test/sqlite/restore.test.ts and restore-in-place.test.ts.
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import { caught } from "../../../../test/support/caught.ts";
 import { seedStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import type { OnStep } from "../../../plants/plant-backups.ts";
+import { DataFileProblem } from "../data-file/data-file-problem.ts";
 import { hasWriter } from "../data-file/writer-lock.ts";
+import { writeBackup } from "./backup.ts";
+import { lockCopyTo } from "./copy.ts";
 import { restoreInPlace, restoreToNewFile } from "./restore.ts";
 
 test.each([
@@ -24,4 +28,37 @@ test.each([
   expect(lockedDuring.get("copying")).toBe(true);
   expect(lockedDuring.get("comparing the plants of")).toBe(true);
   expect(hasWriter(path)).toBe(false);
+});
+
+describe.each([
+  ["restore", restoreToNewFile],
+  ["restore --replace", restoreInPlace],
+])("of a backup and a %s to one file at the same time, the second is refused:", (_, restore) => {
+  test("the backup", async () => {
+    using folder = temporaryFolder();
+    const from = folder.newPath("from.db");
+    const to = folder.newPath("to.db");
+    seedStore(from, { plants: 3 });
+    let backup: Promise<unknown> | undefined;
+    const onStep: OnStep = ({ doing }) => {
+      if (doing === "copying") backup ??= caught(writeBackup(from, to));
+    };
+    const { plants } = await restore(from, to, () => {}, onStep);
+    expect(await backup).toEqual(
+      new DataFileProblem(`Another backup or restore to ${to} is running; wait for it to finish.`),
+    );
+    expect(plants).toBe(3);
+  });
+
+  test("the restore", async () => {
+    using folder = temporaryFolder();
+    const from = folder.newPath("from.db");
+    const to = folder.newPath("to.db");
+    seedStore(from, { plants: 3 });
+    // As the backup holds it while it writes the file.
+    using _backup = lockCopyTo(to);
+    await expect(restore(from, to, () => {})).rejects.toThrow(
+      `Another backup or restore to ${to} is running; wait for it to finish.`,
+    );
+  });
 });

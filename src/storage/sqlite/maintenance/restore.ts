@@ -23,7 +23,7 @@ import { timeInName } from "./backup-names.ts";
 import { lastBackupFile, recordLastBackup, whyUnrecorded } from "./backup-records.ts";
 import { type CopiedPlants, compareWithSource, refuseUnsoundDataFile } from "./check-copy.ts";
 import { checksumFile, computeChecksum, expectedChecksum } from "./checksum.ts";
-import { type Copy, copyDataFile, countPlants } from "./copy.ts";
+import { type Copy, copyDataFile, countPlants, lockCopyTo } from "./copy.ts";
 import { makeNewStore, makeNewStoreInPlace } from "./new-store.ts";
 import { moveWalAside, replaceOld } from "./old-files.ts";
 import { ignoreStep } from "./step.ts";
@@ -51,7 +51,7 @@ interface Restore {
   readonly onStep: OnStep;
 }
 
-/** The data file that a restore writes, locked so that no service starts meanwhile. */
+/** The data file that a restore writes, locked so that no service starts meanwhile, and no backup writes there. */
 interface Target extends Disposable {
   /** The folders whose listing changes: the file's own, and those that were created for it. */
   readonly folders: readonly string[];
@@ -202,8 +202,12 @@ async function checkAndMakeNewStore(path: string, onStep: OnStep): Promise<Copie
 
 function lockTarget(path: string): Target {
   const folders = [dirname(path), ...makeDirectory(dirname(path))];
-  const lock = lockForWriting(path);
-  return { folders, [Symbol.dispose]: () => lock[Symbol.dispose]() };
+  using unused = new DisposableStack();
+  unused.use(lockForWriting(path));
+  unused.use(lockCopyTo(path));
+  // From here on the target releases both.
+  const locks = unused.move();
+  return { folders, [Symbol.dispose]: () => locks.dispose() };
 }
 
 function refuseMissingBackup(from: string): void {
