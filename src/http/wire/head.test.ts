@@ -31,6 +31,12 @@ describe("a request's head", () => {
     expect(good("GET HTTP://other HTTP/1.1", "Host: h").path).toBe("/");
   });
 
+  test("may have an absolute target with a query and no path", () => {
+    const head = good("GET http://127.0.0.1:3000?x=1 HTTP/1.1", "Host: h");
+    expect(head.path).toBe("/");
+    expect(head.query).toBe("x=1");
+  });
+
   test("says whether the connection persists", () => {
     expect(good("GET / HTTP/1.1", "Host: h", "Connection: x, Close").keepsAlive).toBe(false);
     expect(good("GET / HTTP/1.1", "Host: h", "Connection: close-not").keepsAlive).toBe(true);

@@ -220,13 +220,15 @@ function parseRequestLine(text: string): RequestLine | WireFault {
   if (match === null) return notHttpFault("the request line is not METHOD TARGET HTTP/1.1");
   const [, method = "", target = "", minor] = match;
   const absolute = target.startsWith("/") ? null : hostOfTarget.exec(target);
-  const origin = absolute === null ? target : target.slice(absolute[0].length) || "/";
+  const origin = absolute === null ? target : target.slice(absolute[0].length);
   const mark = origin.indexOf("?");
+  const path = mark < 0 ? origin : origin.slice(0, mark);
   return {
     text: line,
     method,
     isHttp11: minor === "1",
-    path: mark < 0 ? origin : origin.slice(0, mark),
+    // An absolute target without a path means that of the root (RFC 9112, 3.2.1).
+    path: path === "" && absolute !== null ? "/" : path,
     query: mark < 0 ? "" : origin.slice(mark + 1),
     host: absolute?.[1],
   };
