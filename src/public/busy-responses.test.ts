@@ -57,3 +57,21 @@ test("the timer ends once nothing waits", () => {
   expect(answered.length).toBe(50);
   expect(timers.pending()).toBe(0);
 });
+
+test("a refusal that throws does not keep those after it from being sent", () => {
+  using timers = fakeTimers();
+  const busyResponses = new BusyResponses();
+  const answered: number[] = [];
+  const thrown: unknown[] = [];
+  const failure = new Error("not sent");
+  for (let number = 0; number < 40; number++) {
+    const respondError = () => {
+      if (number === 25) throw failure;
+      answered.push(number);
+    };
+    busyResponses.send(fake<Exchange>({ respondError, respondToThrown: (error) => void thrown.push(error) }));
+  }
+  timers.advance(10);
+  expect(answered.length).toBe(39);
+  expect(thrown).toEqual([failure]);
+});

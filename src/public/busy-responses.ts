@@ -28,10 +28,19 @@ export class BusyResponses {
   #tick(): void {
     const due = this.#waiting.splice(0, responsesPerTick);
     this.#left = responsesPerTick - due.length;
-    for (const exchange of due) exchange.respondError("too-busy");
+    for (const exchange of due) this.#refuse(exchange);
     // Only the next tick gives back what this one has sent, so the timer ends with a tick that sent nothing.
     if (due.length > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
+  }
+
+  /** In a timer, a response that throws would end the process, and keep those after it from being sent. */
+  #refuse(exchange: Exchange): void {
+    try {
+      exchange.respondError("too-busy");
+    } catch (error) {
+      exchange.respondToThrown(error);
+    }
   }
 }
