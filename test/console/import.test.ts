@@ -225,6 +225,13 @@ describe("importing a file", () => {
     await aborted;
   });
 
+  test("without rows has a full bar", async () => {
+    const page = await open("/import");
+    await importFile(page, "blank.ndjson", "\n");
+    const storedEnd = 'getComputedStyle(document.querySelector("progress")).getPropertyValue("--stored-end")';
+    expect(await page.evaluate<string>(storedEnd)).toBe("100%");
+  });
+
   test("is shown on every page while it runs", async () => {
     const page = await open("/import", { token: await makeSlowToken(session.service, "shown") });
     await start(page, "shown.ndjson", rowsFrom(10_000));

@@ -120,7 +120,9 @@ function ImportProgress({ run }: { readonly run: ImportRun }) {
   const counts: Record<string, number> = run.isCheck
     ? { Valid: report.valid, Refused: report.refused }
     : { Created: report.created, "Already stored": report.replayed, Refused: report.refused };
-  const percent = (rows: number): string => `${(100 * rows) / report.rows}%`;
+  // Before the first outcome there are no parts, and the bar has the style sheet's.
+  const percent = (rows: number): string | undefined =>
+    report.rows === 0 ? undefined : `${(100 * rows) / report.rows}%`;
   const tally = Object.entries(counts).map(([name, count]) => `${formatCount(count)} ${name.toLowerCase()}`);
   return (
     <section class="card panel stack wrap import-run" aria-labelledby="run-title">
