@@ -1,4 +1,4 @@
-import { dayMs } from "../text/duration.ts";
+import { dayMs, hourMs } from "../text/duration.ts";
 import { isoSeconds } from "../text/time.ts";
 import type { AuditEntry, Origin } from "./audit.ts";
 import type { Scope } from "./scopes.ts";
@@ -88,8 +88,8 @@ export interface Rotated extends Minted {
 
 type NewToken = Pick<Token, "name" | "scopes" | "expiresAtMs" | "createdBy">;
 
-/** How long an old secret stays valid after a rotation, as a duration. */
-export const overlapDefault = "1h";
+/** How long an old secret stays valid after a rotation. */
+export const overlapMsDefault = hourMs;
 const lifetimeMsMin = 1000;
 const lifetimeMsMax = 100 * 365 * dayMs;
 

@@ -3,7 +3,7 @@ import { type Scope, scopes, scopesDefault } from "../access/scopes.ts";
 import {
   createToken,
   type Minted,
-  overlapDefault,
+  overlapMsDefault,
   revokeTokens,
   rotateToken,
   type Token,
@@ -12,6 +12,7 @@ import {
 import { readStoreConfig } from "../config/read-config.ts";
 import { parseChoice, parseDuration } from "../config/values.ts";
 import { openForReading, openTokens } from "../storage/open-store.ts";
+import { hourMs } from "../text/duration.ts";
 import { isoSeconds } from "../text/time.ts";
 import { eitherOf } from "../text/words.ts";
 import { readFlag, readFlags, wrongUsageError } from "./arguments.ts";
@@ -122,13 +123,16 @@ export const tokenRotate: Command = {
   summary: "replace a token's secret; the old one stays valid for a while",
   examples: ["plant-store token rotate greenhouse --overlap 24h"],
   flags: {
-    overlap: { placeholder: "TIME", help: `how long the old secret stays valid (${overlapDefault})` },
+    overlap: {
+      placeholder: "TIME",
+      help: `how long the old secret stays valid (${overlapMsDefault / hourMs}h)`,
+    },
     json: jsonFlag,
   },
   settings: storeSettings,
   secrets: storeSecrets,
   async run(args, terminal) {
-    const overlapMs = readFlag(args, "overlap", parseDuration) ?? parseDuration(overlapDefault);
+    const overlapMs = readFlag(args, "overlap", parseDuration) ?? overlapMsDefault;
     await using opened = await openTokens(readStoreConfig(args.sources), { mayCreate: false });
     const wanted = { nameOrId: args.positional, overlapMs };
     const rotated = await rotateToken(opened.tokens, wanted, localOrigin(), Date.now());

@@ -4,7 +4,7 @@ import { isScope, type Scope, scopes, scopesDefault } from "../access/scopes.ts"
 import type { TokenUpkeep } from "../access/token-upkeep.ts";
 import {
   createToken,
-  overlapDefault,
+  overlapMsDefault,
   revokeTokens,
   rotateToken,
   type Token,
@@ -15,7 +15,7 @@ import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type Route, route } from "../http/route.ts";
 import { shortened } from "../text/cut-text.ts";
-import { dayMs, tryParseDuration } from "../text/duration.ts";
+import { dayMs } from "../text/duration.ts";
 import { isoTime } from "../text/time.ts";
 import {
   orWrongParameter,
@@ -65,7 +65,7 @@ export function tokenRoutes(tokens: TokenStore, tokenUpkeep: TokenUpkeep): reado
 
     route("POST", "/api/tokens/{id}/rotate", "operator", async (exchange, caller) => {
       const values = await readFields(exchange, ["overlap"]);
-      const overlapMs = readDuration(values, "overlap") ?? tryParseDuration(overlapDefault) ?? 0;
+      const overlapMs = readDuration(values, "overlap") ?? overlapMsDefault;
       const { id } = await requireToken(tokens, exchange.parameter);
       const wanted = { nameOrId: id, overlapMs, expiresAtMsMax: latestExpiryMs(caller) };
       const rotating = rotateToken(tokens, wanted, originOf(exchange, caller), Date.now());
