@@ -1,7 +1,7 @@
 import { catalogue, type ErrorKind, publicKinds, quotesTarget } from "../http/error-catalogue.ts";
 import { type Route, route } from "../http/route.ts";
 import type { Events } from "../telemetry/events.ts";
-import type { RefusedSender } from "../telemetry/refused-senders.ts";
+import { type RefusedSender, sendersPerErrorMax } from "../telemetry/refused-senders.ts";
 import { shortened } from "../text/cut-text.ts";
 import { maskTokens } from "../text/mask-tokens.ts";
 import { isoTime } from "../text/time.ts";
@@ -22,7 +22,7 @@ export function refusalsRoute(events: Events, publicUrl: string, startedAtMs: nu
     const limit = readCount(readQuery(exchange.query, ["limit"]), "limit", limitMax, limitMax);
     const senders = events.refusedSenders.list().slice(0, limit);
     const refusals = senders.map((sender) => presentRefusal(sender, publicUrl));
-    exchange.respondJson({ startedAt, refusals } satisfies RefusalsJson);
+    exchange.respondJson({ startedAt, sendersPerErrorMax, refusals } satisfies RefusalsJson);
   });
 }
 

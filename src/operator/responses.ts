@@ -60,6 +60,8 @@ export interface RefusalCountJson {
 /** GET /api/refusals: for each error, the senders that got it last since the start of the service, the last one first. */
 export interface RefusalsJson {
   readonly startedAt: string;
+  /** How many senders are listed for each error at most. */
+  readonly sendersPerErrorMax: number;
   readonly refusals: readonly RefusalJson[];
 }
 

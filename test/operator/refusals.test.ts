@@ -30,6 +30,11 @@ async function newToken(name: string): Promise<string> {
 const withoutToken = (address: string, headers: Record<string, string> = {}) =>
   fetch(`${service.url}/plants`, { method: "POST", headers: { "X-Forwarded-For": address, ...headers } });
 
+test("the list says how many senders it has for each error at most", async () => {
+  const { sendersPerErrorMax } = await operatorGet<RefusalsJson>(service, "/api/refusals");
+  expect(sendersPerErrorMax).toBe(20);
+});
+
 test("a token that is refused is listed with its error, its message and the request id of the response", async () => {
   const headers = bearer(await newToken("greenhouse"));
   await post(service.url, "[]", headers);

@@ -39,7 +39,7 @@ export function RefusedPage() {
         title="Refused"
         lead={
           <>
-            For each error, the 20 senders that got it last
+            For each error, the {listed?.sendersPerErrorMax} senders that got it last
             {listed && <> since the start, {formatShortTime(listed.startedAt)}</>}.
           </>
         }
