@@ -7,7 +7,7 @@ export interface Bar {
   readonly label: string;
   readonly note: string;
   readonly value: number;
-  readonly ours: boolean;
+  readonly isOurs: boolean;
 }
 
 export function barChart(title: string, bars: readonly Bar[]): string {
@@ -15,13 +15,13 @@ export function barChart(title: string, bars: readonly Bar[]): string {
   const left = 230;
   const width = 820;
   const most = Math.max(...bars.map(({ value }) => value));
-  const rows = bars.map(({ label, note, value, ours }, index) => {
+  const rows = bars.map(({ label, note, value, isOurs }, index) => {
     const y = 44 + index * rowHeight;
     const length = Math.max(1, ((width - left - 80) * value) / most);
     return [
       `<text x="${left - 12}" y="${y + 11}" text-anchor="end" font-size="13" ${text}>${escaped(label)}</text>`,
       `<text x="${left - 12}" y="${y + 24}" text-anchor="end" font-size="10" ${text}>${escaped(note)}</text>`,
-      `<rect x="${left}" y="${y}" width="${length.toFixed(1)}" height="20" rx="3" fill="${ours ? green : grey}" opacity="${ours ? 1 : 0.55}"/>`,
+      `<rect x="${left}" y="${y}" width="${length.toFixed(1)}" height="20" rx="3" fill="${isOurs ? green : grey}" opacity="${isOurs ? 1 : 0.55}"/>`,
       `<text x="${(left + length + 8).toFixed(1)}" y="${y + 15}" font-size="13" ${text}>${grouped(value)}</text>`,
     ].join("");
   });

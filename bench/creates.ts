@@ -53,7 +53,7 @@ async function withPeers({ rounds, quick, write }: BenchOptions): Promise<void> 
   if (!write) return;
   writeSection("benchmarks.md", "creates", text);
   const bars = rows.map(({ contender: { name, durability }, rate }) => {
-    return { label: name, note: durability, value: rate, ours: name.startsWith("plant-store") };
+    return { label: name, note: durability, value: rate, isOurs: name.startsWith("plant-store") };
   });
   writeChart("rates.svg", barChart("POST /plants requests per second, 64 connections", bars));
 }

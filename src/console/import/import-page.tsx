@@ -79,7 +79,7 @@ export function ImportIndicator() {
   const { path } = useRouter();
   const { last, check } = useObserved(useSession().imports);
   const run = check?.state === "running" ? check : last;
-  const state = run?.state === "running" && run.waiting ? "waiting" : run?.state;
+  const state = run?.state === "running" && run.isWaiting ? "waiting" : run?.state;
   if (run === undefined || path === "/import") return null;
   if (state !== "running" && state !== "waiting" && state !== "failed") return null;
   const label = state === "running" ? titlesOf(run).running : `Import ${state}`;
@@ -115,7 +115,7 @@ function FilePicker({ onChoose }: { readonly onChoose: (file: File | undefined) 
 function ImportProgress({ run }: { readonly run: ImportRun }) {
   const { api } = useSession();
   const { report, secondsLeft, share, source } = run;
-  const running = run.state === "running";
+  const isRunning = run.state === "running";
   const title = titlesOf(run)[run.state];
   const counts: Record<string, number> = run.isCheck
     ? { Valid: report.valid, Refused: report.refused }
@@ -130,7 +130,7 @@ function ImportProgress({ run }: { readonly run: ImportRun }) {
         <h2 id="run-title">
           {title}: <PlantText text={run.file.name} />
         </h2>
-        {running && <Button onClick={() => run.stop()}>Stop</Button>}
+        {isRunning && <Button onClick={() => run.stop()}>Stop</Button>}
       </div>
       <progress
         aria-label="Progress"
@@ -146,7 +146,7 @@ function ImportProgress({ run }: { readonly run: ImportRun }) {
         {source && `${source}, `}
         {run.state !== "done" && `${formatBytes(run.bytesDone)} of `}
         {formatBytes(run.file.size)}, {formatPlural(report.rows, "row")}
-        {running && secondsLeft !== undefined && `, about ${formatDuration(secondsLeft)} left`}
+        {isRunning && secondsLeft !== undefined && `, about ${formatDuration(secondsLeft)} left`}
       </p>
       <dl class="tally">
         {Object.entries(counts).map(([name, count]) => (
@@ -157,7 +157,7 @@ function ImportProgress({ run }: { readonly run: ImportRun }) {
         ))}
       </dl>
       <p class="visually-hidden" role="status">
-        {!running && `${title}: ${tally.join(", ")}.`}
+        {!isRunning && `${title}: ${tally.join(", ")}.`}
       </p>
       {run.isCheck && (
         <p class="note">
@@ -172,7 +172,7 @@ function ImportProgress({ run }: { readonly run: ImportRun }) {
           </Button>
         </div>
       )}
-      {!running && report.rows > 0 && (
+      {!isRunning && report.rows > 0 && (
         <div class="line">
           {report.refused > 0 && (
             <Button onClick={() => save(report.refusedFile(run.header))}>Download refused rows</Button>
@@ -180,7 +180,7 @@ function ImportProgress({ run }: { readonly run: ImportRun }) {
           <Button onClick={() => save(report.reportFile())}>Download report</Button>
         </div>
       )}
-      {report.refused > 0 && <RefusedRows report={report} isFinal={!running} />}
+      {report.refused > 0 && <RefusedRows report={report} isFinal={!isRunning} />}
     </section>
   );
 }
@@ -189,8 +189,8 @@ function titlesOf({ isCheck }: ImportRun) {
   return isCheck ? checkTitles : titles;
 }
 
-function whyHalted({ state, waiting, error, report, isCheck }: ImportRun): string | undefined {
-  if (waiting) return `${describeError(error)} The import waits, and continues by itself.`;
+function whyHalted({ state, isWaiting, error, report, isCheck }: ImportRun): string | undefined {
+  if (isWaiting) return `${describeError(error)} The import waits, and continues by itself.`;
   if (state !== "failed") return undefined;
   const safe = report.rows === 0 || isCheck ? "" : " Rows that are already stored are not stored twice.";
   return describeError(error) + safe;

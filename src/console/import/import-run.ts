@@ -33,7 +33,7 @@ export class ImportRun extends Observable {
   state: RunState = "running";
   /** Why the import failed or is waiting. */
   error: unknown;
-  waiting = false;
+  isWaiting = false;
   readonly #rowBytesMax: number;
   /** Undefined until it has been opened. */
   #opened: PlantFile | undefined;
@@ -122,7 +122,7 @@ export class ImportRun extends Observable {
       this.state = this.#abort.signal.aborted ? "stopped" : "failed";
       this.error = reason;
     }
-    this.waiting = false;
+    this.isWaiting = false;
     clearInterval(progress);
     this.notify();
   }
@@ -184,13 +184,13 @@ export class ImportRun extends Observable {
     for (let attempt = 0; ; attempt++) {
       try {
         const answer = await ask();
-        this.waiting = false;
+        this.isWaiting = false;
         return answer;
       } catch (reason) {
         const isOver = performance.now() - startedMs > outageMsMax;
         if (this.#abort.signal.aborted || !isRetryableApiError(reason) || isOver) throw reason;
         this.error = reason;
-        this.waiting = true;
+        this.isWaiting = true;
         await sleep(backoffMs(attempt, retryMsMin, retryMsMax), this.#abort.signal);
       }
     }

@@ -46,8 +46,8 @@ export function AddPlant({ onClose }: { readonly onClose: () => void }) {
     const body = newPlantBody(id, plant.name, plant.tag === "" ? undefined : plant.tag);
     try {
       const response = await api.fetch("/plants", { method: "POST", headers: jsonHeaders, body });
-      const replayed = response.headers.get("Idempotent-Replayed") === "true";
-      setStored(replayed ? "This plant is already stored." : "The plant is stored.");
+      const isReplayed = response.headers.get("Idempotent-Replayed") === "true";
+      setStored(isReplayed ? "This plant is already stored." : "The plant is stored.");
       setPlant({ id: "", name: "", tag: plant.tag });
       focusField(form, "id");
     } catch (reason) {

@@ -31,7 +31,7 @@ export function PlantDetail({ id, onClose }: PlantDetailProps) {
     error,
     isLoading,
   } = useLoad<StoredPlantJson>(`/api/plants/${encodeURIComponent(id)}`);
-  const missing = isRefusal(error, "no-such-plant");
+  const isMissing = isRefusal(error, "no-such-plant");
   useEffect(() => {
     if (!isLoading) heading.current?.focus();
   }, [isLoading]);
@@ -40,8 +40,8 @@ export function PlantDetail({ id, onClose }: PlantDetailProps) {
   });
   useEffect(() => {
     if (plant !== undefined) nameTab(tabTitle(plant));
-    if (missing) nameTab("Plant not found");
-  }, [plant, missing]);
+    if (isMissing) nameTab("Plant not found");
+  }, [plant, isMissing]);
   return (
     <aside class="card panel stack detail" aria-labelledby="detail-title">
       {/* Where the details cover the table. */}
@@ -50,15 +50,15 @@ export function PlantDetail({ id, onClose }: PlantDetailProps) {
       </Button>
       <header class="dialog-head">
         <h2 id="detail-title" ref={heading} tabIndex={-1}>
-          {missing && "Plant not found"}
+          {isMissing && "Plant not found"}
           {plant && <PlantText text={plant.name} empty="(empty name)" charactersMax={titleCharactersMax} />}
-          {!missing && !plant && `Plant ${id}`}
+          {!isMissing && !plant && `Plant ${id}`}
         </h2>
         <Button class="bare" aria-label="Close details" onClick={onClose}>
           <Icon name="close" />
         </Button>
       </header>
-      {missing ? <p>No plant has the id {id}.</p> : <ErrorNotice error={error} />}
+      {isMissing ? <p>No plant has the id {id}.</p> : <ErrorNotice error={error} />}
       {isLoading && <Skeleton lines={6} />}
       {plant !== undefined && <PlantFields plant={plant} />}
     </aside>

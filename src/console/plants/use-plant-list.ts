@@ -88,7 +88,7 @@ function useNewPlants(
     setError(undefined);
     if (filter.order !== "newest") return;
     // A search scans the store, so it is not repeated unless the user asks for it.
-    const searching = filter.name !== "" || filter.token !== "";
+    const isSearching = filter.name !== "" || filter.token !== "";
     const showNew = (list: PlantList): void => {
       const isFree = (scroller.current?.scrollTop ?? 0) < atTopPx && !isBeingRead(scroller.current);
       if (!list.hasNew || !isFree) return;
@@ -96,7 +96,7 @@ function useNewPlants(
       const isFocused = scroller.current?.contains(document.activeElement);
       const movesDown = list.active > 0 || isFocused;
       const isShown = list.showWaiting(movesDown ? "same plant" : "first row");
-      if (!isShown && !searching) reload();
+      if (!isShown && !isSearching) reload();
     };
     const poll = connection.poll(async (signal) => {
       const followed = latest.current;

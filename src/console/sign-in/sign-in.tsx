@@ -193,16 +193,16 @@ function ProviderSignIn({ responseRef, onToken }: ProviderSignInProps) {
         {problem}
       </>
     );
-  const reachable = authorizationEndpoint !== undefined && tokenEndpoint !== undefined;
+  const isReachable = authorizationEndpoint !== undefined && tokenEndpoint !== undefined;
   const name = new URL(issuer).host;
   return (
     <>
       <p>Sign in to the console.</p>
-      {!reachable && <p class="notice">The service cannot reach {name}. Reload the page to try again.</p>}
+      {!isReachable && <p class="notice">The service cannot reach {name}. Reload the page to try again.</p>}
       {problem}
       <Button
         class="primary"
-        disabled={isBusy || !reachable}
+        disabled={isBusy || !isReachable}
         onClick={() => void attempt(() => startSignIn(provider))}
       >
         Sign in with {name}
