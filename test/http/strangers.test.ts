@@ -13,12 +13,14 @@ import {
   whoAmI,
   wrongTokens,
 } from "../support/attacks.ts";
+import { shellArguments, start, untilListening } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { KeptConnections, RunningFlood, statusFrom } from "../support/flood.ts";
 import { startProvider } from "../support/identity-provider.ts";
 import { lacks } from "../support/lacks.ts";
 import { rawPost } from "../support/raw-http.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { accessToken, bearer, bothTokensEnvironment } from "../support/tokens.ts";
 
 // Which allow 52 connections on the public listener and 8 on the operator's.
 const descriptors = 120;
@@ -91,4 +93,58 @@ describe.skipIf(lacks("/proc", process.platform !== "linux"))("more connections 
     expect(jwtStatuses).toEqual(Array(requests).fill("200"));
     expect(kept.closed).toBe(0);
   });
+
+  // Bun closes no TLS socket whose client does not close it too, unless it is told to.
+  test("idle TLS connections that their clients never close, keep no client out", async () => {
+    using folder = temporaryFolder();
+    const tls = ["--tls-cert", certificate("localhost.pem"), "--tls-key", certificate("localhost.key")];
+    const args = ["serve", "--database", join(folder.path, "p.db"), ...tls];
+    const shell = shellArguments(`ulimit -n ${descriptors}; exec "$@"`, args);
+    const started = start("sh", shell, { folder: folder.path, environment: bothTokensEnvironment });
+    await using service = await untilListening(started);
+    const port = Number(new URL(service.url).port);
+    using idle = new DisposableStack();
+    for (let number = 1; number <= 3 * descriptors; number++) {
+      const socket = await connectAndKeep(port);
+      idle.defer(() => socket.terminate());
+    }
+    const statuses: number[] = [];
+    for (let id = 1; id <= requests; id++) {
+      const response = await fetch(new URL("/plants", service.url), {
+        method: "POST",
+        headers: { ...bearer(accessToken), "Content-Type": "application/json" },
+        body: `{"id":${id},"name":"n"}`,
+        tls: { rejectUnauthorized: false },
+      });
+      statuses.push(response.status);
+    }
+    expect(statuses).toEqual(Array(requests).fill(200));
+  });
 });
+
+/** Opens a TLS connection, waits for the response to a request, and does not close it when the server does. */
+async function connectAndKeep(port: number): Promise<Bun.Socket> {
+  const responded = Promise.withResolvers<void>();
+  const socket = await Bun.connect({
+    hostname: client,
+    port,
+    allowHalfOpen: true,
+    tls: { rejectUnauthorized: false },
+    socket: {
+      handshake(opened) {
+        opened.write(livez);
+      },
+      data: () => responded.resolve(),
+      // Without this, Bun closes its side as well.
+      end() {},
+      error: () => responded.reject(new Error("no connection")),
+      close: () => responded.reject(new Error("no response")),
+    },
+  });
+  await responded.promise;
+  return socket;
+}
+
+function certificate(name: string): string {
+  return join(import.meta.dir, "../certificates", name);
+}
