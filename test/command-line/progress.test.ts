@@ -93,6 +93,7 @@ describe("the parts of a long task are reported, with how much there is to do", 
     const parts = await partsOf((onStep) => verifyDataFile(store, onStep));
     expect(parts).toEqual([
       { doing: expect.stringMatching(/^checking all \S+ MB of$/), done: 0, total: 0 },
+      { doing: "checking the index of ids of", done: plants, total: plants },
       { doing: "checking the rows of", done: plants, total: plants },
     ]);
   });
@@ -110,10 +111,12 @@ describe("the parts of a long task are reported, with how much there is to do", 
     expect(parts.map(({ doing }) => doing)).toEqual([
       "copying",
       expect.stringMatching(/^checking all \S+ MB of the copy of$/),
+      "checking the index of ids of the copy of",
       "comparing the plants of",
       "computing the checksum of",
     ]);
-    const [copying, , , checksum] = parts;
+    const [copying, , index, , checksum] = parts;
+    expect(index).toMatchObject({ done: plants, total: plants });
     expect(copying?.done).toBeGreaterThan(0.5 * (copying?.total ?? 0));
     expect(checksum?.done).toBeGreaterThan(0);
     expect(checksum?.done).toBe(checksum?.total ?? -1);
@@ -148,7 +151,9 @@ describe("the parts of a long task are reported, with how much there is to do", 
       "computing the checksum of",
       "copying",
       expect.stringMatching(/^checking all \S+ MB of the copy of$/),
+      "checking the index of ids of the copy of",
       expect.stringMatching(/^checking all \S+ MB of the copy of$/),
+      "checking the index of ids of the copy of",
       "comparing the plants of",
     ]);
   });

@@ -423,7 +423,9 @@ describe("restore --replace with the data file itself", () => {
 
     test("names the file, and the folder that has the WAL now", async () => {
       const { code, err } = await restore(folder.dataFile);
-      expect(err).toStartWith(`plant-store: ${folder.dataFile} is damaged: row 1 missing from index`);
+      expect(err).toStartWith(
+        `plant-store: ${folder.dataFile} is damaged: the index of ids does not lead to plant 1`,
+      );
       expect(err).toEndWith(`; restore it from a backup. Its WAL was moved to ${beforeFolder()}.\n`);
       expect(code).toBe(1);
     });

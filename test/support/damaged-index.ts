@@ -12,7 +12,8 @@ export function damageIdIndex(path: string): void {
   closeSync(file);
 }
 
-function rootPage(path: string, index: string): number {
+/** The number of an index's first page, from 1. */
+export function rootPage(path: string, index: string): number {
   using database = new Database(path, { readonly: true });
   const select = database.query<{ rootpage: number }, [string]>(
     "SELECT rootpage FROM sqlite_schema WHERE name = ?",

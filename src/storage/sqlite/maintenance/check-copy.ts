@@ -1,4 +1,4 @@
-// Whether a copy can be trusted: SQLite finds it sound, and it has the plants of the store that it was made of. A data file
+// Whether a copy can be trusted: it is a sound database, and it has the plants of the store that it was made of. A data file
 // that is to be used as it is must be sound, too.
 import type { OnStep } from "../../../plants/plant-backups.ts";
 import { describeEachBlock } from "../blocks/blocks.ts";
@@ -10,13 +10,13 @@ import { ignoreStep } from "./step.ts";
 /** What is known about the plants of a copy, after a comparison with its source. */
 export type CopiedPlants = Omit<Comparison, "comparedPlants" | "differingBlocks" | "lackingPlants">;
 
-/** @throws DataFileProblem SQLite's integrity check found something. */
+/** @throws DataFileProblem the copy is damaged. */
 export async function refuseUnsound(copy: string, onStep: OnStep = ignoreStep): Promise<void> {
-  const [problem] = await findDamageOnThread(copy, onStep, (size) => `checking all ${size} of the copy of`);
+  const [problem] = await findDamageOnThread(copy, onStep, "of the copy of");
   if (problem !== undefined) throw new DataFileProblem(`The copy is damaged: ${problem}.`);
 }
 
-/** @throws DataFileProblem SQLite's integrity check found something in a data file that is not a copy. */
+/** @throws DataFileProblem a data file that is not a copy is damaged. */
 export async function refuseUnsoundDataFile(path: string, onStep: OnStep): Promise<void> {
   const [problem] = await findDamageOnThread(path, onStep);
   if (problem !== undefined) throw asDataFileProblem(new Damage(problem), path);

@@ -6,15 +6,16 @@ import { formatBytes } from "../../../text/sizes.ts";
 import { DataFileProblem } from "../data-file/data-file-problem.ts";
 import { fileSize } from "../data-file/durable-files.ts";
 import { Thread } from "../threads/thread.ts";
-import type { findDamage } from "../writing/copy-and-check.ts";
+import type { findDamagedTables } from "../writing/find-damage.ts";
 import type { CheckedRows, checkRows } from "./check-rows.ts";
 import type { Comparison, comparePlants } from "./compare-plants.ts";
-import { ignoreStep, newPlantProgress, plantStep } from "./step.ts";
+import { ignoreStep, newPlantProgress, type PlantProgress, plantStep } from "./step.ts";
 
 /** What the thread serves. */
 export interface MaintenanceCalls {
   copy(from: string, to: string): void;
-  readonly findDamage: typeof findDamage;
+  readonly findDamagedTables: typeof findDamagedTables;
+  findDamagedIdIndex(path: string, progress: PlantProgress): readonly string[];
   readonly checkRows: typeof checkRows;
   readonly comparePlants: typeof comparePlants;
 }
@@ -31,17 +32,23 @@ export function copyOnThread(from: string, to: string, onStep: OnStep): Promise<
   return callOnThread(`${from} cannot be copied to ${to}`, (thread) => thread.ask("copy", from, to));
 }
 
-/** Runs SQLite's integrity check, `findDamage`, on a data file. */
+/** Checks a data file as a database, as `findDamage` does. `ofWhat` is what the path names, if it is not the file of the task. */
 export function findDamageOnThread(
   path: string,
   onStep: OnStep = ignoreStep,
-  doing = (size: string) => `checking all ${size} of`,
+  ofWhat = "of",
 ): Promise<readonly string[]> {
-  // How far SQLite is with this one statement is not known: it reads every page in the first tenth of the time, and then looks up
-  // each row in the indexes. The size says at least how much there is to do.
-  const size = formatBytes(fileSize(path));
-  onStep({ doing: doing(size), unit: "bytes", done: () => 0, total: () => 0 });
-  return callOnThread(`${path} cannot be read`, (thread) => thread.ask("findDamage", path));
+  return callOnThread(`${path} cannot be read`, async (thread) => {
+    // SQLite says nothing while it reads the pages. Their size says at least how much there is to do.
+    const size = formatBytes(fileSize(path));
+    onStep({ doing: `checking all ${size} ${ofWhat}`, unit: "bytes", done: () => 0, total: () => 0 });
+    const problems = await thread.ask("findDamagedTables", path);
+    if (problems.length > 0) return problems;
+
+    const progress = newPlantProgress();
+    onStep(plantStep(`checking the index of ids ${ofWhat}`, progress));
+    return thread.ask("findDamagedIdIndex", path, progress);
+  });
 }
 
 /** Checks every row of a data file, and the summary and digest of every block. */

@@ -29,7 +29,7 @@ import { moveWalAside, replaceOld } from "./old-files.ts";
 import { ignoreStep } from "./step.ts";
 
 export interface Restored extends BackupFile {
-  /** Whether there was a checksum file to compare it with: SQLite's integrity check does not notice a changed value. */
+  /** Whether there was a checksum file to compare it with: nothing else notices every changed value. */
   readonly hasChecksum: boolean;
   /** Where the files are that were there before; null if there were none, or they are still there. */
   readonly before: string | null;

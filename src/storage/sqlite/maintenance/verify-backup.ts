@@ -13,7 +13,7 @@ interface CheckedBackup extends StoreDigest {
 }
 
 /**
- * Checks a backup: its checksum, SQLite's integrity check, every row and every digest. Records beside it that nothing is wrong,
+ * Checks a backup: its checksum, every page and index, every row and every digest. Records beside it that nothing is wrong,
  * or removes that record; that it cannot be written is only a warning.
  * @throws DataFileProblem the file is not a backup, or its record cannot be read, so that the digest cannot be compared.
  */

@@ -31,8 +31,8 @@ export interface Verified extends StoreDigest {
 const unread: CheckedRows = { plants: 0, matchedPlants: 0, blocks: undefined, problems: [] };
 
 /**
- * Checks the data file against its checksum, with SQLite's integrity check, then every row, and the summary and the digest of
- * every block; and whether it still has what was in its last backup. Damage is reported, never thrown.
+ * Checks the data file against its checksum, every page and index, then every row, and the summary and the digest of every
+ * block; and whether it still has what was in its last backup. Damage is reported, never thrown.
  * @throws DataFileProblem it is not a data file; or, before anything is checked, the record of the last backup cannot be read.
  */
 export async function verifyDataFile(path: string, onStep: OnStep = ignoreStep): Promise<Verified> {

@@ -25,7 +25,7 @@ import { type FailureReason, markerFile, writeMarker } from "../data-file/failur
 import { readUse, readUseWithoutWal } from "../data-file/store-use.ts";
 import { verifyDataFile } from "../maintenance/verify.ts";
 import { openReadOnly } from "../reading/open-read-only.ts";
-import { copyInto } from "./copy-and-check.ts";
+import { copyInto } from "./copy-into.ts";
 import { openBeside, openForWriting } from "./open-for-writing.ts";
 import { contentsOf } from "./rebuild.ts";
 

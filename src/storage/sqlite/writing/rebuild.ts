@@ -16,7 +16,8 @@ import {
   syncDirectory,
 } from "../data-file/durable-files.ts";
 import { type RebuiltCopy, readRebuiltCopy, removeMarker, writeMarker } from "../data-file/failure-marker.ts";
-import { copyInto, findDamage } from "./copy-and-check.ts";
+import { copyInto } from "./copy-into.ts";
+import { findDamage } from "./find-damage.ts";
 
 /**
  * Replaces a file whose sync failed by a copy in a new file. The old one cannot be trusted: the kernel marks its pages clean, and

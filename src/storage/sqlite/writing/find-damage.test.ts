@@ -1,0 +1,149 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { damageIdIndex, rootPage } from "../../../../test/support/damaged-index.ts";
+import { seedStore } from "../../../../test/support/seeded-store.ts";
+import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
+import { findDamage, findDamagedIdIndex } from "./find-damage.ts";
+
+// Few enough that each index is one page.
+const plants = 200;
+const idIndex = "sqlite_autoindex_plants_1";
+
+function newStore(count = plants) {
+  const folder = temporaryFolder();
+  const path = join(folder.path, "plants.db");
+  seedStore(path, { plants: count });
+  return { path, [Symbol.dispose]: () => folder[Symbol.dispose]() };
+}
+
+/** Whether SQLite, asked by itself, also finds something wrong. */
+function isDamagedForSqlite(path: string): boolean {
+  using database = new Database(path, { readonly: true });
+  const [first] = database.query<{ integrity_check: string }, []>("PRAGMA integrity_check").all();
+  return first?.integrity_check !== "ok";
+}
+
+/** Changes the file by SQL, and then puts the one page of that index back as it was, as a disk might that lost a write. */
+function changeButNot(index: string, path: string, sql: string): void {
+  const { offset, page } = pageOf(index, path);
+  {
+    using database = new Database(path);
+    database.run(sql);
+  }
+  const bytes = readFileSync(path);
+  page.copy(bytes, offset);
+  writeFileSync(path, bytes);
+}
+
+function pageOf(index: string, path: string): { offset: number; page: Buffer } {
+  const bytes = readFileSync(path);
+  const pageBytes = bytes.readUInt16BE(16);
+  const offset = (rootPage(path, index) - 1) * pageBytes;
+  return { offset, page: bytes.subarray(offset, offset + pageBytes) };
+}
+
+/** Gives a plant the id of another one, which precedes it in the index, both in the table and in the index. */
+function repeatId(path: string): void {
+  using database = new Database(path, { safeIntegers: true });
+  const neighbours = database
+    .query<{ id: bigint; next: bigint }, []>(
+      `SELECT id, next FROM (
+         SELECT id, seq, lead(id) OVER (ORDER BY id) AS next, lead(seq) OVER (ORDER BY id) AS next_seq FROM plants)
+        WHERE seq < next_seq LIMIT 1`,
+    )
+    .get();
+  database.close();
+  const bytes = readFileSync(path);
+  const next = int64Bytes(neighbours?.next ?? 0n);
+  for (let at = bytes.indexOf(next); at >= 0; at = bytes.indexOf(next)) {
+    int64Bytes(neighbours?.id ?? 0n).copy(bytes, at);
+  }
+  writeFileSync(path, bytes);
+}
+
+function int64Bytes(number: bigint): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64BE(number);
+  return bytes;
+}
+
+test("a sound data file has no damage", () => {
+  using store = newStore();
+  expect(findDamage(store.path)).toEqual([]);
+});
+
+test("an empty store has no damage", () => {
+  using store = newStore(0);
+  expect(findDamage(store.path)).toEqual([]);
+});
+
+const wrongNumber = `wrong # of entries in index ${idIndex}`;
+const insertPlant = (seq: number) => `INSERT INTO plants VALUES (${seq}, -7, 'New', NULL, 1, 'test')`;
+const lost = (sql: string) => (path: string) => changeButNot(idIndex, path, sql);
+
+describe.each([
+  ["lacks a plant", lost(insertPlant(plants + 1)), wrongNumber],
+  ["has an entry of a plant that is gone", lost("DELETE FROM plants WHERE seq = 20"), wrongNumber],
+  [
+    "has the id that a plant had before",
+    lost("UPDATE plants SET id = -7 WHERE seq = 20"),
+    "the index of ids does not lead to plant 20",
+  ],
+  [
+    "has another plant than the table",
+    lost(`DELETE FROM plants WHERE seq = 20; ${insertPlant(plants + 1)}`),
+    `the index of ids does not lead to plant ${plants + 1}`,
+  ],
+  [
+    "lacks a plant that another program put before the first one",
+    lost(`DELETE FROM plants WHERE seq = 20; ${insertPlant(-5)}`),
+    "the index of ids does not lead to plant -5",
+  ],
+  ["has two plants with one id", repeatId, "the index of ids does not lead to plant"],
+  ["has a changed entry", damageIdIndex, "the index of ids does not lead to plant"],
+])("an index of ids that %s", (_, damage, problem) => {
+  test("is reported", () => {
+    using store = newStore();
+    damage(store.path);
+    expect(findDamage(store.path)).toEqual([expect.stringContaining(problem)]);
+  });
+
+  test("is damaged for SQLite too", () => {
+    using store = newStore();
+    damage(store.path);
+    expect(isDamagedForSqlite(store.path)).toBe(true);
+  });
+});
+
+test("an index that an operator added is checked too", () => {
+  using store = newStore();
+  {
+    using database = new Database(store.path);
+    database.run("CREATE INDEX by_sender ON plants (created_by)");
+  }
+  changeButNot("by_sender", store.path, "UPDATE plants SET created_by = 'other' WHERE seq = 20");
+  expect(findDamage(store.path)).toContain("row 20 missing from index by_sender");
+});
+
+test("the index of another table is checked too", () => {
+  using store = newStore();
+  const index = "sqlite_autoindex_tokens_1";
+  {
+    using database = new Database(store.path);
+    database.run("INSERT INTO tokens VALUES ('1', 'test', 'digest', '', 1, NULL, NULL, 'test', NULL)");
+  }
+  changeButNot(index, store.path, "UPDATE tokens SET digest = 'other'");
+  expect(findDamage(store.path)).toContain(`row 1 missing from index ${index}`);
+});
+
+test("progress is reported several times, up to the number of plants", () => {
+  using store = newStore(40_000);
+  const reported: number[] = [];
+  findDamagedIdIndex(store.path, (done, total) => {
+    expect(total).toBe(40_000);
+    reported.push(done);
+  });
+  expect(reported).toEqual([0, 16_384, 32_768, 40_000]);
+});
