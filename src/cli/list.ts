@@ -65,10 +65,14 @@ export const list: Command = {
     const onSearched = (count: number): void => {
       searched += count;
     };
-    const wanted = { filter, order, limit } as const;
-    const { plants, isCut } = await firstPlants(opened.archive, wanted, onSearched, stop);
+    // A page with a next one says only that there is more to search. So that people know whether there are more plants, one more
+    // is searched for, which may take long.
+    const matchesMax = args.has("json") ? limit : limit + 1;
+    const wanted = { filter, order, limit: matchesMax } as const;
+    const found = await firstPlants(opened.archive, wanted, onSearched, stop);
+    const plants = found.slice(0, limit);
     line.end();
-    if (stop.aborted)
+    if (stop.aborted && plants.length < limit)
       return printInterrupted(
         terminal,
         stop,
@@ -76,7 +80,7 @@ export const list: Command = {
       );
     const isFiltered = Object.values(filter).some((value) => value !== undefined);
     if (args.has("json")) printJson(terminal, plants.map(presentPlant));
-    else printPlants(terminal, plants, { isCut, isFiltered });
+    else printPlants(terminal, plants, { isCut: stop.aborted || found.length > limit, isFiltered });
     return 0;
   },
 };
@@ -95,25 +99,23 @@ function printPlants(
 }
 
 /**
- * The first plants that match, and whether there are more. After each page, `onSearched` gets how many it searched. A stop ends
- * it early, with what was found.
+ * The first plants that match, or somewhat more. After each page, `onSearched` gets how many it searched. A stop ends it early,
+ * with what was found.
  */
 async function firstPlants(
   archive: PlantArchive,
   { filter, order, limit }: Pick<PageRequest, "filter" | "order" | "limit">,
   onSearched: (plants: number) => void,
   stop: AbortSignal,
-) {
+): Promise<StoredPlant[]> {
   const plants: StoredPlant[] = [];
-  // A page with a next one says only that there is more to search, so one more match is searched for.
-  const matchesMax = limit + 1;
-  for await (const page of pagesOf(archive, filter, Math.min(matchesMax, pageMax), order)) {
+  for await (const page of pagesOf(archive, filter, Math.min(limit, pageMax), order)) {
     plants.push(...page.plants);
-    if (plants.length >= matchesMax) break;
+    if (plants.length >= limit) break;
     // Timers and signals have their turn.
     await nextTurn();
     onSearched(page.searched);
     if (stop.aborted) break;
   }
-  return { plants: plants.slice(0, limit), isCut: plants.length > limit };
+  return plants;
 }

@@ -146,6 +146,8 @@ describe("a data file with a plant whose name is not text", () => {
   test.each(["list", "audit", "token list", "doctor"])("is not noticed by %s", (command) =>
     expectNotNoticed(command, withBlob()),
   );
+  test("is not noticed by list --json of those before it, which reads no further", () =>
+    expectNotNoticed("list --oldest --limit 700 --json", withBlob()));
 });
 
 test.each([
