@@ -8,13 +8,13 @@ import { storedPlants } from "../support/stored-plants.ts";
 
 const unsafeId = "9007199254740993";
 const session = useConsole(10);
-const { open } = session;
+const { visit } = session;
 
 const find = (id: bigint) => storedPlants(session.service.database).find((plant) => plant.id === id);
 
 describe("the form for a plant", () => {
   async function openForm() {
-    const page = await open("/");
+    const page = await visit("/");
     await page.getByRole("button", { name: "Add a plant" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.waitFor();

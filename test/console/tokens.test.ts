@@ -16,7 +16,7 @@ import { post } from "../support/post-plants.ts";
 import { bearer } from "../support/tokens.ts";
 
 const session = useConsole(10);
-const { open } = session;
+const { open, visit } = session;
 
 const focusedText = (page: Page) => page.evaluate<string>("document.activeElement.textContent.trim()");
 const isFocused = (element: Locator) => element.evaluate((node) => node.ownerDocument.activeElement === node);
@@ -31,7 +31,7 @@ async function statusWith(secret: string): Promise<number> {
 
 describe("tokens", () => {
   test("are a page whose heading has the focus, so that a screen reader announces it", async () => {
-    const page = await open("/");
+    const page = await visit("/");
     await page.locator(".latest a").first().waitFor();
     await page.getByRole("link", { name: "Tokens" }).click();
     await page.locator("h1:focus", { hasText: "Tokens" }).waitFor();
@@ -40,7 +40,7 @@ describe("tokens", () => {
 
   /** Opens the dialog that creates one. */
   async function openCreation() {
-    const page = await open("/tokens");
+    const page = await visit("/tokens");
     await page.getByRole("button", { name: "Create a token" }).click();
     const dialog = page.getByRole("dialog");
     const create = dialog.getByRole("button", { name: "Create token" });
@@ -94,7 +94,7 @@ describe("tokens", () => {
   });
 
   test("that were loaded again are not replaced by a response to the request before", async () => {
-    const page = await open("/");
+    const page = await visit("/");
     // The first response has arrived, and is read only later.
     await page.evaluate(`{
       const { json } = Response.prototype;
@@ -172,7 +172,7 @@ describe("tokens", () => {
       name: "rotated robot",
       scopes: ["plants:create"],
     });
-    const page = await open("/tokens");
+    const page = await visit("/tokens");
     await page.getByRole("button", { name: "Rotate rotated robot" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("The old secret stays valid for").selectOption("0s");
@@ -187,7 +187,7 @@ describe("tokens", () => {
     const revokeInDialog = memoize(async () => {
       const name = "revoked robot";
       const { secret } = await mintToken(session.service, { name, scopes: ["plants:create"] });
-      const page = await open("/tokens");
+      const page = await visit("/tokens");
       await page.getByRole("button", { name: `Revoke ${name}` }).click();
       const dialog = page.getByRole("dialog");
       await dialog.getByRole("heading", { name: `Revoke “${name}”?` }).waitFor();
@@ -213,7 +213,7 @@ describe("tokens", () => {
     const name = `expires after ${expiresIn}`;
     const scopes = ["metrics"];
     await mintToken(session.service, { name, scopes, expiresIn });
-    const page = await open("/tokens");
+    const page = await visit("/tokens");
     const expiry = page.getByRole("row", { name }).locator(".state + .note time");
     await expiry.waitFor();
     const visible = await expiry.evaluate((time) => time.firstChild?.textContent?.trim() ?? "");
@@ -227,7 +227,7 @@ describe("tokens", () => {
     const name = "greenhouse";
     const rotated = await mintToken(session.service, { name, scopes: ["metrics"] });
     await operatorPost(session.service, `/api/tokens/${rotated.token.id}/rotate`, { overlap: "7d" });
-    const page = await open("/tokens");
+    const page = await visit("/tokens");
     const old = page.locator(`tr:has-text("${name}") + tr.old`);
     await old.waitFor();
     expect(await old.locator("th").innerText()).toMatch(
@@ -250,7 +250,7 @@ describe("tokens", () => {
     await mintToken(session.service, { name: "even", scopes });
     await mintToken(session.service, { name: "even too", scopes, expiresIn: "365d" });
     await mintToken(session.service, { name: longName, scopes: allScopes, expiresIn: "365d" });
-    const page = await open("/tokens");
+    const page = await visit("/tokens");
     const evenRows = page.locator(".tokens tbody tr").filter({ hasText: "even" });
     await evenRows.nth(1).waitFor();
     const row = page.getByRole("row", { name: longName });
@@ -307,7 +307,7 @@ describe("tokens", () => {
   });
 
   test("warn before they are revoked if they have the name of the session's token", async () => {
-    const page = await open("/tokens");
+    const page = await visit("/tokens");
     await page.getByRole("button", { name: "Revoke ops" }).click();
     await waitForText(page, "If you are signed in with this token");
   });
@@ -329,7 +329,7 @@ describe("tokens", () => {
   describe("that were just created", () => {
     /** Creates a token, and measures the dialog before and after. */
     const measureDialog = memoize(async () => {
-      const page = await open("/tokens");
+      const page = await visit("/tokens");
       await page.getByRole("button", { name: "Create a token" }).click();
       const formWidth = await dialogWidth(page);
       await page.getByRole("dialog").getByLabel("Name").fill("wide");

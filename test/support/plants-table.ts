@@ -12,9 +12,7 @@ export function usePlantsTable(seeded: number) {
   }
 
   async function openTable(path = "/plants"): Promise<Page> {
-    const page = await session.open(path);
-    // The table waits while someone points at it, and an earlier test may have left the pointer there.
-    await page.mouse.move(0, 0);
+    const page = await session.visit(path);
     await rows(page).first().waitFor();
     return page;
   }
