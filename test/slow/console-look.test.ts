@@ -4,6 +4,7 @@ import type { Page } from "playwright-core";
 import { axeViolations, describe, test } from "../support/browser.ts";
 import { useConsole, waitForHeading } from "../support/console-session.ts";
 import { eventually } from "../support/eventually.ts";
+import { startProvider } from "../support/identity-provider.ts";
 import { mintToken } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
@@ -68,6 +69,13 @@ describe("axe-core finds no violations, and everything fits from a phone to a wi
   }
 
   test("signing in", async () => check(await openPage("/", ""), ".sign-in form"));
+
+  test("signing in with an identity provider", async () => {
+    await using provider = await startProvider();
+    await using service = await startTestService({ ...provider.flags, "oidc-client-id": "console" });
+    const page = await open("/", { token: "", origin: service.operatorUrl });
+    await check(page, "text=Sign in with");
+  });
 
   test("the overview, with a large number, the audit trail and the system", async () => {
     const page = await openPage("/");
