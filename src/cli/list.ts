@@ -72,7 +72,8 @@ export const list: Command = {
     const found = await firstPlants(opened.archive, wanted, onSearched, stop);
     const plants = found.slice(0, limit);
     line.end();
-    if (stop.aborted && plants.length < limit)
+    const isComplete = plants.length === limit;
+    if (stop.aborted && !isComplete)
       return printInterrupted(
         terminal,
         stop,
@@ -80,8 +81,8 @@ export const list: Command = {
       );
     const isFiltered = Object.values(filter).some((value) => value !== undefined);
     if (args.has("json")) printJson(terminal, plants.map(presentPlant));
-    else printPlants(terminal, plants, { isCut: stop.aborted || found.length > limit, isFiltered });
-    return 0;
+    else printPlants(terminal, plants, { isCut: found.length > limit, isFiltered });
+    return stop.aborted ? printInterrupted(terminal, stop, "Interrupted while searching for more.") : 0;
   },
 };
 
