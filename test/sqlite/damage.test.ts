@@ -164,7 +164,7 @@ test.each([
   expect(problems.join("\n")).toContain(message);
 });
 
-describe("a copy that fails SQLite's integrity check", () => {
+describe("a copy that is damaged", () => {
   /** A data file of which every copy does. */
   const newUnsound = () => damagedCopy(notText);
 

@@ -424,7 +424,7 @@ describe("restore --replace with the data file itself", () => {
     test("names the file, and the folder that has the WAL now", async () => {
       const { code, err } = await restore(folder.dataFile);
       expect(err).toStartWith(
-        `plant-store: ${folder.dataFile} is damaged: the index of ids does not lead to plant 1`,
+        `plant-store: ${folder.dataFile} is damaged: the index of ids does not lead to the plant with seq 1`,
       );
       expect(err).toEndWith(`; restore it from a backup. Its WAL was moved to ${beforeFolder()}.\n`);
       expect(code).toBe(1);

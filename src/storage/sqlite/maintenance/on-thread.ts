@@ -1,5 +1,5 @@
-// What takes long in a backup, a restore and a verification. Each call starts a thread, maintenance-thread.ts, and waits for it:
-// SQLite returns only when it is done, and would otherwise keep the main thread from all else.
+// What takes long in a backup, a restore and a verification. Each function starts a thread, maintenance-thread.ts, and waits for
+// it: SQLite returns only when it is done, and would otherwise keep the main thread from all else.
 import type { OnStep } from "../../../plants/plant-backups.ts";
 import { messageOf } from "../../../system/errors.ts";
 import { formatBytes } from "../../../text/sizes.ts";
@@ -39,7 +39,7 @@ export function findDamageOnThread(
   ofWhat = "of",
 ): Promise<readonly string[]> {
   return callOnThread(`${path} cannot be read`, async (thread) => {
-    // SQLite says nothing while it reads the pages. Their size says at least how much there is to do.
+    // SQLite says nothing meanwhile. The size says at least how much there is to do.
     const size = formatBytes(fileSize(path));
     onStep({ doing: `checking all ${size} ${ofWhat}`, unit: "bytes", done: () => 0, total: () => 0 });
     const problems = await thread.ask("findDamagedTables", path);
@@ -72,7 +72,7 @@ export function comparePlantsOnThread(
 }
 
 /**
- * Starts the thread for one call.
+ * Starts the thread for what `call` asks of it.
  * @throws DataFileProblem the call failed, or the thread was lost; its message begins with `failure`.
  */
 async function callOnThread<Result>(

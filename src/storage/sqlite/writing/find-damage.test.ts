@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { damageIdIndex, rootPage } from "../../../../test/support/damaged-index.ts";
-import { seedStore } from "../../../../test/support/seeded-store.ts";
+import { idOf, seedStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { findDamage, findDamagedIdIndex } from "./find-damage.ts";
 
@@ -28,13 +28,15 @@ function isDamagedForSqlite(path: string): boolean {
 /** Changes the file by SQL, and then puts the one page of that index back as it was, as a disk might that lost a write. */
 function changeButNot(index: string, path: string, sql: string): void {
   const { offset, page } = pageOf(index, path);
-  {
-    using database = new Database(path);
-    database.run(sql);
-  }
+  run(path, sql);
   const bytes = readFileSync(path);
   page.copy(bytes, offset);
   writeFileSync(path, bytes);
+}
+
+function run(path: string, sql: string): void {
+  using database = new Database(path);
+  database.run(sql);
 }
 
 function pageOf(index: string, path: string): { offset: number; page: Buffer } {
@@ -89,20 +91,20 @@ describe.each([
   [
     "has the id that a plant had before",
     lost("UPDATE plants SET id = -7 WHERE seq = 20"),
-    "the index of ids does not lead to plant 20",
+    "the index of ids does not lead to the plant with seq 20",
   ],
   [
     "has another plant than the table",
     lost(`DELETE FROM plants WHERE seq = 20; ${insertPlant(plants + 1)}`),
-    `the index of ids does not lead to plant ${plants + 1}`,
+    `the index of ids does not lead to the plant with seq ${plants + 1}`,
   ],
   [
     "lacks a plant that another program put before the first one",
     lost(`DELETE FROM plants WHERE seq = 20; ${insertPlant(-5)}`),
-    "the index of ids does not lead to plant -5",
+    "the index of ids does not lead to the plant with seq -5",
   ],
-  ["has two plants with one id", repeatId, "the index of ids does not lead to plant"],
-  ["has a changed entry", damageIdIndex, "the index of ids does not lead to plant"],
+  ["has two plants with one id", repeatId, "the index of ids does not lead to the plant with seq"],
+  ["has a changed entry", damageIdIndex, "the index of ids does not lead to the plant with seq"],
 ])("an index of ids that %s", (_, damage, problem) => {
   test("is reported", () => {
     using store = newStore();
@@ -117,12 +119,63 @@ describe.each([
   });
 });
 
+test("an index of ids that lacks many plants is reported with their number", () => {
+  using store = newStore();
+  changeButNot(idIndex, store.path, "UPDATE plants SET id = -seq WHERE seq BETWEEN 20 AND 29");
+  expect(findDamage(store.path)).toEqual([
+    "the index of ids does not lead to 10 plants, the first with seq 20",
+  ]);
+});
+
+test("an entry whose seq is wrong only as a search compares it is reported", () => {
+  using store = newStore(0);
+  run(store.path, "INSERT INTO plants VALUES (256, 256, 'New', NULL, 1, 'test')");
+  // The entry is a header of three bytes, with the lengths of both numbers, and the numbers. Its seq has three bytes then, the
+  // first of which is the last one of the id: a zero.
+  const bytes = readFileSync(store.path);
+  const { offset, page } = pageOf(idIndex, store.path);
+  const at = page.lastIndexOf(Buffer.from([3, 2, 2, 1, 0, 1, 0]));
+  bytes[offset + at + 2] = 3;
+  writeFileSync(store.path, bytes);
+  expect(findDamage(store.path)).toEqual(["the index of ids does not lead to the plant with seq 256"]);
+});
+
+test("a plant that the index lacks is reported among many", () => {
+  using store = newStore(40_000);
+  // All but the last pages of the table, and those of the index, stay as they are.
+  const id = int64Bytes(idOf(20_000));
+  const bytes = readFileSync(store.path);
+  const at = bytes.indexOf(id);
+  int64Bytes(-7n).copy(bytes, at);
+  writeFileSync(store.path, bytes);
+  expect(findDamage(store.path)).toEqual(["the index of ids does not lead to the plant with seq 20000"]);
+});
+
+test("statistics of SQLite's do not let the index be compared with itself", () => {
+  using store = newStore();
+  run(store.path, "ANALYZE");
+  run(
+    store.path,
+    "DELETE FROM sqlite_stat1; INSERT INTO sqlite_stat1 VALUES ('plants', 'sqlite_autoindex_plants_1', '1000 1'), ('plants', NULL, '3000000')",
+  );
+  changeButNot(idIndex, store.path, "UPDATE plants SET id = -7 WHERE seq = 20");
+  expect(findDamage(store.path)).toEqual(["the index of ids does not lead to the plant with seq 20"]);
+});
+
+test.each([
+  "CREATE TABLE pragma_quick_check (quick_check)",
+  "CREATE VIEW pragma_integrity_check AS SELECT 'no' AS integrity_check",
+  `CREATE TABLE "x""y'z" (x UNIQUE)`,
+  'CREATE TABLE "20" (x UNIQUE)',
+])("an operator's own %s is no damage", (sql) => {
+  using store = newStore();
+  run(store.path, sql);
+  expect(findDamage(store.path)).toEqual([]);
+});
+
 test("an index that an operator added is checked too", () => {
   using store = newStore();
-  {
-    using database = new Database(store.path);
-    database.run("CREATE INDEX by_sender ON plants (created_by)");
-  }
+  run(store.path, "CREATE INDEX by_sender ON plants (created_by)");
   changeButNot("by_sender", store.path, "UPDATE plants SET created_by = 'other' WHERE seq = 20");
   expect(findDamage(store.path)).toContain("row 20 missing from index by_sender");
 });
@@ -130,10 +183,7 @@ test("an index that an operator added is checked too", () => {
 test("the index of another table is checked too", () => {
   using store = newStore();
   const index = "sqlite_autoindex_tokens_1";
-  {
-    using database = new Database(store.path);
-    database.run("INSERT INTO tokens VALUES ('1', 'test', 'digest', '', 1, NULL, NULL, 'test', NULL)");
-  }
+  run(store.path, "INSERT INTO tokens VALUES ('1', 'test', 'digest', '', 1, NULL, NULL, 'test', NULL)");
   changeButNot(index, store.path, "UPDATE tokens SET digest = 'other'");
   expect(findDamage(store.path)).toContain(`row 1 missing from index ${index}`);
 });

@@ -28,10 +28,11 @@ export function findDamage(path: string): readonly string[] {
  */
 export function findDamagedTables(path: string): readonly string[] {
   return damageIn(path, (database) => {
-    const problems = pageProblems(database);
+    const problems = pragmaProblems(database, `quick_check(${problemsMax})`);
     // With damaged pages, what is wrong with the indexes says little.
-    if (problems.length === 0)
-      problems.push(...otherTables(database).flatMap((table) => tableProblems(database, table)));
+    if (problems.length > 0) return problems;
+    for (const table of otherTables(database))
+      problems.push(...pragmaProblems(database, `integrity_check(${quoted(table)})`));
     return problems.slice(0, problemsMax);
   });
 }
@@ -44,22 +45,45 @@ export function findDamagedIdIndex(path: string, onLookedUp: OnLookedUp): readon
   return damageIn(path, (database) => {
     const total = lastSeq(database);
     onLookedUp(0, total);
-    // Of two plants with the same id, the index leads to one only.
-    const lookUp = database.query<{ plants: bigint; last: bigint; lost: bigint | null }, [bigint]>(
-      `SELECT count(*) AS plants, max(seq) AS last, min(iif(found_seq = seq, NULL, seq)) AS lost FROM (
-         SELECT seq, (SELECT seq FROM plants INDEXED BY ${idIndex} WHERE id = stored.id) AS found_seq
-           FROM plants AS stored WHERE seq > ? ORDER BY seq LIMIT ${plantsAtOnce})`,
+    // NOT INDEXED reads the plants from the table whatever SQLite's statistics say, or the index might be compared with itself.
+    // Of two plants with the same id, the look-up finds the first. The `<=` also compares the seq as a search for a plant does:
+    // SQLite decodes the one that it returns in another way.
+    const lookUp = database.query<LookedUp, [bigint]>(
+      `SELECT count(*) AS plants, max(seq) AS last, count(lost_seq) AS lost, min(lost_seq) AS firstLost FROM (
+         SELECT seq, iif(seq = (
+             SELECT seq FROM plants INDEXED BY ${idIndex} WHERE id = stored.id AND seq <= stored.seq
+           ), NULL, seq) AS lost_seq
+           FROM plants AS stored NOT INDEXED WHERE seq > ? ORDER BY seq LIMIT ${plantsAtOnce})`,
     );
     let plants = 0n;
+    let lost = 0n;
+    let firstLost: bigint | null = null;
     let after = -(2n ** 63n);
     for (let found = lookUp.get(after); found !== null && found.plants > 0n; found = lookUp.get(after)) {
-      if (found.lost !== null) return [`the index of ids does not lead to plant ${found.lost}`];
       plants += found.plants;
+      lost += found.lost;
+      firstLost ??= found.firstLost;
       after = found.last;
       onLookedUp(Number(plants), total);
     }
-    return [];
+    return firstLost === null ? [] : [describeLost(lost, firstLost)];
   });
+}
+
+/** What was found about some plants in a row. */
+interface LookedUp {
+  plants: bigint;
+  /** The seq of the last of them. */
+  last: bigint;
+  /** How many of them the index does not lead to, and the seq of the first of these. */
+  lost: bigint;
+  firstLost: bigint | null;
+}
+
+function describeLost(plants: bigint, first: bigint): string {
+  const which =
+    plants === 1n ? `the plant with seq ${first}` : `${plants} plants, the first with seq ${first}`;
+  return `the index of ids does not lead to ${which}`;
 }
 
 /** Runs a check on one snapshot of the file: a service may be storing plants. */
@@ -76,26 +100,15 @@ function damageIn(path: string, check: (database: Database) => readonly string[]
   }
 }
 
-function pageProblems(database: Database): string[] {
-  return problemsIn(
-    database.query<Problem, []>("SELECT quick_check AS problem FROM pragma_quick_check").all(),
-  );
+/** Runs a check of SQLite's and returns what it reports, unless that is that all is well. */
+function pragmaProblems(database: Database, pragma: string): string[] {
+  const rows = database.query(`PRAGMA ${pragma}`).values() as [string][];
+  return rows.map(([problem]) => problem).filter((problem) => problem !== "ok");
 }
 
-function tableProblems(database: Database, table: string): string[] {
-  return problemsIn(
-    database
-      .query<Problem, [string]>("SELECT integrity_check AS problem FROM pragma_integrity_check(?)")
-      .all(table),
-  );
-}
-
-interface Problem {
-  problem: string;
-}
-
-function problemsIn(rows: readonly Problem[]): string[] {
-  return rows.map(({ problem }) => problem).filter((problem) => problem !== "ok");
+/** SQL text with that content. A pragma takes no parameters. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
 }
 
 /** Every table but `plants`; that one too, if an operator has added an index to it. */
