@@ -1,7 +1,7 @@
 // How the console looks: in light and dark, from a phone to a wide screen, and for axe-core.
 import { expect } from "bun:test";
-import type { Page } from "playwright-core";
-import { axeViolations, describe, test } from "../support/browser.ts";
+import { chromium, type Page } from "playwright-core";
+import { axeViolations, chromiumOptions, describe, newPage, test } from "../support/browser.ts";
 import { useConsole, waitForHeading } from "../support/console-session.ts";
 import { eventually } from "../support/eventually.ts";
 import { startProvider } from "../support/identity-provider.ts";
@@ -239,6 +239,23 @@ const tableFault = `(() => {
   if (seen.length < 3) return "few rows";
   return seen.some(({ top, bottom }) => top < body.top - 0.5 || bottom > body.bottom + 0.5) ? "cut row" : "";
 })()`;
+
+test("a dialog darkens the page up to its edge where scrollbars take space", async () => {
+  await using browser = await chromium.launch({
+    ...chromiumOptions(),
+    ignoreDefaultArgs: ["--hide-scrollbars"],
+  });
+  const page = await newPage(browser, { viewport: { width: 1280, height: 900 } });
+  await page.goto(`${session.service.operatorUrl}/livez`);
+  await page.evaluate(`sessionStorage.setItem("plant-store-token", ${JSON.stringify(session.secret)})`);
+  await page.goto(`${session.service.operatorUrl}/plants`);
+  await page.getByRole("button", { name: "Add a plant" }).click();
+  await page.getByRole("dialog").waitFor();
+  const gutterPx = await page.evaluate<number>("innerWidth - document.body.offsetWidth");
+  expect(gutterPx).toBeGreaterThanOrEqual(8);
+  const pixels = (x: number) => page.screenshot({ clip: { x, y: 2, width: 8, height: 8 } });
+  expect(await pixels(1280 - 8)).toEqual(await pixels(1280 - 8 - gutterPx));
+});
 
 test("a service that hangs is not connected, even on a page that asks for nothing", async () => {
   await using service = await startTestService();
