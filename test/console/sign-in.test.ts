@@ -8,20 +8,37 @@ import { mintToken } from "../support/operator-requests.ts";
 import { accessToken } from "../support/tokens.ts";
 
 const session = useConsole(10);
-const { open } = session;
+const { open, visit } = session;
 
 describe("signing in", () => {
-  test.each([
+  const unaccepted: [what: string, token: string, reason: string][] = [
     ["without a token", "", "Enter a token"],
     ["with what is no token", "schlüssel", "unknown, expired or revoked"],
     ["with a token that lacks the scope", accessToken, "lacks the scope “operator:read”"],
-  ])("%s is refused at the field", async (_, token, reason) => {
+  ];
+  /** Reads the form, and tries to sign in with each of these tokens in turn. */
+  const tryForm = memoize(async () => {
     const page = await open("/", { token: "" });
-    await page.getByLabel("Token").fill(token);
-    await page.getByRole("button", { name: "Sign in" }).click();
-    await page.locator(".field-error").waitFor();
-    expect(await textIn(page, ".field-error")).toContain(reason);
-    expect(await page.getByLabel("Token").getAttribute("aria-invalid")).toBe("true");
+    const field = await secretField(page, "Token");
+    const command = await textIn(page, ".how .code");
+    const copiedCommand = await copiedBy(page.getByRole("button", { name: "Copy command" }));
+    const refusals = new Map<string, { error: string; isInvalid: string | null }>();
+    for (const [, token, reason] of unaccepted) {
+      await page.getByLabel("Token").fill(token);
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await page.locator(".field-error", { hasText: reason }).waitFor();
+      refusals.set(token, {
+        error: await textIn(page, ".field-error"),
+        isInvalid: await page.getByLabel("Token").getAttribute("aria-invalid"),
+      });
+    }
+    return { field, command, copiedCommand, refusals };
+  });
+
+  test.each(unaccepted)("%s is refused at the field", async (_, token, reason) => {
+    const refusal = (await tryForm()).refusals.get(token);
+    expect(refusal?.error).toContain(reason);
+    expect(refusal?.isInvalid).toBe("true");
   });
 
   /** Opens the console with a token from earlier that is refused. */
@@ -41,20 +58,18 @@ describe("signing in", () => {
   });
 
   test("with another token is possible while the service cannot check the earlier one", async () => {
-    const page = await open("/", { token: "" });
+    const page = await open("/livez", { token: "an-earlier-token" });
     await page.route("**/api/me", (route) => route.abort());
-    await page.evaluate(`sessionStorage.setItem("plant-store-token", "an-earlier-token")`);
-    await page.reload();
+    await page.goto(session.service.operatorUrl);
     await page.locator(".field-error").waitFor();
     await signIn(page, session.secret);
     await waitForHeading(page, "Overview");
   });
 
   test("with the earlier token is still tried after the form was sent without one", async () => {
-    const page = await open("/", { token: "" });
+    const page = await open("/livez");
     await page.route("**/api/me", (route) => route.abort());
-    await page.evaluate(`sessionStorage.setItem("plant-store-token", ${JSON.stringify(session.secret)})`);
-    await page.reload();
+    await page.goto(session.service.operatorUrl);
     await page.locator(".field-error").waitFor();
     await page.getByRole("button", { name: "Sign in" }).click();
     await waitForText(page, "Enter a token");
@@ -63,15 +78,14 @@ describe("signing in", () => {
   });
 
   test("with another token is not undone by a late refusal of the earlier one", async () => {
-    const page = await open("/", { token: "" });
-    await page.evaluate(`sessionStorage.setItem("plant-store-token", "an-earlier-token")`);
+    const page = await open("/livez", { token: "an-earlier-token" });
     const held = Promise.withResolvers<Route>();
     let requests = 0;
     await page.route("**/api/me", (route) => {
       requests++;
       return requests === 1 ? route.abort() : held.resolve(route);
     });
-    await page.reload();
+    await page.goto(session.service.operatorUrl);
     const earlier = await held.promise;
     await signIn(page, session.secret);
     await waitForHeading(page, "Overview");
@@ -83,15 +97,13 @@ describe("signing in", () => {
   });
 
   test("hides the token that is entered", async () => {
-    const page = await open("/", { token: "" });
-    expect(await secretField(page, "Token")).toEqual({ type: "text", autocomplete: "off", shown: "disc" });
+    expect((await tryForm()).field).toEqual({ type: "text", autocomplete: "off", shown: "disc" });
   });
 
   test("shows how to create a token", async () => {
-    const page = await open("/", { token: "" });
-    const command = await textIn(page, ".how .code");
+    const { command, copiedCommand } = await tryForm();
     expect(command).toContain("--name ops --scope operator");
-    expect(await copiedBy(page.getByRole("button", { name: "Copy command" }))).toBe(command);
+    expect(copiedCommand).toBe(command);
   });
 
   test("too often says when to try again", async () => {
@@ -107,32 +119,35 @@ describe("signing in", () => {
     expect(await textIn(page, ".field-error")).toMatch(/limit of 60 actions per minute.* Try again in 1 s\./);
   });
 
-  test("opens the requested page", async () => {
-    const page = await open("/tokens", { token: "" });
-    await signIn(page, session.secret);
-    await waitForHeading(page, "Tokens");
-  });
-
-  test("is the newest entry of the audit trail", async () => {
+  /** Signs in at the audit trail, and collects what is shown then, and after a reload. */
+  const signInAtAudit = memoize(async () => {
     const page = await open("/audit", { token: "" });
     await signIn(page, session.secret);
     const newest = page.locator(".audit tr", { has: page.locator("time") }).first();
     await newest.waitFor();
-    expect(await newest.textContent()).toMatch(
+    const entry = await newest.textContent();
+    const heading = await textIn(page, "h1");
+    await page.reload();
+    await newest.waitFor();
+    return { entry, heading, headingAfterReload: await textIn(page, "h1") };
+  });
+
+  test("opens the requested page", async () => {
+    expect((await signInAtAudit()).heading).toBe("Audit");
+  });
+
+  test("is the newest entry of the audit trail", async () => {
+    expect((await signInAtAudit()).entry).toMatch(
       /ops signed in to the console with operator, plants:create.*127\.0\.0\.1/s,
     );
   });
 
   test("lasts across a reload", async () => {
-    const page = await open("/tokens", { token: "" });
-    await signIn(page, session.secret);
-    await waitForHeading(page, "Tokens");
-    await page.reload();
-    await waitForHeading(page, "Tokens");
+    expect((await signInAtAudit()).headingAfterReload).toBe("Audit");
   });
 
   test("lasts until the user signs out", async () => {
-    const page = await open("/");
+    const page = await visit("/");
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Token").waitFor();
     expect(await page.evaluate("sessionStorage.length")).toBe(0);
@@ -149,9 +164,9 @@ describe("signing in", () => {
   });
 
   test("lasts until the next load in a browser that keeps nothing", async () => {
-    const page = await open("/", { alone: true, token: "" });
+    const page = await open("/livez", { alone: true });
     await page.addInitScript(noStorage("sessionStorage"));
-    await page.reload();
+    await page.goto(session.service.operatorUrl);
     await signIn(page, session.secret);
     await waitForHeading(page, "Overview");
     await page.getByRole("link", { name: "Tokens" }).click();
@@ -163,14 +178,14 @@ describe("signing in", () => {
 });
 
 describe("someone with a token that only reads", () => {
-  async function openAsReader(path: string): Promise<Page> {
-    const name = `reader ${crypto.randomUUID()}`;
-    const { secret } = await mintToken(session.service, { name, scopes: ["operator:read"] });
-    return open(path, { token: secret });
+  const mintReader = memoize(() => mintToken(session.service, { name: "reader", scopes: ["operator:read"] }));
+  async function visitAsReader(path: string): Promise<Page> {
+    const { secret } = await mintReader();
+    return visit(path, { token: secret });
   }
 
   test("gets links to the overview and the plants alone", async () => {
-    const page = await openAsReader("/plants");
+    const page = await visitAsReader("/plants");
     await page.locator(".rows .row").first().waitFor();
     expect(await page.getByRole("navigation").getByRole("link").allTextContents()).toEqual([
       expect.stringContaining("Overview"),
@@ -182,14 +197,14 @@ describe("someone with a token that only reads", () => {
     ["the overview", "/", ".latest a"],
     ["the plants", "/plants", ".rows .row"],
   ])("is offered nothing on the page of %s that creates plants", async (_, path, content) => {
-    const page = await openAsReader(path);
+    const page = await visitAsReader(path);
     await page.locator(content).first().waitFor();
     const offered = page.locator("main").getByText(/add a plant|import/i);
     expect(await offered.count()).toBe(0);
   });
 
   test("is told which scope the page of the tokens needs", async () => {
-    const page = await openAsReader("/tokens");
+    const page = await visitAsReader("/tokens");
     await waitForText(page, "Sign in with a token that has the scope “operator”.");
   });
 });

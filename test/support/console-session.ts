@@ -80,15 +80,15 @@ export function useConsole(plants: number, flags: Record<string, string> = {}) {
    * Opens a page of the console as a link to it does, without loading the console again, which takes three times the CPU time.
    * For tests of what a page has, and not of how it starts: as after any link, its heading has the focus.
    */
-  async function visit(path: string): Promise<Page> {
+  async function visit(path: string, { token = session.secret } = {}): Promise<Page> {
     const page = shared;
-    if (page === undefined) return open(path);
+    if (page === undefined) return open(path, { token });
     // A table waits while someone points at it, and an earlier test may have left the pointer there.
     await page.mouse.move(0, 0);
-    if (new URL(page.url()).origin !== session.service.operatorUrl) return open(path);
+    if (new URL(page.url()).origin !== session.service.operatorUrl) return open(path, { token });
     await prepare(page);
-    const isThere = await page.evaluate<boolean>(visitScript(path, session.secret));
-    return isThere ? page : open(path);
+    const isThere = await page.evaluate<boolean>(visitScript(path, token));
+    return isThere ? page : open(path, { token });
   }
   return Object.assign(session, { open, visit });
 }
