@@ -47,50 +47,59 @@ describe("tokens", () => {
     return { page, dialog, create };
   }
 
-  test("that lack a name get the error at that field", async () => {
+  /** Tries to create one without a name, and then one without a scope. */
+  const createIncomplete = memoize(async () => {
     const { dialog, create } = await openCreation();
-    await create.click();
     const name = dialog.getByLabel("Name");
+    await create.click();
     await dialog.getByText("Enter a name of 1 to 64 characters.").waitFor();
-    expect(await name.getAttribute("aria-invalid")).toBe("true");
-    expect(await isFocused(name)).toBe(true);
-  });
-
-  test("that lack a scope move the focus to the scopes", async () => {
-    const { dialog, create } = await openCreation();
-    await dialog.getByLabel("Name").fill("without scopes");
+    const withoutName = {
+      isInvalid: await name.getAttribute("aria-invalid"),
+      isNameFocused: await isFocused(name),
+    };
+    await name.fill("without scopes");
     await dialog.getByLabel("plants:create").uncheck();
     await create.click();
     await dialog.locator("fieldset").getByText("Choose at least one scope.").waitFor();
-    expect(await isFocused(dialog.getByLabel("plants:create"))).toBe(true);
+    return { withoutName, isScopeFocused: await isFocused(dialog.getByLabel("plants:create")) };
   });
 
-  test("that are not created leave the focus on the button if no field is wrong", async () => {
+  test("that lack a name get the error at that field", async () => {
+    expect((await createIncomplete()).withoutName).toEqual({ isInvalid: "true", isNameFocused: true });
+  });
+
+  test("that lack a scope move the focus to the scopes", async () => {
+    expect((await createIncomplete()).isScopeFocused).toBe(true);
+  });
+
+  /** Tries to create one while the service does not respond, and then changes its name. */
+  const createUnanswered = memoize(async () => {
     const { page, dialog, create } = await openCreation();
     const sent = Promise.withResolvers<void>();
     await page.route("**/api/tokens", async (route) => {
       await sent.promise;
       await route.abort();
     });
-    await dialog.getByLabel("Name").fill("unanswered");
+    const name = dialog.getByLabel("Name");
+    await name.fill("unanswered");
     await create.click();
     // A disabled button has no focus.
     await waitUntil(async () => !(await isFocused(create)));
     sent.resolve();
-    await dialog.getByText("The service does not respond.").waitFor();
-    expect(await isFocused(create)).toBe(true);
+    await dialog.locator("form > .field-error").getByText("The service does not respond.").waitFor();
+    const isButtonFocused = await isFocused(create);
+    const isNameInvalid = await name.getAttribute("aria-invalid");
+    await name.fill("unanswered again");
+    await dialog.locator(".field-error").waitFor({ state: "detached" });
+    return { isButtonFocused, isNameInvalid };
+  });
+
+  test("that are not created leave the focus on the button if no field is wrong", async () => {
+    expect((await createUnanswered()).isButtonFocused).toBe(true);
   });
 
   test("that are not created because the service does not respond have no error at a field", async () => {
-    const { page, dialog, create } = await openCreation();
-    await page.route("**/api/tokens", (route) => route.abort());
-    const name = dialog.getByLabel("Name");
-    await name.fill("unanswered");
-    await create.click();
-    await dialog.locator("form > .field-error").getByText("The service does not respond.").waitFor();
-    expect(await name.getAttribute("aria-invalid")).toBe("false");
-    await name.fill("unanswered again");
-    await dialog.locator(".field-error").waitFor({ state: "detached" });
+    expect((await createUnanswered()).isNameInvalid).toBe("false");
   });
 
   test("that were loaded again are not replaced by a response to the request before", async () => {
@@ -99,13 +108,12 @@ describe("tokens", () => {
     await page.evaluate(`{
       const { json } = Response.prototype;
       const held = Promise.withResolvers();
-      let isFirst = true;
       globalThis.releaseFirst = held.resolve;
       Response.prototype.json = async function () {
         const value = await json.call(this);
-        const isHeld = isFirst && this.url.endsWith("/api/tokens");
-        if (isHeld) isFirst = false;
-        if (isHeld) await held.promise;
+        if (!this.url.endsWith("/api/tokens")) return value;
+        Response.prototype.json = json;
+        await held.promise;
         return value;
       };
     }`);
@@ -126,11 +134,18 @@ describe("tokens", () => {
   /** Creates one in the dialog, and collects what each step shows. */
   const createInDialog = memoize(async () => {
     const { page, dialog, create } = await openCreation();
+    const formWidth = await dialogWidth(page);
     await dialog.getByLabel("Name").fill("created robot");
     await dialog.getByLabel("Expires").selectOption("90d");
     await create.click();
     await page.locator("pre.secret").waitFor();
     const secret = await secretOf(page);
+    const secretWidth = await dialogWidth(page);
+    const secretLines = await page.evaluate<number>(`(() => {
+      const range = document.createRange();
+      range.selectNodeContents(document.querySelector("pre.secret"));
+      return new Set([...range.getClientRects()].map(({ top }) => top)).size;
+    })()`);
     const status = await statusWith(secret);
     for (const key of ["Enter", "Escape", "Escape", "Escape"]) await page.keyboard.press(key);
     const afterKeys = { secret: await secretOf(page), focused: await focusedText(page) };
@@ -140,7 +155,8 @@ describe("tokens", () => {
     await dialog.waitFor({ state: "detached" });
     const focusedAtLast = await focusedText(page);
     const row = await page.getByRole("row", { name: "created robot" }).textContent();
-    return { secret, status, afterKeys, copied, focusedAtLast, row };
+    const widths = { form: formWidth, secret: secretWidth };
+    return { secret, widths, secretLines, status, afterKeys, copied, focusedAtLast, row };
   });
 
   test("are valid as soon as they are created", async () => {
@@ -161,6 +177,15 @@ describe("tokens", () => {
   test("have a secret that a button copies", async () => {
     const { secret, copied } = await createInDialog();
     expect(copied).toBe(secret);
+  });
+
+  test("have their secret on one line", async () => {
+    expect((await createInDialog()).secretLines).toBe(1);
+  });
+
+  test("have their secret in a dialog as wide as the form", async () => {
+    const { widths } = await createInDialog();
+    expect(widths.secret).toBe(widths.form);
   });
 
   test("return the focus to where it was once their secret is confirmed", async () => {
@@ -206,21 +231,34 @@ describe("tokens", () => {
     });
   });
 
+  /** Creates a token of each lifetime, and reads how the page shows when it expires. */
+  const readExpiries = memoize(async () => {
+    const lifetimes = ["7d", "90d"];
+    const nameOf = (expiresIn: string) => `expires after ${expiresIn}`;
+    for (const expiresIn of lifetimes)
+      await mintToken(session.service, { name: nameOf(expiresIn), scopes: ["metrics"], expiresIn });
+    const page = await visit("/tokens");
+    const expiries = new Map<string, { visible: string; exact: string; spoken: string }>();
+    for (const expiresIn of lifetimes) {
+      const expiry = page.getByRole("row", { name: nameOf(expiresIn) }).locator(".state + .note time");
+      await expiry.waitFor();
+      expiries.set(expiresIn, {
+        visible: await expiry.evaluate((time) => time.firstChild?.textContent?.trim() ?? ""),
+        exact: (await expiry.getAttribute("title")) ?? "",
+        spoken: await expiry.ariaSnapshot(),
+      });
+    }
+    return expiries;
+  });
+
   test.each([
     ["7d", "in 7 days"],
     ["90d", /^\d\d? \w+ \d{4}$/],
   ])("that expire after %s say exactly when to a pointer and to a screen reader", async (expiresIn, text) => {
-    const name = `expires after ${expiresIn}`;
-    const scopes = ["metrics"];
-    await mintToken(session.service, { name, scopes, expiresIn });
-    const page = await visit("/tokens");
-    const expiry = page.getByRole("row", { name }).locator(".state + .note time");
-    await expiry.waitFor();
-    const visible = await expiry.evaluate((time) => time.firstChild?.textContent?.trim() ?? "");
-    expect(visible).toMatch(text);
-    const exact = (await expiry.getAttribute("title")) ?? "";
-    expect(exact).toMatch(/^\d\d? \w+ \d{4}, \d\d:\d\d:\d\d CES?T$/);
-    expect(await expiry.ariaSnapshot()).toContain(`${visible} (${exact})`);
+    const expiry = (await readExpiries()).get(expiresIn);
+    expect(expiry?.visible).toMatch(text);
+    expect(expiry?.exact).toMatch(/^\d\d? \w+ \d{4}, \d\d:\d\d:\d\d CES?T$/);
+    expect(expiry?.spoken).toContain(`${expiry?.visible} (${expiry?.exact})`);
   });
 
   test("that were rotated stand under their successor until they expire", async () => {
@@ -324,32 +362,5 @@ describe("tokens", () => {
     await page.getByRole("button", { name: "I have saved it" }).click();
     await signIn(page, secret);
     await waitForHeading(page, "Tokens");
-  });
-
-  describe("that were just created", () => {
-    /** Creates a token, and measures the dialog before and after. */
-    const measureDialog = memoize(async () => {
-      const page = await visit("/tokens");
-      await page.getByRole("button", { name: "Create a token" }).click();
-      const formWidth = await dialogWidth(page);
-      await page.getByRole("dialog").getByLabel("Name").fill("wide");
-      await page.keyboard.press("Enter");
-      await page.locator("pre.secret").waitFor();
-      const secretLines = await page.evaluate<number>(`(() => {
-        const range = document.createRange();
-        range.selectNodeContents(document.querySelector("pre.secret"));
-        return new Set([...range.getClientRects()].map(({ top }) => top)).size;
-      })()`);
-      return { formWidth, secretWidth: await dialogWidth(page), secretLines };
-    });
-
-    test("have their secret on one line", async () => {
-      expect((await measureDialog()).secretLines).toBe(1);
-    });
-
-    test("have their secret in a dialog as wide as the form", async () => {
-      const { formWidth, secretWidth } = await measureDialog();
-      expect(secretWidth).toBe(formWidth);
-    });
   });
 });
