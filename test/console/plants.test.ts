@@ -18,7 +18,7 @@ import { idOf } from "../support/seeded-store.ts";
 import { storedPlants } from "../support/stored-plants.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 
-const seeded = 2500;
+const seeded = 1100;
 const session = usePlantsTable(seeded);
 const { add, open, openTable, visit } = session;
 
