@@ -12,8 +12,8 @@ export const emptyingJournal = Buffer.alloc(1024);
 emptyingJournal.write("d9d505f920a163d700000000c753ac28000000000000020000001000", "hex");
 
 /**
- * Creates a data file and its WAL as kill -9 leaves them, with one transaction for each plant. Those that are not
- * checkpointed are only in the WAL.
+ * Creates a data file and its WAL as kill -9 leaves them. Plants that are not checkpointed are only in the WAL, with one
+ * transaction for each.
  */
 export async function crashedStore(
   file: string,
@@ -24,14 +24,15 @@ export async function crashedStore(
   {
     await using store = new SqliteStore(running);
     using other = new Database(running);
-    for (let id = 1; id <= plants; id++) {
-      await store.plants.create([testPlant(id, nameOf(id))], Date.now());
-      if (id !== checkpointed) continue;
+    const all = Array.from({ length: plants }, (_, index) => testPlant(index + 1, nameOf(index + 1)));
+    if (checkpointed > 0) {
+      await store.plants.create(all.slice(0, checkpointed), Date.now());
       // Another program's table between the plants: a copy that SQLite makes has its pages in another order.
       other.run("CREATE TABLE others_own AS SELECT zeroblob(20000) AS bytes");
       // The store's own checkpoint may be running, and SQLite does not wait for that one.
       await eventually(() => isCheckpointed(other), "the checkpoint");
     }
+    for (const plant of all.slice(checkpointed)) await store.plants.create([plant], Date.now());
     for (const end of ["", "-wal"]) copyFileSync(running + end, file + end);
   }
   for (const end of ["", ".lock"]) rmSync(running + end);
