@@ -16,7 +16,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { markerFile, readMarker, writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
+import { readMarker, writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { readUseWithoutWal } from "../../src/storage/sqlite/data-file/store-use.ts";
 import {
   lastBackupFile,
@@ -32,6 +32,7 @@ import { crashedStore, emptyingJournal } from "../support/crashed-store.ts";
 import { damageIdIndex } from "../support/damaged-index.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { lacksMounts } from "../support/lacks.ts";
+import { memoize } from "../support/memoize.ts";
 import { openAsNextStart } from "../support/next-start.ts";
 import { seedStore } from "../support/seeded-store.ts";
 import { storedPlants, testPlant } from "../support/stored-plants.ts";
@@ -39,13 +40,19 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { startTestService } from "../support/test-service.ts";
 
-// A backup is made once, and every test gets a copy of it.
+// A backup and the stores to replace are made once, and every test gets copies of them.
 const made = temporaryFolder();
 const madeBackup = join(made.path, "backup.db");
+const madeOld = join(made.path, "old.db");
+const madeCrashed = join(made.path, "crashed.db");
+const madeWithoutWal = join(made.path, "without-wal.db");
 beforeAll(async () => {
   const source = join(made.path, "source.db");
   await storeOf(source, ["backed up"]);
   await runInProcess(["backup", madeBackup, "--database", source]);
+  await storeOf(madeOld, ["old"]);
+  await crashedStore(madeCrashed, 3);
+  await crashedStore(madeWithoutWal, 8, { checkpointed: 3 });
 });
 afterAll(() => made[Symbol.dispose]());
 
@@ -63,6 +70,21 @@ async function storeOf(path: string, names: readonly string[]): Promise<void> {
   await store.plants.create(plants, Date.now());
 }
 
+/** Puts a closed store there that has one plant, "old". */
+function putOldStore(): void {
+  copyFileSync(madeOld, folder.dataFile);
+}
+
+/** Puts a store there as kill -9 leaves it, whose three plants are only in its WAL. */
+function putCrashedStore(): void {
+  for (const end of ["", "-wal"]) copyFileSync(madeCrashed + end, folder.dataFile + end);
+}
+
+/** Puts the data file of such a store there, with the three of its eight plants that were checkpointed, and no WAL. */
+function putStoreWithoutWal(): void {
+  copyFileSync(madeWithoutWal, folder.dataFile);
+}
+
 const restore = (from: string, ...flags: string[]) =>
   runInProcess(["restore", from, "--replace", "--database", folder.dataFile, ...flags]);
 const namesIn = (path: string) => storedPlants(path).map(({ name }) => name);
@@ -71,29 +93,29 @@ const storeIdOf = (path: string) => {
   return database.query<{ id: string }, []>("SELECT id FROM store_id").get()?.id;
 };
 /** The one folder with what was there before. */
-function beforeFolder(): string {
-  const found = readdirSync(folder.path).filter((name) => name.startsWith("plants.db.before-"));
+function beforeFolder(path = folder.path): string {
+  const found = readdirSync(path).filter((name) => name.startsWith("plants.db.before-"));
   expect(found).toHaveLength(1);
-  return join(folder.path, found[0] ?? "");
+  return join(path, found[0] ?? "");
 }
 
 describe("restore --replace", () => {
   test("puts the backup in the place of the old store", async () => {
-    await storeOf(folder.dataFile, ["old", "older"]);
+    putOldStore();
     await restore(backup);
     openAsNextStart(folder.dataFile);
     expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
   });
 
   test("says how many plants it restored", async () => {
-    await storeOf(folder.dataFile, ["old", "older"]);
+    putCrashedStore();
     const { code, err } = await restore(backup);
     expect(code).toBe(0);
     expect(err).toStartWith("Restored and checked 1 plant: ");
   });
 
   test("moves the old data file and its WAL into one folder", async () => {
-    await crashedStore(folder.dataFile, 3);
+    putCrashedStore();
     const wal = readFileSync(`${folder.dataFile}-wal`);
     await restore(backup);
     expect(readFileSync(join(beforeFolder(), "plants.db-wal")).equals(wal)).toBe(true);
@@ -101,19 +123,19 @@ describe("restore --replace", () => {
   });
 
   test("makes that folder for its owner alone", async () => {
-    await storeOf(folder.dataFile, ["old"]);
+    putOldStore();
     await restore(backup);
     expect(statSync(beforeFolder()).mode & 0o777).toBe(0o700);
   });
 
   test("leaves no WAL of the old store", async () => {
-    await crashedStore(folder.dataFile, 3);
+    putCrashedStore();
     await restore(backup);
     expect(existsSync(`${folder.dataFile}-wal`)).toBe(false);
   });
 
   test("prints the one command that goes back, which works", async () => {
-    await crashedStore(folder.dataFile, 3);
+    putCrashedStore();
     const { err } = await restore(backup);
     const command = / {2}plant-store (restore \S+ --replace --database \S+)\n$/.exec(err)?.[1] ?? "";
     expect((await runInProcess(command.split(" "))).code).toBe(0);
@@ -121,36 +143,39 @@ describe("restore --replace", () => {
   });
 
   test("works a second time", async () => {
-    await storeOf(folder.dataFile, ["old"]);
+    putOldStore();
     expect((await restore(backup)).code).toBe(0);
     expect((await restore(backup)).code).toBe(0);
     expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
   });
 
   test("keeps the mode of the old data file", async () => {
-    await storeOf(folder.dataFile, ["old"]);
+    putOldStore();
     chmodSync(folder.dataFile, 0o640);
     await restore(backup);
     expect(statSync(folder.dataFile).mode & 0o777).toBe(0o640);
   });
 
   test("gives the store a new id", async () => {
-    await storeOf(folder.dataFile, ["old"]);
+    putOldStore();
     await restore(backup);
     expect(storeIdOf(folder.dataFile)).not.toBe(storeIdOf(backup));
   });
 
   describe("of a store with other files beside its data file", () => {
-    /** What is in the folder of the old store afterwards. */
-    async function replaceStore(): Promise<string[]> {
-      await storeOf(folder.dataFile, ["old"]);
-      recordLastBackup(folder.dataFile, 1000);
-      writeFileSync(`${folder.dataFile}.first-token`, "secret");
-      writeFileSync(`${folder.dataFile}-journal`, emptyingJournal);
-      writeMarker(folder.dataFile, "replaced");
-      expect((await restore(backup)).code).toBe(0);
-      return readdirSync(beforeFolder());
-    }
+    /** What is in the folders of the new store and of the old one afterwards. */
+    const replacedStore = memoize(async () => {
+      const path = made.newFolder();
+      const dataFile = join(path, "plants.db");
+      copyFileSync(madeOld, dataFile);
+      recordLastBackup(dataFile, 1000);
+      writeFileSync(`${dataFile}.first-token`, "secret");
+      writeFileSync(`${dataFile}-journal`, emptyingJournal);
+      writeMarker(dataFile, "replaced");
+      const { code } = await runInProcess(["restore", madeBackup, "--replace", "--database", dataFile]);
+      expect(code).toBe(0);
+      return { new: readdirSync(path), old: readdirSync(beforeFolder(path)) };
+    });
 
     test.each([
       ["the record of the last backup", "plants.db.last-backup.json"],
@@ -158,22 +183,20 @@ describe("restore --replace", () => {
       ["a journal", "plants.db-journal"],
       ["the failure marker", "plants.db.failure.json"],
     ])("puts %s into the folder of the old store", async (_, name) => {
-      expect(await replaceStore()).toContain(name);
+      expect((await replacedStore()).old).toContain(name);
     });
 
     test("leaves the new store without a failure marker", async () => {
-      await replaceStore();
-      expect(existsSync(markerFile(folder.dataFile))).toBe(false);
+      expect((await replacedStore()).new).not.toContain("plants.db.failure.json");
     });
 
     test("leaves the new store without a first token", async () => {
-      await replaceStore();
-      expect(existsSync(`${folder.dataFile}.first-token`)).toBe(false);
+      expect((await replacedStore()).new).not.toContain("plants.db.first-token");
     });
   });
 
   test("warns if only the record of the backup cannot be written", async () => {
-    await storeOf(folder.dataFile, ["old"]);
+    putOldStore();
     // It is in the way of the record, and not empty.
     mkdirSync(`${lastBackupFile(folder.dataFile)}.new/x`, { recursive: true });
     const { code, out, err } = await restore(backup, "--json");
@@ -191,7 +214,7 @@ describe("restore --replace", () => {
     const named = join(folder.path, name);
     renameSync(backup, named);
     utimesSync(named, new Date(time), new Date("2026-10-01T00:00:00Z"));
-    await storeOf(folder.dataFile, ["old"]);
+    putOldStore();
     await restore(named);
     expect(await readLastBackup(folder.dataFile)).toMatchObject({ atMs: Date.parse(time) });
   });
@@ -205,7 +228,7 @@ describe("restore --replace", () => {
   });
 
   test("has the folder in its JSON", async () => {
-    await storeOf(folder.dataFile, ["old"]);
+    putOldStore();
     const { out } = await restore(backup, "--json");
     expect(JSON.parse(out)).toMatchObject({ plants: 1, before: beforeFolder() });
   });
@@ -228,7 +251,7 @@ describe("restore --replace", () => {
     ["that does not match its checksum", () => {}],
     ["without a checksum", () => rmSync(`${backup}.sha256`)],
   ])("leaves the old store if the backup is a damaged one %s", async (_, change) => {
-    await storeOf(folder.dataFile, ["old"]);
+    putOldStore();
     writeFileSync(backup, readFileSync(backup).fill(0, 8192, 12_288));
     change();
     expect((await restore(backup)).code).toBe(1);
@@ -236,7 +259,7 @@ describe("restore --replace", () => {
   });
 
   test("takes the place of a store that has lost its WAL", async () => {
-    await crashedStore(folder.dataFile, 3);
+    putCrashedStore();
     rmSync(`${folder.dataFile}-wal`);
     expect((await restore(backup)).code).toBe(0);
     expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
@@ -249,7 +272,7 @@ describe("restore --replace", () => {
   });
 
   test("first finishes what an interrupted one has begun, so that its old store stays in its folder", async () => {
-    await storeOf(folder.dataFile, ["old"]);
+    putOldStore();
     await restore(backup);
     // As if that one had been interrupted before it moved the old files.
     const first = beforeFolder();
@@ -264,7 +287,7 @@ describe("restore --replace", () => {
 
   describe("of a store beside a copy that its marker does not describe", () => {
     async function replaceWithCopy(): Promise<void> {
-      await storeOf(folder.dataFile, ["old"]);
+      putOldStore();
       writeFileSync(rebuiltFile(folder.dataFile), "another file");
       writeMarker(folder.dataFile, "rebuilt", { bytes: 1, plants: 1, digest: null, folder: undefined });
       expect((await restore(backup)).code).toBe(0);
@@ -285,7 +308,7 @@ describe("restore --replace", () => {
   test.skipIf(lacksMounts())("is refused without a change on a disk that has no room for it", async () => {
     const disk = join(folder.path, "disk");
     mkdirSync(disk);
-    await storeOf(folder.dataFile, ["old"]);
+    putOldStore();
     const args = ["restore", backup, "--replace", "--database", `${disk}/plants.db`];
     const script = `mount -t tmpfs -o size=200k none ${disk} && cp ${folder.dataFile} ${disk}/plants.db && head -c 100000 /dev/zero > ${disk}/filler && "$@"; ls ${disk}`;
     const shell = unshareArguments(script, args);
@@ -331,7 +354,7 @@ describe("restore after an interrupted restore --replace", () => {
 });
 
 test.skipIf(lacksMounts())("restore --replace refuses a data file that is mounted by itself", async () => {
-  await storeOf(folder.dataFile, ["old"]);
+  putOldStore();
   const args = ["restore", backup, "--replace", "--database", folder.dataFile];
   const shell = unshareArguments(`mount --bind ${folder.dataFile} ${folder.dataFile} && "$@"`, args);
   const { status, stderr } = spawnSync("unshare", shell, { encoding: "utf8" });
@@ -342,10 +365,7 @@ test.skipIf(lacksMounts())("restore --replace refuses a data file that is mounte
 
 describe("restore --replace with the data file itself", () => {
   describe("that has lost its WAL", () => {
-    beforeEach(async () => {
-      await crashedStore(folder.dataFile, 8, { checkpointed: 3 });
-      rmSync(`${folder.dataFile}-wal`);
-    });
+    beforeEach(putStoreWithoutWal);
 
     test("accepts it with a warning", async () => {
       const { code, err } = await restore(folder.dataFile);
@@ -391,8 +411,7 @@ describe("restore --replace with the data file itself", () => {
   });
 
   test("refuses a damaged one", async () => {
-    await crashedStore(folder.dataFile, 8, { checkpointed: 8 });
-    rmSync(`${folder.dataFile}-wal`);
+    putStoreWithoutWal();
     const bytes = readFileSync(folder.dataFile);
     writeFileSync(folder.dataFile, bytes.fill(0, 4096, 8192));
     expect((await restore(folder.dataFile)).code).toBe(1);
@@ -400,7 +419,7 @@ describe("restore --replace with the data file itself", () => {
   });
 
   test("accepts the file that replaced the store's own, without the WAL of that", async () => {
-    await crashedStore(folder.dataFile, 3);
+    putCrashedStore();
     const wal = readFileSync(`${folder.dataFile}-wal`);
     await storeOf(join(folder.path, "other.db"), ["other"]);
     renameSync(join(folder.path, "other.db"), folder.dataFile);
@@ -412,8 +431,8 @@ describe("restore --replace with the data file itself", () => {
   });
 
   describe("that replaced the store's own and is damaged", () => {
-    beforeEach(async () => {
-      await crashedStore(folder.dataFile, 3);
+    beforeEach(() => {
+      putCrashedStore();
       const other = join(folder.path, "other.db");
       seedStore(other, { plants: 60 });
       damageIdIndex(other);
@@ -445,8 +464,7 @@ describe("restore --replace with the data file itself", () => {
   });
 
   test("leaves the marker of a failed fsync to the next start", async () => {
-    await crashedStore(folder.dataFile, 8, { checkpointed: 3 });
-    rmSync(`${folder.dataFile}-wal`);
+    putStoreWithoutWal();
     writeMarker(folder.dataFile, "sync-failed");
     expect((await restore(folder.dataFile)).code).toBe(0);
     expect(readMarker(folder.dataFile)).toBe("sync-failed");
