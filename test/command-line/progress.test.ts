@@ -13,6 +13,7 @@ import { restoreToNewFile } from "../../src/storage/sqlite/maintenance/restore.t
 import { compareWith, verifyDataFile } from "../../src/storage/sqlite/maintenance/verify.ts";
 import { eventually } from "../support/eventually.ts";
 import { fake } from "../support/fake.ts";
+import { memoize } from "../support/memoize.ts";
 import { seedStore } from "../support/seeded-store.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
@@ -25,10 +26,14 @@ const manyPlants = 40_000;
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
 
-function newStore(count = plants): string {
+const seeded = memoize(async (count: number) => {
   const file = folder.newPath();
   seedStore(file, { plants: count, fromMs: Date.UTC(2026, 0, 1), untilMs: Date.UTC(2026, 1, 1) });
   return file;
+});
+
+async function newStore(count = plants): Promise<string> {
+  return folder.newCopy(await seeded(count));
 }
 
 describe("the line of progress", () => {
@@ -89,7 +94,7 @@ describe("the parts of a long task are reported, with how much there is to do", 
   }
 
   test("by verify", async () => {
-    const store = newStore();
+    const store = await newStore();
     const parts = await partsOf((onStep) => verifyDataFile(store, onStep));
     expect(parts).toEqual([
       { doing: expect.stringMatching(/^checking all \S+ MB of$/), done: 0, total: 0 },
@@ -99,14 +104,14 @@ describe("the parts of a long task are reported, with how much there is to do", 
   });
 
   test("by verify --against", async () => {
-    const store = newStore();
+    const store = await newStore();
     const [part] = await partsOf((onStep) => compareWith(store, store, onStep));
     expect(part).toMatchObject({ doing: "comparing the plants of", total: plants });
     expect(part?.done).toBeGreaterThan(plants - 1024);
   });
 
   test("by backup", async () => {
-    const store = newStore();
+    const store = await newStore();
     const parts = await partsOf((onStep) => writeBackup(store, folder.newPath(), onStep));
     expect(parts.map(({ doing }) => doing)).toEqual([
       "copying",
@@ -123,7 +128,7 @@ describe("the parts of a long task are reported, with how much there is to do", 
   });
 
   test("by backup -", async () => {
-    const store = newStore();
+    const store = await newStore();
     const parts = await partsOf((onStep) => streamBackup(store, async () => true, onStep));
     const writing = parts.at(-1);
     expect(writing?.doing).toBe("writing the copy of");
@@ -132,7 +137,7 @@ describe("the parts of a long task are reported, with how much there is to do", 
   });
 
   test("by copy", async () => {
-    const database = newStore();
+    const database = await newStore();
     const options = { databasePassword: undefined, allowUnsafeDatabase: false };
     await using from = await openForReading({ ...options, database });
     await using to = await openStore({ ...options, database: folder.newPath() });
@@ -145,7 +150,7 @@ describe("the parts of a long task are reported, with how much there is to do", 
   });
 
   test("by restore", async () => {
-    const store = newStore();
+    const store = await newStore();
     const parts = await partsOf((onStep) => restoreToNewFile(store, folder.newPath(), () => {}, onStep));
     expect(parts.map(({ doing }) => doing)).toEqual([
       "computing the checksum of",
@@ -174,14 +179,14 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
   }
 
   test("verify", async () => {
-    const { code, err } = await runInterrupted(["verify", "--database", newStore()]);
+    const { code, err } = await runInterrupted(["verify", "--database", await newStore()]);
     expect(code).toBe(130);
     expect(err).toStartWith("Interrupted");
     expect(err).toEndWith(". No file was changed. Run this again; it starts from the beginning.\n");
   });
 
   test("backup", async () => {
-    const store = newStore();
+    const store = await newStore();
     const backup = folder.newPath();
     const { code, err } = await runInterrupted(["backup", backup, "--database", store]);
     expect(code).toBe(130);
@@ -216,7 +221,7 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
   });
 
   test("restore", async () => {
-    const store = newStore();
+    const store = await newStore();
     const { code, err } = await runInterrupted(["restore", store, "--database", folder.newPath()]);
     expect(code).toBe(130);
     expect(err).toContain("It is not restored. Run this again; it starts from the beginning.\n");
@@ -229,7 +234,7 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
   };
 
   test("export", async () => {
-    const store = newStore(manyPlants);
+    const store = await newStore(manyPlants);
     const written = { out: "", err: "" };
     const afterFirstRows = async () => {
       await eventually(() => written.out !== "", "the first rows", 0);
@@ -247,7 +252,7 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
   });
 
   test("list", async () => {
-    const store = newStore(manyPlants);
+    const store = await newStore(manyPlants);
     const { code, out, err } = await runInProcess(["list", "--database", store, "--limit", "100000"], {
       waitForStopSignal,
     });
@@ -259,7 +264,7 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
   });
 
   test("list, after it has found as many as it prints", async () => {
-    const args = ["list", "--database", newStore(500), "--limit", "500"];
+    const args = ["list", "--database", await newStore(500), "--limit", "500"];
     // One signal, for whoever waits first.
     const signals = ["SIGTERM"];
     const waitForOneSignal = async () => signals.pop() ?? new Promise<never>(() => {});
@@ -270,7 +275,7 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
   });
 
   test("copy", async () => {
-    const store = newStore();
+    const store = await newStore();
     const target = folder.newPath();
     const { code, err } = await runInProcess(["copy", "--from", store, "--to", target], {
       waitForStopSignal,
@@ -299,7 +304,7 @@ test("a task on a data file can be interrupted from its beginning", async () => 
 
 describe("export", () => {
   test("names the total on a terminal", async () => {
-    const store = newStore();
+    const store = await newStore();
     const { err } = await runInProcess(["export", "--database", store], {
       terminal: { errIsTerminal: true },
     });
@@ -307,7 +312,7 @@ describe("export", () => {
   });
 
   test("ends without a word off a terminal", async () => {
-    const store = newStore();
+    const store = await newStore();
     const { err } = await runInProcess(["export", "--database", store]);
     expect(err).toBe("");
   });
