@@ -17,6 +17,7 @@ import { runBitFlips, runLives } from "../soak/digests.ts";
 import { seededRandom } from "../soak/rounds.ts";
 import { caught } from "../support/caught.ts";
 import { lacks, lacksProgram } from "../support/lacks.ts";
+import { memoize } from "../support/memoize.ts";
 import { openAsNextStart } from "../support/next-start.ts";
 import { seedStore } from "../support/seeded-store.ts";
 import { testPlants } from "../support/stored-plants.ts";
@@ -50,6 +51,11 @@ const of100 = "DROP TABLE block_digests; DROP TABLE store_use; PRAGMA user_versi
 function verifyJson(...args: string[]) {
   return runInProcess(["verify", "--json", ...args]).then(({ code, out }) => ({ code, ...JSON.parse(out) }));
 }
+
+/** The digest of the store, or "none". */
+const digestOfSound = memoize(async () => (await verifyDataFile(sound)).digest ?? "none");
+const verifiedSound = memoize(() => runInProcess(["verify", "--database", sound]));
+const verified100 = memoize(() => verifyJson("--database", copyOfStore(of100)));
 
 describe("verify", () => {
   test.each([
@@ -88,7 +94,7 @@ describe("verify", () => {
   });
 
   test("says how many plants it compared with a digest, of all that it checked", async () => {
-    const { code, err } = await runInProcess(["verify", "--database", sound]);
+    const { code, err } = await verifiedSound();
     expect(code).toBe(0);
     expect(err).toContain(
       "no damage found. 2,500 plants checked: 2,048 against the digests stored with them, 452 for form only.\n",
@@ -96,7 +102,7 @@ describe("verify", () => {
   });
 
   test("prints the digest of all full blocks", async () => {
-    const { err } = await runInProcess(["verify", "--database", sound]);
+    const { err } = await verifiedSound();
     expect(err).toMatch(/\nDigest of the first 2,048 plants: [0-9a-f]{64}\n/);
   });
 
@@ -123,14 +129,14 @@ describe("a file of this version", () => {
   });
 
   test("is opened by 1.1.0, as verify says", async () => {
-    const { err } = await runInProcess(["verify", "--database", sound]);
+    const { err } = await verifiedSound();
     expect(err).toContain("\nSchema 7: plant-store 1.1.0 and later versions open it.\n");
   });
 });
 
 describe("a file of 1.0.0", () => {
   test("is checked for form only", async () => {
-    expect(await verifyJson("--database", copyOfStore(of100))).toMatchObject({
+    expect(await verified100()).toMatchObject({
       code: 0,
       plants,
       matchedPlants: 0,
@@ -139,13 +145,12 @@ describe("a file of 1.0.0", () => {
   });
 
   test("has the digest that its rows had with this version", async () => {
-    const { digest } = await verifyDataFile(sound);
-    const of100s = await verifyJson("--database", copyOfStore(of100));
-    expect(of100s).toMatchObject({ coveredPlants: covered, digest });
+    const digest = await digestOfSound();
+    expect(await verified100()).toMatchObject({ coveredPlants: covered, digest });
   });
 
   test("has the schema to which a start migrates it in the JSON of verify", async () => {
-    expect(await verifyJson("--database", copyOfStore(of100))).toMatchObject({
+    expect(await verified100()).toMatchObject({
       schema: 6,
       openedSince: "1.0.0",
       migratesTo: 7,
@@ -185,33 +190,37 @@ test("a rebuild after a failed fsync gives the data file the digests that are mi
 });
 
 describe("a backup", () => {
-  test("has the digest of its store", async () => {
+  /** What it printed, and what was recorded beside the store. */
+  const backUpSound = memoize(async () => {
     const file = copyOfStore();
-    const { digest } = await verifyDataFile(file);
     const { code, out } = await runInProcess(["backup", `${file}.backup`, "--json", "--database", file]);
+    return { code, out, recorded: await readLastBackup(file) };
+  });
+
+  test("has the digest of its store", async () => {
+    const digest = await digestOfSound();
+    const { code, out } = await backUpSound();
     expect(code).toBe(0);
     expect(JSON.parse(out)).toMatchObject({ coveredPlants: covered, digest, changedBlocks: [] });
   });
 
   test("is recorded with its digest", async () => {
-    const file = copyOfStore();
-    const { digest } = await verifyDataFile(file);
-    await runInProcess(["backup", `${file}.backup`, "--database", file]);
-    expect(await readLastBackup(file)).toMatchObject({ coveredPlants: covered, digest });
+    const digest = await digestOfSound();
+    expect((await backUpSound()).recorded).toMatchObject({ coveredPlants: covered, digest });
   });
 
   describe("of a store whose plants were changed since the last one", () => {
     /** Makes one of the sound store and one of the changed store, with --keep 1. Returns how the second ended. */
-    async function backUpChanged() {
+    const backUpChanged = memoize(async () => {
       const file = copyOfStore();
-      const backups = `${file}-backups`;
-      mkdirSync(backups);
-      const backUp = () => runInProcess(["backup", backups, "--keep", "1", "--database", file]);
+      const folderOfBackups = `${file}-backups`;
+      mkdirSync(folderOfBackups);
+      const backUp = () => runInProcess(["backup", folderOfBackups, "--keep", "1", "--database", file]);
       expect((await backUp()).code).toBe(0);
-      const [first = ""] = backupsIn(backups);
+      const [first = ""] = backupsIn(folderOfBackups);
       change(file, "UPDATE plants SET name = 'Changed' WHERE seq = 1500");
-      return { ...(await backUp()), backups, first };
-    }
+      return { ...(await backUp()), backups: backupsIn(folderOfBackups), first };
+    });
 
     const backupsIn = (path: string) => readdirSync(path).filter((name) => name.endsWith(".db"));
 
@@ -223,12 +232,12 @@ describe("a backup", () => {
 
     test("is made nevertheless", async () => {
       const { backups } = await backUpChanged();
-      expect(backupsIn(backups)).toHaveLength(2);
+      expect(backups).toHaveLength(2);
     });
 
     test("removes no older one", async () => {
       const { backups, first } = await backUpChanged();
-      expect(backupsIn(backups)).toContain(first);
+      expect(backups).toContain(first);
     });
   });
 
@@ -358,6 +367,6 @@ describe.each([
   });
 
   test.skipIf(isMissing)("compute the digest of the store", async () => {
-    expect(run(scripts[1])).toBe((await verifyDataFile(sound)).digest ?? "");
+    expect(run(scripts[1])).toBe(await digestOfSound());
   });
 });
