@@ -16,9 +16,18 @@ import { bearer } from "../support/tokens.ts";
 const rowsMax = 100;
 const slowly = { "rate-limit": `${rowsMax}/m` };
 const session = useConsole(5, slowly);
-const { open } = session;
+const { open, visit } = session;
 
 const find = (id: bigint) => storedPlants(session.service.database).find((plant) => plant.id === id);
+
+/** Opens the page, and forgets the file that an earlier test has chosen there. */
+async function visitImport(): Promise<Page> {
+  const page = await visit("/import");
+  await waitForHeading(page, "Import");
+  const another = page.getByRole("button", { name: "Choose another file" });
+  if ((await another.count()) > 0) await another.click();
+  return page;
+}
 
 async function choose(page: Page, name: string, content: string | Uint8Array): Promise<void> {
   const buffer = Buffer.from(content);
@@ -77,7 +86,7 @@ describe("importing a file", () => {
 
     /** Imports them, and collects what the page shows of the refused rows and offers for download. */
     const importLines = memoize(async () => {
-      const page = await open("/import");
+      const page = await visitImport();
       await importFile(page, "lines.ndjson", lines.join("\n"));
       await page.locator("progress.some-refused").waitFor();
       const style = "getComputedStyle(document.querySelector('progress'))";
@@ -135,7 +144,7 @@ describe("importing a file", () => {
     });
 
     test("offers a report of every row", async () => {
-      const page = await open("/import");
+      const page = await visitImport();
       const rows = ['{"id": 71, "name": "New"}', '{"name": "No id"}', '{"id": 71, "name": "New"}', "{", ""];
       expect(await importFile(page, "reported.ndjson", rows.join("\n"))).toEqual(["1", "1", "2"]);
       const report = (await download(page, "Download report")).trim().split("\r\n");
@@ -146,7 +155,7 @@ describe("importing a file", () => {
   });
 
   test("of a JSON array offers the refused elements as an array", async () => {
-    const page = await open("/import");
+    const page = await visitImport();
     const array = '[{"id": 81, "name": "One"},\n {"name":\n"No id"},\n {"name": "Nor here"}]';
     expect(await importFile(page, "plants.json", array)).toEqual(["1", "0", "2"]);
     expect(await download(page, "Download refused rows")).toBe(
@@ -156,7 +165,7 @@ describe("importing a file", () => {
 
   // What a spreadsheet saves.
   test("of compressed CSV offers the refused rows with their header", async () => {
-    const page = await open("/import");
+    const page = await visitImport();
     const sheet = gzipSync('\ufeffid;name;tag\r\n1191;"Árbol; viejo";indoor\r\nx;Elm;\r\n1192;Oak;\r\n');
     expect(await importFile(page, "sheet.csv.gz", sheet)).toEqual(["2", "0", "1"]);
     await waitForText(page, /^CSV separated by semicolons, gzip, \d+ bytes, 3 rows$/);
@@ -165,7 +174,7 @@ describe("importing a file", () => {
   });
 
   test("is in the audit trail with what was counted", async () => {
-    const page = await open("/import");
+    const page = await visitImport();
     await importFile(page, "audited.csv", "id,name\n1195,Oak\n1196,Elm\n1197,Ash\nx,Yew\n");
     await page.getByRole("link", { name: "Audit" }).click();
     await waitForText(page, "3 created, 0 already stored, 1 refused");
@@ -174,7 +183,7 @@ describe("importing a file", () => {
   describe("of CSV that is broken in its third row", () => {
     /** Imports the file, and collects what the page shows and offers. */
     const importBroken = memoize(async () => {
-      const page = await open("/import");
+      const page = await visitImport();
       const broken = 'id,name\n1301,Oak\nx,Elm\n1302,5" pot\n1303,Fern\n';
       const tally = await importFile(page, "broken.csv", broken, "Failed");
       const reason = await page.getByText("has a quote inside a field").textContent();
@@ -226,33 +235,52 @@ describe("importing a file", () => {
   });
 
   test("without rows has a full bar", async () => {
-    const page = await open("/import");
+    const page = await visitImport();
     await importFile(page, "blank.ndjson", "\n");
     const storedEnd = 'getComputedStyle(document.querySelector("progress")).getPropertyValue("--stored-end")';
     expect(await page.evaluate<string>(storedEnd)).toBe("100%");
   });
 
-  test("is shown on every page while it runs", async () => {
-    const page = await open("/import", { token: await makeSlowToken(session.service, "shown") });
-    await start(page, "shown.ndjson", rowsFrom(10_000));
+  /** Leaves the page while an import runs and returns, asks to sign out and stays, stops it, and resumes it. */
+  const interrupt = memoize(async () => {
+    const page = await open("/import", { token: await makeSlowToken(session.service, "interrupts") });
+    await start(page, "long.ndjson", rowsFrom(10_000));
     await page.getByRole("link", { name: "Tokens" }).click();
     await waitForHeading(page, "Tokens");
-    await page.getByRole("link", { name: /^Importing \d+%$/ }).click();
-    await waitForHeading(page, "Importing: shown.ndjson");
+    const indicator = page.getByRole("link", { name: /^Importing \d+%$/ });
+    await indicator.waitFor();
+    const indicators = await indicator.count();
+    await indicator.click();
+    const heading = page.locator("#run-title");
+    await heading.waitFor();
+    const afterReturn = await heading.textContent();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("button", { name: "Stay signed in" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    const afterStaying = await heading.textContent();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await waitForHeading(page, "Stopped: long.ndjson");
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("button", { name: "Stop" }).waitFor();
+    return { indicators, afterReturn, afterStaying, afterResuming: await heading.textContent() };
+  });
+
+  test("is shown on every page while it runs", async () => {
+    const { indicators, afterReturn } = await interrupt();
+    expect(indicators).toBe(1);
+    expect(afterReturn).toBe("Importing: long.ndjson");
+  });
+
+  test("goes on if the user, asked about it, does not sign out", async () => {
+    expect((await interrupt()).afterStaying).toBe("Importing: long.ndjson");
   });
 
   test("is resumed after it was stopped", async () => {
-    const page = await open("/import", { token: await makeSlowToken(session.service, "stopped") });
-    await start(page, "stopped.ndjson", rowsFrom(11_000));
-    await page.getByRole("button", { name: "Stop" }).click();
-    await waitForHeading(page, "Stopped: stopped.ndjson");
-    await page.getByRole("button", { name: "Resume" }).click();
-    await waitForHeading(page, "Importing: stopped.ndjson");
+    expect((await interrupt()).afterResuming).toBe("Importing: long.ndjson");
   });
 
   test("is resumed in the next session after its token was revoked", async () => {
-    const page = await open("/import", { token: "" });
-    await signIn(page, await makeSlowToken(session.service, "revoked"));
+    const page = await open("/import", { token: await makeSlowToken(session.service, "revoked") });
     await start(page, "resumed.ndjson", rowsFrom(20_000));
     await page.getByRole("link", { name: "Tokens" }).click();
     await page.getByRole("button", { name: "Revoke revoked", exact: true }).click();
@@ -271,19 +299,8 @@ describe("importing a file", () => {
     expect((await download(page, "Download report")).trim().split("\r\n")).toHaveLength(rowsMax + 1);
   });
 
-  test("goes on if the user, asked about it, does not sign out", async () => {
-    const page = await open("/import", { token: await makeSlowToken(session.service, "stays") });
-    await start(page, "stays.ndjson", rowsFrom(30_000));
-    await waitForHeading(page, "Importing: stays.ndjson");
-    await page.getByRole("button", { name: "Sign out" }).click();
-    await page.getByRole("button", { name: "Stay signed in" }).click();
-    await page.getByRole("dialog").waitFor({ state: "detached" });
-    expect(await page.getByRole("heading", { name: "Importing: stays.ndjson" }).count()).toBe(1);
-  });
-
   test("is resumed after signing out and in again", async () => {
-    const page = await open("/import", { token: "" });
-    await signIn(page, await makeSlowToken(session.service, "leaves"));
+    const page = await open("/import", { token: await makeSlowToken(session.service, "leaves") });
     await start(page, "left.ndjson", rowsFrom(40_000));
     await waitForHeading(page, "Importing: left.ndjson");
     await signOutAnyway(page);
@@ -295,8 +312,7 @@ describe("importing a file", () => {
   });
 
   test("that has ended is forgotten when the user signs out, without a question", async () => {
-    const page = await open("/import", { token: "" });
-    await signIn(page, session.secret);
+    const page = await visitImport();
     await importFile(page, "ended.ndjson", '{"id": 1491, "name": "Oak"}');
     await page.getByRole("button", { name: "Sign out" }).click();
     await signIn(page, session.secret);
@@ -310,9 +326,8 @@ describe("importing a file", () => {
     const origin = service.operatorUrl;
     const token = await makeSlowToken(service, "importing");
     await post(service.url, '{"id":1,"name":"Fern"}');
-    // A tab that polls must not hold it up either, nor one that only shows a page.
-    await open("/import", { origin, token });
-    const polling = await open("/plants", { origin, token, alone: true });
+    // A tab that polls must not hold it up either.
+    const polling = await open("/plants", { origin, token });
     await polling.locator(".rows .row").first().waitFor();
     const importing = await open("/import", { origin, token, alone: true });
     await start(importing, "slow.ndjson", rowsFrom(2));
@@ -320,7 +335,6 @@ describe("importing a file", () => {
     await service.stop("test");
     expect(service.logged.join("")).not.toContain("drain timeout reached");
     await waitForText(importing, "The import waits, and continues by itself.");
-    await polling.context().close();
     await importing.context().close();
   });
 });
@@ -328,7 +342,7 @@ describe("importing a file", () => {
 describe("a chosen file", () => {
   /** Opens the page, and collects what it sends about imports. */
   async function openAndWatch() {
-    const page = await open("/import");
+    const page = await visitImport();
     const sent: string[] = [];
     page.on("request", (request) => {
       if (request.url().includes("/api/imports")) sent.push(request.url());
@@ -379,7 +393,7 @@ describe("a chosen file", () => {
 
   describe("of which nothing can be read", () => {
     async function openAndChoose(): Promise<Page> {
-      const page = await open("/import");
+      const page = await visitImport();
       await choose(page, "no-ids.csv", "name,tag\nFern,indoor\n");
       return page;
     }
@@ -466,31 +480,36 @@ describe("a chosen file", () => {
     expect(await page.getByText("forgotten.ndjson").count()).toBe(0);
   });
 
-  test("takes nothing from a stopped import when another is to be chosen", async () => {
-    const page = await open("/import", { token: await makeSlowToken(session.service, "halfway") });
-    await start(page, "halfway.ndjson", `{"name": "No id"}\n${rowsFrom(50_000)}`);
-    await page.getByText("1 row", { exact: true }).waitFor();
-    await page.getByRole("button", { name: "Stop" }).click();
-    await waitForHeading(page, "Stopped: halfway.ndjson");
-    await choose(page, "another.ndjson", '{"id": 2501, "name": "Fern"}');
-    await page.getByRole("button", { name: "Choose another file" }).click();
-    await waitForHeading(page, "Stopped: halfway.ndjson");
-    await page.getByRole("button", { name: "Resume" }).waitFor();
-    expect(await download(page, "Download refused rows")).toBe('{"name": "No id"}\n');
-  });
+  describe("takes nothing from a stopped import", () => {
+    /** Stops an import, chooses a file and then another, checks a third one, and resumes the import. */
+    const chooseOthers = memoize(async () => {
+      const page = await open("/import", { token: await makeSlowToken(session.service, "halfway") });
+      await start(page, "halfway.ndjson", `{"name": "No id"}\n${rowsFrom(50_000)}`);
+      await page.getByText("1 row", { exact: true }).waitFor();
+      await page.getByRole("button", { name: "Stop" }).click();
+      await waitForHeading(page, "Stopped: halfway.ndjson");
+      const chooseAnother = page.getByRole("button", { name: "Choose another file" });
+      await choose(page, "another.ndjson", '{"id": 2501, "name": "Fern"}');
+      await chooseAnother.click();
+      await waitForHeading(page, "Stopped: halfway.ndjson");
+      await page.getByRole("button", { name: "Resume" }).waitFor();
+      const refused = await download(page, "Download refused rows");
+      await choose(page, "looked-at.ndjson", '{"id": 2601, "name": "Fern"}');
+      await page.getByRole("button", { name: "Check only" }).click();
+      await waitForHeading(page, "Checked: looked-at.ndjson");
+      await chooseAnother.click();
+      await waitForHeading(page, "Stopped: halfway.ndjson");
+      await page.getByRole("button", { name: "Resume" }).click();
+      await page.getByRole("button", { name: "Stop" }).waitFor();
+      return { refused, resumed: await page.locator("#run-title").textContent() };
+    });
 
-  test("takes nothing from a stopped import when it is only checked", async () => {
-    const page = await open("/import", { token: await makeSlowToken(session.service, "aside") });
-    await start(page, "aside.ndjson", `{"name": "No id"}\n${rowsFrom(51_000)}`);
-    await page.getByText("1 row", { exact: true }).waitFor();
-    await page.getByRole("button", { name: "Stop" }).click();
-    await waitForHeading(page, "Stopped: aside.ndjson");
-    await choose(page, "looked-at.ndjson", '{"id": 2601, "name": "Fern"}');
-    await page.getByRole("button", { name: "Check only" }).click();
-    await waitForHeading(page, "Checked: looked-at.ndjson");
-    await page.getByRole("button", { name: "Choose another file" }).click();
-    await waitForHeading(page, "Stopped: aside.ndjson");
-    await page.getByRole("button", { name: "Resume" }).click();
-    await waitForHeading(page, "Importing: aside.ndjson");
+    test("when another is to be chosen", async () => {
+      expect((await chooseOthers()).refused).toBe('{"name": "No id"}\n');
+    });
+
+    test("when it is only checked", async () => {
+      expect((await chooseOthers()).resumed).toBe("Importing: halfway.ndjson");
+    });
   });
 });
