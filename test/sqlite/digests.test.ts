@@ -52,7 +52,7 @@ function verifyJson(...args: string[]) {
   return runInProcess(["verify", "--json", ...args]).then(({ code, out }) => ({ code, ...JSON.parse(out) }));
 }
 
-/** The digest of the store, or "none". */
+// The digest of the store, or "none".
 const digestOfSound = memoize(async () => (await verifyDataFile(sound)).digest ?? "none");
 const verifiedSound = memoize(() => runInProcess(["verify", "--database", sound]));
 const verified100 = memoize(() => verifyJson("--database", copyOfStore(of100)));
