@@ -3,6 +3,7 @@ import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { describe, test } from "../support/browser.ts";
 import { textIn, useConsole, waitForText } from "../support/console-session.ts";
+import { memoize } from "../support/memoize.ts";
 import { post } from "../support/post-plants.ts";
 import { storedPlants } from "../support/stored-plants.ts";
 
@@ -33,21 +34,36 @@ describe("the form for a plant", () => {
   }
   const focusedField = (page: Page) => page.evaluate<string>("document.activeElement.name");
 
-  test("opens with the focus at the id", async () => {
-    const { page } = await openForm();
-    expect(await focusedField(page)).toBe("id");
-  });
-
-  test("has the same space above its buttons as between its fields", async () => {
-    const { dialog } = await openForm();
+  /** Reads the empty form, and generates an id in it. */
+  const readForm = memoize(async () => {
+    const { page, dialog } = await openForm();
+    const focusedAtFirst = await focusedField(page);
     const boxOf = async (selector: string) =>
       (await dialog.locator(selector).last().boundingBox()) ?? { y: 0, height: 0 };
     const name = await boxOf(".field:nth-of-type(2)");
     const tag = await boxOf(".field:nth-of-type(3)");
     const buttons = await boxOf(".dialog-foot");
-    const between = tag.y - (name.y + name.height);
+    await page.getByRole("button", { name: "Generate" }).click();
+    return {
+      focusedAtFirst,
+      spaceBetweenFields: tag.y - (name.y + name.height),
+      spaceAboveButtons: buttons.y - (tag.y + tag.height),
+      generatedId: await dialog.getByLabel("Id").inputValue(),
+    };
+  });
+
+  test("opens with the focus at the id", async () => {
+    expect((await readForm()).focusedAtFirst).toBe("id");
+  });
+
+  test("has the same space above its buttons as between its fields", async () => {
+    const { spaceBetweenFields, spaceAboveButtons } = await readForm();
     // The line above the buttons adds a little to it.
-    expect(buttons.y - (tag.y + tag.height)).toBeLessThan(1.5 * between);
+    expect(spaceAboveButtons).toBeLessThan(1.5 * spaceBetweenFields);
+  });
+
+  test("generates an id that fits into 64 bits", async () => {
+    expect(BigInt((await readForm()).generatedId)).toBeLessThan(2n ** 63n);
   });
 
   test("shows at the id that it is no number", async () => {
@@ -69,12 +85,6 @@ describe("the form for a plant", () => {
     await add("4001", "");
     expect(await errorAt("Name")).toContain("is empty");
     expect(find(4001n)).toBeUndefined();
-  });
-
-  test("generates an id that fits into 64 bits", async () => {
-    const { page, dialog } = await openForm();
-    await page.getByRole("button", { name: "Generate" }).click();
-    expect(BigInt(await dialog.getByLabel("Id").inputValue())).toBeLessThan(2n ** 63n);
   });
 
   test("keeps an id exact that no double can hold", async () => {
