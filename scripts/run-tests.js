@@ -12,7 +12,7 @@ import { finished } from "./processes.js";
 // Twice what a wait inside a test may take (test/support/eventually.ts), so that the wait fails with its own error.
 const testMsMax = 120_000;
 // Many tests wait for a disk or another process, so more files than cores run at a time.
-const filesAtOnce = 4;
+const filesAtOnce = 6;
 // How long each file took when this was last written, by `npm test -- --update-timings`: the longest start first.
 const timings = ownFile("../test/timings.json");
 // What Bun prints besides the tests: its version, and what the summary has too.
