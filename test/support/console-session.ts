@@ -76,19 +76,11 @@ export function useConsole(plants: number, flags: Record<string, string> = {}) {
     await page.goto(origin + path);
     return page;
   }
-  /**
-   * Opens a page of the console as a link to it does, without loading the console again, which takes three times the CPU time.
-   * For tests of what a page has, and not of how it starts: as after any link, its heading has the focus.
-   */
+  /** Opens a page of the console with the pointer off it: a table waits while someone points at it. */
   async function visit(path: string, { token = session.secret } = {}): Promise<Page> {
-    const page = shared;
-    if (page === undefined) return open(path, { token });
-    // A table waits while someone points at it, and an earlier test may have left the pointer there.
+    const page = await open(path, { token });
     await page.mouse.move(0, 0);
-    if (new URL(page.url()).origin !== session.service.operatorUrl) return open(path, { token });
-    await prepare(page);
-    const isThere = await page.evaluate<boolean>(visitScript(path, token));
-    return isThere ? page : open(path, { token });
+    return page;
   }
   return Object.assign(session, { open, visit });
 }
@@ -98,28 +90,6 @@ async function prepare(page: Page): Promise<void> {
   // The test before may have ended while the page was still asking for something that it answers.
   await page.unrouteAll({ behavior: "ignoreErrors" });
   if (page.viewportSize()?.width !== viewport.width) await page.setViewportSize(viewport);
-}
-
-/**
- * Leads the console there by way of a page that does not exist, so that nothing remains of the one before. Evaluates to false if
- * it cannot: another user is signed in, or none, or the secret of a new token is shown.
- */
-function visitScript(path: string, token: string): string {
-  return `(async () => {
-    if (sessionStorage.getItem("plant-store-token") !== ${JSON.stringify(token)}) return false;
-    localStorage.clear();
-    const follow = (path) => {
-      history.pushState(null, "", path);
-      dispatchEvent(new PopStateEvent("popstate"));
-    };
-    document.querySelector("dialog[open] [aria-label=Close]")?.click();
-    follow("/no-such-page");
-    await new Promise((done) => setTimeout(done));
-    const isLeft = document.querySelector("h1")?.textContent === "Page not found";
-    if (!isLeft || document.querySelector("dialog[open]") !== null) return false;
-    follow(${JSON.stringify(path)});
-    return true;
-  })()`;
 }
 
 /** As `eventually`, but asks less often: each question takes milliseconds of the browser's CPU time. */
