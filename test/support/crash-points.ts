@@ -108,7 +108,7 @@ export async function sweep(scenario: Scenario, stride: number): Promise<Swept> 
 // A new store: its start, three plants and its stop.
 const firstLife: Scenario = {
   what: "a new store, from its start to its stop",
-  testStride: 17,
+  testStride: 11,
   prepare: async () => [],
   command: (folder) => [shortLife, join(folder, name), "1", "3"],
   problemOf: lostPlants,
@@ -116,7 +116,7 @@ const firstLife: Scenario = {
 
 const secondLife: Scenario = {
   what: "a closed store, from its start to its stop",
-  testStride: 7,
+  testStride: 3,
   prepare: (folder) => closed(folder, prepared),
   command: (folder) => [shortLife, join(folder, name), "1001", "1003"],
   problemOf: lostPlants,
@@ -124,7 +124,7 @@ const secondLife: Scenario = {
 
 const recovery: Scenario = {
   what: "a store that was killed, from its start to its stop",
-  testStride: 9,
+  testStride: 5,
   prepare: crashed,
   command: (folder) => [shortLife, join(folder, name), "1001", "1001"],
   problemOf: lostPlants,
@@ -133,7 +133,7 @@ const recovery: Scenario = {
 // Its WAL says "closed", after plants that its data file does not have.
 const unfinishedStop: Scenario = {
   what: "a store that a reader kept from checkpointing at its stop, from its start to its stop",
-  testStride: 9,
+  testStride: 5,
   async prepare(folder) {
     await closed(folder, prepared);
     const path = join(folder, name);
@@ -151,7 +151,7 @@ const unfinishedStop: Scenario = {
 
 const rebuild: Scenario = {
   what: "a store whose fsync failed, from its start to its stop",
-  testStride: 23,
+  testStride: 17,
   async prepare(folder) {
     const ids = await crashed(folder);
     writeMarker(join(folder, name), "sync-failed");
