@@ -9,13 +9,13 @@ import { storedPlants } from "../support/stored-plants.ts";
 
 const unsafeId = "9007199254740993";
 const session = useConsole(10);
-const { visit } = session;
+const { open } = session;
 
 const find = (id: bigint) => storedPlants(session.service.database).find((plant) => plant.id === id);
 
 describe("the form for a plant", () => {
   async function openForm() {
-    const page = await visit("/");
+    const page = await open("/");
     await page.getByRole("button", { name: "Add a plant" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.waitFor();

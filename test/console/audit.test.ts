@@ -8,17 +8,17 @@ import { memoize } from "../support/memoize.ts";
 import { mintToken, operatorFetch } from "../support/operator-requests.ts";
 
 const session = useConsole(1);
-const { visit } = session;
+const { open } = session;
 
 describe("the audit trail", () => {
   test("says what was done", async () => {
     await mintToken(session.service, { name: "reader", scopes: ["metrics"] });
-    const page = await visit("/audit");
+    const page = await open("/audit");
     await waitForText(page, "created token reader with metrics; it never expires");
   });
 
   test("has its entries under the day on which they were made", async () => {
-    const page = await visit("/audit");
+    const page = await open("/audit");
     const at = ["2026-01-15T23:30:00Z", "2026-01-15T22:30:00Z"];
     const entry = { actor: "ops", action: "export.started", subject: "plants", detail: "" };
     await page.route("**/api/audit*", (route) =>
@@ -36,7 +36,7 @@ describe("the audit trail", () => {
   });
 
   test("has the filter that was applied in its address", async () => {
-    const page = await visit("/audit");
+    const page = await open("/audit");
     await page.getByRole("button", { name: "Filter", exact: true }).click();
     await page.getByLabel("Action").selectOption("Rotated a token");
     await page.getByLabel("By").fill("nobody");
@@ -46,7 +46,7 @@ describe("the audit trail", () => {
   });
 
   test("keeps the filters that are not removed", async () => {
-    const page = await visit("/audit?action=token.rotated&actor=nobody");
+    const page = await open("/audit?action=token.rotated&actor=nobody");
     await page.getByRole("button", { name: "Remove the filter By: nobody" }).click();
     await page.waitForURL(/\/audit\?action=token\.rotated$/);
     await waitForText(page, "No entries match");
@@ -54,7 +54,7 @@ describe("the audit trail", () => {
 
   describe.each(["Remove the filter By: nobody", "Clear", "Clear filters"])("after %s", (name) => {
     const removeFilter = memoize(async () => {
-      const page = await visit("/audit?actor=nobody");
+      const page = await open("/audit?actor=nobody");
       await page.getByRole("button", { name, exact: true }).click();
       await page.locator("table.audit").waitFor();
       const filter = page.getByRole("button", { name: "Filter", exact: true });
@@ -75,7 +75,7 @@ describe("the audit trail", () => {
 
   test("is filtered by a time of the browser's time zone", async () => {
     await mintToken(session.service, { name: "timed", scopes: ["metrics"] });
-    const page = await visit("/audit");
+    const page = await open("/audit");
     await page.getByRole("button", { name: "Filter", exact: true }).click();
     await page.getByLabel("Before").fill("2026-01-15T09:30");
     await page.getByRole("button", { name: "Apply" }).click();
@@ -86,7 +86,7 @@ describe("the audit trail", () => {
   });
 
   test("says why a filter in the address cannot be read", async () => {
-    const page = await visit("/audit?since=yesterday");
+    const page = await open("/audit?since=yesterday");
     await waitForText(
       page,
       'Parameter "since" must be a time, such as 2026-11-15 or 2026-11-15T09:30Z, but is "yesterday".',
@@ -97,7 +97,7 @@ describe("the audit trail", () => {
     /** The row of that entry and its JSON, opened by the keyboard. */
     async function openEntry(name: string) {
       const { token } = await mintToken(session.service, { name });
-      const page = await visit("/audit?action=token.created");
+      const page = await open("/audit?action=token.created");
       const row = page.locator("tr", { hasText: `created token ${name}` });
       await row.locator("summary").focus();
       await page.keyboard.press("Enter");
@@ -119,7 +119,7 @@ describe("the audit trail", () => {
   });
 
   test("shows older entries once, even if their button is clicked twice", async () => {
-    const page = await visit("/tokens");
+    const page = await open("/tokens");
     const entry = { at: "2026-11-15T09:30:00.000Z", action: "console.signed-in", subject: "", detail: "" };
     const held: Route[] = [];
     await page.route("**/api/audit", (route) =>
@@ -147,7 +147,7 @@ describe("the audit trail", () => {
         await response.text();
       }
     }
-    const page = await visit("/audit");
+    const page = await open("/audit");
     const entries = page.locator(".audit details");
     await waitUntil(async () => (await entries.count()) === 100);
     await page.getByRole("button", { name: "Show older entries" }).click();

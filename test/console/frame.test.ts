@@ -14,7 +14,7 @@ const backupFolder = join(folder.path, "backups");
 mkdirSync(backupFolder);
 afterAll(() => folder[Symbol.dispose]());
 const session = useConsole(1100, { "backup-folder": backupFolder });
-const { open, visit } = session;
+const { open } = session;
 
 describe("the theme", () => {
   const background = (page: Page) => page.evaluate<string>("getComputedStyle(document.body).backgroundColor");
@@ -99,7 +99,7 @@ const markedPages = (page: Page) => page.locator("nav [aria-current=page]").allI
 
 // Opens a page, and collects what the navigation marks, and what a phone of 360 px would have to scroll sideways.
 const readPage = memoize(async (path: string) => {
-  const page = await visit(path);
+  const page = await open(path);
   await page.getByRole("navigation", { name: "Pages" }).waitFor();
   const marked = await markedPages(page);
   await page.setViewportSize({ width: 360, height: 740 });
@@ -135,7 +135,7 @@ describe("the controls on a phone of 360 px", () => {
 
   /** The controls of the page with the tokens: how high each is, and where the links of the navigation are. */
   const measureControls = memoize(async () => {
-    const page = await visit("/tokens");
+    const page = await open("/tokens");
     await page.setViewportSize({ width: 360, height: 740 });
     await page.getByRole("button", { name: "Rotate ops" }).waitFor();
     const controls = await page.locator("nav a, main button, .account button").evaluateAll((elements) =>
@@ -168,7 +168,7 @@ describe("the controls on a phone of 360 px", () => {
 
 describe("a dialog", () => {
   test("higher than the window keeps its buttons in view", async () => {
-    const page = await visit("/tokens");
+    const page = await open("/tokens");
     await page.setViewportSize({ width: 360, height: 560 });
     await page.getByRole("button", { name: "Create a token" }).click();
     const submit = page.getByRole("button", { name: "Create token" });
@@ -182,7 +182,7 @@ describe("a dialog", () => {
 // Opens a path at which there is no page, and collects what the console responds with.
 const readUnknown = memoize(async (path: string) => {
   const { status } = await fetch(session.service.operatorUrl + path);
-  const page = await visit(path);
+  const page = await open(path);
   await waitForText(page, `There is nothing at ${path}`);
   return { status, title: await page.title(), marked: await markedPages(page) };
 });
@@ -197,7 +197,7 @@ describe("the navigation", () => {
   });
 
   test("marks the page of plants as current at a plant", async () => {
-    const page = await visit("/plants/12");
+    const page = await open("/plants/12");
     await page.getByRole("navigation", { name: "Pages" }).waitFor();
     expect(await markedPages(page)).toEqual(["Plants"]);
   });

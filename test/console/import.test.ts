@@ -16,13 +16,13 @@ import { bearer } from "../support/tokens.ts";
 const rowsMax = 100;
 const slowly = { "rate-limit": `${rowsMax}/m` };
 const session = useConsole(5, slowly);
-const { open, visit } = session;
+const { open } = session;
 
 const find = (id: bigint) => storedPlants(session.service.database).find((plant) => plant.id === id);
 
 /** Opens the page, and forgets the file that an earlier test has chosen there. */
-async function visitImport(): Promise<Page> {
-  const page = await visit("/import");
+async function openImport(): Promise<Page> {
+  const page = await open("/import");
   await waitForHeading(page, "Import");
   const another = page.getByRole("button", { name: "Choose another file" });
   if ((await another.count()) > 0) await another.click();
@@ -86,7 +86,7 @@ describe("importing a file", () => {
 
     /** Imports them, and collects what the page shows of the refused rows and offers for download. */
     const importLines = memoize(async () => {
-      const page = await visitImport();
+      const page = await openImport();
       await importFile(page, "lines.ndjson", lines.join("\n"));
       await page.locator("progress.some-refused").waitFor();
       const style = "getComputedStyle(document.querySelector('progress'))";
@@ -144,7 +144,7 @@ describe("importing a file", () => {
     });
 
     test("offers a report of every row", async () => {
-      const page = await visitImport();
+      const page = await openImport();
       const rows = ['{"id": 71, "name": "New"}', '{"name": "No id"}', '{"id": 71, "name": "New"}', "{", ""];
       expect(await importFile(page, "reported.ndjson", rows.join("\n"))).toEqual(["1", "1", "2"]);
       const report = (await download(page, "Download report")).trim().split("\r\n");
@@ -155,7 +155,7 @@ describe("importing a file", () => {
   });
 
   test("of a JSON array offers the refused elements as an array", async () => {
-    const page = await visitImport();
+    const page = await openImport();
     const array = '[{"id": 81, "name": "One"},\n {"name":\n"No id"},\n {"name": "Nor here"}]';
     expect(await importFile(page, "plants.json", array)).toEqual(["1", "0", "2"]);
     expect(await download(page, "Download refused rows")).toBe(
@@ -165,7 +165,7 @@ describe("importing a file", () => {
 
   // What a spreadsheet saves.
   test("of compressed CSV offers the refused rows with their header", async () => {
-    const page = await visitImport();
+    const page = await openImport();
     const sheet = gzipSync('\ufeffid;name;tag\r\n1191;"Árbol; viejo";indoor\r\nx;Elm;\r\n1192;Oak;\r\n');
     expect(await importFile(page, "sheet.csv.gz", sheet)).toEqual(["2", "0", "1"]);
     await waitForText(page, /^CSV separated by semicolons, gzip, \d+ bytes, 3 rows$/);
@@ -174,7 +174,7 @@ describe("importing a file", () => {
   });
 
   test("is in the audit trail with what was counted", async () => {
-    const page = await visitImport();
+    const page = await openImport();
     await importFile(page, "audited.csv", "id,name\n1195,Oak\n1196,Elm\n1197,Ash\nx,Yew\n");
     await page.getByRole("link", { name: "Audit" }).click();
     await waitForText(page, "3 created, 0 already stored, 1 refused");
@@ -183,7 +183,7 @@ describe("importing a file", () => {
   describe("of CSV that is broken in its third row", () => {
     /** Imports the file, and collects what the page shows and offers. */
     const importBroken = memoize(async () => {
-      const page = await visitImport();
+      const page = await openImport();
       const broken = 'id,name\n1301,Oak\nx,Elm\n1302,5" pot\n1303,Fern\n';
       const tally = await importFile(page, "broken.csv", broken, "Failed");
       const reason = await page.getByText("has a quote inside a field").textContent();
@@ -235,7 +235,7 @@ describe("importing a file", () => {
   });
 
   test("without rows has a full bar", async () => {
-    const page = await visitImport();
+    const page = await openImport();
     await importFile(page, "blank.ndjson", "\n");
     const storedEnd = 'getComputedStyle(document.querySelector("progress")).getPropertyValue("--stored-end")';
     expect(await page.evaluate<string>(storedEnd)).toBe("100%");
@@ -312,7 +312,7 @@ describe("importing a file", () => {
   });
 
   test("that has ended is forgotten when the user signs out, without a question", async () => {
-    const page = await visitImport();
+    const page = await openImport();
     await importFile(page, "ended.ndjson", '{"id": 1491, "name": "Oak"}');
     await page.getByRole("button", { name: "Sign out" }).click();
     await signIn(page, session.secret);
@@ -342,7 +342,7 @@ describe("importing a file", () => {
 describe("a chosen file", () => {
   /** Opens the page, and collects what it sends about imports. */
   async function openAndWatch() {
-    const page = await visitImport();
+    const page = await openImport();
     const sent: string[] = [];
     page.on("request", (request) => {
       if (request.url().includes("/api/imports")) sent.push(request.url());
@@ -393,7 +393,7 @@ describe("a chosen file", () => {
 
   describe("of which nothing can be read", () => {
     async function openAndChoose(): Promise<Page> {
-      const page = await visitImport();
+      const page = await openImport();
       await choose(page, "no-ids.csv", "name,tag\nFern,indoor\n");
       return page;
     }

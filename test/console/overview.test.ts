@@ -13,11 +13,11 @@ import { accessToken, operatorToken } from "../support/tokens.ts";
 
 const seeded = 1100;
 const session = useConsole(seeded);
-const { open, visit } = session;
+const { open } = session;
 
 describe("the overview", () => {
   test("shows the state of the store", async () => {
-    const page = await visit("/");
+    const page = await open("/");
     await waitForText(page, "All plants are on disk");
     await waitForText(page, "Disk space free");
     await waitForText(page, / left at this rate$/);
@@ -25,7 +25,7 @@ describe("the overview", () => {
   });
 
   test("does not say of PostgreSQL that all plants are on disk", async () => {
-    const page = await visit("/");
+    const page = await open("/");
     await page.route("**/api/overview*", async (route) => {
       const response = await route.fetch();
       const overview = await response.json();
@@ -37,14 +37,14 @@ describe("the overview", () => {
   });
 
   test("shows a new backup live", async () => {
-    const page = await visit("/");
+    const page = await open("/");
     await waitForText(page, "All plants are on disk");
     recordLastBackup(session.service.database, Date.now() - 3 * hourMs);
     await waitForText(page, "Last backup 3 hours ago");
   });
 
   test("shows a new plant live", async () => {
-    const page = await visit("/");
+    const page = await open("/");
     const total = page.locator(".key-number-total .number > span");
     await total.waitFor();
     const count = async () => Number(((await total.textContent()) ?? "").replaceAll(",", ""));
@@ -56,7 +56,7 @@ describe("the overview", () => {
   });
 
   test("shows a refusal live", async () => {
-    const page = await visit("/");
+    const page = await open("/");
     await waitForText(page, "All plants are on disk");
     await post(session.service.url, '{"name":"No id"}');
     await waitForText(page, "40010 a required field is missing");
@@ -64,14 +64,14 @@ describe("the overview", () => {
 
   test("names who was refused last, with a link to why", async () => {
     await post(session.service.url, '{"name":"No id"}');
-    const page = await visit("/");
+    const page = await open("/");
     const last = page.getByRole("region", { name: "Refused" }).getByRole("listitem");
     await last.getByRole("link", { name: "preset-access" }).first().click();
     await page.waitForURL(/\/refused\?token=preset-access$/);
   });
 
   test("charts the plants of a period", async () => {
-    const page = await visit("/");
+    const page = await open("/");
     await page.locator(".plot").hover({ position: { x: 400, y: 100 } });
     expect(await textIn(page, ".chart-tip")).toMatch(/^\d\d:\d\d\d+ createdrefusals unknown$/);
     await page.getByRole("button", { name: "7 d" }).click();
@@ -81,7 +81,7 @@ describe("the overview", () => {
   });
 
   test("says that it has not counted while the first count takes long", async () => {
-    const page = await visit("/tokens");
+    const page = await open("/tokens");
     await page.route("**/api/overview", async (route) => {
       const response = await route.fetch();
       const overview = (await response.json()) as object;

@@ -16,7 +16,7 @@ import {
 import { idOf } from "../support/seeded-store.ts";
 
 const unsafeId = "9007199254740993";
-const { add, open, openTable, visit } = usePlantsTable(2500);
+const { add, open, openTable } = usePlantsTable(2500);
 
 describe("one plant", () => {
   /** Opens the details of a plant whose id no double can hold. */
@@ -54,7 +54,7 @@ describe("one plant", () => {
 
   test("has a long name whole only in its facts", async () => {
     await add(85, "x".repeat(60_000));
-    const page = await visit("/plants/85");
+    const page = await open("/plants/85");
     await page.locator(".facts").waitFor();
     expect((await page.locator(".facts dd").nth(1).textContent())?.length).toBe(60_000);
     expect((await page.locator("#detail-title").boundingBox())?.height).toBeLessThan(30);
@@ -78,7 +78,7 @@ describe("one plant", () => {
 });
 
 test("a plant that does not exist says so", async () => {
-  const page = await visit("/plants/424242");
+  const page = await open("/plants/424242");
   await waitForHeading(page, "Plant not found");
   expect(await page.title()).toBe("Plant not found · Plant Store");
 });

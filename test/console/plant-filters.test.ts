@@ -21,7 +21,7 @@ import { storedPlants } from "../support/stored-plants.ts";
 import { bearer } from "../support/tokens.ts";
 
 const session = usePlantsTable(2500);
-const { add, open, openTable, visit } = session;
+const { add, open, openTable } = session;
 
 describe("an id in the search", () => {
   const search = (page: Page, text: string) => page.getByLabel("Search by name or id").fill(text);
@@ -100,7 +100,7 @@ describe("an id in the search", () => {
 
   test("finds no plant while the other filters cannot be read", async () => {
     await add(880_008, "Found without the time");
-    const page = await visit("/plants?name=880008&since=never");
+    const page = await open("/plants?name=880008&since=never");
     await page.getByRole("button", { name: "Remove the filter Created: from never" }).click();
     await found(page, "880008").waitFor();
     await page.goBack();
@@ -147,7 +147,7 @@ describe("a filter", () => {
   });
 
   test("that no plant matches can be cleared", async () => {
-    const page = await visit("/plants?name=zzz");
+    const page = await open("/plants?name=zzz");
     await page.getByRole("button", { name: "Clear filters" }).click();
     await rows(page).first().waitFor();
     expect(new URL(page.url()).search).toBe("");
@@ -223,14 +223,14 @@ describe("a filter", () => {
     ["order=random", 'Parameter "order" must be newest or oldest, but is "random".'],
     ["tags=fern", /^There is no parameter "tags" here; expected .*, tag, /],
   ])("of %s in the address says what was expected", async (query, problem) => {
-    const page = await visit(`/plants?${query}`);
+    const page = await open(`/plants?${query}`);
     await waitForText(page, "This filter cannot be read");
     await waitForText(page, problem);
     expect(await rows(page).count()).toBe(0);
   });
 
   test("that cannot be read can be cleared", async () => {
-    const page = await visit("/plants?since=never");
+    const page = await open("/plants?since=never");
     await page.getByRole("button", { name: "Clear filters" }).click();
     await rows(page).first().waitFor();
     expect(new URL(page.url()).search).toBe("");
@@ -238,7 +238,7 @@ describe("a filter", () => {
   });
 
   test("that cannot be read says why nothing is exported", async () => {
-    const page = await visit("/plants?until=soon");
+    const page = await open("/plants?until=soon");
     await waitForText(page, "This filter cannot be read");
     await page.getByRole("button", { name: "Export", exact: true }).click();
     await page.getByRole("button", { name: "Plants that match as NDJSON" }).click();
@@ -246,7 +246,7 @@ describe("a filter", () => {
   });
 
   test("that cannot be read can be removed alone", async () => {
-    const page = await visit("/plants?tag=fern&until=soon");
+    const page = await open("/plants?tag=fern&until=soon");
     await page.getByRole("button", { name: "Remove the filter Created: before soon" }).click();
     await rows(page).first().waitFor();
     expect(new URL(page.url()).search).toBe("?tag=fern");
@@ -279,7 +279,7 @@ describe("a filter", () => {
   });
 
   test("by time has a preset that replaces another time", async () => {
-    const page = await visit("/plants?since=2020-01-01T00:00:00Z&until=2020-01-02T00:00:00Z");
+    const page = await open("/plants?since=2020-01-01T00:00:00Z&until=2020-01-02T00:00:00Z");
     await openPanel(page);
     await panel(page).getByRole("button", { name: "7 days" }).click();
     await rows(page).first().waitFor();

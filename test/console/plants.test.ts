@@ -20,7 +20,7 @@ import { startTcpProxy } from "../support/tcp-proxy.ts";
 
 const seeded = 1100;
 const session = usePlantsTable(seeded);
-const { add, open, openTable, visit } = session;
+const { add, open, openTable } = session;
 
 describe("the table", () => {
   test("loads more while scrolling until the first plant", async () => {
@@ -162,7 +162,7 @@ describe("new plants", () => {
   });
 
   test("are those that match the filter", async () => {
-    const page = await visit("/plants?tag=bromeliad&name=guz");
+    const page = await open("/plants?tag=bromeliad&name=guz");
     await waitForText(page, "No plants match");
     await add(500_010, "Guzmania", "lily");
     await add(500_011, "Tillandsia", "bromeliad");

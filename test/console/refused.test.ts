@@ -9,7 +9,7 @@ import { post } from "../support/post-plants.ts";
 import { bearer } from "../support/tokens.ts";
 
 const session = useConsole(1);
-const { open, visit } = session;
+const { open } = session;
 
 /** A token with this name that was refused, and the id of that request. */
 async function refuseToken(name: string): Promise<string> {
@@ -20,7 +20,7 @@ async function refuseToken(name: string): Promise<string> {
 
 /** Opens the page, with the pointer away from the table. */
 async function openRefused(query = ""): Promise<Page> {
-  const page = await visit(`/refused${query}`);
+  const page = await open(`/refused${query}`);
   await page.mouse.move(0, 0);
   return page;
 }
@@ -39,7 +39,7 @@ describe("the page of refused requests", () => {
 
   test("offers all senders beside one whose address is not known", async () => {
     await refuseToken("known");
-    const page = await visit("/refused");
+    const page = await open("/refused");
     await page.route("**/api/refusals", async (route) => {
       const response = await route.fetch();
       const body = (await response.json()) as RefusalsJson;
@@ -145,7 +145,7 @@ describe("the page of refused requests", () => {
 
   test("is linked from the overview, by error", async () => {
     await refuseToken("from the overview");
-    const page = await visit("/");
+    const page = await open("/");
     await page.getByRole("link", { name: "40004" }).click();
     await rowOf(page, "from the overview").waitFor();
     expect(page.url()).toEndWith("/refused?error=40004");

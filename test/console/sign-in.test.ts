@@ -8,7 +8,7 @@ import { mintToken } from "../support/operator-requests.ts";
 import { accessToken } from "../support/tokens.ts";
 
 const session = useConsole(10);
-const { open, visit } = session;
+const { open } = session;
 
 describe("signing in", () => {
   const unaccepted: [what: string, token: string, reason: string][] = [
@@ -147,7 +147,7 @@ describe("signing in", () => {
   });
 
   test("lasts until the user signs out", async () => {
-    const page = await visit("/");
+    const page = await open("/");
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Token").waitFor();
     expect(await page.evaluate("sessionStorage.length")).toBe(0);
@@ -181,7 +181,7 @@ describe("someone with a token that only reads", () => {
   const mintReader = memoize(() => mintToken(session.service, { name: "reader", scopes: ["operator:read"] }));
   async function visitAsReader(path: string): Promise<Page> {
     const { secret } = await mintReader();
-    return visit(path, { token: secret });
+    return open(path, { token: secret });
   }
 
   test("gets links to the overview and the plants alone", async () => {

@@ -17,12 +17,12 @@ mkdirSync(backupFolder);
 afterAll(() => folder[Symbol.dispose]());
 // With a full block, so that a backup has a digest.
 const session = useConsole(1100, { "backup-folder": backupFolder });
-const { visit } = session;
+const { open } = session;
 
 describe("the system page", () => {
   /** What it shows as it is opened, in a window of 768 pixels, and when it is asked for all settings. */
   const readSystem = memoize(async () => {
-    const page = await visit("/system");
+    const page = await open("/system");
     await waitForText(page, "Disk space free");
     const state = await textIn(page, ".state-line");
     const version = await page.getByText(/^Version /).textContent();
@@ -70,7 +70,7 @@ describe("the system page", () => {
   });
 
   test("shows why the settings cannot be loaded in place of them", async () => {
-    const page = await visit("/system");
+    const page = await open("/system");
     const refusal = JSON.stringify({ error: 40301, message: "This token lacks a scope." });
     await page.route("**/api/settings", (route) =>
       route.fulfill({ status: 403, contentType: "application/json", body: refusal }),
@@ -93,7 +93,7 @@ describe("the system page", () => {
   });
 
   test("says that there are no backups yet", async () => {
-    const page = await visit("/tokens");
+    const page = await open("/tokens");
     await page.route("**/api/backups", (route) => route.fulfill({ json: { folder: "/b", backups: [] } }));
     await page.getByRole("link", { name: "System" }).click();
     await waitForText(page, "No backups yet.");
@@ -102,7 +102,7 @@ describe("the system page", () => {
   test("says how far a verification is", async () => {
     const task = { kind: "verify", name: "a.db" };
     const progress = { doing: "checking the rows of", share: 0.41 };
-    const page = await visit("/tokens");
+    const page = await open("/tokens");
     await page.route("**/api/backups", (route) =>
       route.fulfill({ json: { folder: "/b", backups: [], task, progress } }),
     );
@@ -113,7 +113,7 @@ describe("the system page", () => {
 
   test("does not show the next backup as an error after one failed", async () => {
     const last = { kind: "create", problem: "There is no space left on the disk." };
-    const page = await visit("/tokens");
+    const page = await open("/tokens");
     await page.route("**/api/backups", (route) =>
       route.fulfill({ json: { folder: "/b", backups: [], task: { kind: "create" }, last } }),
     );
@@ -136,13 +136,13 @@ describe("on the system page, a backup", () => {
   /** Makes one without the page, and opens the page, which lists it. */
   async function openWithBackup(): Promise<Page> {
     await backupCalls(session.service).makeBackup();
-    const page = await visit("/system");
+    const page = await open("/system");
     await rows(page).getByText("not yet").waitFor();
     return page;
   }
 
   test("is made", async () => {
-    const page = await visit("/system");
+    const page = await open("/system");
     await page.getByRole("button", { name: "Back up now" }).click();
     await rows(page).getByText("not yet").waitFor();
     await waitForText(page, "The backup is complete and checked.");
@@ -150,7 +150,7 @@ describe("on the system page, a backup", () => {
   });
 
   test("is started once by a double click", async () => {
-    const page = await visit("/system");
+    const page = await open("/system");
     await page.getByRole("button", { name: "Back up now" }).dblclick();
     await rows(page).getByText("not yet").waitFor();
     expect(await page.getByRole("alert").count()).toBe(0);
@@ -164,7 +164,7 @@ describe("on the system page, a backup", () => {
   });
 
   test("cannot be started before the page has loaded that another one runs", async () => {
-    const page = await visit("/system");
+    const page = await open("/system");
     const button = page.getByRole("button", { name: "Back up now" });
     await button.waitFor();
     const isList = (request: Request) => request.method() === "GET" && request.url().endsWith("/api/backups");

@@ -16,7 +16,7 @@ import { post } from "../support/post-plants.ts";
 import { bearer } from "../support/tokens.ts";
 
 const session = useConsole(10);
-const { open, visit } = session;
+const { open } = session;
 
 const focusedText = (page: Page) => page.evaluate<string>("document.activeElement.textContent.trim()");
 const isFocused = (element: Locator) => element.evaluate((node) => node.ownerDocument.activeElement === node);
@@ -31,7 +31,7 @@ async function statusWith(secret: string): Promise<number> {
 
 describe("tokens", () => {
   test("are a page whose heading has the focus, so that a screen reader announces it", async () => {
-    const page = await visit("/");
+    const page = await open("/");
     await page.locator(".latest a").first().waitFor();
     await page.getByRole("link", { name: "Tokens" }).click();
     await page.locator("h1:focus", { hasText: "Tokens" }).waitFor();
@@ -40,7 +40,7 @@ describe("tokens", () => {
 
   /** Opens the dialog that creates one. */
   async function openCreation() {
-    const page = await visit("/tokens");
+    const page = await open("/tokens");
     await page.getByRole("button", { name: "Create a token" }).click();
     const dialog = page.getByRole("dialog");
     const create = dialog.getByRole("button", { name: "Create token" });
@@ -103,7 +103,7 @@ describe("tokens", () => {
   });
 
   test("that were loaded again are not replaced by a response to the request before", async () => {
-    const page = await visit("/");
+    const page = await open("/");
     // The first response has arrived, and is read only later.
     await page.evaluate(`{
       const { json } = Response.prototype;
@@ -197,7 +197,7 @@ describe("tokens", () => {
       name: "rotated robot",
       scopes: ["plants:create"],
     });
-    const page = await visit("/tokens");
+    const page = await open("/tokens");
     await page.getByRole("button", { name: "Rotate rotated robot" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("The old secret stays valid for").selectOption("0s");
@@ -212,7 +212,7 @@ describe("tokens", () => {
     const revokeInDialog = memoize(async () => {
       const name = "revoked robot";
       const { secret } = await mintToken(session.service, { name, scopes: ["plants:create"] });
-      const page = await visit("/tokens");
+      const page = await open("/tokens");
       await page.getByRole("button", { name: `Revoke ${name}` }).click();
       const dialog = page.getByRole("dialog");
       await dialog.getByRole("heading", { name: `Revoke “${name}”?` }).waitFor();
@@ -237,7 +237,7 @@ describe("tokens", () => {
     const nameOf = (expiresIn: string) => `expires after ${expiresIn}`;
     for (const expiresIn of lifetimes)
       await mintToken(session.service, { name: nameOf(expiresIn), scopes: ["metrics"], expiresIn });
-    const page = await visit("/tokens");
+    const page = await open("/tokens");
     const expiries = new Map<string, { visible: string; exact: string; spoken: string }>();
     for (const expiresIn of lifetimes) {
       const expiry = page.getByRole("row", { name: nameOf(expiresIn) }).locator(".state + .note time");
@@ -265,7 +265,7 @@ describe("tokens", () => {
     const name = "greenhouse";
     const rotated = await mintToken(session.service, { name, scopes: ["metrics"] });
     await operatorPost(session.service, `/api/tokens/${rotated.token.id}/rotate`, { overlap: "7d" });
-    const page = await visit("/tokens");
+    const page = await open("/tokens");
     const old = page.locator(`tr:has-text("${name}") + tr.old`);
     await old.waitFor();
     expect(await old.locator("th").innerText()).toMatch(
@@ -288,7 +288,7 @@ describe("tokens", () => {
     await mintToken(session.service, { name: "even", scopes });
     await mintToken(session.service, { name: "even too", scopes, expiresIn: "365d" });
     await mintToken(session.service, { name: longName, scopes: allScopes, expiresIn: "365d" });
-    const page = await visit("/tokens");
+    const page = await open("/tokens");
     const evenRows = page.locator(".tokens tbody tr").filter({ hasText: "even" });
     await evenRows.nth(1).waitFor();
     const row = page.getByRole("row", { name: longName });
@@ -345,7 +345,7 @@ describe("tokens", () => {
   });
 
   test("warn before they are revoked if they have the name of the session's token", async () => {
-    const page = await visit("/tokens");
+    const page = await open("/tokens");
     await page.getByRole("button", { name: "Revoke ops" }).click();
     await waitForText(page, "If you are signed in with this token");
   });

@@ -68,7 +68,11 @@ export function useConsole(plants: number, flags: Record<string, string> = {}) {
       if (!crashes) collectErrors(page, pageErrors);
       if (isShared) shared = page;
     }
-    await prepare(page);
+    // The test before may have ended while the page was still asking for something that it answers.
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+    // A table waits while someone points at it, and the test before may have left the pointer there.
+    await page.mouse.move(0, 0);
+    if (page.viewportSize()?.width !== viewport.width) await page.setViewportSize(viewport);
     if (new URL(page.url()).origin !== origin) await page.goto(`${origin}/livez`);
     const store =
       token === "" ? "" : `; sessionStorage.setItem("plant-store-token", ${JSON.stringify(token)})`;
@@ -76,20 +80,7 @@ export function useConsole(plants: number, flags: Record<string, string> = {}) {
     await page.goto(origin + path);
     return page;
   }
-  /** Opens a page of the console with the pointer off it: a table waits while someone points at it. */
-  async function visit(path: string, { token = session.secret } = {}): Promise<Page> {
-    const page = await open(path, { token });
-    await page.mouse.move(0, 0);
-    return page;
-  }
-  return Object.assign(session, { open, visit });
-}
-
-/** Makes the page as wide as it is for most tests, and its requests reach the service. */
-async function prepare(page: Page): Promise<void> {
-  // The test before may have ended while the page was still asking for something that it answers.
-  await page.unrouteAll({ behavior: "ignoreErrors" });
-  if (page.viewportSize()?.width !== viewport.width) await page.setViewportSize(viewport);
+  return Object.assign(session, { open });
 }
 
 /** As `eventually`, but asks less often: each question takes milliseconds of the browser's CPU time. */

@@ -12,7 +12,7 @@ export function usePlantsTable(seeded: number) {
   }
 
   async function openTable(path = "/plants"): Promise<Page> {
-    const page = await session.visit(path);
+    const page = await session.open(path);
     await rows(page).first().waitFor();
     return page;
   }
