@@ -7,7 +7,7 @@ import type { Exchange } from "../http/exchange.ts";
 import { dayMs } from "../text/duration.ts";
 import { ActionRecorder } from "./action-recorder.ts";
 
-// As `src/storage/access-rows.ts` has it.
+// As `src/storage/audit-rows.ts` has it.
 const keptEntries = 100_000;
 
 /** A recorder, the entries that it wrote, and a clock that stands still until it is set. */

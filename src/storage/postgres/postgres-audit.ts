@@ -8,7 +8,7 @@ import {
   auditValues,
   entriesOfEachKindMax,
   entriesPerRemoval,
-} from "../access-rows.ts";
+} from "../audit-rows.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 
 // The oldest entries beyond the limit: changes of tokens, and all others.

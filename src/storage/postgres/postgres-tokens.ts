@@ -9,7 +9,7 @@
 // audit trail, and $17 to $19 the tokens that it replaces.
 import type { AuditEntry } from "../../access/audit.ts";
 import type { Token, TokenStore, TokenUse } from "../../access/tokens.ts";
-import { nameInUseProblem, notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../access-rows.ts";
+import { nameInUseProblem, notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../token-rows.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import { entryValues, type PostgresAudit } from "./postgres-audit.ts";
 

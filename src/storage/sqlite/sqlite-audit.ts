@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { AuditEntry, AuditFilter, AuditPage, AuditTrail } from "../../access/audit.ts";
-import { auditColumns, auditValues, entriesOfEachKindMax, entriesPerRemoval } from "../access-rows.ts";
+import { auditColumns, auditValues, entriesOfEachKindMax, entriesPerRemoval } from "../audit-rows.ts";
 import type { Writer } from "./writing/writer.ts";
 
 // The oldest entries beyond the limit: changes of tokens, and all others.

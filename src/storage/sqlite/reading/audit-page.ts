@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { AuditFilter, AuditPage, AuditTrail } from "../../../access/audit.ts";
-import { auditColumns, auditCursorProblem, auditFilterValues, auditPage } from "../../access-rows.ts";
+import { auditColumns, auditCursorProblem, auditFilterValues, auditPage } from "../../audit-rows.ts";
 import type { SyncedRead } from "./synced-reads.ts";
 
 const cursorShape = /^\d{1,15}$/;

@@ -1,55 +1,6 @@
-// The rows of tokens and of the audit trail: both engines have the same columns.
+// The rows of the audit trail: both engines have the same columns. The reader thread loads this, and nothing of tokens.
 import type { AuditAction, AuditEntry, AuditFilter, AuditPage } from "../access/audit.ts";
-import { isScope } from "../access/scopes.ts";
-import { type Token, TokenProblem } from "../access/tokens.ts";
 import { CursorProblem } from "../plants/plant-archive.ts";
-
-/** The columns of the table tokens, in the order of `tokenValues` and `tokenFrom`. */
-export const tokenColumns =
-  "id, name, digest, scopes, created_at_ms, expires_at_ms, revoked_at_ms, created_by, last_used_at_ms";
-
-export function tokenValues(token: Token): (string | number | null)[] {
-  return [
-    token.id,
-    token.name,
-    token.digest,
-    token.scopes.join(" "),
-    token.createdAtMs,
-    token.expiresAtMs ?? null,
-    token.revokedAtMs ?? null,
-    token.createdBy,
-    token.lastUsedAtMs ?? null,
-  ];
-}
-
-export function tokenFrom(row: readonly unknown[]): Token {
-  const [id, name, digest, scopes, createdAtMs, expiresAtMs, revokedAtMs, createdBy, lastUsedAtMs] = row;
-  return {
-    id: String(id),
-    name: String(name),
-    digest: String(digest),
-    scopes: String(scopes).split(" ").filter(isScope),
-    createdAtMs: Number(createdAtMs),
-    expiresAtMs: numberFrom(expiresAtMs),
-    revokedAtMs: numberFrom(revokedAtMs),
-    createdBy: String(createdBy),
-    lastUsedAtMs: numberFrom(lastUsedAtMs),
-  };
-}
-
-/** The error for a token whose name a live one has. */
-export function nameInUseProblem({ name }: Token): TokenProblem {
-  return new TokenProblem(
-    `A live token is already named "${name}"; rotate or revoke that one, or choose another name.`,
-  );
-}
-
-/** The error for a token that would replace one that another request has ended since it was read. */
-export function notLiveProblem({ name }: Token): TokenProblem {
-  return new TokenProblem(
-    `A token named "${name}" was revoked or has expired meanwhile; nothing was changed.`,
-  );
-}
 
 /** The columns of the table audit_trail besides its key, in the order of `auditValues` and `auditPage`. */
 export const auditColumns = "at_ms, actor, action, subject, address, detail";
@@ -99,8 +50,4 @@ function entryFrom([atMs, actor, action, subject, address, detail]: readonly unk
     address: address === null ? undefined : String(address),
     detail: String(detail),
   };
-}
-
-function numberFrom(value: unknown): number | undefined {
-  return value === null ? undefined : Number(value);
 }
