@@ -15,7 +15,7 @@ import {
 import { join } from "node:path";
 import { markerFile, writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { readUseWithoutWal } from "../../src/storage/sqlite/data-file/store-use.ts";
-import { connectReadOnly } from "../../src/storage/sqlite/reading/open-read-only.ts";
+import { connectReadOnly } from "../../src/storage/sqlite/reading/connect-read-only.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { openTokenFile } from "../../src/storage/sqlite/sqlite-tokens.ts";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";

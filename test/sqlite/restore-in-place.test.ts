@@ -23,7 +23,7 @@ import {
   readLastBackup,
   recordLastBackup,
 } from "../../src/storage/sqlite/maintenance/backup-records.ts";
-import { connectReadOnly } from "../../src/storage/sqlite/reading/open-read-only.ts";
+import { connectReadOnly } from "../../src/storage/sqlite/reading/connect-read-only.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
 import { contentsOf, rebuiltFile } from "../../src/storage/sqlite/writing/rebuild.ts";

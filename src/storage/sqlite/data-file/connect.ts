@@ -9,6 +9,9 @@ export const lockRetryMs = 5;
 /** How long to retry before giving up. */
 export const lockWaitMsMax = 5000;
 
+/** How to open a file for a connection that only reads. */
+export const readOnlyOptions = { readonly: true, strict: true, safeIntegers: true };
+
 /**
  * A connection that has not read anything yet. Its statements wait that long for another connection's lock. Closing it leaves the
  * WAL, unless `keepWal` says otherwise.
@@ -17,6 +20,13 @@ export function connect(path: string, waitMs: number, { create = false } = {}): 
   const database = new Database(path, { create, readwrite: true, strict: true, safeIntegers: true });
   keepWal(database, true);
   database.run(`PRAGMA busy_timeout = ${waitMs}`);
+  return database;
+}
+
+/** Connects to a data file that this process has open for writing: the writer has checked it, and its WAL and -shm exist. */
+export function connectBesideWriter(path: string): Database {
+  const database = new Database(path, readOnlyOptions);
+  database.run(`PRAGMA busy_timeout = ${lockWaitMsMax}`);
   return database;
 }
 

@@ -4,7 +4,7 @@ import { describe, expect, spyOn, test } from "bun:test";
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createEmptyStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
-import { connectReadOnly } from "../reading/open-read-only.ts";
+import { connectReadOnly } from "../reading/connect-read-only.ts";
 import { ImmutableDatabase } from "./connect.ts";
 import { DataFileProblem } from "./data-file-problem.ts";
 import { readUseWithoutWal } from "./store-use.ts";

@@ -4,7 +4,7 @@ import { isUtf8 } from "node:buffer";
 import { type BlockDigest, DigestReader, storedDigests } from "../blocks/block-digests.ts";
 import { describeBlocks, describeEachBlock, lastSeq, rangeOf, type SeqRange } from "../blocks/blocks.ts";
 import { isDamage } from "../data-file/data-file-problem.ts";
-import { connectReadOnly } from "../reading/open-read-only.ts";
+import { connectReadOnly } from "../reading/connect-read-only.ts";
 import { blockProblems, summaryProblems } from "./check-summaries.ts";
 import { type PlantProgress, setPlantsDone, setPlantTotal } from "./step.ts";
 

@@ -2,7 +2,7 @@
 import type { StoreDigest } from "../../../plants/plant-backups.ts";
 import { type BlockDigest, DigestReader, digestOfStore, storedDigests } from "../blocks/block-digests.ts";
 import { lastSeq, rangeOf } from "../blocks/blocks.ts";
-import { connectReadOnly } from "../reading/open-read-only.ts";
+import { connectReadOnly } from "../reading/connect-read-only.ts";
 import { type PlantProgress, setPlantsDone, setPlantTotal } from "./step.ts";
 
 /** What two stores have in common, and the digest of the first one, all computed from their rows. */

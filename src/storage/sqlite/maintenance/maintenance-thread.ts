@@ -1,5 +1,5 @@
 // The thread on which on-thread.ts runs its calls.
-import { connectReadOnly } from "../reading/open-read-only.ts";
+import { connectReadOnly } from "../reading/connect-read-only.ts";
 import { serveThread } from "../threads/thread.ts";
 import { copyInto } from "../writing/copy-into.ts";
 import { findDamagedIdIndex, findDamagedTables } from "../writing/find-damage.ts";

@@ -1,6 +1,6 @@
+import { connectBesideWriter } from "../data-file/connect.ts";
 import { serveThread } from "../threads/thread.ts";
 import { readAuditPage } from "./audit-page.ts";
-import { connectBesideWriter } from "./open-read-only.ts";
 import type { ReaderCalls } from "./reader.ts";
 import { SqliteArchive } from "./sqlite-archive.ts";
 

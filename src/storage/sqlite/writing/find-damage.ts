@@ -5,7 +5,7 @@ import type { Database } from "bun:sqlite";
 import { lastSeq } from "../blocks/blocks.ts";
 import { isDamage } from "../data-file/data-file-problem.ts";
 import { refuseJournal } from "../inspection/inspect-files.ts";
-import { connectReadOnly } from "../reading/open-read-only.ts";
+import { connectReadOnly } from "../reading/connect-read-only.ts";
 
 /** Called with how many plants were looked up, and how many there are. */
 export type OnLookedUp = (plants: number, total: number) => void;

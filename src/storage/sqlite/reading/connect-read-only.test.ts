@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { lockForWriting, tryLock } from "../data-file/writer-lock.ts";
-import { connectReadOnly } from "./open-read-only.ts";
+import { connectReadOnly } from "./connect-read-only.ts";
 
 test("a connection that cannot be opened leaves the writer lock free", () => {
   using folder = temporaryFolder();
