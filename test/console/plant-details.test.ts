@@ -7,6 +7,7 @@ import { memoize } from "../support/memoize.ts";
 import {
   focused,
   focusedRow,
+  leaveWithTimers,
   names,
   rows,
   scrollPx,
@@ -180,6 +181,19 @@ test("Back returns to the position in the list", async () => {
   await page.reload();
   await rows(page).first().waitFor();
   expect(await scrollPx(page)).toBe(0);
+});
+
+test("a position in the list is not saved for the page that was opened after it", async () => {
+  const page = await openTable("/plants?order=oldest");
+  const state = await page.evaluate<unknown>(`(async () => {
+    ${leaveWithTimers}
+    document.querySelector(".table-body").scrollTo(0, 6000);
+    for (let frames = 0; frames < 10; frames++) await new Promise(requestAnimationFrame);
+    await new Promise((done) => setTimeout(done));
+    await leave();
+    return history.state;
+  })()`);
+  expect(state).toBeNull();
 });
 
 async function tabTo(page: Page, name: string | RegExp): Promise<void> {

@@ -9,6 +9,7 @@ import { mintToken, operatorPost } from "../support/operator-requests.ts";
 import {
   focused,
   ids,
+  leaveWithTimers,
   names,
   rows,
   usePlantsTable,
@@ -227,6 +228,19 @@ describe("a filter", () => {
     await waitForText(page, "This filter cannot be read");
     await waitForText(page, problem);
     expect(await rows(page).count()).toBe(0);
+  });
+
+  test("that was just typed does not lead back from a page that was opened meanwhile", async () => {
+    const page = await openTable();
+    const path = await page.evaluate<string>(`(async () => {
+      ${leaveWithTimers}
+      const search = document.querySelector("[type=search]");
+      search.value = "rosa";
+      search.dispatchEvent(new Event("input", { bubbles: true }));
+      await leave();
+      return location.pathname + location.search;
+    })()`);
+    expect(path).toBe("/tokens");
   });
 
   test("that cannot be read can be cleared", async () => {

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { Button, Field } from "../parts/controls.tsx";
 import { FilterChips, FilterPanel, TimeFields, TokenNameField } from "../parts/filter-panel.tsx";
 import { formatFilterTime } from "../parts/filter-times.ts";
@@ -41,7 +41,8 @@ export function Filters({ filter, onChange, onClear, onEnter, children }: Filter
     clearTimeout(typing.current);
     typing.current = undefined;
   };
-  useEffect(() => stopTyping, []);
+  // A layout effect ends with its page, and others after the next frame, when this would have changed the page after it.
+  useLayoutEffect(() => stopTyping, []);
   const remove = (change: () => void): void => {
     stopTyping();
     // The button disappears, so the search gets the focus.

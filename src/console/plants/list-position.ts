@@ -1,4 +1,4 @@
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import type { ListPosition, PlantList } from "./plant-list.ts";
 
 // Browsers allow a page to change its history about three times per second.
@@ -21,7 +21,8 @@ export function useSavedPosition(
   isBusy: boolean,
   selectedId: string | undefined,
 ): void {
-  useEffect(() => {
+  // A layout effect ends with its page, and others after the next frame, when this would have changed the entry after it.
+  useLayoutEffect(() => {
     const { id } = list.rows[firstRow] ?? {};
     if (isBusy || id === undefined) return;
     const position: ListPosition = { id, row: firstRow };
