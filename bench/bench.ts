@@ -3,11 +3,12 @@
 import { fail } from "../scripts/processes.js";
 import { compare } from "./compare.ts";
 import { creates } from "./creates.ts";
+import { disks } from "./disks.ts";
 import { growth } from "./growth.ts";
 import { type Bench, benchOptions, MisusedError } from "./options.ts";
 import { postgres } from "./postgres.ts";
 
-const benches: Readonly<Record<string, Bench>> = { creates, compare, postgres, growth };
+const benches: Readonly<Record<string, Bench>> = { creates, disks, compare, postgres, growth };
 const [name = "", ...args] = process.argv.slice(2);
 const bench = benches[name];
 if (bench === undefined) {
