@@ -4,7 +4,6 @@ import {
   type Verified,
   verifyDataFile,
 } from "../storage/sqlite/maintenance/verify.ts";
-import { type FileSchema, sinceOf } from "../storage/sqlite/migrations/migrate.ts";
 import { formatCount, formatPlural } from "../text/counts.ts";
 import { isoTime } from "../text/time.ts";
 import type { Command } from "./command.ts";
@@ -56,8 +55,6 @@ interface Compared extends ComparedWith {
 interface VerifiedJson {
   readonly path: string;
   readonly schema: number | null;
-  readonly openedSince: string | null;
-  readonly migratesTo: number | null;
   readonly plants: number;
   readonly matchedPlants: number;
   readonly checksummed: boolean;
@@ -85,9 +82,7 @@ function presentVerified(
 ): VerifiedJson {
   return {
     path,
-    schema: schema?.schema ?? null,
-    openedSince: schema?.openedSince ?? null,
-    migratesTo: schema?.migratesTo ?? null,
+    schema: schema ?? null,
     plants: verified.plants,
     matchedPlants: verified.matchedPlants,
     checksummed: verified.hasChecksum,
@@ -106,7 +101,7 @@ function presentCompared({ path, comparedPlants, differences }: Compared): Compa
 }
 
 function printVerified(terminal: Terminal, path: string, verified: Verified): void {
-  const { schema, problems, lastBackup } = verified;
+  const { problems, lastBackup } = verified;
   if (problems.length > 0) {
     terminal.err(
       `${path} is damaged:\n${listed(problems)}Restore it from a backup, or check --database if it is not a data file.\n`,
@@ -114,20 +109,12 @@ function printVerified(terminal: Terminal, path: string, verified: Verified): vo
     return;
   }
   terminal.note(`${path}: no damage found. ${checkedText(verified)}\n${digestText(verified)}`);
-  if (schema !== undefined) terminal.note(schemaText(schema));
   if (lastBackup !== undefined) {
     const at = isoTime(lastBackup.atMs);
     terminal.note(
       `Its first ${formatPlural(lastBackup.coveredPlants, "plant")} are those of the last backup, made at ${at}.\n`,
     );
   }
-}
-
-/** Which versions open the file, and whether this one would change that. */
-function schemaText({ schema, openedSince, migratesTo }: FileSchema): string {
-  const opened = `Schema ${schema}: plant-store ${openedSince} and later versions open it.`;
-  if (migratesTo === null) return `${opened}\n`;
-  return `${opened} A start of this version migrates it to schema ${migratesTo}, which versions before ${sinceOf(migratesTo)} refuse.\n`;
 }
 
 /** Says no more than what was checked. */

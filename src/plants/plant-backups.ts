@@ -21,7 +21,7 @@ export interface Step {
 /** Called when a part begins. */
 export type OnStep = (step: Step) => void;
 
-/** A backup that is complete, in a folder. Of one that 1.0.0 made, the digest is not known. */
+/** A backup that is complete, in a folder. Without its record, the digest is not known. */
 export interface Backup extends StoreDigest {
   readonly name: string;
   readonly atMs: number;

@@ -1,5 +1,5 @@
 // What docs/compatibility.md promises, as a program from outside sees it: run a version and write down its names. record.ts made
-// the record of each released version, test/fixtures/VERSION/surface.json.
+// the record of a version, test/fixtures/VERSION/surface.json.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Finished, start, untilListening } from "../support/command.ts";

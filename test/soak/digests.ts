@@ -220,13 +220,6 @@ const steps: Readonly<Record<string, Step>> = {
     await command("copy", "--from", file, "--to", copied);
     return copied;
   },
-
-  async "a file of 1.0.0"(file) {
-    await restart(file);
-    using database = new Database(file);
-    database.run("DROP TABLE block_digests; DROP TABLE store_use; PRAGMA user_version = 6");
-    return file;
-  },
 };
 
 /**

@@ -5,22 +5,18 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DataFileProblem } from "../../src/storage/sqlite/data-file/data-file-problem.ts";
-import { writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import {
   lastBackupFile,
   readLastBackup,
   recordLastBackup,
 } from "../../src/storage/sqlite/maintenance/backup-records.ts";
 import { verifyDataFile } from "../../src/storage/sqlite/maintenance/verify.ts";
-import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { runBitFlips, runLives } from "../soak/digests.ts";
 import { seededRandom } from "../soak/rounds.ts";
 import { caught } from "../support/caught.ts";
 import { lacks, lacksProgram } from "../support/lacks.ts";
 import { memoize } from "../support/memoize.ts";
-import { openAsNextStart } from "../support/next-start.ts";
 import { seedStore } from "../support/seeded-store.ts";
-import { testPlants } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 
@@ -45,9 +41,6 @@ function change(file: string, sql: string): void {
   database.run(sql);
 }
 
-// As 1.0.0 leaves a file.
-const of100 = "DROP TABLE block_digests; DROP TABLE store_use; PRAGMA user_version = 6";
-
 function verifyJson(...args: string[]) {
   return runInProcess(["verify", "--json", ...args]).then(({ code, out }) => ({ code, ...JSON.parse(out) }));
 }
@@ -55,7 +48,6 @@ function verifyJson(...args: string[]) {
 // The digest of the store, or "none".
 const digestOfSound = memoize(async () => (await verifyDataFile(sound)).digest ?? "none");
 const verifiedSound = memoize(() => runInProcess(["verify", "--database", sound]));
-const verified100 = memoize(() => verifyJson("--database", copyOfStore(of100)));
 
 describe("verify", () => {
   test.each([
@@ -119,76 +111,6 @@ describe("verify", () => {
   }, 60_000);
 });
 
-describe("a file of this version", () => {
-  test("has no schema to migrate to in the JSON of verify", async () => {
-    expect(await verifyJson("--database", sound)).toMatchObject({
-      schema: 7,
-      openedSince: "1.1.0",
-      migratesTo: null,
-    });
-  });
-
-  test("is opened by 1.1.0, as verify says", async () => {
-    const { err } = await verifiedSound();
-    expect(err).toContain("\nSchema 7: plant-store 1.1.0 and later versions open it.\n");
-  });
-});
-
-describe("a file of 1.0.0", () => {
-  test("is checked for form only", async () => {
-    expect(await verified100()).toMatchObject({
-      code: 0,
-      plants,
-      matchedPlants: 0,
-      formOnlyPlants: plants,
-    });
-  });
-
-  test("has the digest that its rows had with this version", async () => {
-    const digest = await digestOfSound();
-    expect(await verified100()).toMatchObject({ coveredPlants: covered, digest });
-  });
-
-  test("has the schema to which a start migrates it in the JSON of verify", async () => {
-    expect(await verified100()).toMatchObject({
-      schema: 6,
-      openedSince: "1.0.0",
-      migratesTo: 7,
-    });
-  });
-
-  test("is opened by 1.0.0 until a start of this version migrates it, as verify says", async () => {
-    const { err } = await runInProcess(["verify", "--database", copyOfStore(of100)]);
-    expect(err).toContain(
-      "\nSchema 6: plant-store 1.0.0 and later versions open it. A start of this version migrates it to schema 7, which versions before 1.1.0 refuse.\n",
-    );
-  });
-
-  test("gets digests from its next full block on", async () => {
-    const file = copyOfStore(of100);
-    {
-      await using store = new SqliteStore(file);
-      const ids = Array.from({ length: 600 }, (_, index) => -index);
-      await store.plants.create(testPlants(ids), 1);
-    }
-    expect(await verifyDataFile(file)).toMatchObject({ plants: 3100, matchedPlants: 1024, problems: [] });
-  });
-
-  test("has all its digests after a restore", async () => {
-    const file = copyOfStore(of100);
-    const restored = join(folder.path, "restored-1.0.0.db");
-    expect((await runInProcess(["restore", file, "--database", restored])).code).toBe(0);
-    expect(await verifyDataFile(restored)).toMatchObject({ matchedPlants: covered, problems: [] });
-  });
-});
-
-test("a rebuild after a failed fsync gives the data file the digests that are missing", async () => {
-  const file = copyOfStore("DELETE FROM block_digests WHERE block = 0");
-  writeMarker(file, "sync-failed");
-  openAsNextStart(file);
-  expect(await verifyDataFile(file)).toMatchObject({ matchedPlants: covered, problems: [] });
-});
-
 describe("a backup", () => {
   /** What it printed, and what was recorded beside the store. */
   const backUpSound = memoize(async () => {
@@ -239,12 +161,6 @@ describe("a backup", () => {
       const { backups, first } = await backUpChanged();
       expect(backups).toContain(first);
     });
-  });
-
-  test("that 1.0.0 recorded, without a digest, is not compared by verify", async () => {
-    const file = copyOfStore();
-    writeFileSync(`${file}.last-backup.json`, '{"at":"2026-11-17T00:00:00.000Z"}\n');
-    expect(await verifyJson("--database", file)).toMatchObject({ code: 0, lastBackupAt: null });
   });
 
   test("is found by verify to have the plants of the data file", async () => {

@@ -171,13 +171,6 @@ test("a copy of the data file alone, beside a running service, is refused", asyn
   expect((await runInProcess(["verify", "--database", copy])).err).toContain(lost);
 });
 
-test("a data file of 1.0.0, which does not say whether it is in use, is opened", () => {
-  copyFileSync(new URL("../fixtures/1.0.0/plant-store.db", import.meta.url), folder.dataFile);
-  expect(readUseWithoutWal(folder.dataFile)).toBeUndefined();
-  openAsNextStart(folder.dataFile);
-  expect(readUseWithoutWal(folder.dataFile)).toBe("closed");
-});
-
 describe("the mark of a data file", () => {
   test("is in use from before the first plant, in the data file itself", () => {
     using _ = openForWriting(folder.dataFile);

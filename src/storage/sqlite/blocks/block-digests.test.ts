@@ -9,7 +9,7 @@ import { checkpoint } from "../data-file/connect.ts";
 import { verifyDataFile } from "../maintenance/verify.ts";
 import { SqliteStore } from "../sqlite-store.ts";
 import { openDatabase } from "../writing/open-for-writing.ts";
-import { addMissingDigests, BlockDigests, storedDigests } from "./block-digests.ts";
+import { BlockDigests, storedDigests } from "./block-digests.ts";
 import { BlockSummaries } from "./block-summaries.ts";
 import { describeEachBlock } from "./blocks.ts";
 
@@ -225,28 +225,6 @@ test("a row that is damaged while its block is filled leaves the block without a
   using damaged = openDatabase(file, { mayCreate: false, mayMigrate: false });
   insert(damaged, seqs(1001, 1024));
   expect(storedDigests(damaged).size).toBe(0);
-});
-
-test("the digests that a copy lacks are added as they were", () => {
-  const { database } = emptyStore();
-  using _ = database;
-  insert(database, seqs(1, 3072));
-  const before = [...storedDigests(database)];
-  database.run("DELETE FROM block_digests WHERE block <> 1");
-  addMissingDigests(database);
-  expect([...storedDigests(database)]).toEqual(before);
-});
-
-test("the digests that a copy has stay, so that changed plants are noticed", async () => {
-  const { file, database } = emptyStore();
-  insert(database, seqs(1, 3072));
-  database.run("DELETE FROM block_digests WHERE block <> 1");
-  database.run("UPDATE plants SET name = 'Changed' WHERE seq = 1500");
-  addMissingDigests(database);
-  database.close();
-  expect((await verifyDataFile(file)).problems).toContain(
-    "block 1 (plants 1025 to 2048): the plants differ from the digest that was stored with them",
-  );
 });
 
 test("a digest that is there already is not replaced, so that removed plants are noticed", async () => {

@@ -4,7 +4,7 @@
 // read as bytes: a JavaScript string would replace bytes that are not UTF-8, and hide that they changed.
 import type { Database, Statement } from "bun:sqlite";
 import type { StoreDigest } from "../../../plants/plant-backups.ts";
-import { hasTable, sqliteCodeOf } from "../data-file/connect.ts";
+import { sqliteCodeOf } from "../data-file/connect.ts";
 import { blockOf, rangeOf, type SeqRange } from "./blocks.ts";
 
 /** The digest of a store whose first block is not full yet, or whose digest is not known. */
@@ -61,23 +61,6 @@ export class BlockDigests {
   }
 }
 
-/**
- * Gives a copy of a store the digests that it lacks: those of blocks that 1.0.0 filled. A file that is not migrated yet gets
- * none. Only for the one writer of the file.
- */
-export function addMissingDigests(database: Database): void {
-  if (!hasTable(database, "block_digests")) return;
-  const missing = database.query<{ block: bigint }, []>(
-    "SELECT block FROM block_times WHERE block NOT IN (SELECT block FROM block_digests) ORDER BY block",
-  );
-  database
-    .transaction(() => {
-      const digests = new BlockDigests(database);
-      for (const { block } of missing.all()) digests.write(Number(block));
-    })
-    .immediate();
-}
-
 /** How many plants are in a range, and their digest in hex. */
 interface PlantsDigest {
   readonly plants: number;
@@ -87,7 +70,7 @@ interface PlantsDigest {
 // The digest of a range without any plant.
 const digestOfNone: PlantsDigest = { plants: 0, digest: new Bun.CryptoHasher("sha256").digest("hex") };
 
-/** Computes digests from the rows of a store, of any version. */
+/** Computes digests from the rows of a store. */
 export class DigestReader {
   readonly #size: Statement<{ bytes: bigint | null }, [number, number]>;
   readonly #lines: Statement<{ plants: bigint; lines: Uint8Array }, [number, number]>;
@@ -164,9 +147,8 @@ export function digestOfStore(blocks: readonly BlockDigest[]): StoreDigest {
   return { coveredPlants: rangeOf(last.block).high, digest: hash.digest("hex") };
 }
 
-/** The digests that were stored when the blocks were filled, in hex, by block and in order. A file of 1.0.0 has none. */
+/** The digests that were stored when the blocks were filled, in hex, by block and in order. */
 export function storedDigests(database: Database): ReadonlyMap<number, string> {
-  if (!hasTable(database, "block_digests")) return new Map();
   const rows = database
     .query<{ block: bigint; digest: string }, []>(
       "SELECT block, lower(hex(digest)) AS digest FROM block_digests ORDER BY block",

@@ -61,12 +61,17 @@ export function readMarker(path: string): FailureReason | undefined {
   return readMarkerFields(path)?.reason;
 }
 
-/** What the marker `rebuilt` says about the copy; undefined in one that 1.0.0 wrote. */
-export function readRebuiltCopy(path: string): RebuiltCopy | undefined {
+/**
+ * What the marker `rebuilt` says about the copy.
+ * @throws DataFileProblem the marker lacks a part of that.
+ */
+export function readRebuiltCopy(path: string): RebuiltCopy {
   const { bytes, plants, digest, folder } = readMarkerFields(path) ?? {};
-  return bytes === undefined || plants === undefined || digest === undefined
-    ? undefined
-    : { bytes, plants, digest, folder };
+  if (bytes === undefined || plants === undefined || digest === undefined)
+    throw new DataFileProblem(
+      `${markerFile(path)} does not say which copy is to replace ${path}: restore a backup with \`plant-store restore BACKUP --replace\`.`,
+    );
+  return { bytes, plants, digest, folder };
 }
 
 export function removeMarker(path: string): void {

@@ -24,7 +24,7 @@ import { type LockAgainstWriters, lockAgainstWriters } from "./writer-lock.ts";
  */
 export type StoreUse = "closed" | "in use";
 
-/** Reads the mark, with what is in the WAL. Undefined for a file of 1.0.0, which has none. */
+/** Reads the mark, with what is in the WAL. Undefined in a file whose first start did not create its tables. */
 export function readUse(database: Database): StoreUse | undefined {
   if (!hasTable(database, "store_use")) return undefined;
   return database.query<{ state: StoreUse }, []>("SELECT state FROM store_use").get()?.state;

@@ -2,7 +2,6 @@
 // it first, and it is quick to read.
 import type { Database } from "bun:sqlite";
 import { blockPlants } from "../blocks/blocks.ts";
-import { hasTable } from "../data-file/connect.ts";
 import { Damage } from "../data-file/data-file-problem.ts";
 
 const newestPlants = blockPlants;
@@ -38,8 +37,8 @@ const selectsOfBlocks = [
   `SELECT * FROM block_tags
     WHERE tag = (SELECT tag FROM plants WHERE tag IS NOT NULL ORDER BY seq DESC LIMIT 1)
     ORDER BY block DESC LIMIT 1`,
+  "SELECT * FROM block_digests ORDER BY block DESC LIMIT 1",
 ];
-const selectNewestDigest = "SELECT * FROM block_digests ORDER BY block DESC LIMIT 1";
 
 // The tokens with their index, and both ends of the audit trail.
 const selectsOfAccess = [
@@ -57,6 +56,4 @@ export function readNewestRows(database: Database): void {
     if (plant.indexedSeq !== plant.seq) throw new Damage("its index does not lead to every plant");
   }
   for (const select of [...selectsOfBlocks, ...selectsOfAccess]) database.query(select).all();
-  // A file of 1.0.0 has no digests.
-  if (hasTable(database, "block_digests")) database.query(selectNewestDigest).all();
 }

@@ -21,7 +21,7 @@ export function whyUnrecorded(record: () => void): string | undefined {
   }
 }
 
-/** When the last backup was started, and the digest of what it holds: not known of one that 1.0.0 made. */
+/** When the last backup was started, and the digest of what it holds. */
 export interface LastBackup extends StoreDigest {
   readonly atMs: number;
 }
@@ -78,7 +78,7 @@ export function recordDigest(
   replaceFile(digestRecordFile(backup), `${JSON.stringify({ coveredPlants, digest, ...verification })}\n`);
 }
 
-/** The record of a backup of which nothing is known, such as one that 1.0.0 made. */
+/** The record of a backup of which nothing is known, such as one that was copied without its record. */
 export const noDigestRecord: DigestRecord = { ...noDigest, verifiedAtMs: undefined };
 
 /**

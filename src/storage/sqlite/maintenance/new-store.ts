@@ -2,7 +2,6 @@
 import type { Database } from "bun:sqlite";
 import type { OnStep } from "../../../plants/plant-backups.ts";
 import { StoreUnavailable } from "../../../plants/plant-store.ts";
-import { addMissingDigests } from "../blocks/block-digests.ts";
 import { connect, keepWal, lockWaitMsMax } from "../data-file/connect.ts";
 import { asDataFileProblem, DataFileProblem } from "../data-file/data-file-problem.ts";
 import { checkpointAndMarkClosed, readUse, writeUse } from "../data-file/store-use.ts";
@@ -10,14 +9,12 @@ import { openDatabase } from "../writing/open-for-writing.ts";
 import { type CopiedPlants, compareWithSource, refuseUnsound } from "./check-copy.ts";
 
 /**
- * Makes a copy a new store: migrates it, gives it a new store id and the digests that it lacks, and compares its plants with
- * those of its source. Opening also checks that it is a data file.
+ * Makes a copy a new store: migrates it, gives it a new store id, and compares its plants with those of its source. Opening also checks that it is a data file.
  */
 export async function makeNewStore(path: string, source: string, onStep: OnStep): Promise<CopiedPlants> {
   try {
     using database = openDatabase(path, { mayCreate: false, mayMigrate: true });
     giveNewStoreId(database);
-    addMissingDigests(database);
     // Closing would checkpoint too, and ignore a full disk.
     checkpointAndMarkClosed(database);
     keepWal(database, false);

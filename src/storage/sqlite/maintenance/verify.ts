@@ -6,7 +6,7 @@ import { digestOfStore } from "../blocks/block-digests.ts";
 import { describeEachBlock, rangeOf } from "../blocks/blocks.ts";
 import { refuseMissingFile } from "../data-file/data-file-path.ts";
 import { DataFileProblem, isDamage } from "../data-file/data-file-problem.ts";
-import { type FileSchema, fileSchema } from "../migrations/migrate.ts";
+import { schemaNumber } from "../migrations/migrate.ts";
 import { openReadOnly, refuseUnusable } from "../reading/open-read-only.ts";
 import { type LastBackup, readLastBackup } from "./backup-records.ts";
 import { type CheckedRows, problemsMax } from "./check-rows.ts";
@@ -16,7 +16,7 @@ import { ignoreStep } from "./step.ts";
 
 export interface Verified extends StoreDigest {
   /** Undefined if it is too damaged to be opened. */
-  readonly schema: FileSchema | undefined;
+  readonly schema: number | undefined;
   readonly plants: number;
   /** How many of them are in blocks that have the digest which was stored with them. Of the others only the form was checked. */
   readonly matchedPlants: number;
@@ -42,9 +42,9 @@ export async function verifyDataFile(path: string, onStep: OnStep = ignoreStep):
   const expected = expectedChecksum(path);
   const problems = expected === undefined ? [] : await checksumProblems(path, expected, onStep);
   let rows = unread;
-  let schema: FileSchema | undefined;
+  let schema: number | undefined;
   try {
-    schema = readFileSchema(path);
+    schema = readSchema(path);
     problems.push(...(await findDamageOnThread(path, onStep)));
     rows = await checkRowsOnThread(path, onStep);
   } catch (error) {
@@ -102,9 +102,9 @@ export async function compareWith(
 }
 
 /** @throws DataFileProblem */
-function readFileSchema(path: string): FileSchema {
+function readSchema(path: string): number {
   using database = openReadOnly(path, { older: true });
-  return fileSchema(database);
+  return schemaNumber(database);
 }
 
 async function lastBackupWithDigest(path: string): Promise<LastBackup | undefined> {

@@ -3,24 +3,18 @@
 import { Database } from "bun:sqlite";
 import { readPragma } from "../data-file/connect.ts";
 import { DataFileProblem } from "../data-file/data-file-problem.ts";
-import createTables from "./006-tables.sql" with { type: "text" };
-import createDigestsAndMark from "./007-digests-and-mark.sql" with { type: "text" };
+import createTables from "./007-tables.sql" with { type: "text" };
 
 interface Migration {
   readonly number: number;
-  /** The version of plant-store that brought it: older ones refuse a file that has it. */
-  readonly since: string;
   readonly sql: string;
 }
 
 /**
- * The migrations in order; a file's user_version is the number of the last one that it has. The numbers 1 to 5 were used before
- * 1.0.0, and are not used again: no migration has the tables of such a file.
+ * The migrations in order; a file's user_version is the number of the last one that it has. The numbers 1 to 6 were used before
+ * 1.1.0, and are not used again: a file that has one of them is refused.
  */
-export const allMigrations: readonly Migration[] = [
-  { number: 6, since: "1.0.0", sql: createTables },
-  { number: 7, since: "1.1.0", sql: createDigestsAndMark },
-];
+export const allMigrations: readonly Migration[] = [{ number: 7, sql: createTables }];
 
 // "PLNT", in the file's header: distinguishes our files from other SQLite databases.
 const applicationId = 0x504c4e54;
@@ -61,50 +55,28 @@ export function migrate(database: Database, path: string, migrations = allMigrat
  * them has a trigger. Tables of other programs, such as Litestream, and the operator's own indexes are ignored.
  */
 export function readCheckedVersion(database: Database, path: string, migrations = allMigrations): number {
-  const version = Number(readPragma(database, "user_version"));
+  const version = schemaNumber(database);
   const newest = newestOf(migrations);
   if (version > newest)
     throw new DataFileProblem(
       `${path} was written by a newer plant-store (schema ${version}, this one has ${newest}); use that version or a newer one.`,
     );
+  if (version > 0 && version < (migrations[0]?.number ?? 0))
+    throw new DataFileProblem(
+      `${path} was written before plant-store 1.1.0: export its plants with the version that wrote it, and import them into a new file.`,
+    );
   const model = modelSchema(migrations, version);
   const actual = schemaOf(database);
   const altered = model.names.find((name) => actual.get(name) !== model.expected.get(name));
-  if (altered !== undefined) {
-    const isEarly = version > 0 && version < (migrations[0]?.number ?? 0);
-    if (isEarly)
-      throw new DataFileProblem(
-        `${path} was written before plant-store 1.0.0: export its plants with the version that wrote it, and import them into a new file.`,
-      );
+  if (altered !== undefined)
     throw new DataFileProblem(describeAlteration(path, altered, { expected: model.expected, actual }));
-  }
   refuseTriggers(database, path, model.names);
   return version;
 }
 
-/** The schema of a data file, and which versions of plant-store can use it. */
-export interface FileSchema {
-  readonly schema: number;
-  /** The oldest version that opens it. Every later one does too. */
-  readonly openedSince: string;
-  /** The schema that a start of this version gives it, which older versions then refuse; null if it has that already. */
-  readonly migratesTo: number | null;
-}
-
-/** The schema of a file that was opened, so that it is one of ours. */
-export function fileSchema(database: Database): FileSchema {
-  const schema = Number(readPragma(database, "user_version"));
-  const newest = newestOf(allMigrations);
-  return {
-    schema,
-    openedSince: sinceOf(schema),
-    migratesTo: schema < newest ? newest : null,
-  };
-}
-
-/** The version of plant-store that brought this schema. */
-export function sinceOf(schema: number): string {
-  return allMigrations.find(({ number }) => number === schema)?.since ?? "";
+/** The number of the last migration that a file has which was opened, so that it is one of ours. */
+export function schemaNumber(database: Database): number {
+  return Number(readPragma(database, "user_version"));
 }
 
 /** @throws DataFileProblem the file is new, or older and `older` does not allow that. */

@@ -3,7 +3,7 @@
 import type { Database } from "bun:sqlite";
 import { existsSync, renameSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { addMissingDigests, type BlockDigest, DigestReader, digestOfStore } from "../blocks/block-digests.ts";
+import { type BlockDigest, DigestReader, digestOfStore } from "../blocks/block-digests.ts";
 import { rangeOf } from "../blocks/blocks.ts";
 import { connect, ImmutableDatabase, keepWal } from "../data-file/connect.ts";
 import { refuseExisting } from "../data-file/data-file-path.ts";
@@ -54,8 +54,8 @@ export function finishRebuild(path: string): void {
   // Without the copy, its last rename was durable before: a WAL that is there now is the new file's own.
   if (!existsSync(rebuiltFile(path))) return removeMarker(path);
   const made = readRebuiltCopy(path);
-  if (made !== undefined) refuseDifferent(path, made);
-  const folder = made?.folder === undefined ? undefined : join(dirname(path), basename(made.folder));
+  refuseDifferent(path, made);
+  const folder = made.folder === undefined ? undefined : join(dirname(path), basename(made.folder));
   replaceByRebuilt(path, folder);
 }
 
@@ -134,12 +134,11 @@ function tryContentsOf(copy: string): Contents | undefined {
 }
 
 /**
- * Adds the digests that the source lacks, and sets the WAL mode, which a copy does not inherit. The copy must still have a name
- * of its own: a crash leaves a rollback journal beside it, which must not have the data file's name.
+ * Sets the WAL mode, which a copy does not inherit. The copy must still have a name of its own: a crash leaves a rollback journal
+ * beside it, which must not have the data file's name.
  */
 function completeCopy(copy: string): void {
   using database = connect(copy, 0);
   keepWal(database, false);
-  addMissingDigests(database);
   database.run("PRAGMA journal_mode = WAL");
 }

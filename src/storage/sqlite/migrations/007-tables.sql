@@ -51,3 +51,15 @@ CREATE TABLE audit_trail (
 -- be missing from it.
 CREATE TABLE store_id (id TEXT NOT NULL) STRICT;
 INSERT INTO store_id VALUES (lower(hex(randomblob(8))));
+
+-- The SHA-256 of each full block of 1024 plants, beside its summaries. docs/backup.md says how to compute it. A block has none if
+-- its text is too large, or if it has no plant.
+CREATE TABLE block_digests (
+  block  INTEGER PRIMARY KEY,
+  digest BLOB    NOT NULL     -- 32 bytes
+) STRICT;
+
+-- Whether a process writes to the file, or stopped without closing it: one row. A file that is in use and has no WAL lacks what
+-- the WAL had.
+CREATE TABLE store_use (state TEXT NOT NULL CHECK (state IN ('closed', 'in use'))) STRICT;
+INSERT INTO store_use VALUES ('closed');
