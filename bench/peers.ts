@@ -1,6 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import contract from "../src/public/openapi.json" with { type: "json" };
 import type { PostgresServer } from "../test/support/postgres.ts";
 import { databaseOfPlants } from "./on-postgres.ts";
 import { hasPocketBase, startPocketBase } from "./pocketbase.ts";
@@ -22,47 +21,26 @@ export const ours: Contender = { name: "plant-store", durability: "fsynced", sta
 export const bare: Contender = { name: "bare Bun.serve", durability: "nothing stored", start: startBare };
 
 export function peers(): Contender[] {
-  const sqlite = (name: string, runtime: string, file: string): Contender => ({
-    name: `${name} + SQLite`,
-    durability: "fsynced, each by itself",
-    start: () => startPeer(name, runtime, file),
-  });
-  return [
-    {
-      name: "bare Bun socket, no parser",
+  const found: Contender[] = [];
+  if (nginx !== undefined)
+    found.push({
+      name: "nginx, a constant",
       durability: "nothing stored",
-      start: () => startPeer("bare socket", process.execPath, "bare-socket.js"),
-    },
-    ...(nginx === undefined
-      ? []
-      : [
-          {
-            name: "nginx, a constant",
-            durability: "nothing stored",
-            start: () => startNginx(nginx),
-            sharesWork: true,
-          },
-        ]),
-    sqlite("Hono on Bun", process.execPath, "hono.js"),
-    sqlite("Fastify", "node", "fastify.js"),
-    sqlite("Express", "node", "express.js"),
-    sqlite("NestJS", "node", "nest.js"),
-    ...(hasPocketBase()
-      ? [{ name: "PocketBase", durability: "committed, not fsynced", start: startPocketBase }]
-      : []),
-    { name: "json-server", durability: "a JSON file, not fsynced", start: startJsonServer },
-    { name: "Prism mock", durability: "nothing stored", start: startPrism },
-  ];
+      start: () => startNginx(nginx),
+      sharesWork: true,
+    });
+  found.push({
+    name: "Hono on Bun + SQLite",
+    durability: "fsynced, each by itself",
+    start: () => startPeer("Hono on Bun", process.execPath, "hono.js"),
+  });
+  if (hasPocketBase())
+    found.push({ name: "PocketBase", durability: "committed, not fsynced", start: startPocketBase });
+  return found;
 }
 
-/** Ours on PostgreSQL, and the common alternatives there: the usual code, one INSERT per plant. */
+/** Ours on PostgreSQL, and the common alternative there: the usual code, one INSERT per plant. */
 export function peersOn(postgres: PostgresServer): Contender[] {
-  const other = (name: string, runtime: string, file: string): Contender => ({
-    name: `${name} + PostgreSQL`,
-    durability: "fsynced, each by itself",
-    start: async () => startPeer(name, runtime, file, await databaseOfPlants(postgres)),
-    sharesWork: true,
-  });
   return [
     {
       name: "plant-store on PostgreSQL",
@@ -70,8 +48,13 @@ export function peersOn(postgres: PostgresServer): Contender[] {
       start: async () => startOurs({ database: await postgres.newDatabase() }),
       sharesWork: true,
     },
-    other("Bun.serve", process.execPath, "bun-postgres.js"),
-    other("Fastify", "node", "fastify-postgres.js"),
+    {
+      name: "Fastify + PostgreSQL",
+      durability: "fsynced, each by itself",
+      start: async () =>
+        startPeer("Fastify", "node", "fastify-postgres.js", await databaseOfPlants(postgres)),
+      sharesWork: true,
+    },
   ];
 }
 
@@ -122,29 +105,6 @@ function startNginx(binary: string): Promise<Server> {
       ];
       writeFileSync(join(folder, "nginx.conf"), configuration.join("\n"));
       return [binary, "-p", folder, "-c", "nginx.conf"];
-    },
-  });
-}
-
-function startJsonServer(): Promise<Server> {
-  return start("json-server", {
-    command: (port, folder) => {
-      writeFileSync(join(folder, "db.json"), '{"plants":[]}');
-      const binary = join(here, "node_modules/json-server/lib/cli/bin.js");
-      const listen = ["--host", "127.0.0.1", "--port", String(port)];
-      return ["node", binary, "--quiet", ...listen, join(folder, "db.json")];
-    },
-  });
-}
-
-function startPrism(): Promise<Server> {
-  return start("Prism", {
-    command: (port, folder) => {
-      const servers = [{ url: `http://127.0.0.1:${port}` }];
-      writeFileSync(join(folder, "openapi.json"), JSON.stringify({ ...contract, servers }));
-      const binary = join(here, "node_modules/@stoplight/prism-cli/dist/index.js");
-      const listen = ["-h", "127.0.0.1", "-p", String(port)];
-      return ["node", binary, "mock", "--verboseLevel", "silent", ...listen, join(folder, "openapi.json")];
     },
   });
 }
