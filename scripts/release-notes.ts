@@ -38,6 +38,6 @@ export function releaseProblems(state: ReleaseState, isUntagged: boolean): strin
         : `This commit has no tag v${version}. Tag it, or try the release with --untagged.`,
     );
   if (changelogSection(changelog, version) === undefined)
-    problems.push(`CHANGELOG.md has no section "## ${version}", or it is empty. Rename "## Unreleased".`);
+    problems.push(`CHANGELOG.md has no section "## ${version}", or it is empty.`);
   return problems;
 }

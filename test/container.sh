@@ -1,8 +1,8 @@
 #!/bin/bash
-# test/container.sh [COMMIT]        as root; needs Docker or podman, python3, and debootstrap and npm if the base images cannot be pulled
-# Runs the commands for containers of docs/install.md and docs/backup.md as written, most of them twice, and prints how long each took. With
-# the commit of version 1.0.0 it builds that one too, updates it by the commands of docs/updating.md, and rolls back. Last, it runs the
-# commands in the comments of both Compose files, if their images are there or can be pulled. Without Docker and podman it does nothing.
+# test/container.sh        as root; needs Docker or podman, python3, and debootstrap and npm if the base images cannot be pulled
+# Runs the commands for containers of docs/install.md and docs/backup.md as written, most of them twice, and prints how long each took.
+# Last, it runs the commands in the comments of both Compose files, if their images are there or can be pulled. Without Docker and podman
+# it does nothing.
 # It removes what it made, and so does not start if there are containers, volumes or a folder of those names.
 set -euo pipefail
 repository=$(cd "$(dirname "$0")/.." && pwd)
@@ -28,7 +28,7 @@ fi
 
 clean_up() {
   { compose compose-sqlite.yaml down --volumes; compose compose.yaml down --volumes; } > /dev/null 2>&1
-  docker rm --force plants "plants-before-$version" > /dev/null 2>&1
+  docker rm --force plants > /dev/null 2>&1
   docker volume rm plants plants-restored > /dev/null 2>&1
   rm -rf "$work" "$secrets" $backups
 }
@@ -134,30 +134,6 @@ step 'a stop with a request in flight' stops
 docker rm plants > /dev/null
 step 'a container on the restored volume' start "$version" plants-restored
 step 'its plants' has 30
-
-if [ -n "${1:-}" ]; then
-  docker rm --force plants > /dev/null
-  docker volume rm plants plants-restored > /dev/null
-  mkdir "$work/older" && git archive "$1" | tar -x -C "$work/older"
-  step 'an image of the older version' docker build -f "$work/older/deploy/Dockerfile" -t plant-store:1.0.0 "$work/older"
-  step 'its container' start 1.0.0 plants
-  token=$(docker exec plants cat /data/plant-store.db.first-token)
-  step '30 plants' send 1 30
-  step 'an update' documented updating 'A container' 0
-  step 'an update, a second time' refused documented updating 'A container' 0
-  step 'the container of the new version' start "$version" plants
-  step '10 more plants' send 31 40
-  docker exec plants plant-store export > "$work/plants.ndjson"
-  docker rm --force plants > /dev/null
-  name=$(cd $backups && ls *.db | tail -n 1)
-  step 'a restore with the older version' docker run --rm --volume plants-restored:/data --volume $backups:/backups:ro plant-store:1.0.0 \
-    restore "/backups/$name"
-  step 'the container of the older version' start 1.0.0 plants-restored
-  export PLANT_STORE_ACCESS_TOKEN=$token
-  step 'an import' docker exec -i -e PLANT_STORE_ACCESS_TOKEN plants plant-store import - < "$work/plants.ndjson"
-  unset PLANT_STORE_ACCESS_TOKEN
-  step 'its plants' has 40
-fi
 
 docker rm --force plants > /dev/null
 for image in caddy:2 postgres:18 nginxinc/nginx-unprivileged:1.28-alpine; do

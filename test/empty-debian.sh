@@ -1,13 +1,11 @@
 #!/bin/bash
-# test/empty-debian.sh [trixie [ARCHIVE]]        as root; needs debootstrap, systemd-container, slirp4netns, python3 and a Debian mirror
+# test/empty-debian.sh [trixie]        as root; needs debootstrap, systemd-container, slirp4netns, python3 and a Debian mirror
 # Runs the commands of docs/install.md, docs/monitor.md and docs/backup.md as written, from the archive that `npm run release` made in
 # dist/, in an empty Debian that boots systemd, most of them twice, and prints how long each took. Then it reboots, lets a backup fail and
-# stops the service: mails must arrive. It also makes a new store by the commands of docs/import-export.md. With the archive of an older version
-# it installs that one first, and updates it, rolls back and updates it again by the commands of docs/updating.md.
+# stops the service: mails must arrive. It also makes a new store by the commands of docs/import-export.md.
 # What the documents do not have: answers to apt, names in /etc/hosts, a mail server, and a certificate of Caddy's own authority.
 set -euo pipefail
 suite=${1:-trixie}
-older=${2:-}
 repository=$(cd "$(dirname "$0")/.." && pwd)
 machine=$(mktemp -d "/tmp/plant-store-$suite.XXXXXX")
 network=$(basename "$machine")
@@ -82,7 +80,7 @@ echo 'APT::Get::Assume-Yes "true";' > "$root/etc/apt/apt.conf.d/99assume-yes"
 echo '127.0.0.1 localhost plants.example.org mail.example.org' > "$root/etc/hosts"
 case $(uname -m) in aarch64) target=linux-arm64 ;; *) target=linux-x64 ;; esac
 archive=$(echo "$repository"/dist/plant-store-*-$target.tar.gz)
-cp "${older:-$archive}" "$root/root/"
+cp "$archive" "$root/root/"
 mkdir "$root/root/mails"
 cat > "$root/root/mail-server.py" << 'END'
 import ssl, time
@@ -114,20 +112,6 @@ twice 'packages' install 'As a systemd service' 0
 step 'unpack it, and start the service' documented install 'As a systemd service' 1
 step 'unpack it, a second time' inside 'cd /root && bash -e block.sh'
 twice 'the first plant and the first backup' install 'As a systemd service' 2
-if [ -n "$older" ]; then
-  mkdir "$root/root/older" && mv "$root"/root/plant-store-*-$target* "$root/root/older/"
-  tar -xf "$archive" -C "$root/root"
-  step 'an update' documented updating Updating 0
-  step 'an update, a second time' refused updating Updating 0
-  step 'a rollback' documented updating 'Rolling back' 0
-  step 'a rollback, a second time' refused updating 'Rolling back' 0
-  inside 'rename=$(mktemp -d) && mv before-1.2.1.db* "$rename"'
-  step 'an update after a rollback' documented updating Updating 0
-  step 'until the service is ready' wait_for 'plant-store ready'
-  twice 'the units of the new version' updating Updating 1
-  step 'until the service is ready' wait_for 'plant-store ready'
-  inside 'plant-store show 1 --database /var/lib/plant-store/plant-store.db'
-fi
 step 'a new store without a plant' documented import-export 'Deleting a plant' 0
 step 'a new store without a plant, a second time' refused import-export 'Deleting a plant' 0
 sed -i 's/^# tls internal/tls internal/' "$root"/root/plant-store-*-linux-*/deploy/Caddyfile
@@ -141,7 +125,6 @@ step 'mail, a second time' documented monitor Mail 0
 step 'until its mail' mail_about 'test failed'
 twice 'Prometheus and Alertmanager' monitor Prometheus 0
 step 'until its mail' mail_about Test
-[ -z "$older" ] || twice 'the alerts of the new version' updating Updating 2
 step 'a backup' inside 'systemctl start plant-store-backup'
 twice 'a restore drill' backup Restore 0
 twice 'a restore' backup Restore 1
