@@ -17,7 +17,9 @@ const filesAtOnce = 6;
 const timings = ownFile("../test/timings.json");
 // What Bun prints besides the tests: its version, and what the summary has too.
 const ofBun =
-  /^(?:bun test v.*| *\d+ (?:filtered out|expect\(\) calls)| --seed=\d+|Ran \d+ tests? across.*)$/;
+  /^(?:bun test v.*|--changed: .*| *\d+ (?:filtered out|expect\(\) calls)| --seed=\d+|Ran \d+ tests? across.*)$/;
+// How many files of tests the flag --changed selects: those that import a changed file.
+const selection = /^--changed: .*running (\d+)\/\d+ test files?$/;
 // After this line, Bun prints all failures once more.
 const repeated = /^\d+ tests? failed:$/;
 // How a test ended, by the element of its report.
@@ -29,8 +31,6 @@ const outcomes = { failure: "failed", error: "failed", skipped: "skipped" };
  * that the seed gives: it is the same each time, whichever other files run.
  */
 export async function runTests(paths, { together = false, flags = [], environment = {}, seed }) {
-  console.log(`Random order, seed ${seed}`);
-  if (together) console.log("Until the end, only failures are printed.");
   const run = await startRun({ sharesServers: together, environment });
   const order = ["--randomize", `--seed=${seed}`];
   const parallel = [`--parallel=${filesAtOnce}`, `--timings=${timings}`, "--only-failures"];
@@ -39,9 +39,11 @@ export async function runTests(paths, { together = false, flags = [], environmen
   // So that the servers end, and the folder is removed, after Ctrl-C too.
   for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => tests.kill(signal));
   const counts = {};
+  let selected = 0;
   const printLine = linePrinter();
   for (const input of [tests.stdout, tests.stderr])
     createInterface({ input }).on("line", (line) => {
+      selected += Number(selection.exec(line)?.[1] ?? 0);
       const counted = countsIn(line);
       Object.assign(counts, counted);
       if (Object.keys(counted).length === 0) printLine(line);
@@ -51,7 +53,7 @@ export async function runTests(paths, { together = false, flags = [], environmen
   const lacking = lackingIn(run);
   await run.end();
   if (flags.includes("--update-timings")) removeStaleTimings();
-  return { code, counts, failed, lacking, seed };
+  return { code, counts, selected, failed, lacking, seed };
 }
 
 /** What failed and how to run it alone, how many were skipped and why, and the line that CI reads. */
@@ -69,8 +71,8 @@ export function printSummary({ counts, failed, lacking, seed }, problems = []) {
   console.log(`${pass} passed, ${fail} failed, ${skip} skipped`);
 }
 
-/** What the tests of one or more calls of `startTests` share: a temporary folder and, if asked for, the servers. */
-export async function startRun({ sharesServers, environment = {} }) {
+/** What the files of a run share: a temporary folder and, if asked for, the servers. */
+async function startRun({ sharesServers, environment = {} }) {
   // The temporary directory of the run: whatever a test leaves there goes with it. Like the system's own, it is open to every
   // user, since PostgreSQL runs as another. Its name is short: the path of a socket has little more than 100 bytes.
   const folder = mkdtempSync(join(tmpdir(), "ps-"));
@@ -89,7 +91,7 @@ export async function startRun({ sharesServers, environment = {} }) {
 }
 
 /** Starts Bun on the tests that these flags and paths name. It writes what became of each into the report. */
-export function startTests({ variables }, report, flagsAndPaths) {
+function startTests({ variables }, report, flagsAndPaths) {
   const flags = [
     `--timeout=${testMsMax}`,
     `--preload=${ownFile("../test/support/preload.ts")}`,
@@ -100,20 +102,20 @@ export function startTests({ variables }, report, flagsAndPaths) {
 }
 
 /** How many tests passed, were skipped and failed, as Bun prints it at the end: ` 57 pass`. */
-export function countsIn(output) {
+function countsIn(output) {
   const counted = output.matchAll(/^ *(\d+) (pass|skip|fail|error)s?$/gm);
   return Object.fromEntries(Array.from(counted, ([, count, what]) => [what, Number(count)]));
 }
 
 /** The regular expression, for Bun's `-t`, that no other test of its file matches. */
-export function patternOf({ names }) {
+function patternOf({ names }) {
   const escaped = names.join(" ").replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   // An apostrophe would end the word in a shell, and a line break the line: any character matches there.
   return `^${escaped.replace(/['\n]/g, "[^]")}$`;
 }
 
 /** The tests of a report: where each is, the titles from the outermost `describe` to its own, and how it ended. */
-export function testsIn(report) {
+function testsIn(report) {
   const text = existsSync(report) ? readFileSync(report, "utf8") : "";
   return Array.from(
     text.matchAll(/<testcase ([^>]*)>(?:\s*<(failure|error|skipped))?/g),
@@ -127,7 +129,7 @@ export function testsIn(report) {
 }
 
 /** What this machine lacks, so that tests were skipped. */
-export function lackingIn({ folder }) {
+function lackingIn({ folder }) {
   const path = join(folder, "lacking");
   return existsSync(path) ? [...new Set(readFileSync(path, "utf8").trim().split("\n"))].sort() : [];
 }

@@ -2,16 +2,22 @@
 // npm test -- FILE… [FLAG…] only those tests; the flags are Bun's, such as -t NAME and --watch
 // npm test -- --seed N      in the random order of an earlier run, which printed that seed
 // npm run check             format, lint, types and licences alone
-// npm run test:quick        unit tests and the contract on SQLite, in seconds
+// npm run test:quick        the unit tests of what has changed, the rules of the codebase, and the contract on SQLite, in seconds
 // npm run test:slow         test/slow/, what takes minutes or needs programs that few machines have; -- FILE… runs some of it
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { randomInt } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { bunMissing, findBun } from "../bin/find-bun.js";
 import { installChromium, installFirefox } from "./browsers.js";
 import { fail, finished } from "./processes.js";
 import { printSummary, runTests } from "./run-tests.js";
 import { licenceProblems } from "./supply-chain.js";
+
+// The commit at which all tests last passed.
+const passedFile = "node_modules/.cache/passed-commit";
+// What test/docs.test.ts compares: the documents with these catalogues.
+const documented = /\.md$|^src\/(?:http\/error-catalogue|config\/settings|operator\/metrics)\.ts$/m;
 
 const [, , ...args] = process.argv;
 const isCheck = take("--check");
@@ -25,11 +31,15 @@ const files = args.filter((argument, index) => !argument.startsWith("-") && args
 // Bun runs the others without a word.
 const unknown = files.filter((file) => !existsSync(file));
 if (unknown.length > 0) fail(describeUnknown(unknown));
-if (files.length > 0) end(await runTests(args, { seed }));
-else if (isCheck) {
+if (isCheck) {
   const problems = await check();
   if (problems.length > 0) fail(problems.join("\n"));
-} else if (isQuick) end(await runQuick());
+  process.exit();
+}
+console.log(`Random order, seed ${seed}`);
+if (files.length > 0) end(await runTests(args, { seed }));
+console.log("Until the end, only failures are printed.");
+if (isQuick) end(await runQuick());
 else {
   ensureBrowser();
   if (isSlow) end(await runSlow());
@@ -41,6 +51,7 @@ async function runAll() {
   const problems = check();
   const flags = ["--path-ignore-patterns=test/slow/**", ...args];
   const result = await runTests(["./src", "./test"], { together: true, flags, seed });
+  if (result.code === 0 && (await problems).length === 0 && args.length === 0) recordPassed();
   return [result, await problems];
 }
 
@@ -57,19 +68,53 @@ async function check() {
   return [...problems.filter((problem) => problem !== undefined), ...licences];
 }
 
-function runQuick() {
-  const environment = { PLANT_STORE_TEST_ENGINES: "sqlite" };
-  return runTests(["./src", "./test/public/contract.test.ts", "./test/tidy.test.ts"], {
-    together: true,
-    flags: args,
-    environment,
-    seed,
-  });
+async function runQuick() {
+  const always = ["./test/tidy.test.ts", "./test/public/contract.test.ts"];
+  const run = (paths, ...flags) =>
+    runTests(paths, {
+      together: true,
+      flags: [...flags, ...args],
+      environment: { PLANT_STORE_TEST_ENGINES: "sqlite" },
+      seed,
+    });
+  const base = ["origin/main", lastPassed(), "HEAD"].find((commit) => git("rev-parse", "--verify", commit));
+  if (base === undefined) return run(["./src", ...always]);
+  if (documented.test(git("diff", "--name-only", base))) always.push("./test/docs.test.ts");
+  const units = await run(["./src"], `--changed=${base}`);
+  console.log(`${units.selected} files of tests in src/ import what has changed since ${base}.`);
+  if (units.selected > 0) return joined(units, await run(always));
+  console.log("All of src/ is tested.");
+  return run(["./src", ...always]);
 }
 
 function runSlow() {
   installFirefox();
   return runTests(["./test/slow"], { together: true, flags: args, seed });
+}
+
+/** The result of two runs as that of one. */
+function joined(one, other) {
+  const counts = Object.fromEntries(
+    ["pass", "fail", "skip"].map((kind) => [kind, (one.counts[kind] ?? 0) + (other.counts[kind] ?? 0)]),
+  );
+  const lacking = [...new Set([...one.lacking, ...other.lacking])];
+  return { code: one.code || other.code, counts, failed: [...one.failed, ...other.failed], lacking, seed };
+}
+
+function recordPassed() {
+  mkdirSync(dirname(passedFile), { recursive: true });
+  writeFileSync(passedFile, git("rev-parse", "HEAD"));
+}
+
+/** The commit at which all tests last passed, or "" if none is known. */
+function lastPassed() {
+  return existsSync(passedFile) ? readFileSync(passedFile, "utf8") : "";
+}
+
+/** What git prints; "" if it fails, such as outside a repository. */
+function git(...words) {
+  const { status, stdout } = spawnSync("git", words, { encoding: "utf8" });
+  return status === 0 ? stdout.trim() : "";
 }
 
 /** Installs one if it can. */
