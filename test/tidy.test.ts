@@ -5,7 +5,6 @@ import { dirname, join, relative } from "node:path";
 import { withDiagrams } from "../scripts/architecture.js";
 import table from "../scripts/modules.json" with { type: "json" };
 import { threadEntries } from "../src/storage/sqlite/threads/thread.ts";
-import { minuteMs } from "../src/text/duration.ts";
 import compilerProject from "../tsconfig.json" with { type: "json" };
 
 interface Module {
@@ -88,56 +87,6 @@ test("ARCHITECTURE.md has the diagrams that the table makes; npm run architectur
   const steps = table.requestPath.flatMap(({ from, to }) => [from, to]).filter((name) => name !== "client");
   expect(steps.filter((path) => !files.some((file) => file.path === path))).toEqual([]);
 });
-
-test.each(["src", "bench", "scripts", "test"])("no comment in %s/ is wider than 130 columns", (folder) => {
-  const wide = filesIn(folder).flatMap(({ path, text }) =>
-    text
-      .split("\n")
-      .filter((line) => /^ *(?:\/\/|\/?\*)/.test(line) && line.length > 130)
-      .map((line) => `${path}: ${line}`),
-  );
-  expect(wide).toEqual([]);
-});
-
-test.each(["src", "bench", "scripts", "test"])(
-  "a comment above a function, method or type of %s/ is /** */",
-  (folder) => {
-    const declaration = /(?:export )?(?:async )?(?:function|(?:abstract )?class|interface|type) /.source;
-    // A method at the top of a class or an object, its parameters on one line or on several.
-    const methodName = / {2}(?:(?:static|override|async|get|set) )*#?[\w[.\]]+(?:<.*>)?/.source;
-    const methodRest = /\((?:.*\)(?:: .+)?|\n(?: {4}.*\n)+ {2}\).*) \{\n/.source;
-    const lineComment = / *\/\/ (?!biome-ignore).*\n/.source;
-    const misplaced = new RegExp(`^${lineComment}(?:${declaration}|${methodName}${methodRest})`, "gm");
-    const offenders = filesIn(folder).flatMap(({ path, text }) =>
-      Array.from(text.matchAll(misplaced), ([found]) => `${path}: ${found}`),
-    );
-    expect(offenders).toEqual([]);
-  },
-);
-
-test.each(["src", "bench", "scripts", "test"])(
-  "a comment above a constant that %s/ exports is /** */",
-  (folder) => {
-    const misplaced = /^\/\/ (?!biome-ignore).*\nexport const .*/gm;
-    const offenders = filesIn(folder).flatMap(({ path, text }) =>
-      Array.from(text.matchAll(misplaced), ([found]) => `${path}: ${found}`),
-    );
-    expect(offenders).toEqual([]);
-  },
-);
-
-test.each(["src", "bench", "scripts", "test"])(
-  "a comment above a constant that only its file of %s/ uses is //",
-  (folder) => {
-    const blockComment = /(?:\/\*\* (?!@type).*| )\*\/\n/.source;
-    const constant = /const \w+(?:: .+)? = (?!(?:async )?(?:\(|<|\w+ =>)).*/.source;
-    const misplaced = new RegExp(`^${blockComment}${constant}`, "gm");
-    const offenders = filesIn(folder).flatMap(({ path, text }) =>
-      Array.from(text.matchAll(misplaced), ([found]) => `${path}: ${found}`),
-    );
-    expect(offenders).toEqual([]);
-  },
-);
 
 test("a start loads neither PostgreSQL's driver nor jose, which cost time and memory, until it needs them", () => {
   const loaded = new Set(["main.ts"]);
@@ -248,53 +197,6 @@ test.each(["src", "scripts"])("no file of %s/ has mutable state at its top level
   expect(offenders.map(({ path }) => path)).toEqual([]);
 });
 
-// Each saves a line, and costs every reader a second look.
-test.each([
-  ["a literal is not spread to group what is in it", /\.\.\.(?:\{|\[[^\]]*\](?!\.))/],
-  ["two variables are two declarations", /\b(?:const|let) \[[^\]]*\] = \[/],
-  ["a call is not returned as void", /\breturn void\b/],
-  [
-    "an operator is not an if",
-    /[;{}]\n\s*(?:void )?!?[\w.#?]+(?:\([^()\n]*\))? (?:\|\||&&|\?\?) [^=\n]*;\n|=> void \(/,
-  ],
-])("%s", (_, pattern) => {
-  const offenders = ["src", "bench", "scripts", "test"].flatMap((folder) =>
-    filesIn(folder)
-      .filter(({ text }) => pattern.test(text))
-      .map(({ path }) => `${folder}/${path}`),
-  );
-  expect(offenders).toEqual([]);
-});
-
-// A message may begin with a name as it is: a path, a flag, a command.
-test("every message after plant-store: begins with a capital letter", () => {
-  const printed = /[`"]plant-store: [a-z]|\bwarn\(\s*terminal,\s*["`][a-z]/;
-  const thrown =
-    /new (?:\w+Problem|UsageError|FormatError|DatabaseMisuse|StoreUnavailable|OutcomeUnknown)\(\s*["`][a-z]/;
-  const offenders = [...code, ...filesIn("bin")]
-    .filter(({ text }) => printed.test(text) || thrown.test(text))
-    .map(({ path }) => path);
-  expect(offenders).toEqual([]);
-});
-
-test("whole minutes, hours and days are multiples of those in src/text/duration.ts", () => {
-  const time = /\w*Ms(?:Max|Min)?(?:: | [-+]?= | [-+] )([\d_]{5,10})[,;)\s]/g;
-  // Node runs JavaScript before there is a Bun.
-  const cannotImportIt = /^src\/(?:client|plants|text)\/|\.js:/;
-  const times = ["src", "bench", "scripts", "test"].flatMap((folder) =>
-    filesIn(folder).flatMap(({ path, text }) =>
-      Array.from(text.matchAll(time), ([found, count = ""]) => ({
-        place: `${folder}/${path}: ${found.trim()}`,
-        ms: Number(count.replaceAll("_", "")),
-      })),
-    ),
-  );
-  const spelledOut = times.filter(
-    ({ place, ms }) => ms > 0 && ms % minuteMs === 0 && !cannotImportIt.test(place),
-  );
-  expect(spelledOut.map(({ place }) => place)).toEqual([]);
-});
-
 test("every file is used", () => {
   // Started as threads, bundled for the browser, or imported by other packages.
   const threads = threadEntries.map((entry) => `${entry}.ts`);
@@ -315,55 +217,4 @@ test.each([
 ])("%s", (_, pattern) => {
   const all = [...files, ...filesIn("test")].filter(({ path }) => path !== "tidy.test.ts");
   expect(all.filter(({ text }) => pattern.test(text)).map(({ path }) => path)).toEqual([]);
-});
-
-// They run in a random order, and -t prints one of them alone.
-test("no title of a test continues the one before it", () => {
-  const title =
-    /(?:\b(?:test|describe)(?:\.\w+(?:\(.*\))?)?|^ *\]\))\(\s*["`](?:so|then|but|otherwise|and|also)\b.*/gm;
-  const offenders = [...files, ...filesIn("test")].flatMap(({ path, text }) =>
-    Array.from(text.matchAll(title), ([found]) => `${path}: ${found}`),
-  );
-  expect(offenders).toEqual([]);
-});
-
-test("tests and benchmarks wait for a condition with eventually instead of a loop of their own", () => {
-  const ownLoop = /\bwhile \((?:(?!\n\s*\}\n)[\s\S])*\bBun\.sleep\(/;
-  const tests = [
-    ...files.filter(({ path }) => path.endsWith(".test.ts")),
-    ...filesIn("test"),
-    ...filesIn("bench"),
-  ];
-  const offenders = tests.filter(({ path, text }) => !path.startsWith("soak/") && ownLoop.test(text));
-  expect(offenders.map(({ path }) => path)).toEqual([]);
-});
-
-test.each([
-  [
-    "take clocks and timers from test/support/clock.ts",
-    /useFakeTimers\(|setSystemTime\(|spyOn\((?:Date|performance),|"setTimeout"\)/,
-  ],
-  ["undo a spy by using", /\bmock\.restore\(|\brestoreAllMocks\(/],
-])("tests %s", (_, pattern) => {
-  const tests = [...files.filter(({ path }) => path.endsWith(".test.ts")), ...filesIn("test")];
-  const offenders = tests
-    .filter(({ path }) => path !== "support/clock.ts" && path !== "tidy.test.ts")
-    .filter(({ text }) => pattern.test(text));
-  expect(offenders.map(({ path }) => path)).toEqual([]);
-});
-
-// `main` is what built.test.ts replaces by the executable.
-test.each([
-  ["create folders by temporaryFolder", /\bmkdtempSync\(/, "support/temporary-folder.ts"],
-  ["start processes by test/support/command.ts, which owns them", /\bBun\.spawn/, "support/command.ts"],
-  ["get the command under test from commandLine", /\bprocess\.execPath\W+main\b/, "support/command.ts"],
-])("tests %s", (_, pattern, allowed) => {
-  const tests = [...files.filter(({ path }) => path.endsWith(".test.ts")), ...filesIn("test")];
-  const offenders = tests.filter(({ path, text }) => path !== allowed && pattern.test(text));
-  expect(offenders.map(({ path }) => path)).toEqual([]);
-});
-
-test("every file of tests in test/ begins with what it holds", () => {
-  const tests = filesIn("test").filter(({ path }) => path.endsWith(".test.ts"));
-  expect(tests.filter(({ text }) => !text.startsWith("// ")).map(({ path }) => path)).toEqual([]);
 });
