@@ -1,57 +1,32 @@
 // Backups that are downloaded from the operator listener, through a link that is valid once.
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeLink, type ServiceWithBackups, startWithBackups } from "../support/backups.ts";
+import { makeLink, startWithBackups } from "../support/backups.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
 
-describe("a backup that is downloaded through a link", () => {
-  async function downloadBackup(service: ServiceWithBackups) {
-    const backup = await service.makeBackup();
-    const link = await service.createLink(backup.name);
-    const response = await fetch(link);
-    expect(response.status).toBe(200);
-    return { ...backup, link, response, downloaded: Buffer.from(await response.arrayBuffer()) };
-  }
+test("a link downloads the whole backup, once", async () => {
+  await using service = await startWithBackups();
+  const { name, bytes } = await service.makeBackup();
+  const link = await service.createLink(name);
+  const response = await fetch(link);
+  expect(response.status).toBe(200);
+  expect(response.headers.get("content-disposition")).toBe(`attachment; filename="${name}"`);
+  const downloaded = Buffer.from(await response.arrayBuffer());
+  expect(downloaded.length).toBe(bytes);
+  expect(downloaded.equals(readFileSync(join(service.backupFolder, name)))).toBe(true);
+  expect((await service.audited())[0]).toMatchObject({ action: "backup.downloaded", subject: name });
+  expect((await fetch(link)).status).toBe(404);
 
-  test("has the name of the backup", async () => {
-    await using service = await startWithBackups();
-    const { name, response } = await downloadBackup(service);
-    expect(response.headers.get("content-disposition")).toBe(`attachment; filename="${name}"`);
-  });
-
-  test("is whole", async () => {
-    await using service = await startWithBackups();
-    const { name, bytes, downloaded } = await downloadBackup(service);
-    expect(downloaded.length).toBe(bytes);
-    expect(downloaded.equals(readFileSync(join(service.backupFolder, name)))).toBe(true);
-  });
-
-  test("can be restored", async () => {
-    await using service = await startWithBackups();
-    const { downloaded } = await downloadBackup(service);
-    const file = folder.newPath();
-    writeFileSync(file, downloaded);
-    const { code, err } = await runInProcess(["restore", file, "--database", folder.newPath()]);
-    expect(code).toBe(0);
-    expect(err).toContain("3 plants");
-  });
-
-  test("is in the audit trail", async () => {
-    await using service = await startWithBackups();
-    const { name } = await downloadBackup(service);
-    expect((await service.audited())[0]).toMatchObject({ action: "backup.downloaded", subject: name });
-  });
-
-  test("is not downloaded again: the link is valid once", async () => {
-    await using service = await startWithBackups();
-    const { link } = await downloadBackup(service);
-    expect((await fetch(link)).status).toBe(404);
-  });
+  const file = folder.newPath();
+  writeFileSync(file, downloaded);
+  const { code, err } = await runInProcess(["restore", file, "--database", folder.newPath()]);
+  expect(code).toBe(0);
+  expect(err).toContain("3 plants");
 });
 
 test("a backup of a data file with a strange name is downloaded", async () => {

@@ -1,10 +1,10 @@
 // What becomes of backups through the operator listener, and of plants, if their folder is missing or does not respond.
-import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
+import { afterAll, expect, spyOn, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { closeSync, constants, existsSync, openSync, rmSync, symlinkSync } from "node:fs";
 import * as fs from "node:fs/promises";
 import { join } from "node:path";
-import { backupCalls, makeLink, type ServiceWithBackups, startWithBackups } from "../support/backups.ts";
+import { backupCalls, makeLink, startWithBackups } from "../support/backups.ts";
 import { start, unshareArguments, untilListening } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacksFuse, lacksProgram, mountHanging } from "../support/lacks.ts";
@@ -68,44 +68,23 @@ test("without a folder for backups a sentence says how to set one", async () => 
   expect(await send("")).toMatchObject({ error: 40031, message: unavailable });
 });
 
-describe("with a missing folder for backups", () => {
-  async function startWithMissing() {
-    const missing = folder.newPath("missing");
-    const service = await startWithBackups({ backupFolder: missing });
-    return { ...service, missing, sentence: `The folder ${missing} does not exist; create it first.` };
-  }
+test("with a missing folder for backups, a sentence says so, and a backup fails with it", async () => {
+  const missing = folder.newPath("missing");
+  await using service = await startWithBackups({ backupFolder: missing });
+  const sentence = `The folder ${missing} does not exist; create it first.`;
+  expect((await service.list()).unavailable).toBe(sentence);
 
-  test("a sentence says so", async () => {
-    await using service = await startWithMissing();
-    expect((await service.list()).unavailable).toBe(service.sentence);
+  await service.send("");
+  const { last } = await service.finished();
+  expect(last).toEqual({ kind: "create", name: undefined, problem: sentence });
+  expect(existsSync(missing)).toBe(false);
+  const warning = service.logged.map((line) => JSON.parse(line)).find(({ level }) => level === "warn");
+  expect(warning).toMatchObject({
+    message: "a backup could not be made",
+    "plant_store.request_id": expect.any(String),
+    "exception.message": sentence,
   });
-
-  test("a backup fails with that sentence", async () => {
-    await using service = await startWithMissing();
-    await service.send("");
-    const { last } = await service.finished();
-    expect(last).toEqual({ kind: "create", name: undefined, problem: service.sentence });
-  });
-
-  test("a backup is logged as a warning instead of an internal error", async () => {
-    await using service = await startWithMissing();
-    await service.send("");
-    await service.finished();
-    const warning = service.logged.map((line) => JSON.parse(line)).find(({ level }) => level === "warn");
-    expect(warning).toMatchObject({
-      message: "a backup could not be made",
-      "plant_store.request_id": expect.any(String),
-      "exception.message": service.sentence,
-    });
-    expect(service.logged.join("")).not.toContain("internal error");
-  });
-
-  test("a backup does not create it", async () => {
-    await using service = await startWithMissing();
-    await service.send("");
-    await service.finished();
-    expect(existsSync(service.missing)).toBe(false);
-  });
+  expect(service.logged.join("")).not.toContain("internal error");
 });
 
 test("with a folder for backups that cannot be read a sentence says so", async () => {
@@ -117,27 +96,13 @@ test("with a folder for backups that cannot be read a sentence says so", async (
   );
 });
 
-describe("after the folder for backups was removed", () => {
-  let service: ServiceWithBackups;
-  let name: string;
-  let link: string;
-  beforeAll(async () => {
-    service = await startWithBackups();
-    ({ name, link } = await makeLink(service));
-    rmSync(service.backupFolder, { recursive: true });
-  });
-  afterAll(() => service[Symbol.asyncDispose]());
-
-  test.each([
-    ["verify", () => operatorFetch(service, `/api/backups/${name}/verify`, { method: "POST" })],
-    ["link", () => operatorFetch(service, `/api/backups/${name}/link`, { method: "POST" })],
-    ["download", () => fetch(link)],
-  ])("a sentence says so: %s", async (_, request) => {
-    const response = await request();
-    expect(await response.json()).toMatchObject({
-      error: 40031,
-      message: `The folder ${service.backupFolder} does not exist; create it first.`,
-    });
-    expect(service.logged.join("")).not.toContain("internal error");
-  });
+test("after the folder for backups was removed, each request says so", async () => {
+  await using service = await startWithBackups();
+  const { name, link } = await makeLink(service);
+  rmSync(service.backupFolder, { recursive: true });
+  const message = `The folder ${service.backupFolder} does not exist; create it first.`;
+  expect(await service.send(`/${name}/verify`)).toMatchObject({ error: 40031, message });
+  expect(await service.send(`/${name}/link`)).toMatchObject({ error: 40031, message });
+  expect(await (await fetch(link)).json()).toMatchObject({ error: 40031, message });
+  expect(service.logged.join("")).not.toContain("internal error");
 });

@@ -1,19 +1,24 @@
 // Backups through the operator listener: how they are made and listed, and by which names they are found.
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeLink, type ServiceWithBackups, startWithBackups } from "../support/backups.ts";
+import { makeLink, startWithBackups } from "../support/backups.ts";
 import { operatorFetch, operatorGet } from "../support/operator-requests.ts";
 import { changePlant, seedStore } from "../support/seeded-store.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-test("a backup is made and listed", async () => {
+test("a backup that is made is listed, and its time is in the overview and the metrics", async () => {
   await using service = await startWithBackups();
-  const { name } = await service.makeBackup();
-  const { last } = await service.list();
+  const { name, at } = await service.makeBackup();
+  const { folder, last } = await service.list();
+  expect(folder).toBe(service.backupFolder);
   expect(last).toEqual({ kind: "create", name, problem: undefined });
   expect(await service.audited()).toMatchObject([{ action: "backup.created", subject: "data file" }]);
+  expect(await operatorGet(service, "/api/overview")).toMatchObject({ store: { lastBackupAt: at } });
+  const metrics = await (await operatorFetch(service, "/metrics")).text();
+  const [, seconds] = /^plant_store_last_backup_timestamp_seconds (\S+)$/m.exec(metrics) ?? [];
+  expect(Number(seconds) * 1000).toBe(Date.parse(at));
 });
 
 test("a backup of changed plants counts, with a warning", async () => {
@@ -35,14 +40,6 @@ test("a backup of changed plants counts, with a warning", async () => {
   expect(service.logged.join("")).not.toContain("internal error");
 });
 
-test("a file whose name is no time is not listed", async () => {
-  await using service = await startWithBackups();
-  writeFileSync(join(service.backupFolder, "plants-2026-99-99T99-99-99-999Z.db"), "");
-  const list = await service.list();
-  expect(list.folder).toBe(service.backupFolder);
-  expect(list.backups).toEqual([]);
-});
-
 test("backups are made one at a time", async () => {
   await using service = await startWithBackups();
   const both = await Promise.all([service.send(""), service.send("")]);
@@ -50,70 +47,35 @@ test("backups are made one at a time", async () => {
   await service.finished();
 });
 
-test("the overview and the metrics have the time of the last backup", async () => {
+test("a name that is no backup's is not listed, and gets no link and no verification", async () => {
   await using service = await startWithBackups();
-  const { at } = await service.makeBackup();
-  expect(await operatorGet(service, "/api/overview")).toMatchObject({ store: { lastBackupAt: at } });
-  const metrics = await (await operatorFetch(service, "/metrics")).text();
-  const [, seconds] = /^plant_store_last_backup_timestamp_seconds (\S+)$/m.exec(metrics) ?? [];
-  expect(Number(seconds) * 1000).toBe(Date.parse(at));
-});
-
-test("the name of a backup that the message would cut within a character is cut before it", async () => {
-  await using service = await startWithBackups();
-  const fitting = "a".repeat(98);
-  const response = await service.send(`/${fitting}%F0%9F%8C%B1a/verify`);
-  expect(response).toMatchObject({ error: 40401, message: `There is no backup ${fitting}….` });
-});
-
-describe("the name of a backup that leads out of the folder", () => {
   const linked = "plants-2026-01-01T00-00-00-000Z.db";
-  let service: ServiceWithBackups;
-  beforeAll(async () => {
-    service = await startWithBackups();
-    symlinkSync(service.database, join(service.backupFolder, linked));
-  });
-  afterAll(() => service[Symbol.asyncDispose]());
+  const noTime = "plants-2026-99-99T99-99-99-999Z.db";
+  symlinkSync(service.database, join(service.backupFolder, linked));
+  writeFileSync(join(service.backupFolder, noTime), "");
+  expect((await service.list()).backups).toEqual([]);
 
-  const outside = [linked, "..%2Fplants.db", "%2Fetc%2Fpasswd", "plants.db"];
-  test.each(outside)("gets no link: %s", async (name) => {
-    expect(await service.send(`/${name}/link`)).toMatchObject({ error: 40401 });
-  });
-
-  test.each(outside)("is not verified: %s", async (name) => {
-    expect(await service.send(`/${name}/verify`)).toMatchObject({ error: 40401 });
-  });
-
-  test("is not listed", async () => {
-    expect(JSON.stringify(await service.list())).not.toContain(linked);
-  });
+  const names = [linked, noTime, "..%2Fplants.db", "%2Fetc%2Fpasswd", "plants.db"];
+  const paths = names.flatMap((name) => [`/${name}/link`, `/${name}/verify`]);
+  const responses = await Promise.all(
+    paths.map(async (path) => ({ path, response: await service.send(path) })),
+  );
+  const notFound = expect.objectContaining({ status: 404, error: 40401 });
+  expect(responses).toEqual(paths.map((path) => ({ path, response: notFound })));
+  // A name that the message would cut within a character is cut before it.
+  const fitting = "a".repeat(98);
+  const { message } = (await service.send(`/${fitting}%F0%9F%8C%B1a/verify`)) as { message?: string };
+  expect(message).toBe(`There is no backup ${fitting}….`);
 });
 
-describe("without an entry in the audit trail", () => {
-  let service: ServiceWithBackups;
-  let name: string;
-  let link: string;
-  beforeAll(async () => {
-    service = await startWithBackups();
-    ({ name, link } = await makeLink(service));
-    using file = new Database(service.database);
-    file.run("DROP TABLE audit_trail");
-  });
-  afterAll(() => service[Symbol.asyncDispose]());
-
-  test("no backup is made", async () => {
-    const before = await service.finished();
-    expect(await service.send("")).toMatchObject({ status: 500, error: 50001 });
-    expect(await service.finished()).toEqual(before);
-  });
-
-  test("no backup is verified", async () => {
-    const before = await service.finished();
-    expect(await service.send(`/${name}/verify`)).toMatchObject({ status: 500, error: 50001 });
-    expect(await service.finished()).toEqual(before);
-  });
-
-  test("no backup is downloaded", async () => {
-    expect((await fetch(link)).status).toBe(500);
-  });
+test("nothing is done to a backup without an entry in the audit trail", async () => {
+  await using service = await startWithBackups();
+  const { name, link } = await makeLink(service);
+  using file = new Database(service.database);
+  file.run("DROP TABLE audit_trail");
+  const before = await service.finished();
+  expect(await service.send("")).toMatchObject({ status: 500, error: 50001 });
+  expect(await service.send(`/${name}/verify`)).toMatchObject({ status: 500, error: 50001 });
+  expect(await service.finished()).toEqual(before);
+  expect((await fetch(link)).status).toBe(500);
 });

@@ -62,35 +62,28 @@ describe("plants", () => {
   });
 
   test("are read by id", async () => {
-    expect(await operatorGet(service, `/api/plants/${unsafeId}`)).toMatchObject({
-      id: unsafeId,
-      tag: "tree",
-    });
-  });
-
-  test("that are not stored are not found", async () => {
-    expect(await operatorGet(service, "/api/plants/9007199254740992")).toMatchObject({ error: 40402 });
+    const read = (id: string) => operatorGet(service, `/api/plants/${id}`);
+    expect(await read(unsafeId)).toMatchObject({ id: unsafeId, tag: "tree" });
+    expect(await read("9007199254740992")).toMatchObject({ error: 40402 });
   });
 });
 
 test.each([
   ["a limit of 0", "plants?limit=0", 'Parameter "limit" must be an integer from 1 to 1000, but is "0".'],
-  [
-    "an id that is not whole",
-    "plants?id=1.5",
-    'Parameter "id" must be an integer from -9223372036854775808 to ',
-  ],
+  ["an id that is not whole", "plants?id=1.5", '"id" must be an integer from -9223372036854775808 to '],
   ["an id over int64", "plants/9223372036854775808", 'Parameter "id" must be an integer from '],
   ["an id that is empty", "plants?id=", 'Parameter "id" must be an integer from '],
   ["a tag with U+0000", "plants?tag=%00", "U+0000"],
   ["a part of a name over 100 characters", `plants?name=${"n".repeat(101)}`, "over 100 characters"],
   ["a time that is none", "plants?since=yesterday", "since"],
   ["an unknown order", "plants?order=random", "newest or oldest"],
-  ["an unknown parameter", "plants?colour=green", 'There is no parameter "colour"'],
   ["an unknown parameter, cut within a character", `plants?${"a".repeat(48)}%F0%9F%8C%B1a=`, 'aa…" here'],
   ["a parameter that is given twice", "plants?tag=a&tag=b", "more than once"],
-  ["an id that is none", "plants/x", "id"],
   ["a cursor that no page returned", "plants/count?name=x&cursor=z", "cursor"],
+  ["no cursor to follow from", "plants?after=", "is not from a page of this store"],
+  ["a cursor to follow from that no page returned", "plants?after=1.x", "is not from a page of this store"],
+  ["two cursors", "plants?after=0&cursor=1", 'send no "cursor" and no "order" with it'],
+  ["an unknown format", "export?format=xml", "format"],
 ])("a request for plants is refused with %s", async (_, path, message) => {
   expect(await operatorGet(service, `/api/${path}`)).toEqual({
     error: 40031,
@@ -99,13 +92,6 @@ test.each([
 });
 
 describe("an export", () => {
-  test("is refused in an unknown format", async () => {
-    expect(await operatorPost(service, "/api/exports", { format: "xml" })).toEqual({
-      error: 40031,
-      message: expect.stringContaining("format"),
-    });
-  });
-
   test.each<[query: string, extension: string, start: string, part: string]>([
     ["", "ndjson", `{"id":${unsafeId},"name":"Árbol de Navidad","tag":"tree","createdAt":"`, '"tag":""'],
     ["format=csv", "csv", "id,name,tag,created_at,created_by\r\n", `\r\n${minId},100% Fern_1,"",20`],
@@ -120,31 +106,17 @@ describe("an export", () => {
     expect(text).toContain(part);
   });
 
-  test.each(["ndjson", "csv", "csv-safe", "json"])(
-    "as %s does not tell its length before",
-    async (format) => {
-      const { headers } = await operatorFetch(service, `/api/export?format=${format}`, { method: "HEAD" });
-      expect(headers.has("content-length")).toBe(false);
-    },
-  );
-
-  async function newLink(): Promise<string> {
-    const query = { format: "csv", tag: "bush" };
-    const { url } = await operatorPost<DownloadLinkJson>(service, "/api/exports", query);
-    return service.operatorUrl + url;
-  }
-
-  test("is downloaded without a token by a link, once", async () => {
-    const link = await newLink();
-    expect((await (await fetch(link)).text()).split("\r\n")).toHaveLength(17);
-    expect((await fetch(link)).status).toBe(404);
+  test("does not tell its length before", async () => {
+    const { headers } = await operatorFetch(service, "/api/export", { method: "HEAD" });
+    expect(headers.has("content-length")).toBe(false);
   });
 
-  test("is still there after a request for the head of its link", async () => {
-    const link = await newLink();
+  test("is downloaded without a token by a link, once, and not by a request for its head", async () => {
+    const query = { format: "csv", tag: "bush" };
+    const { url } = await operatorPost<DownloadLinkJson>(service, "/api/exports", query);
+    const link = service.operatorUrl + url;
     expect((await fetch(link, { method: "HEAD" })).status).toBe(405);
-    const response = await fetch(link);
-    expect(response.status).toBe(200);
-    await response.arrayBuffer();
+    expect((await (await fetch(link)).text()).split("\r\n")).toHaveLength(17);
+    expect((await fetch(link)).status).toBe(404);
   });
 });

@@ -14,86 +14,69 @@ const database = join(folder.path, "plants.db");
 beforeAll(() => seedStore(database, { plants: 3000 }));
 afterAll(() => folder[Symbol.dispose]());
 
-test("a new backup is not listed as verified", async () => {
+test("a backup is listed as verified from when it passes until it is changed", async () => {
   await using service = await startWithBackups();
-  await service.makeBackup();
+  const { name } = await service.makeBackup();
+  expect((await service.onlyBackup()).verifiedAt).toBeUndefined();
+
+  const fromMs = Date.now();
+  const { last } = await service.verifyBackup(name);
+  expect(last).toEqual({ kind: "verify", name, problem: undefined });
+  expect((await service.audited())[0]).toMatchObject({ action: "backup.verified", subject: name });
+  const { verifiedAt = "" } = await service.onlyBackup();
+  expect(Date.parse(verifiedAt)).toBeGreaterThanOrEqual(fromMs);
+
+  appendFileSync(join(service.backupFolder, name), "x");
   expect((await service.onlyBackup()).verifiedAt).toBeUndefined();
 });
 
-test("a backup that passes its verification has no problem", async () => {
-  await using service = await startWithBackups();
-  const { name } = await service.makeBackup();
-  const { last } = await service.verifyBackup(name);
-  expect(last).toEqual({ kind: "verify", name, problem: undefined });
-});
-
-test("a backup is listed with the time when it was verified", async () => {
-  await using service = await startWithBackups();
-  const { name } = await service.makeBackup();
-  const fromMs = Date.now();
-  await service.verifyBackup(name);
-  const { verifiedAt = "" } = await service.onlyBackup();
-  expect(Date.parse(verifiedAt)).toBeGreaterThanOrEqual(fromMs);
-});
-
-test("a verification is in the audit trail", async () => {
-  await using service = await startWithBackups();
-  const { name } = await service.makeBackup();
-  await service.verifyBackup(name);
-  expect((await service.audited())[0]).toMatchObject({ action: "backup.verified", subject: name });
-});
-
-test("a backup is still listed as verified after a restart", async () => {
+test("a restart keeps what is listed of a backup: when it was verified, and the digest of its store", async () => {
   const store = folder.newCopy(database);
   const backupFolder = folder.newFolder();
-  const verifiedAt = await (async () => {
+  const listed = await (async () => {
     await using service = await startWithBackups({ database: store, backupFolder });
     const { name } = await service.makeBackup();
     await service.verifyBackup(name);
-    return (await service.onlyBackup()).verifiedAt;
+    return await service.onlyBackup();
   })();
-  expect(verifiedAt).toBeString();
-  await using again = await startWithBackups({ database: store, backupFolder });
-  expect((await again.onlyBackup()).verifiedAt).toBe(verifiedAt);
-});
-
-test("a backup that was changed after it was verified is no longer listed as verified", async () => {
-  await using service = await startWithBackups();
-  const { name } = await service.makeBackup();
-  await service.verifyBackup(name);
-  appendFileSync(join(service.backupFolder, name), "x");
-  expect((await service.onlyBackup()).verifiedAt).toBeUndefined();
-});
-
-test("a backup that fails to verify is listed with its digest and not as verified", async () => {
-  const store = folder.newCopy(database);
-  await using service = await startWithBackups({ database: store });
-  const { name, digest } = await service.makeBackup();
-  await service.verifyBackup(name);
-  rmSync(join(service.backupFolder, `${name}.sha256`));
-  const { last } = await service.verifyBackup(name);
-  expect(last?.problem).toBe("it has no checksum file");
-  const listed = await service.onlyBackup();
-  expect(listed.verifiedAt).toBeUndefined();
-  expect(listed.digest).toBe(digest);
-});
-
-test("a backup that was changed is reported when it is verified", async () => {
-  await using service = await startWithBackups();
-  const { name } = await service.makeBackup();
-  appendFileSync(join(service.backupFolder, name), "x");
-  const { last } = await service.verifyBackup(name);
-  expect(last?.name).toBe(name);
-  expect(last?.problem).toContain("its checksum is not the one in");
-  expect(service.logged.join("")).toContain('"a backup did not pass its verification"');
-});
-
-test("a backup is listed with the digest of its store", async () => {
-  const store = folder.newCopy(database);
-  await using service = await startWithBackups({ database: store });
-  await service.makeBackup();
   const { digest } = await verifyDataFile(store);
-  expect(await service.onlyBackup()).toMatchObject({ coveredPlants: 2048, digest });
+  expect(listed).toMatchObject({ verifiedAt: expect.any(String), coveredPlants: 2048, digest });
+  await using again = await startWithBackups({ database: store, backupFolder });
+  expect(await again.onlyBackup()).toEqual(listed);
+});
+
+describe("a backup that fails to verify", () => {
+  test("without its checksum is listed with its digest and not as verified", async () => {
+    await using service = await startWithBackups({ database: folder.newCopy(database) });
+    const { name, digest } = await service.makeBackup();
+    await service.verifyBackup(name);
+    rmSync(join(service.backupFolder, `${name}.sha256`));
+    const { last } = await service.verifyBackup(name);
+    expect(last?.problem).toBe("it has no checksum file");
+    const listed = await service.onlyBackup();
+    expect(listed.verifiedAt).toBeUndefined();
+    expect(listed.digest).toBe(digest);
+  });
+
+  test("after a change is reported", async () => {
+    await using service = await startWithBackups();
+    const { name } = await service.makeBackup();
+    appendFileSync(join(service.backupFolder, name), "x");
+    const { last } = await service.verifyBackup(name);
+    expect(last?.name).toBe(name);
+    expect(last?.problem).toContain("its checksum is not the one in");
+    expect(service.logged.join("")).toContain('"a backup did not pass its verification"');
+  });
+
+  test("because of another digest beside it is not listed as verified", async () => {
+    await using service = await startWithBackups();
+    const { name } = await service.makeBackup();
+    const other = { coveredPlants: 1024, digest: "0".repeat(64) };
+    writeFileSync(join(service.backupFolder, `${name}.digest.json`), JSON.stringify(other));
+    const { last } = await service.verifyBackup(name);
+    expect(last?.problem).toContain("its digest is not the one in");
+    expect((await service.onlyBackup()).verifiedAt).toBeUndefined();
+  });
 });
 
 test("a backup without its record is listed without a digest until it is verified", async () => {
@@ -105,66 +88,29 @@ test("a backup without its record is listed without a digest until it is verifie
   expect(await service.onlyBackup()).toMatchObject({ coveredPlants: 2048, digest });
 });
 
-test("a backup whose digest differs from the one beside it is not verified", async () => {
+test("a backup whose digest record cannot be read is listed without a digest, and fails to verify", async () => {
   await using service = await startWithBackups();
   const { name } = await service.makeBackup();
-  const other = { coveredPlants: 1024, digest: "0".repeat(64) };
-  writeFileSync(join(service.backupFolder, `${name}.digest.json`), JSON.stringify(other));
+  const record = join(service.backupFolder, `${name}.digest.json`);
+  rmSync(record);
+  mkdirSync(record);
+  expect(await service.onlyBackup()).toMatchObject({ name, digest: null });
   const { last } = await service.verifyBackup(name);
-  expect(last?.problem).toContain("its digest is not the one in");
-  expect((await service.onlyBackup()).verifiedAt).toBeUndefined();
+  expect(last?.problem).toStartWith(`${record} cannot be opened: it is a directory`);
+  expect(service.logged.join("")).not.toContain("internal error");
 });
 
-describe("a backup whose digest record cannot be read", () => {
-  /** Makes a backup, and puts a folder in the place of its record. */
-  const makeUnreadable = async (service: ServiceWithBackups) => {
-    const { name } = await service.makeBackup();
-    const record = join(service.backupFolder, `${name}.digest.json`);
-    rmSync(record);
-    mkdirSync(record);
-    return { name, record };
-  };
-
-  test("is listed without a digest", async () => {
-    await using service = await startWithBackups();
-    const { name } = await makeUnreadable(service);
-    expect(await service.onlyBackup()).toMatchObject({ name, digest: null });
-  });
-
-  test("is not verified", async () => {
-    await using service = await startWithBackups();
-    const { name, record } = await makeUnreadable(service);
-    const { last } = await service.verifyBackup(name);
-    expect(last?.problem).toStartWith(`${record} cannot be opened: it is a directory`);
-    expect(service.logged.join("")).not.toContain("internal error");
-  });
-});
-
-describe("a backup whose verification cannot be recorded", () => {
-  /** The name of a backup beside which no record of a verification can be written. */
-  const makeUnrecordable = async (service: ServiceWithBackups): Promise<string> => {
-    const { name } = await service.makeBackup();
-    mkdirSync(join(service.backupFolder, `${name}.digest.json.new`, "in the way"), { recursive: true });
-    return name;
-  };
-
-  test("passes with a warning if it is sound", async () => {
-    await using service = await startWithBackups();
-    const name = await makeUnrecordable(service);
-    const { last } = await service.verifyBackup(name);
-    expect(last?.problem).toBeUndefined();
-    expect(last?.warning).toStartWith(
-      "Nothing wrong was found in the backup, but that could not be recorded: ",
-    );
-    expect(service.logged.join("")).not.toContain("internal error");
-  });
-
-  test("fails if it was changed", async () => {
-    await using service = await startWithBackups();
-    const name = await makeUnrecordable(service);
-    appendFileSync(join(service.backupFolder, name), "x");
-    const { last } = await service.verifyBackup(name);
-    expect(last?.problem).toMatch(/^its checksum is not the one in .*; this could not be recorded: /);
-    expect(service.logged.join("")).not.toContain("internal error");
-  });
+test("a verification that cannot be recorded says so with its result", async () => {
+  await using service = await startWithBackups();
+  const { name } = await service.makeBackup();
+  mkdirSync(join(service.backupFolder, `${name}.digest.json.new`, "in the way"), { recursive: true });
+  const passed = (await service.verifyBackup(name)).last;
+  expect(passed?.problem).toBeUndefined();
+  expect(passed?.warning).toStartWith(
+    "Nothing wrong was found in the backup, but that could not be recorded: ",
+  );
+  appendFileSync(join(service.backupFolder, name), "x");
+  const failed = (await service.verifyBackup(name)).last;
+  expect(failed?.problem).toMatch(/^its checksum is not the one in .*; this could not be recorded: /);
+  expect(service.logged.join("")).not.toContain("internal error");
 });
