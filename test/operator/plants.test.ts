@@ -75,7 +75,11 @@ test.each([
   ["an id that is empty", "plants?id=", 'Parameter "id" must be an integer from '],
   ["a tag with U+0000", "plants?tag=%00", "U+0000"],
   ["a part of a name over 100 characters", `plants?name=${"n".repeat(101)}`, "over 100 characters"],
-  ["a time that is none", "plants?since=yesterday", "since"],
+  [
+    "a time that is none",
+    "plants?since=yesterday",
+    'Parameter "since" must be a time, such as 2026-11-15 or 2026-11-15T09:30Z, but is "yesterday".',
+  ],
   ["an unknown order", "plants?order=random", "newest or oldest"],
   ["an unknown parameter, cut within a character", `plants?${"a".repeat(48)}%F0%9F%8C%B1a=`, 'aa…" here'],
   ["a parameter that is given twice", "plants?tag=a&tag=b", "more than once"],
