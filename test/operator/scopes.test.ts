@@ -1,7 +1,9 @@
 // Which scope each route of the operator listener needs, and that nobody gets in without it.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { type Scope, scopes } from "../../src/access/scopes.ts";
+import type { Route } from "../../src/http/route.ts";
 import { eventually } from "../support/eventually.ts";
+import { memoize } from "../support/memoize.ts";
 import {
   listTokens,
   mintToken,
@@ -17,113 +19,124 @@ import { startTestService } from "../support/test-service.ts";
 const service = await startTestService();
 afterAll(() => service[Symbol.asyncDispose]());
 
-describe("the operator listener", () => {
-  // What each route needs, and which tokens have it.
-  const scopeOf = (route: string): Scope => {
-    if (route === "POST /plants") return "plants:create";
-    if (route === "GET /metrics") return "metrics";
-    const needsOperator = /^(?:GET|POST) \/api\/(?:tokens|audit|refusals|settings|backups)/.test(route);
-    return needsOperator ? "operator" : "operator:read";
-  };
-  const holders: Record<Scope, readonly Scope[]> = {
-    "plants:create": ["plants:create"],
-    "operator:read": ["operator:read", "operator"],
-    metrics: ["metrics", "operator"],
-    operator: ["operator"],
-  };
-  // What would do harm if it were accepted; every other route gets an empty object.
-  const harmful: Record<string, string> = {
-    "/plants": '{"id":666,"name":"hostile"}',
-    "/api/tokens": '{"name":"hostile","scopes":["operator"]}',
-  };
-  const realm = 'Bearer realm="plant-store"';
+// An import needs two scopes; import.test.ts has it.
+const routes = operatorRoutes.filter(
+  ({ scope, path }) => scope !== "none" && !path.startsWith("/api/imports"),
+);
 
-  /** The secrets of tokens that are not valid, by what is wrong with them, and of those that have one scope. */
-  const secrets = new Map<string, string>();
-  const secretOf = (kind: string): string => {
-    const secret = secrets.get(kind);
-    if (secret === undefined) throw new Error(`no token is ${kind}`);
-    return secret;
-  };
-  /** The id in the path of a route: that of a token, which would be ended if a request were accepted. */
-  let id: string;
-  beforeAll(async () => {
-    await post(service.url, '{"id":1,"name":"Fern"}');
-    const all = { scopes: [...scopes] };
-    const expired = await mintToken(service, { name: "is expired", ...all, expiresIn: "1s" });
-    const replaced = await mintToken(service, { name: "is replaced", ...all });
-    await operatorPost(service, `/api/tokens/${replaced.token.id}/rotate`, { overlap: "0s" });
-    const revoked = await mintToken(service, { name: "is revoked", ...all });
-    await operatorPost(service, `/api/tokens/${revoked.token.id}/revoke`);
-    secrets.set("unknown", "wrong-token-0123456789");
-    secrets.set("short", "x");
-    secrets.set("long", "-".repeat(5000));
-    secrets.set("expired", expired.secret);
-    secrets.set("replaced", replaced.secret);
-    secrets.set("revoked", revoked.secret);
-    await eventually(
-      async () => (await operatorFetch(service, "/api/me", { token: expired.secret })).status === 401,
-      "the expiry",
-    );
-    for (const scope of scopes) {
-      const { secret } = await mintToken(service, { name: `only ${scope}`, scopes: [scope] });
-      secrets.set(scope, secret);
-    }
-    id = (await mintToken(service, { name: "is not changed" })).token.id;
-  });
+// What each route needs, and which tokens have it.
+function scopeOf({ method, path }: Route): Scope {
+  if (path === "/plants") return "plants:create";
+  if (path === "/metrics") return "metrics";
+  const needsOperator = /^(?:GET|POST) \/api\/(?:tokens|audit|refusals|settings|backups)/;
+  return needsOperator.test(`${method} ${path}`) ? "operator" : "operator:read";
+}
+const holders: Record<Scope, readonly Scope[]> = {
+  "plants:create": ["plants:create"],
+  "operator:read": ["operator:read", "operator"],
+  metrics: ["metrics", "operator"],
+  operator: ["operator"],
+};
+// What would do harm if it were accepted; every other route gets an empty object.
+const harmful: Record<string, string> = {
+  "/plants": '{"id":666,"name":"hostile"}',
+  "/api/tokens": '{"name":"hostile","scopes":["operator"]}',
+};
+const realm = 'Bearer realm="plant-store"';
 
-  /** What must not change: every plant, and of every token what it allows. */
-  const state = async () => ({
-    plants: await operatorGet(service, "/api/plants?limit=1000"),
-    tokens: (await listTokens(service)).map((token) => ({ ...token, lastUsedAt: undefined })),
-  });
-
-  // An import needs two scopes; import.test.ts has it.
-  const routes = operatorRoutes.filter(
-    ({ scope, path }) => scope !== "none" && !path.startsWith("/api/imports"),
+const prepare = memoize(async () => {
+  await post(service.url, '{"id":1,"name":"Fern"}');
+  const all = { scopes: [...scopes] };
+  const expired = await mintToken(service, { name: "is expired", ...all, expiresIn: "1s" });
+  const replaced = await mintToken(service, { name: "is replaced", ...all });
+  await operatorPost(service, `/api/tokens/${replaced.token.id}/rotate`, { overlap: "0s" });
+  const revoked = await mintToken(service, { name: "is revoked", ...all });
+  await operatorPost(service, `/api/tokens/${revoked.token.id}/revoke`);
+  await eventually(
+    async () => (await operatorFetch(service, "/api/me", { token: expired.secret })).status === 401,
+    "the expiry",
   );
-  describe.each(routes.map(({ method, path }) => [method, path]))("at %s %s", (method, path) => {
-    const needed = scopeOf(`${method} ${path}`);
-    const target = () => path.replaceAll(/\{\w+\}/g, id);
+  /** The secrets of tokens that are not valid, by what is wrong with them. */
+  const invalid = new Map([
+    ["unknown", "wrong-token-0123456789"],
+    ["short", "x"],
+    ["long", "-".repeat(5000)],
+    ["expired", expired.secret],
+    ["replaced", replaced.secret],
+    ["revoked", revoked.secret],
+  ]);
+  /** The secrets of tokens that have one scope. */
+  const ofScope = new Map<Scope, string>();
+  for (const scope of scopes) {
+    const { secret } = await mintToken(service, { name: `only ${scope}`, scopes: [scope] });
+    ofScope.set(scope, secret);
+  }
+  // Stands in the path of a route: the token would be ended if a request were accepted.
+  const { id } = (await mintToken(service, { name: "is not changed" })).token;
+  return { invalid, ofScope, id };
+});
 
-    /** Sends a request that would do harm, and checks that it did none. Returns how it was refused. */
-    async function attack(token: string | null) {
-      const before = await state();
-      const response = await operatorFetch(service, target(), {
-        method,
-        token,
-        ...(method !== "GET" && { body: harmful[path] ?? "{}" }),
-      });
-      await response.body?.cancel();
-      expect(await state()).toEqual(before);
-      return { status: response.status, challenge: response.headers.get("www-authenticate") };
-    }
-
-    test.each(scopes.filter((scope) => !holders[needed].includes(scope)))(
-      `refuses the scope %s where it needs ${needed}`,
-      async (scope) => {
-        const challenge = `${realm}, error="insufficient_scope", scope="${needed}"`;
-        expect(await attack(secretOf(scope))).toEqual({ status: 403, challenge });
-      },
-    );
-
-    test.each(["unknown", "short", "long", "expired", "replaced", "revoked"])(
-      "refuses a token that is %s",
-      async (kind) => {
-        const challenge = `${realm}, error="invalid_token"`;
-        expect(await attack(secretOf(kind))).toEqual({ status: 401, challenge });
-      },
-    );
-
-    test("refuses a request without a token", async () => {
-      expect(await attack(null)).toEqual({ status: 401, challenge: realm });
-    });
-
-    if (method === "GET")
-      test.each(holders[needed])("accepts the scope %s", async (scope) => {
-        const response = await operatorFetch(service, target(), { token: secretOf(scope) });
-        await response.body?.cancel();
-        expect(response.headers.get("www-authenticate")).toBeNull();
-      });
+/** Sends a request that would do harm if it were accepted, and returns the status and the challenge of its response. */
+async function send({ method, path }: Route, token: string | null = null): Promise<string> {
+  const { id } = await prepare();
+  const response = await operatorFetch(service, path.replaceAll(/\{\w+\}/g, id), {
+    method,
+    token,
+    ...(method !== "GET" && { body: harmful[path] ?? "{}" }),
   });
+  await response.body?.cancel();
+  return `${response.status} ${response.headers.get("www-authenticate")}`;
+}
+
+/** What must not change: every plant, and of every token what it allows. */
+const readState = async () => ({
+  plants: await operatorGet(service, "/api/plants?limit=1000"),
+  tokens: (await listTokens(service)).map((token) => ({ ...token, lastUsedAt: undefined })),
+});
+
+test("no route responds to a token that is not valid, or does what it asks for", async () => {
+  const { invalid } = await prepare();
+  const before = await readState();
+  const responses: Record<string, string> = {};
+  const expected: Record<string, string> = {};
+  for (const route of routes) {
+    const name = `${route.method} ${route.path}`;
+    responses[`${name} without a token`] = await send(route);
+    expected[`${name} without a token`] = `401 ${realm}`;
+    for (const [kind, secret] of invalid) {
+      responses[`${name} with a token that is ${kind}`] = await send(route, secret);
+      expected[`${name} with a token that is ${kind}`] = `401 ${realm}, error="invalid_token"`;
+    }
+  }
+  expect(responses).toEqual(expected);
+  expect(await readState()).toEqual(before);
+});
+
+test("each route refuses the scopes that it does not need, and does not do what they ask for", async () => {
+  const { ofScope } = await prepare();
+  const before = await readState();
+  const responses: Record<string, string> = {};
+  const expected: Record<string, string> = {};
+  for (const route of routes) {
+    const needed = scopeOf(route);
+    for (const scope of scopes.filter((scope) => !holders[needed].includes(scope))) {
+      const name = `${route.method} ${route.path} with ${scope}`;
+      responses[name] = await send(route, ofScope.get(scope));
+      expected[name] = `403 ${realm}, error="insufficient_scope", scope="${needed}"`;
+    }
+  }
+  expect(responses).toEqual(expected);
+  expect(await readState()).toEqual(before);
+});
+
+test("each route that reads accepts the scopes that it needs", async () => {
+  const { ofScope } = await prepare();
+  const denied: string[] = [];
+  for (const route of routes.filter(({ method }) => method === "GET"))
+    for (const scope of holders[scopeOf(route)]) {
+      const response = await send(route, ofScope.get(scope));
+      if (!response.endsWith(" null"))
+        denied.push(`${route.method} ${route.path} with ${scope}: ${response}`);
+    }
+  expect(denied).toEqual([]);
 });
