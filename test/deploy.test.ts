@@ -1,5 +1,5 @@
 // The files of deploy/: they name only settings and commands that exist, and contain no secret.
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { commands } from "../src/cli/run.ts";
@@ -39,104 +39,79 @@ const variables = [
   "PLANT_STORE_HOST",
 ];
 
-test.each(names)("%s names only variables that exist", (name) => {
-  expect(variables).toEqual(expect.arrayContaining(read(name).match(/\bPLANT_STORE_[A-Z_]+/g) ?? []));
+test("the files name only variables, commands and flags that exist", () => {
+  const unknownVariables = names.flatMap((name) =>
+    (read(name).match(/\bPLANT_STORE_[A-Z_]+/g) ?? [])
+      .filter((variable) => !variables.includes(variable))
+      .map((variable) => `${name}: ${variable}`),
+  );
+  expect(unknownVariables).toEqual([]);
+
+  const commandLines = names.flatMap((name) => {
+    const lines = read(name).matchAll(/(?:bin\/|-- |exec (?:-T )?\S+ )plant-store ([a-z][^\n>"]*)/g);
+    return Array.from(lines, ([, line = ""]) => `${line} `);
+  });
+  expect(commandLines).not.toEqual([]);
+  const unknownFlags = commandLines.flatMap((line) => {
+    const command = Object.entries(commands).find(([each]) => line.startsWith(`${each} `))?.[1];
+    const known = [...keys(command?.flags), ...(command?.settings ?? []).map((each) => settings[each].flag)];
+    const used = Array.from(line.matchAll(/ --([a-z-]+)/g), ([, flag = ""]) => flag);
+    return command === undefined ? [line] : used.filter((flag) => !known.includes(flag));
+  });
+  expect(unknownFlags).toEqual([]);
 });
 
-const commandLines = names.flatMap((name) => {
-  const lines = read(name).matchAll(/(?:bin\/|-- |exec (?:-T )?\S+ )plant-store ([a-z][^\n>"]*)/g);
-  return Array.from(lines, ([, line = ""]) => [name, line] as const);
+test("each example says in its first line what was checked, and what was not", () => {
+  const firstLine = /^# Checked (?:by|on) .+: .+\. Not checked: .+\.\n/;
+  expect(examples.filter((name) => !firstLine.test(read(name)))).toEqual([]);
 });
 
-test.each(commandLines)("%s: plant-store %s is a command with flags that exist", (_, line) => {
-  const command = Object.entries(commands).find(([each]) => `${line} `.startsWith(`${each} `))?.[1];
-  expect(command).toBeDefined();
-  const known = [...keys(command?.flags), ...(command?.settings ?? []).map((each) => settings[each].flag)];
-  const used = Array.from(line.matchAll(/ --([a-z-]+)/g), ([, flag]) => flag);
-  expect(known).toEqual(expect.arrayContaining(used));
-});
-
-test.each(examples)("%s says in its first line what was checked, and what was not", (name) => {
-  expect(read(name)).toMatch(/^# Checked (?:by|on) .+: .+\. Not checked: .+\.\n/);
-});
-
-describe.each(examples.filter((name) => !name.includes("monitor")))("the service in %s", (name) => {
-  const env = all<{ name: string; value: string }>(parse(name), "env").map((one) => [one.name, one.value]);
-  const environments = [
-    Object.fromEntries(env) as Record<string, string>,
-    ...all<Record<string, string>>(parse(name), "environment"),
-  ].filter((environment) => "PLANT_STORE_DATABASE" in environment);
-  const nodes = environments.map((environment, index) => [index + 1, environment] as const);
-
-  test("has one node or more", () => {
+test.each(examples.filter((name) => !name.includes("monitor")))(
+  "each service in %s listens for operators, whose console has a token",
+  (name) => {
+    const env = all<{ name: string; value: string }>(parse(name), "env").map((one) => [one.name, one.value]);
+    const nodes = [
+      Object.fromEntries(env) as Record<string, string>,
+      ...all<Record<string, string>>(parse(name), "environment"),
+    ].filter((environment) => "PLANT_STORE_DATABASE" in environment);
     expect(nodes.length).toBeGreaterThan(0);
-  });
+    for (const { operatorListen, presetTokens } of nodes.map((node) => configOf(node))) {
+      expect(operatorListen).toEqual({ host: "0.0.0.0", port: 3001 });
+      // Without a preset token, the service creates the first one itself.
+      if (presetTokens.length > 0) expect(presetTokens.flatMap(({ scopes }) => scopes)).toContain("operator");
+    }
+  },
+);
 
-  test.each(nodes)("listens for operators on port 3001 of node %d", (_, environment) => {
-    expect(configOf(environment).operatorListen).toEqual({ host: "0.0.0.0", port: 3001 });
-  });
-
-  test.each(nodes)("has a token for the console of node %d", (_, environment) => {
-    const { presetTokens } = configOf(environment);
-    // Without a preset token, the service creates the first one itself.
-    if (presetTokens.length > 0) expect(presetTokens.flatMap(({ scopes }) => scopes)).toContain("operator");
-  });
-});
-
-describe("a deploy file", () => {
+test("no file has a secret, and no placeholder for one is accepted", () => {
   const manifests = examples.filter((name) => name.includes("kubernetes"));
+  // The others name the files of secrets.
+  const others = names.filter((name) => !manifests.includes(name));
+  expect(others.filter((name) => /_(?:TOKEN|PASSWORD)[:=]/.test(read(name)))).toEqual([]);
+
   const placeholders = manifests
     .flatMap((name) => all<Node>(parse(name), "stringData"))
     .flatMap((node) => Object.values(node).map(String));
-
-  test("of Kubernetes has placeholders for both tokens", () => {
-    expect(placeholders.length).toBeGreaterThan(1);
-  });
-
-  describe.each([...new Set(placeholders)])("has the placeholder %j", (placeholder) => {
-    test.each(["PLANT_STORE_ACCESS_TOKEN", "PLANT_STORE_OPERATOR_TOKEN"])(
-      "which %s does not accept",
-      (name) => {
-        const environment = { [`${name}_FILE`]: "secret" };
-        expect(() => configOf(environment, placeholder)).toThrow(`${name}_FILE must hold a token`);
-      },
-    );
-  });
-
-  // They name the files of secrets.
-  test.each(names.filter((name) => !manifests.includes(name)))("has no secret: %s", (name) => {
-    expect(read(name)).not.toMatch(/_(?:TOKEN|PASSWORD)[:=]/);
-  });
+  expect(placeholders.length).toBeGreaterThan(1);
+  for (const placeholder of placeholders)
+    for (const variable of ["PLANT_STORE_ACCESS_TOKEN_FILE", "PLANT_STORE_OPERATOR_TOKEN_FILE"])
+      expect(() => configOf({ [variable]: "secret" }, placeholder)).toThrow(`${variable} must hold a token`);
 });
 
 const serviceUnit = read("plant-store.service");
 const backupUnit = read("plant-store-backup.service");
 const failedUnit = read("plant-store-failed@.service");
 
-test("the unit of backups has the data file of the service", () => {
+test("the service and the unit of backups have the same data file and folder, and report a failure", () => {
   const [database = ""] = /^Environment=PLANT_STORE_DATABASE=%S\/\S+$/m.exec(serviceUnit) ?? [];
   expect(database).not.toBe("");
   expect(backupUnit).toContain(`${database}\n`);
-});
-
-test("the service has the folder that the unit of backups writes to", () => {
-  const [, backups = ""] = /ExecStart=\S+ backup %S\/(\S+)/.exec(backupUnit) ?? [];
-  expect(serviceUnit).toContain(`Environment=PLANT_STORE_BACKUP_FOLDER=%S/${backups}\n`);
-});
-
-test.each([
-  ["service", serviceUnit],
-  ["unit of backups", backupUnit],
-])("the folder of backups is created for the %s", (_, unit) => {
   const [, backups] = /ExecStart=\S+ backup %S\/(\S+)/.exec(backupUnit) ?? [];
-  expect(/^StateDirectory=(.*)$/m.exec(unit)?.[1]?.split(" ")).toContain(backups);
-});
-
-test.each([
-  ["service", serviceUnit],
-  ["unit of backups", backupUnit],
-])("a %s that fails starts the unit that sends a mail", (_, unit) => {
-  expect(unit).toContain("\nOnFailure=plant-store-failed@%n.service\n");
+  expect(serviceUnit).toContain(`Environment=PLANT_STORE_BACKUP_FOLDER=%S/${backups}\n`);
+  for (const unit of [serviceUnit, backupUnit]) {
+    expect(/^StateDirectory=(.*)$/m.exec(unit)?.[1]?.split(" ")).toContain(backups);
+    expect(unit).toContain("\nOnFailure=plant-store-failed@%n.service\n");
+  }
 });
 
 test("the mail about a unit that failed has the end of its journal", async () => {
@@ -164,12 +139,9 @@ journal of --unit=backup.service --lines=30 --no-pager: ü %s
   expect(out).toBe(mail);
 });
 
-test("the Caddyfile forwards to the service", () => {
+test("the Caddyfile forwards to the service, and closes idle connections before it does", () => {
   const { host, port } = configOf({}).listen;
   expect(read("Caddyfile")).toContain(`\nreverse_proxy ${host}:${port} {\n`);
-});
-
-test("the Caddyfile closes idle connections before the service does", () => {
   expect(Number(/keepalive (\d+)s/.exec(read("Caddyfile"))?.[1])).toBeLessThan(75);
 });
 
