@@ -5,7 +5,7 @@ import { eventually } from "../support/eventually.ts";
 import { mintToken, operatorFetch, operatorGet, operatorPost } from "../support/operator-requests.ts";
 import { type RawPiece, sendRaw, untilContinue } from "../support/raw-http.ts";
 import { storedPlants } from "../support/stored-plants.ts";
-import { startTestService } from "../support/test-service.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
 
 // The tests share a service: each has ids, and where it matters a token, of its own.
 const service = await startTestService();
@@ -94,68 +94,45 @@ test("an import over 1 MiB is refused", async () => {
   expect(await send(Buffer.alloc(1024 * 1024 + 1, 0x20))).toMatchObject({ error: 41301, message });
 });
 
-test("the start of an import of a named file is in the audit trail", async () => {
+test("the audit trail has the start of an import whose file is named, as in its first part alone", async () => {
   const token = await createToken("names its file");
   await send(line(51), { token, query: "?file=audited.ndjson" });
+  await send(line(52), { token });
   expect(await auditedOf("names its file")).toMatchObject([
     { action: "import.started", subject: "audited.ndjson" },
   ]);
-});
-
-test("an import without a file name, such as its later parts, is not in the audit trail", async () => {
-  const token = await createToken("names no file");
-  await send(line(52), { token });
-  expect(await auditedOf("names no file")).toEqual([]);
 });
 
 test("the end of an import is in the audit trail with what was counted", async () => {
   const token = await createToken("counts");
   const response = await finish({ file: "counted.csv", created: 1200, replayed: 3, refused: 0 }, token);
   expect(response.status).toBe(200);
+  const detail = "1200 created, 3 already stored, 0 refused";
   expect(await auditedOf("counts")).toMatchObject([
-    {
-      action: "import.finished",
-      subject: "counted.csv",
-      detail: "1200 created, 3 already stored, 0 refused",
-    },
+    { action: "import.finished", subject: "counted.csv", detail },
   ]);
 });
 
 test.each([
-  ["without a file", { created: 1, replayed: 0, refused: 0 }, 'Field "file" is missing'],
-  [
-    "without a count",
-    { file: "x", created: 1, replayed: 0 },
-    'Field "refused" is missing; expected an integer.',
-  ],
-  [
-    "with a fraction",
-    { file: "x", created: 1.5, replayed: 0, refused: 0 },
-    "must be an integer, 0 or more, but is 1.5.",
-  ],
-  ["with a negative count", { file: "x", created: 1, replayed: -1, refused: 0 }, 'Field "replayed" must be'],
-])("the end of an import %s is refused", async (_, body, message) => {
-  const response = await finish(body);
+  ["without a file", { file: undefined }, 'Field "file" is missing'],
+  ["without a count", { refused: undefined }, 'Field "refused" is missing; expected an integer.'],
+  ["with a fraction", { created: 1.5 }, "must be an integer, 0 or more, but is 1.5."],
+  ["with a negative count", { replayed: -1 }, 'Field "replayed" must be'],
+])("the end of an import %s is refused", async (_, wrong, message) => {
+  const response = await finish({ file: "x", created: 1, replayed: 0, refused: 0, ...wrong });
   expect(await response.json()).toEqual({ error: 40031, message: expect.stringContaining(message) });
 });
 
-describe.each([
+test.each([
   ["operator", "plants:create"],
   ["plants:create", "operator:read"],
-])("a token with the scope %s alone", (has, lacks) => {
+])("a token with the scope %s alone can neither import nor record the end of it", async (has, lacks) => {
   const refusal = { error: 40301, message: `The token lacks the scope ${lacks}.` };
-
-  test("cannot import", async () => {
-    const token = await createToken(`imports with ${has}`, [has]);
-    expect(await send(line(53), { token, query: "?file=x.ndjson" })).toMatchObject(refusal);
-    expect(await auditedOf(`imports with ${has}`)).toEqual([]);
-  });
-
-  test("cannot record the end of an import", async () => {
-    const token = await createToken(`finishes with ${has}`, [has]);
-    const response = await finish({ file: "x", created: 1, replayed: 0, refused: 0 }, token);
-    expect(await response.json()).toEqual(refusal);
-  });
+  const token = await createToken(`only ${has}`, [has]);
+  expect(await send(line(53), { token, query: "?file=x.ndjson" })).toMatchObject(refusal);
+  const response = await finish({ file: "x", created: 1, replayed: 0, refused: 0 }, token);
+  expect(await response.json()).toEqual(refusal);
+  expect(await auditedOf(`only ${has}`)).toEqual([]);
 });
 
 test("an import waits for the rate limit, if that is not for long", async () => {
@@ -165,14 +142,9 @@ test("an import waits for the rate limit, if that is not for long", async () => 
   expect(outcomes.length).toBeGreaterThan(20);
 });
 
-test("an import that would wait for long ends with what it stored", async () => {
+test("an import that would wait for long ends with what it stored, and is refused if that is nothing", async () => {
   await using limited = await startLimited({ "rate-limit": "2/h" });
   expect((await limited.send(line(1) + line(2) + line(3))).outcomes).toEqual(["created", "created"]);
-});
-
-test("an import that could store nothing for long is refused by the rate limit", async () => {
-  await using limited = await startLimited({ "rate-limit": "2/h" });
-  await limited.send(line(1) + line(2));
   expect(await limited.send(line(3))).toMatchObject({ status: 429, error: 42901 });
 });
 
@@ -195,36 +167,28 @@ describe("uploads", () => {
     };
     return { ...service, upload };
   }
-  // As many as may run at a time.
-  const importers = ["one", "two", "three", "four"];
-
   // Each way in which a body may not arrive is tested on the wire; these are the ways in which the handler learns of it.
-  test("whose client goes away leave room for an import", async () => {
+  test.each<[string, (service: TestService, tokenId: string) => RawPiece[]]>([
+    ["whose client goes away", () => ['20\r\n{"id":1']],
+    [
+      "whose token is revoked meanwhile",
+      (service, id) => [
+        () => operatorPost(service, `/api/tokens/${id}/revoke`),
+        "0\r\n\r\n",
+        (received) => eventually(() => received().includes('{"error":40102,')),
+      ],
+    ],
+  ])("%s leave room for an import", async (_, piecesOf) => {
     await using service = await startForUploads();
+    // As many as may run at a time.
     await Promise.all(
-      importers.map(async (name) => {
-        const secret = await createToken(name, bothScopes, service);
-        await service.upload(secret, ['20\r\n{"id":1']);
+      ["one", "two", "three", "four"].map(async (name) => {
+        const { token, secret } = await mintToken(service, { name, scopes: bothScopes });
+        await service.upload(secret, piecesOf(service, token.id));
       }),
     );
     const secret = await createToken("next", bothScopes, service);
     // The service may learn only later that a client has gone away.
-    await eventually(async () => (await send("", { token: secret, to: service })).status === 200);
-  });
-
-  test("whose token is revoked meanwhile leave room for an import", async () => {
-    await using service = await startForUploads();
-    await Promise.all(
-      importers.map(async (name) => {
-        const { token, secret } = await mintToken(service, { name, scopes: bothScopes });
-        await service.upload(secret, [
-          () => operatorPost(service, `/api/tokens/${token.id}/revoke`),
-          "0\r\n\r\n",
-          (received) => eventually(() => received().includes('{"error":40102,')),
-        ]);
-      }),
-    );
-    const secret = await createToken("next", bothScopes, service);
     await eventually(async () => (await send("", { token: secret, to: service })).status === 200);
   });
 
