@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { eventually } from "../../test/support/eventually.ts";
 import { fake } from "../../test/support/fake.ts";
 import type { AuditTrail } from "../access/audit.ts";
@@ -39,49 +39,28 @@ function routesOf(verify: DatedBackups["verify"]) {
   };
 }
 
-describe("the progress of a verification", () => {
-  /** A verification that runs until `end` is called, and of which the test says how much is done. */
-  async function startVerification() {
-    const rows = { done: 0, total: 0 };
-    const running = Promise.withResolvers<void>();
-    const call = routesOf(async (_, onStep) => {
-      onStep({
-        doing: "checking the rows of",
-        unit: "plants",
-        done: () => rows.done,
-        total: () => rows.total,
-      });
-      await running.promise;
-      return { problems: [], warning: undefined, coveredPlants: 0, digest: null };
+test("the progress of a verification has what it does and its share, and is gone at its end", async () => {
+  const rows = { done: 0, total: 0 };
+  const running = Promise.withResolvers<void>();
+  const call = routesOf(async (_, onStep) => {
+    onStep({
+      doing: "checking the rows of",
+      unit: "plants",
+      done: () => rows.done,
+      total: () => rows.total,
     });
-    const started = await call("POST", "/api/backups/{name}/verify");
-    return { rows, started, list: () => call("GET", "/api/backups"), end: () => running.resolve() };
-  }
-
-  test("says what it does", async () => {
-    const { started, end } = await startVerification();
-    expect(started.progress?.doing).toBe("checking the rows of");
-    end();
+    await running.promise;
+    return { problems: [], warning: undefined, coveredPlants: 0, digest: null };
   });
+  const list = () => call("GET", "/api/backups");
 
-  test("has no share before the total is known", async () => {
-    const { started, end } = await startVerification();
-    expect(started.progress).toHaveProperty("share", undefined);
-    end();
-  });
-
-  test("has the share that is done", async () => {
-    const { rows, list, end } = await startVerification();
-    rows.total = 200;
-    rows.done = 50;
-    expect((await list()).progress?.share).toBe(0.25);
-    end();
-  });
-
-  test("is gone at its end", async () => {
-    const { list, end } = await startVerification();
-    end();
-    await eventually(async () => (await list()).task === undefined);
-    expect((await list()).progress).toBeUndefined();
-  });
+  const started = await call("POST", "/api/backups/{name}/verify");
+  // There is no share before the total is known.
+  expect(started.progress).toEqual({ doing: "checking the rows of", share: undefined });
+  rows.total = 200;
+  rows.done = 50;
+  expect((await list()).progress?.share).toBe(0.25);
+  running.resolve();
+  await eventually(async () => (await list()).task === undefined);
+  expect((await list()).progress).toBeUndefined();
 });

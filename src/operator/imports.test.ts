@@ -1,23 +1,31 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { fake } from "../../test/support/fake.ts";
 import type { Caller, Gate } from "../access/gate.ts";
 import { RateLimit } from "../access/rate-limit.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { HttpError } from "../http/http-error.ts";
-import type { Intake, PendingPlant } from "../plants/intake.ts";
+import type { Intake } from "../plants/intake.ts";
 import type { Events } from "../telemetry/events.ts";
 import type { ActionRecorder } from "./action-recorder.ts";
 import { importRoutes } from "./imports.ts";
 
 const caller: Caller = { name: "a", scopes: ["plants:create", "operator:read"], expiresAtMs: undefined };
 
-/** The route of imports, and what it has answered so far. Its rows are no plants, so that none needs a store. */
-function startImport({ isAllowed = () => true, isServing = () => true }) {
+interface ImportOptions {
+  /** What is imported; by default five rows that are no plants, so that none needs a store. */
+  readonly body?: string;
+  readonly isAllowed?: () => boolean;
+  readonly isServing?: () => boolean;
+  readonly create?: Intake["create"];
+}
+
+/** The route of imports, and what it has answered so far. */
+function startImport({ body, isAllowed = () => true, isServing = () => true, create }: ImportOptions) {
   const target = {
     gate: fake<Gate>({ watch: () => isAllowed }),
     rateLimit: new RateLimit({ count: 100, perMs: 1000 }),
-    intake: fake<Intake>({}),
-    events: fake<Events>({}),
+    intake: fake<Intake>({ ...(create && { create }) }),
+    events: fake<Events>({ internalError() {} }),
   };
   const [importing] = importRoutes(target, fake<ActionRecorder>({}), 1000);
   const answers: unknown[] = [];
@@ -27,7 +35,7 @@ function startImport({ isAllowed = () => true, isServing = () => true }) {
     refuseWhileDraining() {
       if (!isServing()) throw new HttpError("closing");
     },
-    receiveBody: async () => Buffer.from("not a plant\n".repeat(5)),
+    receiveBody: async () => Buffer.from(body ?? "not a plant\n".repeat(5)),
     respondJson: (answer) => void answers.push(answer),
   });
   return { answers, run: async () => importing?.handle(exchange, caller) };
@@ -43,76 +51,40 @@ function yesTimes(count: number): () => boolean {
 }
 
 const asTheGate = { "WWW-Authenticate": 'Bearer realm="plant-store", error="invalid_token"' };
-describe.each([
+test.each([
   // Each row asks both questions; a request asks first whether the service still serves.
   ["whose token is revoked", () => ({ isAllowed: yesTimes(2) }), asTheGate],
   ["of a service that stops", () => ({ isServing: yesTimes(1 + 2) }), {}],
-])("an import %s after two rows", (_, questions, headers) => {
-  test("has the outcomes of these rows", async () => {
-    const { answers, run } = startImport(questions());
-    await run();
-    expect(answers).toMatchObject([{ outcomes: [{ error: 40002 }, { error: 40002 }] }]);
-  });
-
-  test("is refused when it sends the rest", async () => {
+])(
+  "an import %s after two rows has their outcomes, and the rest is refused",
+  async (_, questions, headers) => {
     const { answers, run } = startImport(questions());
     await run();
     await expect(run()).rejects.toMatchObject({ name: "HttpError", headers });
-    expect(answers).toHaveLength(1);
-  });
-});
+    expect(answers).toMatchObject([{ outcomes: [{ error: 40002 }, { error: 40002 }] }]);
+  },
+);
 
-describe("an import one of whose rows is rejected", () => {
-  /** Imports three rows, each of which gets its outcome from the callback. */
-  async function importThree(settleRow: (row: number, settle: PendingPlant["settle"]) => void) {
-    const created: number[] = [];
-    const intake = fake<Intake>({
-      create: ({ plant, settle }) => {
-        created.push(Number(plant.id));
-        settleRow(Number(plant.id), settle);
-      },
-    });
-    const gate = fake<Gate>({ watch: () => () => true });
-    const target = { gate, rateLimit: undefined, intake, events: fake<Events>({}) };
-    const [importing] = importRoutes(target, fake<ActionRecorder>({}), 1000);
-    const answers: unknown[] = [];
-    const exchange = fake<Exchange>({
-      query: new URLSearchParams(),
-      header: () => undefined,
-      refuseWhileDraining() {},
-      receiveBody: async () => Buffer.from([1, 2, 3].map((id) => `{"id":${id},"name":"a"}\n`).join("")),
-      respondJson: (answer) => void answers.push(answer),
-    });
-    await importing?.handle(exchange, caller);
-    return { created, answers };
-  }
-
-  test("creates no plant of a row after it", async () => {
-    const { created, answers } = await importThree((row, settle) =>
-      settle({ kind: row === 2 ? "too-busy" : "created" }),
-    );
-    expect(created).toEqual([1, 2]);
-    expect(answers).toEqual([{ outcomes: ["created"] }]);
+test("an import creates no plant of a row after one that is rejected", async () => {
+  const created: number[] = [];
+  const { answers, run } = startImport({
+    body: [1, 2, 3].map((id) => `{"id":${id},"name":"a"}\n`).join(""),
+    create({ plant, settle }) {
+      created.push(Number(plant.id));
+      settle({ kind: plant.id === 2n ? "too-busy" : "created" });
+    },
   });
+  await run();
+  expect(created).toEqual([1, 2]);
+  expect(answers).toEqual([{ outcomes: ["created"] }]);
 });
 
 test("a row that fails has the message of POST /plants, a sentence", async () => {
-  const target = {
-    gate: fake<Gate>({ watch: () => () => true }),
-    rateLimit: undefined,
-    intake: fake<Intake>({ create: ({ settle }) => settle({ kind: "failed", reason: "a trigger" }) }),
-    events: fake<Events>({ internalError() {} }),
-  };
-  const [importing] = importRoutes(target, fake<ActionRecorder>({}), 1000);
-  const answers: unknown[] = [];
-  const exchange = fake<Exchange>({
-    query: new URLSearchParams(),
-    header: () => undefined,
-    refuseWhileDraining() {},
-    receiveBody: async () => Buffer.from('{"id":1,"name":"a"}\n'),
-    respondJson: (answer) => void answers.push(answer),
+  const { answers, run } = startImport({
+    body: '{"id":1,"name":"a"}\n',
+    create: ({ settle }) => settle({ kind: "failed", reason: "a trigger" }),
   });
-  await importing?.handle(exchange, caller);
+  await run();
   const message = "Internal error. The log has the details under the request id.";
   expect(answers).toEqual([{ outcomes: [{ error: 50001, message, reason: message }] }]);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { fakeTimers } from "../../test/support/clock.ts";
 import { fake } from "../../test/support/fake.ts";
@@ -70,14 +70,8 @@ test.each([
   },
 );
 
-describe("a revocation after which the tokens cannot be read", () => {
-  test("is responded to", async () => {
-    const { response } = await postUntilStored("/api/tokens/{id}/revoke", "");
-    expect(response).toMatchObject({ token: { state: "revoked" } });
-  });
-
-  test("holds from the next poll on", async () => {
-    const { admitted } = await postUntilStored("/api/tokens/{id}/revoke", "");
-    expect(admitted).toBe("bad-credentials");
-  });
+test("a revocation after which the tokens cannot be read is responded to, and holds from the next poll on", async () => {
+  const { response, admitted } = await postUntilStored("/api/tokens/{id}/revoke", "");
+  expect(response).toMatchObject({ token: { state: "revoked" } });
+  expect(admitted).toBe("bad-credentials");
 });
