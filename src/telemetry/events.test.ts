@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createEvents } from "./events.ts";
 import { createLog, type Level } from "./log.ts";
 import { Metrics } from "./metrics.ts";
@@ -13,34 +13,23 @@ function start(level: Level = "debug") {
   return { lines, clock, metrics, events: createEvents(log, metrics, () => clock.nowMs) };
 }
 
-describe.each([
+test.each([
   ["refused", "more requests were refused than are logged"],
   ["failed", "more requests failed than are logged"],
   ["internalError", "more requests failed than are logged"],
-] as const)("a flood of %s", (event, message) => {
-  const fields = () => ({ "error.type": "40002" });
-
-  /** A hundred events in the first second. */
-  function flood() {
-    const started = start();
-    for (; started.clock.nowMs < 1000; started.clock.nowMs += 10)
-      started.events[event](fields, new Error("refused"));
-    return started;
-  }
-
-  test("is logged in 20 lines per second", () => {
-    const { lines } = flood();
+] as const)(
+  "a flood of %s is logged in 20 lines per second, after the number of those that were not",
+  (event, message) => {
+    const { lines, clock, events } = start();
+    const fields = () => ({ "error.type": "40002" });
+    for (; clock.nowMs < 1000; clock.nowMs += 10) events[event](fields, new Error("refused"));
     expect(lines).toHaveLength(20);
-  });
-
-  test("is logged again in the next second, after the number of those that were not", () => {
-    const { lines, events } = flood();
     for (let count = 0; count < 100; count++) events[event](fields, new Error("refused"));
     expect(lines).toHaveLength(41);
     expect(lines[20]).toMatchObject({ message, "plant_store.unlogged": 80 });
     expect(lines[21]).toMatchObject(fields());
-  });
-});
+  },
+);
 
 test("where refusals are not logged, neither is the number of those without a line", () => {
   const { lines, clock, events } = start("warn");
@@ -50,25 +39,12 @@ test("where refusals are not logged, neither is the number of those without a li
   expect(lines).toEqual([]);
 });
 
-describe("connections closed at the limit", () => {
-  function closeThree() {
-    const started = start();
-    started.events.connectionLimitReached("idle");
-    started.events.connectionLimitReached("idle");
-    started.events.connectionLimitReached("stranger");
-    return started;
-  }
-
-  test("are logged once per second", () => {
-    const { lines } = closeThree();
-    expect(lines).toHaveLength(1);
-  });
-
-  test("are counted by their reason", () => {
-    const { metrics } = closeThree();
-    expect(metrics.value("closed-at-limit:idle")).toBe(2);
-    expect(metrics.value("closed-at-limit:stranger")).toBe(1);
-  });
+test("connections closed at the limit are logged once per second, and counted by their reason", () => {
+  const { lines, metrics, events } = start();
+  for (const reason of ["idle", "idle", "stranger"] as const) events.connectionLimitReached(reason);
+  expect(lines).toHaveLength(1);
+  expect(metrics.value("closed-at-limit:idle")).toBe(2);
+  expect(metrics.value("closed-at-limit:stranger")).toBe(1);
 });
 
 test("a disk that has recovered is logged, with the seconds for which it stalled", () => {

@@ -48,50 +48,23 @@ test("a sender of two errors is listed with each", () => {
   ]);
 });
 
-test("the senders that got an error last are kept, the last of them first", () => {
-  const names = recorded(...tokens(sendersPerErrorMax + 5)).map(({ token }) => token);
-  expect(names).toEqual(
-    tokens(sendersPerErrorMax + 5)
-      .slice(5)
-      .reverse()
-      .map(({ token }) => token),
-  );
-});
-
-test("a sender that takes another's place is counted from one", () => {
-  const counts = recorded({ token: "first" }, { token: "first" }, ...tokens(sendersPerErrorMax)).map(
-    ({ count }) => count,
-  );
-  expect(counts).toEqual(Array(sendersPerErrorMax).fill(1));
-});
-
-test("a request id that is shorter than the one before is kept alone", () => {
-  const senders = recorded({ requestId: "0123456789abcdef-1" }, { requestId: "short" });
-  expect(senders[0]?.requestId).toBe("short");
-});
-
-test("a request id of 64 characters is kept whole", () => {
-  expect(recorded({ requestId: "~".repeat(64) })[0]?.requestId).toBe("~".repeat(64));
-});
-
-test("20 senders are kept for each error", () => {
-  expect(recorded(...tokens(100))).toHaveLength(20);
+test("the 20 senders that got an error last are kept, the last of them first, each counted from one", () => {
+  const senders = recorded({ token: "token 99" }, ...tokens(100));
+  const names = Array.from({ length: 20 }, (_, index) => `token ${99 - index}`);
+  expect(senders.map(({ token }) => token)).toEqual(names);
+  expect(senders.map(({ count }) => count)).toEqual(Array(20).fill(1));
 });
 
 test("a sender that is refused again is not the next to go", () => {
-  const names = recorded(...tokens(sendersPerErrorMax), { token: "token 0" }, { token: "new" }).map(
-    ({ token }) => token,
-  );
+  const again = recorded(...tokens(sendersPerErrorMax), { token: "token 0" }, { token: "new" });
+  const names = again.map(({ token }) => token);
   expect(names).toContain("token 0");
   expect(names).not.toContain("token 1");
 });
 
-test("one sender that is refused often removes no other", () => {
+test("neither one sender that is refused often nor many senders of one error remove another", () => {
   const flood = Array.from({ length: 1000 }, () => ({ token: "flood" }));
   expect(recorded(...tokens(sendersPerErrorMax - 1), ...flood)).toHaveLength(sendersPerErrorMax);
-});
-
-test("many senders of one error remove none of another", () => {
   const strangers = Array.from({ length: 1000 }, (_, index) => ({
     error: noCredentials,
     token: undefined,
@@ -101,6 +74,9 @@ test("many senders of one error remove none of another", () => {
   expect(kept).toEqual([{ ...sent({}), count: 1, atMs: 0 }]);
 });
 
-test("a message is kept up to 1,000 characters", () => {
+test("a request id is kept whole up to 64 characters, and a message up to 1,000", () => {
+  const longest = "~".repeat(64);
+  expect(recorded({ requestId: longest })[0]?.requestId).toBe(longest);
+  expect(recorded({ requestId: longest }, { requestId: "short" })[0]?.requestId).toBe("short");
   expect(recorded({ message: "m".repeat(5000) })[0]?.message).toBe("m".repeat(1000));
 });
