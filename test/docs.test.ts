@@ -82,25 +82,19 @@ test("CONTRIBUTING.md has every npm script", () => {
   expect(scripts.sort()).toEqual(Object.keys(packageFile.scripts).sort());
 });
 
-test("every npm script that a page names exists", () => {
+test("every npm script and command that a page names exists", () => {
   const scripts = Object.keys(packageFile.scripts);
   expect(rejected(pages, /npm run ([\w:-]+)/g, ([name = ""]) => scripts.includes(name))).toEqual([]);
-});
-
-test("every command that a page names exists", () => {
   const known = [...Object.keys(commands).map((words) => words.split(" ")[0] ?? ""), "COMMAND"];
   const current = pages.filter((name) => name !== "CHANGELOG.md");
   const named = /(?:^ *|`|\$\()plant-store ([a-z]\w+)/gm;
   expect(rejected(current, named, ([name = ""]) => known.includes(name))).toEqual([]);
 });
 
-test("every file to which a page links exists", () => {
+test("every file and section to which a page links exists", () => {
   const isThere = ([target = ""]: readonly string[], page: string) =>
     existsSync(join(root, dirname(page), target));
   expect(rejected(pages, /\]\((?!https?:|#|mailto:)([^)#]+)/g, isThere)).toEqual([]);
-});
-
-test("every section to which a page links exists", () => {
   const anchors = (page: string) =>
     Array.from(read(page).matchAll(/^#+ (.+)$/gm), ([, title = ""]) =>
       title
@@ -113,19 +107,15 @@ test("every section to which a page links exists", () => {
   expect(rejected(pages, /\]\((?!https?:)([^)#]*\.md|)#([^)]+)\)/g, isSection)).toEqual([]);
 });
 
-const sources = ["src", "test", "bin", "scripts", "bench"].flatMap(filesIn);
-
-test("every source file that a page names exists", () => {
+test("every source file and method that a page names exists", () => {
+  const sources = ["src", "test", "bin", "scripts", "bench"].flatMap(filesIn);
   const isSource = ([path = ""]: readonly string[]) => sources.includes(path);
   expect(rejected(pages, /`((?:src|test|bin|scripts|bench)\/[\w./-]+\.\w+)`/g, isSource)).toEqual([]);
-});
 
-test("every source file that ARCHITECTURE.md names by the end of its path exists", () => {
+  // ARCHITECTURE.md also names them by the end of their path.
   const isEnd = ([name = ""]: readonly string[]) => sources.some((path) => `/${path}`.endsWith(`/${name}`));
   expect(rejected(["ARCHITECTURE.md"], /`([\w./-]+\.(?:ts|tsx|js|json))`/g, isEnd)).toEqual([]);
-});
 
-test("every method that ARCHITECTURE.md names exists", () => {
   const texts = sources.filter((path) => /^src.*\.tsx?$/.test(path)).map(read);
   const exists = ([type, member]: readonly string[]) =>
     texts.some((text) => {
@@ -145,25 +135,17 @@ test("no text uses npx, which outside the clone downloads a name that is not our
   expect(rejected([...texts, ...pages, "package.json"], unsafe, () => false)).toEqual([]);
 });
 
-const recordLinesMax = 60;
-
-test("decision records are short", () => {
-  const long = filesIn("docs/adr").filter((page) => read(page).trimEnd().split("\n").length > recordLinesMax);
-  expect(long).toEqual([]);
-});
-
-test("the list of decision records has the title of each", () => {
+test("decision records are short, and listed with their titles", () => {
   const records = filesIn("docs/adr")
     .filter((page) => !page.endsWith("README.md"))
     .sort();
-  const lines = records.map((page) => {
+  expect(records.filter((page) => read(page).trimEnd().split("\n").length > 60)).toEqual([]);
+  const titles = records.map((page) => {
     const title = read(page).split("\n")[0]?.replace("# ", "");
     return `- [${title}](${basename(page)})`;
   });
-  const listed = read("docs/adr/README.md")
-    .split("\n")
-    .filter((line) => line.startsWith("- "));
-  expect(listed).toEqual(lines);
+  const lines = read("docs/adr/README.md").split("\n");
+  expect(lines.filter((line) => line.startsWith("- "))).toEqual(titles);
 });
 
 test("the README shows the two commands on its first screen", () => {

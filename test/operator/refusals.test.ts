@@ -19,41 +19,30 @@ async function refusalsOf(sender: Partial<RefusalJson>): Promise<readonly Refusa
   return refusals.filter(({ token, address }) => token === sender.token && address === sender.address);
 }
 
-/** The headers of a new token of that name. */
-async function newSender(name: string): Promise<Record<string, string>> {
-  return bearer((await mintToken(service, { name, scopes: ["plants:create"] })).secret);
-}
-
 const withoutToken = (address: string, headers: Record<string, string> = {}) =>
   fetch(`${service.url}/plants`, { method: "POST", headers: { "X-Forwarded-For": address, ...headers } });
 
 test("a token that is refused is listed with its error, its message and the request id of the response", async () => {
-  const headers = await newSender("greenhouse");
+  const { secret } = await mintToken(service, { name: "greenhouse" });
+  const headers = bearer(secret);
   await post(service.url, "[]", headers);
   const response = await post(service.url, "[]", headers);
-  expect(await refusalsOf({ token: "greenhouse" })).toEqual([
+  expect(await refusalsOf({ token: "greenhouse" })).toMatchObject([
     {
       error: 40004,
-      reason: "the body is JSON but not an object",
       docsUrl: `${service.url}/docs#40004`,
       listener: "public",
-      token: "greenhouse",
-      address: undefined,
       count: 2,
       lastAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
       message: "The body must be a JSON object, but is an array.",
-      messageIsExample: false,
       requestId: response.headers.get("x-request-id") ?? "",
     },
   ]);
-});
-
-test("a token that lacks the scope is listed by its name", async () => {
-  const { secret: token } = await mintToken(service, { name: "without scope" });
-  await operatorFetch(service, "/api/refusals", { token });
-  expect(await refusalsOf({ token: "without scope" })).toMatchObject([
-    { error: 40301, listener: "operator" },
-  ]);
+  // One that lacks the scope is listed by its name too.
+  await operatorFetch(service, "/api/refusals", { token: secret });
+  expect(await refusalsOf({ token: "greenhouse" })).toContainEqual(
+    expect.objectContaining({ error: 40301, listener: "operator" }),
+  );
 });
 
 test("a sender without a valid token is listed by its address, or by its IPv6 network", async () => {
@@ -75,7 +64,7 @@ test("a limit keeps the senders that were refused last", async () => {
 });
 
 test("what a client sent is masked if it may be a token", async () => {
-  const headers = await newSender("sends tokens");
+  const headers = bearer((await mintToken(service, { name: "sends tokens" })).secret);
   const listed = async (error: number) =>
     (await refusalsOf({ token: "sends tokens" })).find((refusal) => refusal.error === error);
   await post(service.url, JSON.stringify({ id: unknownToken, name: "" }), headers);

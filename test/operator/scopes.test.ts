@@ -3,7 +3,6 @@ import { afterAll, expect, test } from "bun:test";
 import { type Scope, scopes } from "../../src/access/scopes.ts";
 import type { Route } from "../../src/http/route.ts";
 import { eventually } from "../support/eventually.ts";
-import { memoize } from "../support/memoize.ts";
 import {
   listTokens,
   mintToken,
@@ -44,42 +43,35 @@ const harmful: Record<string, string> = {
 };
 const realm = 'Bearer realm="plant-store"';
 
-const prepare = memoize(async () => {
-  await post(service.url, '{"id":1,"name":"Fern"}');
-  const all = { scopes: [...scopes] };
-  const expired = await mintToken(service, { name: "is expired", ...all, expiresIn: "1s" });
-  const replaced = await mintToken(service, { name: "is replaced", ...all });
-  await operatorPost(service, `/api/tokens/${replaced.token.id}/rotate`, { overlap: "0s" });
-  const revoked = await mintToken(service, { name: "is revoked", ...all });
-  await operatorPost(service, `/api/tokens/${revoked.token.id}/revoke`);
-  await eventually(
-    async () => (await operatorFetch(service, "/api/me", { token: expired.secret })).status === 401,
-    "the expiry",
-  );
-  /** The secrets of tokens that are not valid, by what is wrong with them. */
-  const invalid = new Map([
-    ["unknown", "wrong-token-0123456789"],
-    ["short", "x"],
-    ["long", "-".repeat(5000)],
-    ["expired", expired.secret],
-    ["replaced", replaced.secret],
-    ["revoked", revoked.secret],
-  ]);
-  /** The secrets of tokens that have one scope. */
-  const ofScope = new Map<Scope, string>();
-  for (const scope of scopes) {
-    const { secret } = await mintToken(service, { name: `only ${scope}`, scopes: [scope] });
-    ofScope.set(scope, secret);
-  }
-  // Stands in the path of a route: the token would be ended if a request were accepted.
-  const { id } = (await mintToken(service, { name: "is not changed" })).token;
-  return { invalid, ofScope, id };
-});
+await post(service.url, '{"id":1,"name":"Fern"}');
+const all = { scopes: [...scopes] };
+const expired = await mintToken(service, { name: "is expired", ...all, expiresIn: "1s" });
+const replaced = await mintToken(service, { name: "is replaced", ...all });
+await operatorPost(service, `/api/tokens/${replaced.token.id}/rotate`, { overlap: "0s" });
+const revoked = await mintToken(service, { name: "is revoked", ...all });
+await operatorPost(service, `/api/tokens/${revoked.token.id}/revoke`);
+await eventually(
+  async () => (await operatorFetch(service, "/api/me", { token: expired.secret })).status === 401,
+  "the expiry",
+);
+const invalidTokens = [
+  ["unknown", "wrong-token-0123456789"],
+  ["short", "x"],
+  ["long", "-".repeat(5000)],
+  ["expired", expired.secret],
+  ["replaced", replaced.secret],
+  ["revoked", revoked.secret],
+] as const;
+/** The secrets of tokens that have one scope. */
+const secretOf = new Map<Scope, string>();
+for (const scope of scopes)
+  secretOf.set(scope, (await mintToken(service, { name: `only ${scope}`, scopes: [scope] })).secret);
+// Its id stands in the path of a route: it would be ended if a request were accepted.
+const target = (await mintToken(service, { name: "is not changed" })).token;
 
 /** Sends a request that would do harm if it were accepted, and returns the status and the challenge of its response. */
 async function send({ method, path }: Route, token: string | null = null): Promise<string> {
-  const { id } = await prepare();
-  const response = await operatorFetch(service, path.replaceAll(/\{\w+\}/g, id), {
+  const response = await operatorFetch(service, path.replaceAll(/\{\w+\}/g, target.id), {
     method,
     token,
     ...(method !== "GET" && { body: harmful[path] ?? "{}" }),
@@ -95,7 +87,6 @@ const readState = async () => ({
 });
 
 test("no route responds to a token that is not valid, or does what it asks for", async () => {
-  const { invalid } = await prepare();
   const before = await readState();
   const responses: Record<string, string> = {};
   const expected: Record<string, string> = {};
@@ -103,7 +94,7 @@ test("no route responds to a token that is not valid, or does what it asks for",
     const name = `${route.method} ${route.path}`;
     responses[`${name} without a token`] = await send(route);
     expected[`${name} without a token`] = `401 ${realm}`;
-    for (const [kind, secret] of invalid) {
+    for (const [kind, secret] of invalidTokens) {
       responses[`${name} with a token that is ${kind}`] = await send(route, secret);
       expected[`${name} with a token that is ${kind}`] = `401 ${realm}, error="invalid_token"`;
     }
@@ -113,7 +104,6 @@ test("no route responds to a token that is not valid, or does what it asks for",
 });
 
 test("each route refuses the scopes that it does not need, and does not do what they ask for", async () => {
-  const { ofScope } = await prepare();
   const before = await readState();
   const responses: Record<string, string> = {};
   const expected: Record<string, string> = {};
@@ -121,7 +111,7 @@ test("each route refuses the scopes that it does not need, and does not do what 
     const needed = scopeOf(route);
     for (const scope of scopes.filter((scope) => !holders[needed].includes(scope))) {
       const name = `${route.method} ${route.path} with ${scope}`;
-      responses[name] = await send(route, ofScope.get(scope));
+      responses[name] = await send(route, secretOf.get(scope));
       expected[name] = `403 ${realm}, error="insufficient_scope", scope="${needed}"`;
     }
   }
@@ -130,11 +120,10 @@ test("each route refuses the scopes that it does not need, and does not do what 
 });
 
 test("each route that reads accepts the scopes that it needs", async () => {
-  const { ofScope } = await prepare();
   const denied: string[] = [];
   for (const route of routes.filter(({ method }) => method === "GET"))
     for (const scope of holders[scopeOf(route)]) {
-      const response = await send(route, ofScope.get(scope));
+      const response = await send(route, secretOf.get(scope));
       if (!response.endsWith(" null"))
         denied.push(`${route.method} ${route.path} with ${scope}: ${response}`);
     }

@@ -45,38 +45,31 @@ test("a restart keeps what is listed of a backup: when it was verified, and the 
   expect(await again.onlyBackup()).toEqual(listed);
 });
 
-describe("a backup that fails to verify", () => {
-  test("without its checksum is listed with its digest and not as verified", async () => {
-    await using service = await startWithBackups({ database: folder.newCopy(database) });
-    const { name, digest } = await service.makeBackup();
-    await service.verifyBackup(name);
-    rmSync(join(service.backupFolder, `${name}.sha256`));
-    const { last } = await service.verifyBackup(name);
-    expect(last?.problem).toBe("it has no checksum file");
-    const listed = await service.onlyBackup();
-    expect(listed.verifiedAt).toBeUndefined();
-    expect(listed.digest).toBe(digest);
-  });
+test("a backup that fails to verify is listed with its digest and not as verified", async () => {
+  await using service = await startWithBackups({ database: folder.newCopy(database) });
+  const { name, digest } = await service.makeBackup();
+  await service.verifyBackup(name);
+  rmSync(join(service.backupFolder, `${name}.sha256`));
+  const { last } = await service.verifyBackup(name);
+  expect(last?.problem).toBe("it has no checksum file");
+  const listed = await service.onlyBackup();
+  expect(listed.verifiedAt).toBeUndefined();
+  expect(listed.digest).toBe(digest);
+});
 
-  test("after a change is reported", async () => {
-    await using service = await startWithBackups();
-    const { name } = await service.makeBackup();
-    appendFileSync(join(service.backupFolder, name), "x");
-    const { last } = await service.verifyBackup(name);
-    expect(last?.name).toBe(name);
-    expect(last?.problem).toContain("its checksum is not the one in");
-    expect(service.logged.join("")).toContain('"a backup did not pass its verification"');
-  });
+test("a backup that is not the one which was made fails to verify", async () => {
+  await using service = await startWithBackups();
+  const { name } = await service.makeBackup();
+  const other = { coveredPlants: 1024, digest: "0".repeat(64) };
+  writeFileSync(join(service.backupFolder, `${name}.digest.json`), JSON.stringify(other));
+  expect((await service.verifyBackup(name)).last?.problem).toContain("its digest is not the one in");
+  expect((await service.onlyBackup()).verifiedAt).toBeUndefined();
 
-  test("because of another digest beside it is not listed as verified", async () => {
-    await using service = await startWithBackups();
-    const { name } = await service.makeBackup();
-    const other = { coveredPlants: 1024, digest: "0".repeat(64) };
-    writeFileSync(join(service.backupFolder, `${name}.digest.json`), JSON.stringify(other));
-    const { last } = await service.verifyBackup(name);
-    expect(last?.problem).toContain("its digest is not the one in");
-    expect((await service.onlyBackup()).verifiedAt).toBeUndefined();
-  });
+  appendFileSync(join(service.backupFolder, name), "x");
+  const { last } = await service.verifyBackup(name);
+  expect(last?.name).toBe(name);
+  expect(last?.problem).toContain("its checksum is not the one in");
+  expect(service.logged.join("")).toContain('"a backup did not pass its verification"');
 });
 
 test("a backup without its record is listed without a digest until it is verified", async () => {
