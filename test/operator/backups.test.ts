@@ -1,19 +1,23 @@
-// Backups through the operator listener: how they are made and listed, and by which names they are found.
+// Backups through the operator listener: how they are made, listed, found by their name, and downloaded by a link.
 import { Database } from "bun:sqlite";
-import { expect, test } from "bun:test";
-import { symlinkSync, writeFileSync } from "node:fs";
+import { afterAll, expect, test } from "bun:test";
+import { readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeLink, startWithBackups } from "../support/backups.ts";
 import { operatorFetch, operatorGet } from "../support/operator-requests.ts";
 import { changePlant, seedStore } from "../support/seeded-store.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { runInProcess } from "../support/terminal.ts";
+
+const folder = temporaryFolder();
+afterAll(() => folder[Symbol.dispose]());
 
 test("a backup that is made is listed, and its time is in the overview and the metrics", async () => {
   await using service = await startWithBackups();
   const { name, at } = await service.makeBackup();
-  const { folder, last } = await service.list();
-  expect(folder).toBe(service.backupFolder);
-  expect(last).toEqual({ kind: "create", name, problem: undefined });
+  const list = await service.list();
+  expect(list.folder).toBe(service.backupFolder);
+  expect(list.last).toEqual({ kind: "create", name, problem: undefined });
   expect(await service.audited()).toMatchObject([{ action: "backup.created", subject: "data file" }]);
   expect(await operatorGet(service, "/api/overview")).toMatchObject({ store: { lastBackupAt: at } });
   const metrics = await (await operatorFetch(service, "/metrics")).text();
@@ -22,7 +26,6 @@ test("a backup that is made is listed, and its time is in the overview and the m
 });
 
 test("a backup of changed plants counts, with a warning", async () => {
-  using folder = temporaryFolder();
   const database = folder.newPath();
   // With a full block, which has a digest.
   seedStore(database, { plants: 1100 });
@@ -78,4 +81,45 @@ test("nothing is done to a backup without an entry in the audit trail", async ()
   expect(await service.send(`/${name}/verify`)).toMatchObject({ status: 500, error: 50001 });
   expect(await service.finished()).toEqual(before);
   expect((await fetch(link)).status).toBe(500);
+});
+
+test("a link downloads the whole backup, once", async () => {
+  await using service = await startWithBackups();
+  const { name, bytes } = await service.makeBackup();
+  const link = await service.createLink(name);
+  const response = await fetch(link);
+  expect(response.status).toBe(200);
+  expect(response.headers.get("content-disposition")).toBe(`attachment; filename="${name}"`);
+  const downloaded = Buffer.from(await response.arrayBuffer());
+  expect(downloaded.length).toBe(bytes);
+  expect(downloaded.equals(readFileSync(join(service.backupFolder, name)))).toBe(true);
+  expect((await service.audited())[0]).toMatchObject({ action: "backup.downloaded", subject: name });
+  expect((await fetch(link)).status).toBe(404);
+
+  const file = folder.newPath();
+  writeFileSync(file, downloaded);
+  const { code, err } = await runInProcess(["restore", file, "--database", folder.newPath()]);
+  expect(code).toBe(0);
+  expect(err).toContain("3 plants");
+});
+
+test("a backup of a data file with a strange name is downloaded", async () => {
+  const store = join(folder.newFolder(), `plants "100%" #1.db`);
+  await using service = await startWithBackups({ database: store });
+  const { name } = await service.makeBackup();
+  expect(name).toStartWith(`plants "100%" #1-`);
+  const response = await fetch(await service.createLink(name));
+  expect(response.status).toBe(200);
+  expect(response.headers.get("content-disposition")).toBe(
+    `attachment; filename="${name.replaceAll('"', "_")}"`,
+  );
+});
+
+test("a folder for backups that is missing for a while does not use up a link", async () => {
+  await using service = await startWithBackups();
+  const { link } = await makeLink(service);
+  renameSync(service.backupFolder, `${service.backupFolder}.away`);
+  expect(await (await fetch(link)).json()).toMatchObject({ error: 40031 });
+  renameSync(`${service.backupFolder}.away`, service.backupFolder);
+  expect((await fetch(link)).status).toBe(200);
 });

@@ -148,13 +148,6 @@ test("an import that would wait for long ends with what it stored, and is refuse
   expect(await limited.send(line(3))).toMatchObject({ status: 429, error: 42901 });
 });
 
-test("of more lines than may be pending, the first are stored", async () => {
-  await using limited = await startLimited({ "max-pending": "1" });
-  const { outcomes } = await limited.send(line(1) + line(2) + line(3));
-  expect(outcomes[0]).toBe("created");
-  expect(storedPlants(limited.database).length).toBeGreaterThanOrEqual(outcomes.length);
-});
-
 describe("uploads", () => {
   /** A service of its own: its imports are all running. */
   async function startForUploads() {

@@ -70,6 +70,7 @@ describe("plants", () => {
 
 test.each([
   ["a limit of 0", "plants?limit=0", 'Parameter "limit" must be an integer from 1 to 1000, but is "0".'],
+  ["a limit over 1,000", "plants?limit=1001", 'from 1 to 1000, but is "1001".'],
   ["an id that is not whole", "plants?id=1.5", '"id" must be an integer from -9223372036854775808 to '],
   ["an id over int64", "plants/9223372036854775808", 'Parameter "id" must be an integer from '],
   ["an id that is empty", "plants?id=", 'Parameter "id" must be an integer from '],
@@ -88,7 +89,8 @@ test.each([
   ["a cursor to follow from that no page returned", "plants?after=1.x", "is not from a page of this store"],
   ["two cursors", "plants?after=0&cursor=1", 'send no "cursor" and no "order" with it'],
   ["an unknown format", "export?format=xml", "format"],
-])("a request for plants is refused with %s", async (_, path, message) => {
+  ["an unknown action of the audit trail", "audit?action=deleted", "must be token.created, token.rotated, "],
+])("a request with %s is refused", async (_, path, message) => {
   expect(await operatorGet(service, `/api/${path}`)).toEqual({
     error: 40031,
     message: expect.stringContaining(message),

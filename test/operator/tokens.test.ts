@@ -19,6 +19,8 @@ afterAll(() => service[Symbol.asyncDispose]());
 /** The status of a create with nothing in it: 400 if the token is good, and 401 if it is not. */
 const use = async (secret: string) => (await post(service.url, "{}", bearer(secret))).status;
 
+const readState = async () => ({ tokens: await listTokens(service), audited: await lastAudited(service, 1) });
+
 async function findToken(id: string): Promise<TokenJson | undefined> {
   return (await listTokens(service)).find((token) => token.id === id);
 }
@@ -127,11 +129,14 @@ test.each<[what: string, says: string, body: string, path?: string, error?: numb
     `/${"a".repeat(48)}%F0%9F%8C%B1a/rotate`,
     40403,
   ],
-])("tokens do not change if a request has %s", async (what, says, body, path = "", error = 40031) => {
-  const { token } = await mintToken(service, { name: `unchanged by ${what}` });
-  const before = await listTokens(service);
-  const target = `/api/tokens${path.replace("ID", token.id)}`;
-  const response = await operatorFetch(service, target, { method: "POST", body });
-  expect(await response.json()).toEqual({ error, message: expect.stringContaining(says) });
-  expect(await listTokens(service)).toEqual(before);
-});
+])(
+  "neither tokens nor the audit trail change if a request has %s",
+  async (what, says, body, path = "", error = 40031) => {
+    const { token } = await mintToken(service, { name: `unchanged by ${what}` });
+    const before = await readState();
+    const target = `/api/tokens${path.replace("ID", token.id)}`;
+    const response = await operatorFetch(service, target, { method: "POST", body });
+    expect(await response.json()).toEqual({ error, message: expect.stringContaining(says) });
+    expect(await readState()).toEqual(before);
+  },
+);
