@@ -1,9 +1,11 @@
 // Reading plants through the operator API: lists and their parameters, one plant by its id, and exports.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { DownloadLinkJson, PlantPageJson } from "../../src/operator/responses.ts";
-import { operatorFetch, operatorGet, operatorPost } from "../support/operator-requests.ts";
-import { post } from "../support/post-plants.ts";
-import { startTestService } from "../support/test-service.ts";
+import { connect } from "node:net";
+import type { AuditPageJson, DownloadLinkJson, PlantPageJson } from "../../src/operator/responses.ts";
+import { eventually } from "../support/eventually.ts";
+import { mintToken, operatorFetch, operatorGet, operatorPost } from "../support/operator-requests.ts";
+import { post, statusOf } from "../support/post-plants.ts";
+import { startTestService, type TestService } from "../support/test-service.ts";
 
 const unsafeId = "9007199254740993";
 const minId = "-9223372036854775808";
@@ -124,4 +126,55 @@ describe("an export", () => {
     expect((await (await fetch(link)).text()).split("\r\n")).toHaveLength(17);
     expect((await fetch(link)).status).toBe(404);
   });
+});
+
+// As `src/operator/exports.ts` has it.
+const exportsMax = 8;
+
+/**
+ * A token that may only read, and clients that ask for as many exports by it as the service runs, and read none. Resolves once
+ * half are running.
+ */
+async function startIdleExports(service: TestService, name: string) {
+  const { token, secret } = await mintToken(service, { name, scopes: ["operator:read"] });
+  const sockets = Array.from({ length: exportsMax }, () => {
+    const socket = connect({ port: Number(new URL(service.operatorUrl).port), host: "127.0.0.1" });
+    socket.on("error", () => {}).pause();
+    socket.write(`GET /api/export HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${secret}\r\n\r\n`);
+    return socket;
+  });
+  await eventually(async () => {
+    const { entries } = await operatorGet<AuditPageJson>(service, "/api/audit");
+    return entries.filter(({ actor }) => actor === name).length >= exportsMax / 2;
+  }, "half of the exports to run");
+  const destroy = () => sockets.forEach((socket) => void socket.destroy());
+  return { tokenId: token.id, secret, [Symbol.dispose]: destroy };
+}
+
+test("exports that nobody reads leave half of them to others, and end when their token is revoked", async () => {
+  await using service = await startTestService();
+  // Together far more than the kernel's buffers hold, so that an export that nobody reads does not end.
+  const name = "x".repeat(60_000);
+  const ids = Array.from({ length: 150 }, (_, index) => index);
+  await Promise.all(ids.map((id) => post(service.url, JSON.stringify({ id, name }))));
+
+  using one = await startIdleExports(service, "one");
+  expect(await operatorGet(service, "/api/export", { token: one.secret })).toEqual({
+    error: 50301,
+    message:
+      "This token already has 4 exports running, and one token may have at most half of the 8. Try again when one has finished.",
+  });
+  const others = await operatorFetch(service, "/api/export");
+  expect(others.status).toBe(200);
+  await others.arrayBuffer();
+
+  using other = await startIdleExports(service, "other");
+  const { url } = await operatorPost<DownloadLinkJson>(service, "/api/exports");
+  expect(await operatorGet(service, url)).toMatchObject({
+    error: 50301,
+    message: "8 exports are already running. Try again when one has finished.",
+  });
+  for (const { tokenId } of [one, other]) await operatorPost(service, `/api/tokens/${tokenId}/revoke`);
+  // The link was not used up.
+  await eventually(async () => (await statusOf(service.operatorUrl, url)) === 200, "the link to work");
 });
