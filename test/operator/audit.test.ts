@@ -62,16 +62,6 @@ describe("the audit trail", () => {
     ]);
   });
 
-  test("has an export through a link once it is downloaded", async () => {
-    const before = await lastAudited(service, 1);
-    const { url } = await operatorPost<DownloadLinkJson>(service, "/api/exports", { format: "csv" });
-    expect(await lastAudited(service, 1)).toEqual(before);
-    await (await fetch(service.operatorUrl + url)).arrayBuffer();
-    expect(await lastAudited(service, 1)).toMatchObject([
-      { actor: "preset-operator", address: "127.0.0.1", action: "export.started", detail: "csv" },
-    ]);
-  });
-
   test("has the first request of a client that follows the store", async () => {
     const token = await createReader("follows");
     const { next, newest } = await readPlants(service, "after=0&limit=1&tag=bush", token);

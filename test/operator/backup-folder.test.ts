@@ -1,7 +1,7 @@
 // What becomes of backups through the operator listener, and of plants, if their folder is missing or does not respond.
 import { afterAll, expect, spyOn, test } from "bun:test";
 import { spawnSync } from "node:child_process";
-import { closeSync, constants, existsSync, openSync, rmSync, symlinkSync } from "node:fs";
+import { closeSync, constants, existsSync, openSync, renameSync, symlinkSync } from "node:fs";
 import * as fs from "node:fs/promises";
 import { join } from "node:path";
 import { backupCalls, makeLink, startWithBackups } from "../support/backups.ts";
@@ -96,13 +96,15 @@ test("with a folder for backups that cannot be read a sentence says so", async (
   );
 });
 
-test("after the folder for backups was removed, each request says so", async () => {
+test("while the folder for backups is missing, each request says so, and uses up no link", async () => {
   await using service = await startWithBackups();
   const { name, link } = await makeLink(service);
-  rmSync(service.backupFolder, { recursive: true });
+  renameSync(service.backupFolder, `${service.backupFolder}.away`);
   const message = `The folder ${service.backupFolder} does not exist; create it first.`;
   expect(await service.send(`/${name}/verify`)).toMatchObject({ error: 40031, message });
   expect(await service.send(`/${name}/link`)).toMatchObject({ error: 40031, message });
   expect(await (await fetch(link)).json()).toMatchObject({ error: 40031, message });
   expect(service.logged.join("")).not.toContain("internal error");
+  renameSync(`${service.backupFolder}.away`, service.backupFolder);
+  expect((await fetch(link)).status).toBe(200);
 });

@@ -1,7 +1,7 @@
 // Backups through the operator listener: how they are made, listed, found by their name, and downloaded by a link.
 import { Database } from "bun:sqlite";
 import { afterAll, expect, test } from "bun:test";
-import { readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeLink, startWithBackups } from "../support/backups.ts";
 import { operatorFetch, operatorGet } from "../support/operator-requests.ts";
@@ -113,13 +113,4 @@ test("a backup of a data file with a strange name is downloaded", async () => {
   expect(response.headers.get("content-disposition")).toBe(
     `attachment; filename="${name.replaceAll('"', "_")}"`,
   );
-});
-
-test("a folder for backups that is missing for a while does not use up a link", async () => {
-  await using service = await startWithBackups();
-  const { link } = await makeLink(service);
-  renameSync(service.backupFolder, `${service.backupFolder}.away`);
-  expect(await (await fetch(link)).json()).toMatchObject({ error: 40031 });
-  renameSync(`${service.backupFolder}.away`, service.backupFolder);
-  expect((await fetch(link)).status).toBe(200);
 });

@@ -37,15 +37,6 @@ async function auditedOf(actor: string) {
   return entries.filter((entry) => entry.actor === actor);
 }
 
-/** Starts a service with other settings, whose `send` uses a token of its own. */
-async function startLimited(flags: Record<string, string>) {
-  await using cleanUp = new AsyncDisposableStack();
-  const service = cleanUp.use(await startTestService(flags));
-  const token = await createToken("limited", bothScopes, service);
-  cleanUp.move();
-  return { ...service, send: (body: string) => send(body, { token, to: service }) };
-}
-
 const line = (id: number, name = "Fern") => `{"id":${id},"name":"${name}"}\n`;
 
 test("each line of an import is stored or refused as POST /plants would", async () => {
@@ -136,66 +127,64 @@ test.each([
 });
 
 test("an import waits for the rate limit, if that is not for long", async () => {
-  await using limited = await startLimited({ "rate-limit": "20/s" });
-  const { outcomes } = await limited.send(Array.from({ length: 25 }, (_, row) => line(row)).join(""));
+  await using to = await startTestService({ "rate-limit": "20/s" });
+  const token = await createToken("limited", bothScopes, to);
+  const { outcomes } = await send(Array.from({ length: 25 }, (_, row) => line(row)).join(""), { token, to });
   // The burst is 20.
   expect(outcomes.length).toBeGreaterThan(20);
 });
 
 test("an import that would wait for long ends with what it stored, and is refused if that is nothing", async () => {
-  await using limited = await startLimited({ "rate-limit": "2/h" });
-  expect((await limited.send(line(1) + line(2) + line(3))).outcomes).toEqual(["created", "created"]);
-  expect(await limited.send(line(3))).toMatchObject({ status: 429, error: 42901 });
+  await using to = await startTestService({ "rate-limit": "2/h" });
+  const token = await createToken("limited", bothScopes, to);
+  const { outcomes } = await send(line(1) + line(2) + line(3), { token, to });
+  expect(outcomes).toEqual(["created", "created"]);
+  expect(await send(line(3), { token, to })).toMatchObject({ status: 429, error: 42901 });
 });
 
 describe("uploads", () => {
-  /** A service of its own: its imports are all running. */
-  async function startForUploads() {
-    const service = await startTestService();
-    const port = Number(new URL(service.operatorUrl).port);
-    /** Sends the head of an import, and after it these pieces of its body. */
-    const upload = (secret: string, pieces: readonly RawPiece[]) => {
-      const fields = `Host: localhost\r\nAuthorization: Bearer ${secret}\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked`;
-      return sendRaw(port, [`POST /api/imports HTTP/1.1\r\n${fields}\r\n\r\n`, untilContinue, ...pieces]);
-    };
-    return { ...service, upload };
-  }
+  /** Sends the head of an import, and after it these pieces of its body. */
+  const upload = (to: TestService, secret: string, pieces: readonly RawPiece[]) => {
+    const fields = `Host: localhost\r\nAuthorization: Bearer ${secret}\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked`;
+    const head = `POST /api/imports HTTP/1.1\r\n${fields}\r\n\r\n`;
+    return sendRaw(Number(new URL(to.operatorUrl).port), [head, untilContinue, ...pieces]);
+  };
+
   // Each way in which a body may not arrive is tested on the wire; these are the ways in which the handler learns of it.
   test.each<[string, (service: TestService, tokenId: string) => RawPiece[]]>([
     ["whose client goes away", () => ['20\r\n{"id":1']],
     [
       "whose token is revoked meanwhile",
-      (service, id) => [
-        () => operatorPost(service, `/api/tokens/${id}/revoke`),
+      (to, id) => [
+        () => operatorPost(to, `/api/tokens/${id}/revoke`),
         "0\r\n\r\n",
         (received) => eventually(() => received().includes('{"error":40102,')),
       ],
     ],
   ])("%s leave room for an import", async (_, piecesOf) => {
-    await using service = await startForUploads();
+    await using to = await startTestService();
     // As many as may run at a time.
     await Promise.all(
       ["one", "two", "three", "four"].map(async (name) => {
-        const { token, secret } = await mintToken(service, { name, scopes: bothScopes });
-        await service.upload(secret, piecesOf(service, token.id));
+        const { token, secret } = await mintToken(to, { name, scopes: bothScopes });
+        await upload(to, secret, piecesOf(to, token.id));
       }),
     );
-    const secret = await createToken("next", bothScopes, service);
+    const token = await createToken("next", bothScopes, to);
     // The service may learn only later that a client has gone away.
-    await eventually(async () => (await send("", { token: secret, to: service })).status === 200);
+    await eventually(async () => (await send("", { token, to })).status === 200);
   });
 
   test("of one token leave half of the imports to others", async () => {
-    await using service = await startForUploads();
-    const slow = await createToken("slow", bothScopes, service);
-    const other = await createToken("other", bothScopes, service);
-    const whileUploading = (meanwhile: () => Promise<unknown>) =>
-      service.upload(slow, [meanwhile, "0\r\n\r\n"]);
+    await using to = await startTestService();
+    const slow = await createToken("slow", bothScopes, to);
+    const other = await createToken("other", bothScopes, to);
+    const whileUploading = (meanwhile: () => Promise<unknown>) => upload(to, slow, [meanwhile, "0\r\n\r\n"]);
     const answers: unknown[] = [];
     await whileUploading(() =>
       whileUploading(async () => {
-        answers.push(await send(line(1), { token: slow, to: service }));
-        answers.push(await send(line(1), { token: other, to: service }));
+        answers.push(await send(line(1), { token: slow, to }));
+        answers.push(await send(line(1), { token: other, to }));
       }),
     );
     const message =

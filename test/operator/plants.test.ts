@@ -3,7 +3,13 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import type { AuditPageJson, DownloadLinkJson, PlantPageJson } from "../../src/operator/responses.ts";
 import { eventually } from "../support/eventually.ts";
-import { mintToken, operatorFetch, operatorGet, operatorPost } from "../support/operator-requests.ts";
+import {
+  lastAudited,
+  mintToken,
+  operatorFetch,
+  operatorGet,
+  operatorPost,
+} from "../support/operator-requests.ts";
 import { post, statusOf } from "../support/post-plants.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
 
@@ -118,12 +124,18 @@ describe("an export", () => {
     },
   );
 
-  test("is downloaded without a token by a link, once, and not by a request for its head", async () => {
-    const query = { format: "csv", tag: "bush" };
-    const { url } = await operatorPost<DownloadLinkJson>(service, "/api/exports", query);
+  test("is downloaded by a link, once, and is in the audit trail from then on", async () => {
+    const { url } = await operatorPost<DownloadLinkJson>(service, "/api/exports", {
+      format: "csv",
+      tag: "bush",
+    });
     const link = service.operatorUrl + url;
     expect((await fetch(link, { method: "HEAD" })).status).toBe(405);
+    expect(await lastAudited(service, 1)).not.toMatchObject([{ detail: 'csv, tag "bush"' }]);
     expect((await (await fetch(link)).text()).split("\r\n")).toHaveLength(17);
+    expect(await lastAudited(service, 1)).toMatchObject([
+      { actor: "preset-operator", action: "export.started", detail: 'csv, tag "bush"' },
+    ]);
     expect((await fetch(link)).status).toBe(404);
   });
 });
