@@ -9,30 +9,22 @@ import { bearer } from "../support/tokens.ts";
 const service = await startTestService();
 afterAll(() => service[Symbol.asyncDispose]());
 
-/** The status for each of these names as Host, and the error in the body if there is one. */
-async function responsesTo(service: TestService, hosts: readonly string[]): Promise<Record<string, string>> {
+/** Those of these names that a request may have as Host. For the others, it must be refused. */
+async function servedHosts(service: TestService, hosts: readonly string[]): Promise<string[]> {
   const port = Number(new URL(service.operatorUrl).port);
-  const responses: Record<string, string> = {};
+  const served: string[] = [];
   for (const host of hosts) {
     const { text } = await sendRaw(port, [`GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`]);
-    const [, error = ""] = /\{"error":(\d+),/.exec(text) ?? [];
-    responses[host] = `${text.slice(0, "HTTP/1.1 200".length)} ${error}`.trim();
+    if (text.startsWith("HTTP/1.1 200 ")) served.push(host);
+    else expect(text).toMatch(/^HTTP\/1\.1 421 .*\{"error":42101,/s);
   }
-  return responses;
+  return served;
 }
-const each = (hosts: readonly string[], response: string) =>
-  Object.fromEntries(hosts.map((host) => [host, response]));
-const served = "HTTP/1.1 200";
-const refused = "HTTP/1.1 421 42101";
 
-test("a request is served for the listener's own address and for names of this machine", async () => {
+test("a request is served for names of this machine, and not for one that another site could make point here", async () => {
   const { host } = new URL(service.operatorUrl);
-  const hosts = [host, "localhost", "[::1]:1", "plants-1.Garden.localhost:3001"];
-  expect(await responsesTo(service, hosts)).toEqual(each(hosts, served));
-});
-
-test("a request is refused for a name that another site could have made point here", async () => {
-  const hosts = [
+  const own = [host, "localhost", "[::1]:1", "plants-1.Garden.localhost:3001"];
+  const others = [
     "evil.example",
     "localhost.evil.example",
     "evil.example%00.localhost",
@@ -42,17 +34,14 @@ test("a request is refused for a name that another site could have made point he
     ".localhost",
     "127.0.0.1:99999",
   ];
-  expect(await responsesTo(service, hosts)).toEqual(each(hosts, refused));
+  expect(await servedHosts(service, [...own, ...others])).toEqual(own);
 });
 
 test("with --operator-hosts, a request is served for these names too, and for no others", async () => {
   await using named = await startTestService({ "operator-hosts": "plants.example.org, Garden.example" });
   const own = ["plants.example.org", "GARDEN.example:8443", "localhost"];
   const others = ["evil.plants.example.org", "example.org"];
-  expect(await responsesTo(named, [...own, ...others])).toEqual({
-    ...each(own, served),
-    ...each(others, refused),
-  });
+  expect(await servedHosts(named, [...own, ...others])).toEqual(own);
 });
 
 test("an encoded body is refused by every POST", async () => {
