@@ -60,12 +60,18 @@ test.skipIf(lacksFuse())("a backup into a folder that hangs keeps no plant from 
     expect((await post(service.url, `{"id":${id},"name":"Fern"}`)).status).toBe(200);
 });
 
-test("without a folder for backups a sentence says how to set one", async () => {
+test("a sentence says why there are no backups: the folder is not set, or cannot be read", async () => {
   await using service = await startTestService();
   const { list, send } = backupCalls(service);
   const unavailable = "Set --backup-folder to an existing folder to make backups here.";
   expect((await list()).unavailable).toBe(unavailable);
   expect(await send("")).toMatchObject({ error: 40031, message: unavailable });
+
+  const unreadable = folder.newPath("unreadable");
+  symlinkSync(unreadable, unreadable);
+  await using other = await startWithBackups({ backupFolder: unreadable });
+  const reason = `${unreadable} cannot be opened: too many symbolic links`;
+  expect((await other.list()).unavailable).toStartWith(reason);
 });
 
 test("with a missing folder for backups, a sentence says so, and a backup fails with it", async () => {
@@ -85,15 +91,6 @@ test("with a missing folder for backups, a sentence says so, and a backup fails 
     "exception.message": sentence,
   });
   expect(service.logged.join("")).not.toContain("internal error");
-});
-
-test("with a folder for backups that cannot be read a sentence says so", async () => {
-  const unreadable = folder.newPath("unreadable");
-  symlinkSync(unreadable, unreadable);
-  await using service = await startWithBackups({ backupFolder: unreadable });
-  expect((await service.list()).unavailable).toStartWith(
-    `${unreadable} cannot be opened: too many symbolic links`,
-  );
 });
 
 test("while the folder for backups is missing, each request says so, and uses up no link", async () => {
