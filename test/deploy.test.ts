@@ -18,7 +18,6 @@ const read = (name: string) => readFileSync(join(folder, name), "utf8");
 const configOf = (environment: Record<string, string>, secret = "a-token-of-the-operator-0123456789") =>
   readServiceConfig({ flags: {}, environment, readFile: () => secret });
 
-const keys = (node: unknown) => Object.keys(node ?? {});
 const variables = [
   ...Object.values(settings).map(({ environment }) => environment),
   ...Object.values(secrets).flatMap(({ variable }) => [variable, `${variable}_FILE`]),
@@ -41,7 +40,10 @@ test("the files name only variables, commands and flags that exist", () => {
   expect(commandLines).not.toEqual([]);
   const unknownFlags = commandLines.flatMap((line) => {
     const command = Object.entries(commands).find(([each]) => line.startsWith(`${each} `))?.[1];
-    const known = [...keys(command?.flags), ...(command?.settings ?? []).map((each) => settings[each].flag)];
+    const known = [
+      ...Object.keys(command?.flags ?? {}),
+      ...(command?.settings ?? []).map((each) => settings[each].flag),
+    ];
     const used = Array.from(line.matchAll(/ --([a-z-]+)/g), ([, flag = ""]) => flag);
     return command === undefined ? [line] : used.filter((flag) => !known.includes(flag));
   });

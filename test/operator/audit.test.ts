@@ -139,7 +139,7 @@ function signIn(service: TestService, token: string): Promise<Response> {
   return operatorFetch(service, "/api/sign-in", { method: "POST", token });
 }
 
-test("sign-ins beyond 60 per minute are refused with 42901, and leave no entry in the audit trail", async () => {
+test("sign-ins beyond 60 per minute are refused with 42901 and leave no entry, unlike changes of tokens", async () => {
   await using service = await startTestService();
   const { secret: token } = await mintToken(service, { name: "reader", scopes: ["operator"] });
   const startedMs = performance.now();
@@ -157,7 +157,7 @@ test("sign-ins beyond 60 per minute are refused with 42901, and leave no entry i
   expect(refused?.status).toBe(429);
   expect(refused?.headers.get("retry-after")).toBe("1");
   expect(await refused?.json()).toMatchObject({ error: 42901 });
-  // Changes of tokens do not count. In the time that these take, hardly one more action is allowed.
+  // In the time that these take, hardly one more action is allowed.
   for (let count = 0; count < 20; count++) await mintToken(service, { name: `token ${count}` }, token);
 });
 
