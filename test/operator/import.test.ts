@@ -23,13 +23,8 @@ async function send(body: string | Buffer<ArrayBuffer>, { token = importer, quer
   return { status: response.status, ...((await response.json()) as { outcomes: LineOutcome[] }) };
 }
 
-function finish(body: object, token = importer): Promise<Response> {
-  return operatorFetch(service, "/api/imports/finished", {
-    method: "POST",
-    token,
-    body: JSON.stringify(body),
-  });
-}
+const finish = (body: object, token = importer) =>
+  operatorPost(service, "/api/imports/finished", body, { token });
 
 /** What the audit trail has of this caller, newest first. */
 async function auditedOf(actor: string) {
@@ -96,8 +91,8 @@ test("the audit trail has the start of an import whose file is named, as in its 
 
 test("the end of an import is in the audit trail with what was counted", async () => {
   const token = await createToken("counts");
-  const response = await finish({ file: "counted.csv", created: 1200, replayed: 3, refused: 0 }, token);
-  expect(response.status).toBe(200);
+  const counted = { file: "counted.csv", created: 1200, replayed: 3, refused: 0 };
+  expect(await finish(counted, token)).toEqual({});
   const detail = "1200 created, 3 already stored, 0 refused";
   expect(await auditedOf("counts")).toMatchObject([
     { action: "import.finished", subject: "counted.csv", detail },
@@ -111,7 +106,7 @@ test.each([
   ["with a negative count", { replayed: -1 }, 'Field "replayed" must be'],
 ])("the end of an import %s is refused", async (_, wrong, message) => {
   const response = await finish({ file: "x", created: 1, replayed: 0, refused: 0, ...wrong });
-  expect(await response.json()).toEqual({ error: 40031, message: expect.stringContaining(message) });
+  expect(response).toEqual({ error: 40031, message: expect.stringContaining(message) });
 });
 
 test.each([
@@ -121,8 +116,7 @@ test.each([
   const refusal = { error: 40301, message: `The token lacks the scope ${lacks}.` };
   const token = await createToken(`only ${has}`, [has]);
   expect(await send(line(53), { token, query: "?file=x.ndjson" })).toMatchObject(refusal);
-  const response = await finish({ file: "x", created: 1, replayed: 0, refused: 0 }, token);
-  expect(await response.json()).toEqual(refusal);
+  expect(await finish({ file: "x", created: 1, replayed: 0, refused: 0 }, token)).toEqual(refusal);
   expect(await auditedOf(`only ${has}`)).toEqual([]);
 });
 
