@@ -106,9 +106,10 @@ test.each([
 });
 
 describe("an export", () => {
-  // How each format is written is tested in src/files/.
   test.each([
     ["", "ndjson", `{"id":${unsafeId},"name":"Árbol de Navidad","tag":"tree","createdAt":"`, '"tag":""'],
+    ["format=csv", "csv", "id,name,tag,created_at,created_by\r\n", `\r\n${minId},100% Fern_1,"",20`],
+    ["format=json", "json", '[\n{"id":', "\n]\n"],
     ["format=csv-safe", "csv", "id,safe_name,safe_tag,", `\r\n${minId},"100% Fern_1","",20`],
   ])(
     "with ?%s has a file name with the extension %s, and no length before",
