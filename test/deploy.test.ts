@@ -78,6 +78,11 @@ test.each(examples.filter((name) => !name.includes("monitor")))(
   },
 );
 
+test("each example says in its first line what was checked, and what was not", () => {
+  const firstLine = /^# Checked (?:by|on) .+: .+\. Not checked: .+\.\n/;
+  expect(examples.filter((name) => !firstLine.test(read(name)))).toEqual([]);
+});
+
 test("no file has a secret, and no placeholder for one is accepted", () => {
   const manifests = examples.filter((name) => name.includes("kubernetes"));
   // The others name the files of secrets.
