@@ -105,35 +105,17 @@ test("a caller that is denied reaches no handler", async () => {
   expect(welcomed()).toBe(0);
 });
 
-test("any number of requests wait for a verification, none of which is refused for it", async () => {
-  const { port, listener, asked, decide } = start();
-  await using _listener = listener;
-  const forged = Array.from({ length: 6 }, () => sendRaw(port, [get(jwt).repeat(40)]));
-  await eventually(() => asked.length === 6);
-  decide("issuer-unavailable");
-  for (const { text } of await Promise.all(forged)) expect(text.match(/"error":50304/g)).toHaveLength(40);
-});
-
-test("requests with another token do not wait for a verification", async () => {
+test("any number of requests wait for a verification, and those with another token do not", async () => {
   const { port, listener, asked, decide } = start();
   await using _listener = listener;
   const forged = Array.from({ length: 6 }, () => sendRaw(port, [get(jwt).repeat(40)]));
   await eventually(() => asked.length === 6);
   expect((await sendRaw(port, [get(secret)])).text).toStartWith("HTTP/1.1 200 ");
   decide("issuer-unavailable");
-  await Promise.all(forged);
+  for (const { text } of await Promise.all(forged)) expect(text.match(/"error":50304/g)).toHaveLength(40);
 });
 
-test("a request is no longer awaited once its client has gone", async () => {
-  const { port, listener, asked } = start();
-  await using _listener = listener;
-  const socket = connect(port, "127.0.0.1", () => socket.write(get(jwt)));
-  await eventually(() => asked[0]?.() === true);
-  socket.resetAndDestroy();
-  await eventually(() => asked[0]?.() === false);
-});
-
-test("a client that goes before its JWT is checked is not counted as one with a wrong token", async () => {
+test("a request is no longer awaited once its client has gone, which is no wrong token", async () => {
   const { port, listener, asked, decide, metrics } = start();
   await using _listener = listener;
   const socket = connect(port, "127.0.0.1", () => socket.write(get(jwt)));
@@ -151,42 +133,24 @@ describe("a body whose JWT was accepted with the head", () => {
     .replace("GET", "POST")
     .replace(/\r\n$/, "Content-Length: 2\r\nExpect: 100-continue\r\n\r\n");
 
-  /** Sends the body once the client may, after what happens meanwhile. */
-  async function sendBody({ port, jwts }: ReturnType<typeof start>, meanwhile: () => void): Promise<string> {
-    jwts.isAccepted = true;
+  type Started = ReturnType<typeof start>;
+  const forget = ({ jwts, gate }: Started, isPlausible: boolean) => {
+    Object.assign(jwts, { isAccepted: false, isPlausible });
+    gate.forgetJwts();
+  };
+  test.each<[string, (started: Started) => void, string]>([
+    ["is received", () => {}, "stored"],
+    ["is to be sent again if the keys changed", (started) => forget(started, true), '"error":50304'],
+    ["is refused if the JWT can no longer be valid", (started) => forget(started, false), '"error":40102'],
+  ])("%s", async (_, meanwhile, expected) => {
+    const started = start();
+    await using _listener = started.listener;
+    started.jwts.isAccepted = true;
     const wait = async (received: () => string) => {
       await untilContinue(received);
-      meanwhile();
+      meanwhile(started);
     };
-    const { text } = await sendRaw(port, [head, wait, "{}"]);
-    return text;
-  }
-
-  test("is received", async () => {
-    const started = start();
-    await using _listener = started.listener;
-    expect(await sendBody(started, () => {})).toContain("stored");
-  });
-
-  test("is to be sent again if the keys changed meanwhile", async () => {
-    const started = start();
-    await using _listener = started.listener;
-    const changeKeys = () => {
-      started.jwts.isAccepted = false;
-      started.gate.forgetJwts();
-    };
-    expect(await sendBody(started, changeKeys)).toContain('"error":50304');
-  });
-
-  test("is refused if the JWT can no longer be valid", async () => {
-    const started = start();
-    await using _listener = started.listener;
-    const invalidate = () => {
-      started.jwts.isAccepted = false;
-      started.jwts.isPlausible = false;
-      started.gate.forgetJwts();
-    };
-    expect(await sendBody(started, invalidate)).toContain('"error":40102');
+    expect((await sendRaw(started.port, [head, wait, "{}"])).text).toContain(expected);
   });
 });
 
@@ -213,11 +177,8 @@ test("of a secret below a base path, the log has the route alone", async () => {
 });
 
 describe("a streamed response that fails after its first piece", () => {
-  const sendRequest = (port: number) =>
-    sendRaw(port, ["GET /stream HTTP/1.1\r\nHost: h\r\nX-Request-Id: cut-off\r\n\r\n"]);
-
-  /** A listener whose `/stream` fails so, after what happens meanwhile. */
-  function startFailing(error: Error, meanwhile = (_stream: StreamedResponse) => {}) {
+  /** What is sent of a `/stream` that fails so, after what happens meanwhile, and the lines of the log about it. */
+  async function fail(error: Error, meanwhile = (_stream: StreamedResponse) => {}) {
     const failing = route("GET", "/stream", "none", async (exchange) => {
       const stream = exchange.stream("text/plain", {}, () => true);
       if (stream === undefined) return;
@@ -225,21 +186,17 @@ describe("a streamed response that fails after its first piece", () => {
       meanwhile(stream);
       throw error;
     });
-    return startLogging(failing);
+    const { listener, lines } = startLogging(failing);
+    await using _listener = listener;
+    const request = "GET /stream HTTP/1.1\r\nHost: h\r\nX-Request-Id: cut-off\r\n\r\n";
+    const { text } = await sendRaw(listener.port, [request]);
+    return { text, lines };
   }
 
-  test("is cut off", async () => {
-    const { listener } = startFailing(new StoreUnavailable("gone"));
-    await using _listener = listener;
-    const { text } = await sendRequest(listener.port);
+  test("is cut off, and has a line in the log if the store is unavailable", async () => {
+    const { text, lines } = await fail(new StoreUnavailable("gone"));
     expect(text).toStartWith("HTTP/1.1 200 ");
     expect(text).toEndWith("the first piece\r\n");
-  });
-
-  test("has a line in the log if the store is unavailable", async () => {
-    const { listener, lines } = startFailing(new StoreUnavailable("gone"));
-    await using _listener = listener;
-    await sendRequest(listener.port);
     expect(lines.filter(({ level }) => level === "error")).toMatchObject([
       {
         message: "failed",
@@ -252,19 +209,15 @@ describe("a streamed response that fails after its first piece", () => {
   });
 
   test("has the two lines of an internal error", async () => {
-    const { listener, lines } = startFailing(new Error("unforeseen"));
-    await using _listener = listener;
-    await sendRequest(listener.port);
+    const { lines } = await fail(new Error("unforeseen"));
     expect(lines.filter(({ level }) => level === "error")).toMatchObject([
       { message: "internal error", "plant_store.request_id": "cut-off", "exception.message": "unforeseen" },
       { message: "failed", "plant_store.request_id": "cut-off", "error.type": "50001" },
     ]);
   });
 
-  test("has none if it had been cut off before", async () => {
-    const { listener, lines } = startFailing(new StoreUnavailable("gone"), (stream) => stream.abort());
-    await using _listener = listener;
-    await sendRequest(listener.port);
+  test("has no such line if it had been cut off before", async () => {
+    const { lines } = await fail(new StoreUnavailable("gone"), (stream) => stream.abort());
     expect(lines.map(({ message }) => message)).toEqual(["answered"]);
   });
 });

@@ -76,21 +76,17 @@ describe("the intake", () => {
     expect(store.batches).toEqual([1, 2]);
   });
 
-  test("writes all plants of one turn as one batch", async () => {
-    const { store, create } = setUp();
-    const all = [create(1), create(2)];
-    expect(store.batches).toEqual([]);
-    expect(await Promise.all(all)).toEqual([created, created]);
-    expect(store.batches).toEqual([2]);
-  });
-
-  test("writes a batch at once when it is flushed", async () => {
+  test("writes all plants of one turn as one batch, at its end or as soon as it is flushed", async () => {
     const { store, intake, create } = setUp();
     const all = [create(1), create(2)];
     expect(store.batches).toEqual([]);
-    intake.flush();
-    expect(store.batches).toEqual([2]);
     expect(await Promise.all(all)).toEqual([created, created]);
+    expect(store.batches).toEqual([2]);
+
+    const flushed = [create(3), create(4), create(5)];
+    intake.flush();
+    expect(store.batches).toEqual([2, 3]);
+    expect(await Promise.all(flushed)).toEqual([created, created, created]);
   });
 
   test("rejects a plant that it has no room for", async () => {
@@ -128,106 +124,61 @@ describe("the intake", () => {
     async function unavailable() {
       const parts = setUp();
       parts.store.next = () => Promise.reject(new StoreUnavailable("full"));
-      const outcome = await parts.create(1);
-      return { ...parts, outcome };
+      expect(await parts.create(1)).toEqual({ kind: "store-unavailable" });
+      return parts;
     }
 
-    test("rejects its plants", async () => {
-      const { outcome } = await unavailable();
-      expect(outcome).toEqual({ kind: "store-unavailable" });
-    });
-
-    test("is not ready", async () => {
-      const { intake } = await unavailable();
-      expect(await intake.canStore()).toBe(false);
-    });
-
-    // Without this, only traffic would find that the store has recovered.
-    test("is ready again after a probe", async () => {
+    // Without the probe, only traffic would find that the store has recovered.
+    test("is not ready until a probe finds that the store has recovered", async () => {
+      using clock = stoppedClock(10_000);
       const { store, intake } = await unavailable();
+      expect(await intake.canStore()).toBe(false);
       store.next = async () => {};
+      clock.nowMs = 10_500;
       expect(await intake.canStore()).toBe(true);
     });
 
-    test("is ready again after the next batch", async () => {
-      const { store, intake, create } = await unavailable();
+    test("is ready again after the next batch, and has reported the outage and its end", async () => {
+      const { store, heard, intake, create } = await unavailable();
       // After this probe, only a write makes it ready for half a second.
       await intake.canStore();
       store.next = async () => {};
       expect(await create(1)).toEqual(created);
       expect(await intake.canStore()).toBe(true);
-    });
-
-    test("reports the outage and its end", async () => {
-      const { store, heard, create } = await unavailable();
-      store.next = async () => {};
-      await create(1);
       expect(heard).toEqual(["unavailable", "available"]);
     });
   });
 
-  // Nothing says that it is durable.
-  test("rejects a plant for which the store returns no outcome", async () => {
+  // Nothing says that the others are durable.
+  test.each([0, 1])("rejects the rest of a batch for which the store returns %d outcomes", async (count) => {
     const { store, intake, create } = setUp();
-    store.create = async () => [];
-    expect(await create(1)).toEqual({ kind: "store-unavailable" });
+    store.create = async () => Array(count).fill(created);
+    const outcomes = await Promise.all([create(1), create(2)]);
+    expect(outcomes.slice(0, count)).toEqual(Array(count).fill(created));
+    expect(outcomes.slice(count)).toEqual(Array(2 - count).fill({ kind: "store-unavailable" }));
     expect(intake.pending).toBe(0);
   });
 
-  test("rejects the rest of a batch for which the store returns too few outcomes", async () => {
-    const { store, intake, create } = setUp();
-    store.create = async () => [created];
-    const first = create(1);
-    const second = create(2);
-    expect(await first).toEqual(created);
-    expect(await second).toEqual({ kind: "store-unavailable" });
-    expect(intake.pending).toBe(0);
-  });
+  test("after any other error of the store, rejects the plants that it has and all later ones", async () => {
+    const { store, heard, intake, create } = setUp();
+    const writing = Promise.withResolvers<void>();
+    store.next = () => writing.promise;
+    const begun = create(1);
+    await nextTurn();
+    const waiting = create(2);
+    writing.reject(new Error("unexpected"));
+    const unavailable = { kind: "store-unavailable" } as const;
+    expect(await begun).toEqual(unavailable);
+    expect(await waiting).toEqual(unavailable);
+    expect(heard).toEqual(["outcome-unknown"]);
 
-  describe("after any other error of the store", () => {
-    /** An intake whose store has failed with one plant, while another waited. */
-    async function failed() {
-      const { store, heard, intake, create } = setUp();
-      const writing = Promise.withResolvers<void>();
-      store.next = () => writing.promise;
-      const begun = create(1);
-      await nextTurn();
-      const waiting = create(2);
-      writing.reject(new Error("unexpected"));
-      const outcomes = { begun: await begun, waiting: await waiting };
-      store.next = async () => {};
-      return { store, heard, intake, outcomes };
-    }
-
-    test("rejects the plants that it has", async () => {
-      const { outcomes } = await failed();
-      expect(outcomes.begun).toEqual({ kind: "store-unavailable" });
-      expect(outcomes.waiting).toEqual({ kind: "store-unavailable" });
-    });
-
-    test("rejects later plants immediately", async () => {
-      const { intake } = await failed();
-      const settled: unknown[] = [];
-      intake.create(pending(3, (outcome) => settled.push(outcome)));
-      expect(settled).toEqual([{ kind: "store-unavailable" }]);
-    });
-
-    test("stores nothing", async () => {
-      const { store, intake } = await failed();
-      intake.create(pending(3, () => {}));
-      await nextTurn();
-      expect(store.batches).toEqual([1]);
-    });
-
-    test("is not ready", async () => {
-      const { intake } = await failed();
-      expect(await intake.canStore()).toBe(false);
-    });
-
-    test("reports that the outcome is unknown", async () => {
-      const { heard } = await failed();
-      expect(heard).toEqual(["outcome-unknown"]);
-    });
+    store.next = async () => {};
+    const settled: unknown[] = [];
+    intake.create(pending(3, (outcome) => settled.push(outcome)));
+    expect(settled).toEqual([unavailable]);
+    await nextTurn();
+    expect(store.batches).toEqual([1]);
+    expect(await intake.canStore()).toBe(false);
   });
 
   test("ends both waits if it is closed twice", async () => {
@@ -276,116 +227,65 @@ describe("the intake", () => {
 
     test("is ready without a probe for half a second after a write", async () => {
       using clock = stoppedClock(10_000);
-      const { intake, probes } = await lostAfterOne();
+      const { intake, probes, heard } = await lostAfterOne();
       clock.nowMs = 10_499;
       expect(await intake.canStore()).toBe(true);
       expect(probes.count).toBe(0);
-    });
-
-    test("is not ready after a probe that fails", async () => {
-      using clock = stoppedClock(10_000);
-      const { intake, heard } = await lostAfterOne();
       clock.nowMs = 10_500;
       expect(await intake.canStore()).toBe(false);
       expect(heard).toEqual(["unavailable"]);
     });
 
-    test("probes it at most twice per second", async () => {
-      using clock = stoppedClock(10_000);
-      const { intake, probes } = await lostAfterOne();
-      for (clock.nowMs = 10_500; clock.nowMs < 12_500; clock.nowMs += 100) await intake.canStore();
-      expect(probes.count).toBe(4);
-    });
-
-    test("answers several questions by one probe", async () => {
+    test("probes it at most twice per second, whoever asks meanwhile", async () => {
       using clock = stoppedClock(10_000);
       const { intake, probes } = await lostAfterOne();
       clock.nowMs = 10_500;
       expect(await Promise.all([intake.canStore(), intake.canStore()])).toEqual([false, false]);
       expect(probes.count).toBe(1);
+      for (clock.nowMs = 10_600; clock.nowMs < 12_500; clock.nowMs += 100) await intake.canStore();
+      expect(probes.count).toBe(4);
     });
   });
 
-  describe("with a callback that throws", () => {
-    /** A batch of three plants, the callback of the second of which throws. */
-    async function createWithThrowing() {
-      const parts = setUp();
-      const before = parts.create(1);
-      const throwing = () => {
-        throw new Error("callback");
-      };
-      parts.intake.create(pending(2, throwing));
-      const others = await Promise.all([before, parts.create(3)]);
-      return { ...parts, others };
-    }
-
-    test("reports it", async () => {
-      const { heard } = await createWithThrowing();
-      expect(heard).toEqual(["Error: callback"]);
-    });
-
-    test("settles the others of its batch", async () => {
-      const { others, intake } = await createWithThrowing();
-      expect(others).toEqual([created, created]);
-      expect(intake.pending).toBe(0);
-    });
-
-    test("stores the next plant", async () => {
-      const { create } = await createWithThrowing();
-      expect(await create(4)).toEqual(created);
-    });
+  test("reports a callback that throws, and settles the others of its batch and the next plants", async () => {
+    const { heard, intake, create } = setUp();
+    const before = create(1);
+    const throwing = () => {
+      throw new Error("callback");
+    };
+    intake.create(pending(2, throwing));
+    expect(await Promise.all([before, create(3)])).toEqual([created, created]);
+    expect(heard).toEqual(["Error: callback"]);
+    expect(intake.pending).toBe(0);
+    expect(await create(4)).toEqual(created);
   });
 
-  describe("while it closes", () => {
-    /** An intake that is closed while the store writes one plant and another waits. */
-    async function closing() {
-      const { store, intake, create } = setUp();
-      const writing = Promise.withResolvers<void>();
-      store.next = () => writing.promise;
-      const begun = create(1);
-      await nextTurn();
-      const waiting = create(2);
-      return { writing, create, begun, waiting, closed: intake.close() };
-    }
-
-    test("waits until the current batch is answered", async () => {
-      const { writing, begun, closed } = await closing();
-      const events: string[] = [];
-      const both = [begun.then(() => events.push("answered")), closed.then(() => events.push("closed"))];
-      await nextTurn();
-      expect(events).toEqual([]);
-      writing.resolve();
-      await Promise.all(both);
-      expect(await begun).toEqual(created);
-      expect(events).toEqual(["answered", "closed"]);
-    });
-
-    test("rejects what is still queued", async () => {
-      const { writing, waiting, closed } = await closing();
-      expect(await waiting).toEqual({ kind: "closing" });
-      writing.resolve();
-      await closed;
-    });
-
-    test("rejects later plants", async () => {
-      const { writing, create, closed } = await closing();
-      expect(await create(3)).toEqual({ kind: "closing" });
-      writing.resolve();
-      await closed;
-    });
-
-    test("rejects plants for that reason even if it is full", async () => {
-      const { intake, create } = setUp(1);
-      const first = create(1);
-      const closed = intake.close();
-      expect(await create(2)).toEqual({ kind: "closing" });
-      await Promise.all([first, closed]);
-    });
+  test("waits, when it is closed, until the current batch is answered, and rejects all other plants", async () => {
+    const { store, intake, create } = setUp();
+    const writing = Promise.withResolvers<void>();
+    store.next = () => writing.promise;
+    const events: string[] = [];
+    const begun = create(1);
+    await nextTurn();
+    const waiting = create(2);
+    const closed = intake.close();
+    const both = [begun.then(() => events.push("answered")), closed.then(() => events.push("closed"))];
+    expect(await waiting).toEqual({ kind: "closing" });
+    expect(await create(3)).toEqual({ kind: "closing" });
+    await nextTurn();
+    expect(events).toEqual([]);
+    writing.resolve();
+    await Promise.all(both);
+    expect(await begun).toEqual(created);
+    expect(events).toEqual(["answered", "closed"]);
+    expect(await create(4)).toEqual({ kind: "closing" });
   });
 
-  test("rejects plants once it is closed", async () => {
-    const { intake, create } = setUp();
-    await intake.close();
-    expect(await create(1)).toEqual({ kind: "closing" });
+  test("rejects plants for the reason that it closes even if it is full", async () => {
+    const { intake, create } = setUp(1);
+    const first = create(1);
+    const closed = intake.close();
+    expect(await create(2)).toEqual({ kind: "closing" });
+    await Promise.all([first, closed]);
   });
 });

@@ -15,36 +15,16 @@ function start() {
   return { answered, send };
 }
 
-test("20 refusals are sent immediately", () => {
-  using _timers = fakeTimers();
+test("20 refusals are sent immediately, and 20 more in each tick of 10 ms, in order", () => {
+  using timers = fakeTimers();
   const { answered, send } = start();
   send(0, 50);
   expect(answered.length).toBe(20);
-});
-
-test("20 more refusals are sent with each tick of 10 ms", () => {
-  using timers = fakeTimers();
-  const { answered, send } = start();
-  send(0, 50);
   timers.advance(10);
   expect(answered.length).toBe(40);
   timers.advance(10);
-  expect(answered.length).toBe(50);
-});
-
-test("refusals are sent in order", () => {
-  using timers = fakeTimers();
-  const { answered, send } = start();
-  send(0, 50);
-  timers.advance(20);
   expect(answered).toEqual(Array.from({ length: 50 }, (_, number) => number));
-});
-
-test("what a tick leaves of its share is used by the next refusals", () => {
-  using timers = fakeTimers();
-  const { answered, send } = start();
-  send(0, 50);
-  timers.advance(20);
+  // What a tick leaves of its share is used by the next refusals.
   send(50, 15);
   expect(answered.length).toBe(60);
 });

@@ -6,7 +6,6 @@ import { connect } from "node:net";
 import { backupCalls } from "../support/backups.ts";
 import { eventually } from "../support/eventually.ts";
 import { startHeldPost } from "../support/held-post.ts";
-import { memoize } from "../support/memoize.ts";
 import { rawPost, sendRaw } from "../support/raw-http.ts";
 import { storedPlants } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -42,94 +41,71 @@ async function sendUntilToldToClose(
   return toldToClose;
 }
 
-describe("a stop under load", () => {
-  const clientCount = 16;
-  /** What its clients were told, how many plants were acknowledged, and how many are stored. */
-  const stopUnderLoad = memoize(async () => {
-    await using service = await startTestService({ "drain-timeout": "10m" });
-    const clients = Array.from({ length: clientCount }, () => ({ answered: 0 }));
-    const ended = clients.map((client, index) =>
-      sendUntilToldToClose(service.port, index * 1_000_000, client),
-    );
-    await eventually(() => clients.every(({ answered }) => answered > 1));
-    await service.stop("test");
-    const toldToClose = await Promise.all(ended);
-    const acknowledged = clients.reduce((sum, client) => sum + client.answered, 0);
-    return { toldToClose, acknowledged, stored: storedPlants(service.database).length };
-  });
-
-  test("leaves no request without a response", async () => {
-    // Whoever was not told to close had a request that was cut.
-    const { toldToClose } = await stopUnderLoad();
-    expect(toldToClose).toEqual(Array.from({ length: clientCount }, () => true));
-  });
-
-  test("stores exactly the plants that it has acknowledged", async () => {
-    const { acknowledged, stored } = await stopUnderLoad();
-    expect(stored).toBe(acknowledged);
-  });
-});
-
-test("a stop does not wait longer than the drain timeout", async () => {
-  await using service = await startTestService({ "drain-timeout": "1ms" });
-  const { finish, response } = await startHeldPost(service.port);
+test("a stop under load answers every request, and stores exactly the plants that it acknowledged", async () => {
+  await using service = await startTestService({ "drain-timeout": "10m" });
+  const clients = Array.from({ length: 16 }, () => ({ answered: 0 }));
+  const ended = clients.map((client, index) => sendUntilToldToClose(service.port, index * 1_000_000, client));
+  await eventually(() => clients.every(({ answered }) => answered > 1));
   await service.stop("test");
-  finish();
-  expect((await response).text).not.toContain("HTTP/1.1 200 ");
-  expect(service.logged.join("")).toContain("drain timeout reached");
+  // Whoever was not told to close had a request that was cut.
+  expect(await Promise.all(ended)).toEqual(clients.map(() => true));
+  const acknowledged = clients.reduce((sum, client) => sum + client.answered, 0);
+  expect(storedPlants(service.database)).toHaveLength(acknowledged);
 });
 
-test("a stop that reaches the drain timeout on both listeners logs it once", async () => {
+test("a stop does not wait longer than the drain timeout, which it logs once for both listeners", async () => {
   await using service = await startTestService({ "drain-timeout": "1ms" });
   const toPublic = await startHeldPost(service.port);
   const toOperator = await startHeldPost(Number(new URL(service.operatorUrl).port));
   await service.stop("test");
   toPublic.finish();
   toOperator.finish();
-  await Promise.all([toPublic.response, toOperator.response]);
+  expect((await toPublic.response).text).not.toContain("HTTP/1.1 200 ");
+  expect((await toOperator.response).text).not.toContain("HTTP/1.1 200 ");
   expect(service.logged.join("").split("drain timeout reached")).toHaveLength(2);
 });
 
 describe("a stop during a request whose body is incomplete", () => {
-  test("refuses new connections", async () => {
+  test("refuses new connections, and finishes the request", async () => {
     await using draining = await serveWithHeldPost();
     await draining.stop();
     expect(await isRefused(draining.port)).toBe(true);
     expect(await isRefused(draining.operatorPort)).toBe(true);
-  });
-
-  test("finishes the request", async () => {
-    await using draining = await serveWithHeldPost();
-    await draining.stop();
     draining.finish();
     expect((await draining.response).text).toContain("HTTP/1.1 200 ");
   });
 
-  /** What the operator listener responds to a request during the stop. */
-  async function sendDuring(draining: Draining, request: string): Promise<string> {
-    const livez = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    const authorized = `${request} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${operatorToken}\r\n\r\n`;
-    // On a connection that the service knows, and that has no request in progress.
-    const { text } = await sendRaw(draining.operatorPort, [
-      livez,
-      (received) => eventually(() => received().includes("live")),
-      draining.stop,
-      authorized + livez,
-    ]);
-    return text;
-  }
-  const refusal = /HTTP\/1\.1 503 .*\r\nConnection: close\r\n.*"error":50303,[^}]*\}$/s;
-
-  test("starts no export", async () => {
-    await using draining = await serveWithHeldPost();
-    expect(await sendDuring(draining, "GET /api/export")).toMatch(refusal);
-  });
-
-  test("starts no backup", async () => {
+  test("starts no export, backup or verification of one", async () => {
     using folder = temporaryFolder();
     await using draining = await serveWithHeldPost({ "backup-folder": folder.path });
-    expect(await sendDuring(draining, "POST /api/backups")).toMatch(refusal);
-    expect(readdirSync(folder.path)).toEqual([]);
+    const { name } = await backupCalls(draining).makeBackup();
+    const files = readdirSync(folder.path).sort();
+    const routes = ["GET /api/export", "POST /api/backups", `POST /api/backups/${name}/verify`];
+    const livez = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    const authorization = `Authorization: Bearer ${operatorToken}`;
+    const stopped = Promise.withResolvers<void>();
+    let known = 0;
+    const responses = routes.map(async (route) => {
+      const { text } = await sendRaw(draining.operatorPort, [
+        // So that the service knows the connection, which then has no request in progress.
+        livez,
+        (received) => eventually(() => received().includes("live")),
+        () => {
+          known++;
+          return stopped.promise;
+        },
+        `${route} HTTP/1.1\r\nHost: localhost\r\n${authorization}\r\n\r\n${livez}`,
+      ]);
+      return text;
+    });
+    await eventually(() => known === routes.length);
+    await draining.stop();
+    stopped.resolve();
+    const refusal = expect.stringMatching(
+      /HTTP\/1\.1 503 .*\r\nConnection: close\r\n.*"error":50303,[^}]*\}$/s,
+    );
+    expect(await Promise.all(responses)).toEqual(routes.map(() => refusal));
+    expect(readdirSync(folder.path).sort()).toEqual(files);
   });
 
   test("starts no backup whose audit entry has to wait", async () => {
@@ -145,16 +121,7 @@ describe("a stop during a request whose body is incomplete", () => {
     expect(await sent).toMatchObject({ status: 503, error: 50303 });
     expect(readdirSync(folder.path)).toEqual([]);
   });
-
-  test("starts no verification of a backup", async () => {
-    using folder = temporaryFolder();
-    await using draining = await serveWithHeldPost({ "backup-folder": folder.path });
-    const { name } = await backupCalls(draining).makeBackup();
-    expect(await sendDuring(draining, `POST /api/backups/${name}/verify`)).toMatch(refusal);
-  });
 });
-
-type Draining = Awaited<ReturnType<typeof serveWithHeldPost>>;
 
 /** A service with a request whose body is held back until `finish` is called. It drains for as long as this request lasts. */
 async function serveWithHeldPost(flags: Record<string, string> = {}) {

@@ -20,51 +20,36 @@ const flags = { "tls-cert": server.cert, "tls-key": server.key };
 const expiresAtMs = Date.parse("2126-10-22T04:49:13Z");
 const trusted = { ca: readFileSync(certificate("ca.pem"), "utf8"), servername: "localhost" };
 const folder = temporaryFolder();
-afterAll(() => folder[Symbol.dispose]());
-
-describe.each(["public", "operator"] as const)("the %s listener", (listener) => {
-  async function start() {
-    const service = await startTestService(flags);
-    const port = listener === "public" ? service.port : portOf(service.operatorUrl);
-    return { port, [Symbol.asyncDispose]: () => service[Symbol.asyncDispose]() };
-  }
-
-  test("prefers TLS 1.3", async () => {
-    await using service = await start();
-    const socket = await handshake(service.port, {});
-    expect(socket.getProtocol()).toBe("TLSv1.3");
-    socket.destroy();
-  });
-
-  test("accepts TLS 1.2", async () => {
-    await using service = await start();
-    const socket = await handshake(service.port, { maxVersion: "TLSv1.2" });
-    expect(socket.getProtocol()).toBe("TLSv1.2");
-    socket.destroy();
-  });
-
-  test("refuses TLS 1.1", async () => {
-    await using service = await start();
-    const tooOld = handshake(service.port, { minVersion: "TLSv1.1", maxVersion: "TLSv1.1" });
-    await expect(tooOld).rejects.toThrow(/PROTOCOL_VERSION/);
-  });
-
-  test("chooses HTTP/1.1 of the protocols that a client offers", async () => {
-    await using service = await start();
-    const socket = await handshake(service.port, { ALPNProtocols: ["h2", "http/1.1"] });
-    expect(socket.alpnProtocol).toBe("http/1.1");
-    socket.destroy();
-  });
-
-  test("refuses a client that offers HTTP/2 alone", async () => {
-    await using service = await start();
-    const connecting = handshake(service.port, { ALPNProtocols: ["h2"] });
-    await expect(connecting).rejects.toThrow(/APPLICATION_PROTOCOL/);
-  });
+const service = await startTestService(flags);
+const withClientCa = await startTestService({ ...flags, "tls-client-ca": client.cert });
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await withClientCa[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
 });
 
+test.each(["url", "operatorUrl"] as const)(
+  "the listener at %s speaks TLS 1.3 or 1.2, and HTTP/1.1 alone",
+  async (listener) => {
+    const port = portOf(service[listener]);
+    const negotiate = async (options: ConnectionOptions) => {
+      const socket = await handshake(port, options);
+      const { alpnProtocol } = socket;
+      const version = socket.getProtocol();
+      socket.destroy();
+      return { version, alpnProtocol };
+    };
+    expect(await negotiate({})).toMatchObject({ version: "TLSv1.3" });
+    expect(await negotiate({ maxVersion: "TLSv1.2" })).toMatchObject({ version: "TLSv1.2" });
+    const tooOld = negotiate({ minVersion: "TLSv1.1", maxVersion: "TLSv1.1" });
+    await expect(tooOld).rejects.toThrow(/PROTOCOL_VERSION/);
+    const both = await negotiate({ ALPNProtocols: ["h2", "http/1.1"] });
+    expect(both).toMatchObject({ alpnProtocol: "http/1.1" });
+    await expect(negotiate({ ALPNProtocols: ["h2"] })).rejects.toThrow(/APPLICATION_PROTOCOL/);
+  },
+);
+
 test("ready says that it does not trust the certificate", async () => {
-  await using service = await startTestService(flags);
   const { code, err } = await runInProcess(["ready", "--url", service.url]);
   expect(code).toBe(1);
   expect(err).toContain("its certificate is not trusted (unable to");
@@ -74,14 +59,7 @@ test("ready says that it does not trust the certificate", async () => {
 describe("with --tls-client-ca", () => {
   const livez = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-  async function start() {
-    const service = await startTestService({ ...flags, "tls-client-ca": client.cert });
-    return {
-      target: { port: service.port, ...trusted },
-      operatorTarget: { port: portOf(service.operatorUrl), ...trusted },
-      [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
-    };
-  }
+  const target: Target = { port: withClientCa.port, ...trusted };
 
   /** In TLS 1.3 a client is done before the server has seen its certificate: a refusal is a connection that ends. */
   async function responseTo(target: Target, request: string): Promise<string> {
@@ -92,37 +70,32 @@ describe("with --tls-client-ca", () => {
     }
   }
 
-  test.each([
-    ["no certificate", {}],
-    ["a certificate of another authority", read(server)],
-  ])("the public listener refuses a client with %s", async (_, certificateOfClient) => {
-    await using service = await start();
-    expect(await responseTo({ ...service.target, ...certificateOfClient }, livez)).toBe("");
+  test("the public listener refuses a client without a certificate of the authority", async () => {
+    expect(await responseTo(target, livez)).toBe("");
+    expect(await responseTo({ ...target, ...read(server) }, livez)).toBe("");
   });
 
   // A resumed session sends no certificate, and could so outlive it.
   test.each(["TLSv1.2", "TLSv1.3"] as const)("no session of %s is resumed", async (maxVersion) => {
-    await using service = await start();
-    const first = await handshake(service.target.port, { ...read(client), maxVersion });
+    const first = await handshake(withClientCa.port, { ...read(client), maxVersion });
     first.write(livez);
     await once(first, "data");
     const session = first.getSession();
     first.destroy();
-    expect(await responseTo({ ...service.target, maxVersion, session }, livez)).toBe("");
+    expect(await responseTo({ ...target, maxVersion, session }, livez)).toBe("");
   });
 
   test("a client with a certificate needs its token as well", async () => {
-    await using service = await start();
     const anonymous = "POST /plants HTTP/1.1\r\nHost: localhost\r\n\r\n";
     const requests = anonymous + rawPost('{"id":1,"name":"over TLS"}');
-    const text = await responseTo({ ...service.target, ...read(client) }, requests);
+    const text = await responseTo({ ...target, ...read(client) }, requests);
     expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 401", "HTTP/1.1 200"]);
   });
 
   // Probes, Prometheus and browsers use it.
   test("the operator listener needs no certificate of its clients", async () => {
-    await using service = await start();
-    expect(await responseTo(service.operatorTarget, livez)).toStartWith("HTTP/1.1 200 ");
+    const operatorTarget = { port: portOf(withClientCa.operatorUrl), ...trusted };
+    expect(await responseTo(operatorTarget, livez)).toStartWith("HTTP/1.1 200 ");
   });
 });
 
@@ -134,25 +107,19 @@ describe("the expiry of the certificate", () => {
     return logged.filter(({ message }) => message.includes("certificate"));
   }
 
-  test("is not logged 31 days before it", async () => {
+  test("is logged once at the start, from 30 days before it", async () => {
+    const line = (message: string) => ({
+      level: "warn",
+      message: expect.stringContaining(message),
+      "tls.server.not_after": "2126-10-22T04:49:13.000Z",
+    });
     expect(await logsAboutIt(31)).toEqual([]);
-  });
-
-  test.each([
-    [29, "the TLS certificate expires in less than 30 days"],
-    [-1, "the TLS certificate has expired"],
-  ])("is logged once at the start, %i days before it", async (days, message) => {
-    expect(await logsAboutIt(days)).toMatchObject([
-      {
-        level: "warn",
-        message: expect.stringContaining(message),
-        "tls.server.not_after": "2126-10-22T04:49:13.000Z",
-      },
-    ]);
+    const isNear = "the TLS certificate expires in less than 30 days";
+    expect(await logsAboutIt(29)).toMatchObject([line(isNear)]);
+    expect(await logsAboutIt(-1)).toMatchObject([line("the TLS certificate has expired")]);
   });
 
   test("is a metric", async () => {
-    await using service = await startTestService(flags);
     const target = { port: portOf(service.operatorUrl), ...trusted };
     const request = `GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${operatorToken}\r\n\r\n`;
     const { text } = await sendRaw(target, [request]);
@@ -186,25 +153,17 @@ describe("the command line", () => {
       return await runInProcess(["serve", ...flags, ...args], { waitForStopSignal: async () => "test" });
     }
 
-    test("greets with the address", async () => {
-      const { out } = await greet([]);
+    test("greets with the address, and warns of plain text", async () => {
+      const { out, err } = await greet([]);
       expect(out).toMatch(/listening on +0\.0\.0\.0:\d+ and 127\.0\.0\.1:\d+\n/);
-    });
-
-    test("warns of plain text", async () => {
-      const { err } = await greet([]);
       expect(err.match(/in plain text.*?"plant_store\.address":"[^"]*"/g)).toEqual([
         expect.stringMatching(/"plant_store\.address":"0\.0\.0\.0:\d+"/),
       ]);
     });
 
-    test("greets with a URL of https over TLS", async () => {
-      const { out } = await greet(pair(server.cert, server.key));
+    test("greets with a URL of https over TLS, without that warning", async () => {
+      const { out, err } = await greet(pair(server.cert, server.key));
       expect(out).toMatch(/plants +https:\/\/127\.0\.0\.1:\d+\/plants\n/);
-    });
-
-    test("does not warn of plain text over TLS", async () => {
-      const { err } = await greet(pair(server.cert, server.key));
       expect(err).not.toContain("in plain text");
     });
   });

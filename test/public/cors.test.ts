@@ -36,20 +36,15 @@ describe("with --cors-origins", () => {
     expect(response.headers.get("vary")).toBe("Origin");
   });
 
-  describe.each([`${origin}.evil.example`, origin.replace("https", "http"), "null", "*"])(
+  test.each([`${origin}.evil.example`, origin.replace("https", "http"), "null", "*"])(
     "the origin %s gets none of them",
-    (other) => {
-      test("in response to a preflight", async () => {
-        const response = await options(service.url, { Origin: other, ...preflight });
-        expect(corsHeaders(response)).toEqual([]);
-        expect(response.headers.get("vary")).toBe("Origin");
-      });
-
-      test("in response to a create", async () => {
-        const response = await post(service.url, "{}", { Origin: other });
-        expect(corsHeaders(response)).toEqual([]);
-        expect(response.headers.get("vary")).toBe("Origin");
-      });
+    async (other) => {
+      const preflighted = await options(service.url, { Origin: other, ...preflight });
+      const created = await post(service.url, "{}", { Origin: other });
+      for (const { headers } of [preflighted, created]) {
+        expect([...headers.keys()].join()).not.toContain("access-control");
+        expect(headers.get("vary")).toBe("Origin");
+      }
     },
   );
 
@@ -77,10 +72,6 @@ test("without --cors-origins, no response mentions origins", async () => {
   expect(status).toBe(405);
   expect([...headers.keys()].join()).not.toMatch(/access-control|vary/);
 });
-
-function corsHeaders({ headers }: Response): string[] {
-  return [...headers.keys()].filter((name) => name.startsWith("access-control"));
-}
 
 function options(url: string, headers: Record<string, string>): Promise<Response> {
   return fetch(`${url}/plants`, { method: "OPTIONS", headers });

@@ -1,5 +1,5 @@
 // The OpenAPI document: the contract, every error of the public listener, and no more.
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { catalogue, publicKinds } from "../../src/http/error-catalogue.ts";
 import contract from "../../src/public/openapi.json" with { type: "json" };
 import { post } from "../support/post-plants.ts";
@@ -14,53 +14,36 @@ const documented: Readonly<Record<string, { readonly content: { readonly "applic
   responses;
 const examplesOf = (status: number) => documented[status]?.content["application/json"].examples ?? {};
 
-describe("the OpenAPI document", () => {
-  test("is of OpenAPI 3.1, with the version and the licence of the contract", () => {
-    expect(contract.openapi).toBe("3.1.0");
-    expect(contract.info).toMatchObject({ version: "1.0.0", license: { name: "MIT" } });
+test("the OpenAPI document has the contract: one path, a bearer token, a plant and an error", () => {
+  expect(contract.openapi).toBe("3.1.0");
+  expect(contract.info).toMatchObject({ version: "1.0.0", license: { name: "MIT" } });
+  expect(Object.keys(contract.paths)).toEqual(["/plants"]);
+  expect(Object.keys(contract.paths["/plants"])).toEqual(["post"]);
+  expect(requestBody.required).toBe(true);
+  expect(contract.security).toEqual([{ bearer: [] }]);
+  const { schemas, securitySchemes } = contract.components;
+  expect(securitySchemes.bearer).toMatchObject({ type: "http", scheme: "bearer" });
+  expect(schemas.Plant).toMatchObject({
+    required: ["name"],
+    properties: { name: { type: "string" }, tag: { type: "string" } },
   });
-
-  test("has one path with one method, which needs a body", () => {
-    expect(Object.keys(contract.paths)).toEqual(["/plants"]);
-    expect(Object.keys(contract.paths["/plants"])).toEqual(["post"]);
-    expect(requestBody.required).toBe(true);
+  expect(schemas.NewPlant.allOf[1]).toMatchObject({
+    required: ["id"],
+    properties: { id: { type: "integer", format: "int64" } },
   });
-
-  test("needs a bearer token everywhere", () => {
-    expect(contract.security).toEqual([{ bearer: [] }]);
-    expect(contract.components.securitySchemes.bearer).toMatchObject({ type: "http", scheme: "bearer" });
-  });
-
-  test("has the schema of a plant", () => {
-    expect(contract.components.schemas.Plant).toMatchObject({
-      required: ["name"],
-      properties: { name: { type: "string" }, tag: { type: "string" } },
-    });
-  });
-
-  test("has the schema of a new plant, whose id is an int64", () => {
-    expect(contract.components.schemas.NewPlant.allOf[1]).toMatchObject({
-      required: ["id"],
-      properties: { id: { type: "integer", format: "int64" } },
-    });
-  });
-
-  test("has the schema of an error, whose number is an int32", () => {
-    expect(contract.components.schemas.Error).toMatchObject({
-      required: ["error", "message"],
-      properties: { error: { type: "integer", format: "int32" } },
-    });
+  expect(schemas.Error).toMatchObject({
+    required: ["error", "message"],
+    properties: { error: { type: "integer", format: "int32" } },
   });
 });
 
-describe("the OpenAPI document's reference", () => {
+test("every reference in the OpenAPI document leads to something", () => {
   const found = JSON.stringify(contract).matchAll(/"\$ref":"#\/([^"]+)"/g);
-  const references = new Set(Array.from(found, ([, path = ""]) => path));
-
-  test.each([...references])("to %s leads to something", (path) => {
-    const target = path.split("/").reduce<unknown>((part, name) => part?.[name as never], contract);
-    expect(target).toBeObject();
-  });
+  const references = Array.from(found, ([, path = ""]) => path);
+  const targetOf = (path: string) =>
+    path.split("/").reduce<unknown>((part, name) => part?.[name as never], contract);
+  expect(references.length).toBeGreaterThan(3);
+  expect(references.filter((path) => typeof targetOf(path) !== "object")).toEqual([]);
 });
 
 test("the OpenAPI document has exactly the errors of the public listener, each under its status", () => {
