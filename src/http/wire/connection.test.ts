@@ -4,7 +4,7 @@ import type { Socket } from "bun";
 import { eventually } from "../../../test/support/eventually.ts";
 import { fake } from "../../../test/support/fake.ts";
 import { emptyResponse, TestWire, testTls, type WireClient } from "../../../test/support/wire.ts";
-import { Connection } from "./connection.ts";
+import { Connection, type RequestHandler } from "./connection.ts";
 import type { ConnectionLimit } from "./connection-limit.ts";
 import type { Head } from "./head.ts";
 import { Turns } from "./turns.ts";
@@ -16,6 +16,20 @@ const long = `HTTP/1.1 200 OK\r\nContent-Length: ${2 ** 24}\r\n\r\n${"x".repeat(
 function respond(connection: Connection, { path }: Head): void {
   const text = path === "/long" ? long : emptyResponse;
   connection.send(text, text.length);
+}
+
+/** Responds to each request, once the test has noted it. */
+const responding =
+  (note: (connection: Connection, head: Head) => void): RequestHandler["handle"] =>
+  (connection, head) => {
+    note(connection, head);
+    respond(connection, head);
+  };
+
+/** Sends a text from there on. What the kernel does not accept at once is sent when it does. */
+async function sendAll(client: WireClient, text: string, from = 0): Promise<void> {
+  for (let at = from; at < text.length; await nextTurn())
+    at += Math.max(0, client.socket.write(text.slice(at, at + 2 ** 20)));
 }
 
 describe.each([
@@ -138,10 +152,7 @@ describe("pipelined requests", () => {
   test("by the thousand are handled without recursion, also after their client has closed its half", async () => {
     await using wire = new TestWire(respond);
     const client = await wire.connect();
-    const requests = get.repeat(20_000);
-    // What the kernel does not accept at once is sent when it does.
-    for (let at = 0; at < requests.length; await nextTurn())
-      at += Math.max(0, client.socket.write(requests.slice(at)));
+    await sendAll(client, get.repeat(20_000));
     client.socket.shutdown();
     await eventually(() => !client.isOpen);
     expect(client.received.length).toBe(20_000 * emptyResponse.length);
@@ -150,11 +161,12 @@ describe("pipelined requests", () => {
   test("by the thousand on many connections make nobody else wait for more than 2,000 of them", async () => {
     const order: string[] = [];
     const sentAfter = 300;
-    await using wire = new TestWire((connection, head) => {
-      order.push(head.path);
-      if (order.length === sentAfter) other.send("GET /other HTTP/1.1\r\nHost: h\r\n\r\n");
-      respond(connection, head);
-    });
+    await using wire = new TestWire(
+      responding((_, { path }) => {
+        order.push(path);
+        if (order.length === sentAfter) other.send("GET /other HTTP/1.1\r\nHost: h\r\n\r\n");
+      }),
+    );
     const pipelining = await Promise.all(Array.from({ length: 60 }, () => wire.connect()));
     const other = await wire.connect();
     for (const client of pipelining) client.send(get.repeat(200));
@@ -164,10 +176,7 @@ describe("pipelined requests", () => {
 
   test("of two connections are handled in turns, one of each", async () => {
     const order: string[] = [];
-    await using wire = new TestWire((connection, head) => {
-      order.push(head.path);
-      respond(connection, head);
-    });
+    await using wire = new TestWire(responding((_, { path }) => void order.push(path)));
     const first = await wire.connect();
     const second = await wire.connect();
     first.send("GET /1 HTTP/1.1\r\nHost: h\r\n\r\n".repeat(50));
@@ -179,16 +188,18 @@ describe("pipelined requests", () => {
 });
 
 describe("once a turn of the event loop has had enough,", () => {
+  const respondAfterBody = (connection: Connection, head: Head): void => {
+    if (head.contentLength === undefined) return respond(connection, head);
+    connection.readBody({ bodyReceived: () => respond(connection, head), bodyNotReceived() {} });
+  };
+
   test.each([
     ["a request", get],
     ["a request with a body", "POST /body HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n12345"],
     ["pipelined requests", get.repeat(3)],
   ])("%s waits for the next and gets its response", async (_, request) => {
     using allowed = spyOn(Turns.prototype, "countArrival").mockReturnValueOnce(false);
-    await using wire = new TestWire((connection, head) => {
-      if (head.path !== "/body") return respond(connection, head);
-      connection.readBody({ bodyReceived: () => respond(connection, head), bodyNotReceived() {} });
-    });
+    await using wire = new TestWire(respondAfterBody);
     const client = await wire.connect();
     client.send(request);
     const responses = request.split("HTTP/1.1").length - 1;
@@ -200,9 +211,7 @@ describe("once a turn of the event loop has had enough,", () => {
   });
 
   test("a body that is arriving is read on in the next", async () => {
-    await using wire = new TestWire((connection, head) =>
-      connection.readBody({ bodyReceived: () => respond(connection, head), bodyNotReceived() {} }),
-    );
+    await using wire = new TestWire(respondAfterBody);
     const client = await wire.connect();
     using received = spyOn(Connection.prototype, "receive");
     client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\n1");
@@ -253,8 +262,7 @@ describe("a client that pipelines while a request is handled", () => {
     expect(readBytes).toBeLessThan(2 ** 20);
 
     waiting[0]?.send(emptyResponse, emptyResponse.length);
-    for (; sent < pipelined.length; await nextTurn())
-      sent += Math.max(0, client.socket.write(pipelined.slice(sent, sent + 2 ** 20)));
+    await sendAll(client, pipelined, sent);
     await eventually(() => client.received.length === (requests + 1) * emptyResponse.length);
   });
 
@@ -284,8 +292,7 @@ describe("a client that pipelines while a request is handled", () => {
 
     client.received = "";
     streaming[0]?.endStream();
-    for (; sent < pipelined.length; await nextTurn())
-      sent += Math.max(0, client.socket.write(pipelined.slice(sent, sent + 2 ** 20)));
+    await sendAll(client, pipelined, sent);
     await eventually(() => client.received === emptyResponse.repeat(requests));
   });
 });
@@ -334,13 +341,13 @@ describe("a body", () => {
     ["that grows too large", chunked, ({ client }) => client.send("ffff\r\n"), "body-too-large"],
     ["with an invalid chunk", chunked, ({ client }) => client.send("x\r\n"), "not-http"],
   ])("%s has one outcome, which is its failure", async (_, request, interrupt, outcome) => {
-    const { wire, outcomes, read, ...ends } = await started(request);
-    await using _wire = wire;
-    read();
-    interrupt({ wire, outcomes, read, ...ends });
-    await eventually(() => outcomes.length > 0);
+    const ends = await started(request);
+    await using wire = ends.wire;
+    ends.read();
+    interrupt(ends);
+    await eventually(() => ends.outcomes.length > 0);
     await wire.server.drain(0);
-    expect(outcomes).toEqual([outcome]);
+    expect(ends.outcomes).toEqual([outcome]);
   });
 
   test("that trickles has one deadline for all of it", async () => {
@@ -367,10 +374,7 @@ describe("a body", () => {
 
 test("a connection whose client may still send a body that nobody asked for closes after the response", async () => {
   const closing: boolean[] = [];
-  await using wire = new TestWire((connection, head) => {
-    closing.push(connection.isLastResponse);
-    respond(connection, head);
-  });
+  await using wire = new TestWire(responding(({ isLastResponse }) => void closing.push(isLastResponse)));
   const client = await wire.connect();
   // A client that was refused sends its next request here instead of the body, unless the connection closes.
   client.send("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
@@ -415,32 +419,24 @@ describe("a drain", () => {
     await eventually(() => !half.isOpen);
   });
 
-  test("waits for idle connections no longer than its timeout", async () => {
-    await using wire = new TestWire(respond);
-    const client = await wire.connect();
-    const draining = wire.server.drain(100);
-    wire.clockMs = 100;
-    expect(await draining).toBe(true);
-    await eventually(() => !client.isOpen);
-  });
-
-  test("closes what is left after its timeout", async () => {
+  test.each([
+    ["waits for idle connections no longer than its timeout", "", true],
+    ["closes what is left after its timeout", get, false],
+  ])("%s", async (_, request, hasFinished) => {
     const handled: Connection[] = [];
     await using wire = new TestWire((connection) => handled.push(connection));
-    (await wire.connect()).send(get);
-    await eventually(() => handled.length === 1);
-    const draining = wire.server.drain(10_000);
-    wire.clockMs = 10_000;
-    expect(await draining).toBe(false);
-    await eventually(() => wire.open === 0);
+    const client = await wire.connect();
+    client.send(request);
+    await eventually(() => handled.length > 0 || request === "");
+    const draining = wire.server.drain(100);
+    wire.clockMs = 100;
+    expect(await draining).toBe(hasFinished);
+    await eventually(() => !client.isOpen && wire.open === 0);
   });
 
   test("answers all pipelined requests, of which the last response says close", async () => {
     const closing: boolean[] = [];
-    await using wire = new TestWire((connection, head) => {
-      closing.push(connection.isLastResponse);
-      respond(connection, head);
-    });
+    await using wire = new TestWire(responding(({ isLastResponse }) => void closing.push(isLastResponse)));
     const client = await wire.connect();
     const draining = wire.server.drain(10_000);
     client.send(get.repeat(20));
