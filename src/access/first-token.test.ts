@@ -9,14 +9,12 @@ import { temporaryFolder } from "../../test/support/temporary-folder.ts";
 import { issueFirstToken, mintFirstToken } from "./first-token.ts";
 import type { Token, TokenStore } from "./tokens.ts";
 
+type Minted = ReturnType<typeof mintFirstToken>;
+
 const writeNew = (path: string, text: string) => writeFileSync(path, text, { flag: "wx" });
 
 /** Issues it twice: the first time the store has this token afterwards, and does not respond. */
-async function issueAfterUnknownOutcome(
-  minted: ReturnType<typeof mintFirstToken>,
-  storedToken: Token,
-  path: string,
-) {
+async function issueAfterUnknownOutcome(minted: Minted, storedToken: Token, path: string) {
   const stored: Token[] = [];
   const addFirst = async () => {
     stored.push(storedToken);
@@ -28,25 +26,19 @@ async function issueAfterUnknownOutcome(
   return issue();
 }
 
-test("after an unknown outcome the same token is issued", async () => {
+test("after an unknown outcome the same token is issued, or none if another node was faster", async () => {
   using folder = temporaryFolder();
   const path = join(folder.path, "first-token");
   const minted = mintFirstToken();
+  expect(await issueAfterUnknownOutcome(minted, mintFirstToken().token, path)).toBeUndefined();
+  expect(existsSync(path)).toBe(false);
   const issued = await issueAfterUnknownOutcome(minted, minted.token, path);
   expect(issued).toEqual({ kind: "in-file", file: path });
   expect(readFileSync(path, "utf8")).toBe(`${minted.secret}\n`);
 });
 
-test("after an unknown outcome the token is withdrawn if another node was faster", async () => {
+test("after a failure before the token was stored, the file is used again", async () => {
   using folder = temporaryFolder();
-  const path = join(folder.path, "first-token");
-  const issued = await issueAfterUnknownOutcome(mintFirstToken(), mintFirstToken().token, path);
-  expect(issued).toBeUndefined();
-  expect(existsSync(path)).toBe(false);
-});
-
-/** A token store of which the first attempt to add a token fails before it is stored. */
-function failingOnce(): TokenStore {
   const stored: Token[] = [];
   let attempts = 0;
   const addFirst = async (token: Token) => {
@@ -54,12 +46,7 @@ function failingOnce(): TokenStore {
     if (attempts === 1) throw new Error("unavailable");
     stored.push(token);
   };
-  return fake<TokenStore>({ all: async () => stored, addFirst });
-}
-
-test("after a failure before the token was stored, the file is used again", async () => {
-  using folder = temporaryFolder();
-  const tokens = failingOnce();
+  const tokens = fake<TokenStore>({ all: async () => stored, addFirst });
   const minted = mintFirstToken();
   const path = join(folder.path, "first-token");
   const delivery = { path, writeNew };

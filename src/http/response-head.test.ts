@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { STATUS_CODES } from "node:http";
 import { catalogue, type ErrorKind, statusOf } from "./error-catalogue.ts";
 import { formatHead, noHeaders, type ResponseHead, reasonPhrases } from "./response-head.ts";
 
@@ -13,8 +14,13 @@ const plain: ResponseHead = {
   framing: "Content-Length: 2",
 };
 
-test.each(Object.keys(catalogue) as ErrorKind[])("the status of %s has a reason phrase", (kind) => {
-  expect(reasonPhrases[statusOf(kind)]).toBeString();
+test("every status has its reason phrase, those of the errors among them", () => {
+  const phrases = Object.keys(reasonPhrases).map((status) => [status, STATUS_CODES[status]]);
+  // As RFC 9110 renamed it.
+  const known = { ...Object.fromEntries(phrases), 413: "Content Too Large" };
+  expect(reasonPhrases).toEqual(known);
+  const statuses = (Object.keys(catalogue) as ErrorKind[]).map(statusOf);
+  expect(statuses.filter((status) => reasonPhrases[status] === undefined)).toEqual([]);
 });
 
 test("a head has the headers that every response carries", () => {
@@ -33,15 +39,14 @@ test("a head has the headers that every response carries", () => {
   );
 });
 
-test("a Cache-Control of its own replaces the one of every response", () => {
-  const head = formatHead({ ...plain, headers: { "Cache-Control": "public" } });
+test("a head has its own Cache-Control, says that it is the last, and has no framing if there is none", () => {
+  const head = formatHead({
+    ...plain,
+    headers: { "Cache-Control": "public" },
+    isLast: true,
+    framing: undefined,
+  });
   expect(head.match(/Cache-Control: .*/g)).toEqual(["Cache-Control: public"]);
-});
-
-test("the last response on a connection says so", () => {
-  expect(formatHead({ ...plain, isLast: true })).toContain("\r\nConnection: close\r\n");
-});
-
-test("a response that ends with its connection has no framing", () => {
-  expect(formatHead({ ...plain, framing: undefined })).toEndWith("GMT\r\n\r\n");
+  expect(head).toContain("\r\nConnection: close\r\n");
+  expect(head).toEndWith("GMT\r\n\r\n");
 });

@@ -17,33 +17,12 @@ test("a plant is read from its part of the bytes that arrived", () => {
   expect(parseNewPlant(bytes, 4, 3 + body.length)).toHaveProperty("kind", "not-json");
 });
 
-test("a replacement character that the client has sent is stored", () => {
-  expect(parse('{"id":1,"name":"\ufffd"}')).toEqual({ id: 1n, name: "\ufffd", tag: undefined });
-});
-
 test.each<[what: string, body: string, plant: { id: bigint; name: string; tag?: string }]>([
+  ["a replacement character", '{"id":1,"name":"\ufffd"}', { id: 1n, name: "\ufffd" }],
   ["the id -0 and empty texts", '{"tag":"","name":"","id":-0}', { id: 0n, name: "", tag: "" }],
-  ["white space", ' \t\r\n{ "id" : 1 , "name" : "a" } \n', { id: 1n, name: "a" }],
-  ["the id 1.0", '{"id":1.0,"name":"a"}', { id: 1n, name: "a" }],
-  [
-    "an id that is not exact as a double",
-    '{"id":9007199254740993,"name":"a"}',
-    { id: 9007199254740993n, name: "a" },
-  ],
-  ["escapes in the names of fields", '{"\\u0069d":7,"n\\u0061me":"x"}', { id: 7n, name: "x" }],
-  [
-    "every kind of escape in a text",
-    '{"id":1,"name":"\\ud83c\\udf31 \\"\\\\\\/\\b\\f\\n\\r\\t"}',
-    { id: 1n, name: '🌱 "\\/\b\f\n\r\t' },
-  ],
   [
     "fields that every object inherits",
     '{"__proto__":{"x":1},"id":1,"name":"a","constructor":null}',
-    { id: 1n, name: "a" },
-  ],
-  [
-    "another field with every kind of value",
-    '{"other":[1,{"a":[]},{},[[]],-1.5e+3,true,false,null,"\\u0000"],"id":1,"name":"a"}',
     { id: 1n, name: "a" },
   ],
   [
@@ -73,11 +52,8 @@ describe("a body is refused", () => {
     ['{"id":1.,"name":"a"}', "not-json", "expected a digit"],
     ['{"id":1,"name":"a\nb"}', "not-json", "U+000A"],
     ['{"id":1,"name":"a\\x"}', "not-json", "an escape"],
-    ['{"id":1,"name":"\\u12"}', "not-json", "an escape"],
     ['{"id":1,"name":"a', "not-json", "a closing quote but the body ends"],
     ['{"id":1,"name":"a"} x', "not-json", "nothing after the value but found x"],
-    ['{"id":1,"name":tru}', "not-json", "expected a value"],
-    ['{"a":[1,]}', "not-json", "expected a value but found ]"],
     ['{"a":[1}', "not-json", "expected a comma or ]"],
     ['{"id":1,"name":"\\ud800"}', "not-text", "line 1, column 16"],
     ['{"x":["\\ud83c"],"id":1,"name":"a"}', "not-text", "an unpaired surrogate"],
@@ -101,49 +77,33 @@ describe("a body is refused", () => {
     expect(refusal(body)).toMatchObject({ kind, message: expect.stringContaining(message) });
   });
 
-  test.each([
-    ["an overlong character", [...encode('{"id":1,"name":"'), 0xc0, 0xaf, ...encode('"}')]],
-    ["half a character at the end", [...encode('{"id":1,"name":"a"}'), 0xe2, 0x82]],
-    ["a byte order mark", [0xef, 0xbb, 0xbf, ...encode('{"id":1,"name":"a"}')]],
-  ])("%s", (_, bytes) => expect(parseNewPlant(Buffer.from(bytes))).toHaveProperty("kind", "not-text"));
-
-  test("a plain plant with bytes that are not UTF-8 in its name, whichever they are", () => {
+  test("if it is not UTF-8 without a byte order mark, whichever bytes are not", () => {
     const strict = new TextDecoder("utf-8", { fatal: true });
-    const byte = fc.constantFrom(
-      0x00,
-      0x41,
-      0x7f,
-      0x80,
-      0xa0,
-      0xbf,
-      0xc2,
-      0xe0,
-      0xed,
-      0xef,
-      0xf0,
-      0xf4,
-      0xff,
-    );
+    const common = [
+      0x00, 0x41, 0x7f, 0x80, 0xa0, 0xaf, 0xbf, 0xc0, 0xc2, 0xe0, 0xe2, 0xed, 0xef, 0xf0, 0xf4, 0xff,
+    ];
+    const bytes = fc.array(fc.oneof(fc.constantFrom(...common), fc.nat(255)), { minLength: 1, maxLength: 4 });
     let refused = 0;
     fc.assert(
-      fc.property(fc.array(fc.oneof(byte, fc.nat(255)), { minLength: 1, maxLength: 4 }), (name) => {
-        fc.pre(attempt(() => strict.decode(Uint8Array.from(name))) instanceof Error);
-        const body = Buffer.concat([encode('{"id":1,"name":"'), Buffer.from(name), encode('"}')]);
+      fc.property(bytes, fc.boolean(), (some, isInName) => {
+        fc.pre(attempt(() => strict.decode(Uint8Array.from(some))) instanceof Error);
+        const plain = '{"id":1,"name":"';
+        const parts = isInName ? [encode(plain), some, encode('"}')] : [encode(`${plain}"}`), some];
+        const body = Buffer.concat(parts.map((part) => Buffer.from(part)));
         expect(parseNewPlant(body)).toHaveProperty("kind", "not-text");
         refused++;
       }),
       { numRuns: 5000 },
     );
     expect(refused).toBeGreaterThan(1000);
+    const marked = [0xef, 0xbb, 0xbf, ...encode('{"id":1,"name":"a"}')];
+    expect(parseNewPlant(Buffer.from(marked))).toHaveProperty("kind", "not-text");
   });
 
-  test("a long value is truncated in the message", () => {
+  test("in a short message, however long its values and however many its names", () => {
+    const names = Array.from({ length: 5000 }, (_, index) => `"n${index}":1`).join(",");
     expect(refusal(`{"id":"${"x".repeat(9000)}","name":"a"}`).message.length).toBeLessThan(150);
     expect(refusal(`{"id":${"9".repeat(9000)},"name":"a"}`).message.length).toBeLessThan(200);
-  });
-
-  test("many repeated names stay a short message", () => {
-    const names = Array.from({ length: 5000 }, (_, index) => `"n${index}":1`).join(",");
     expect(refusal(`{${names},${names}}`).message.length).toBeLessThan(200);
   });
 
@@ -162,16 +122,33 @@ describe("for any input", () => {
     { requiredKeys: ["id", "name"] },
   );
 
-  test("a valid plant is read exactly, whatever the order of its members", () => {
+  test("a valid plant is read exactly, whatever the order, escapes and white space of its members", () => {
+    const space = fc.string({ unit: fc.constantFrom(" ", "\t", "\r", "\n"), maxLength: 3 });
+    const notation = fc.func(fc.integer({ min: 0, max: 3 }));
+    const others = fc.uniqueArray(fc.tuple(fc.string({ minLength: 5 }), fc.json()), {
+      selector: ([key]) => key,
+      maxLength: 3,
+    });
     fc.assert(
-      fc.property(plant, fc.boolean(), fc.nat(3), ({ id, ...rest }, idLast, spaces) => {
-        const members = [
-          `"id":${id}`,
-          ...Object.entries(rest).map(([key, text]) => `"${key}":${JSON.stringify(text)}`),
-        ];
-        const ordered = idLast ? members.reverse() : members;
-        expect(parse(`{${ordered.join(`,${" ".repeat(spaces)}`)}}`)).toEqual({ id, tag: undefined, ...rest });
-      }),
+      fc.property(
+        plant,
+        others,
+        space,
+        notation,
+        fc.nat(3),
+        ({ id, ...rest }, more, spaces, choose, first) => {
+          const quoted = (text: string) => writeString(text, choose);
+          const members = [
+            [quoted("id"), [String(id), `${id}.0`, `${id}0e-1`][choose(id) % 3]],
+            ...Object.entries(rest).map(([key, text]) => [quoted(key), quoted(text)]),
+            ...more.map(([key, value]) => [quoted(key), value]),
+          ].map((member) => member.join(spaces.concat(":", spaces)));
+          const ordered = [...members.slice(first), ...members.slice(0, first)];
+          const text = `${spaces}{${spaces}${ordered.join(`${spaces},${spaces}`)}${spaces}}${spaces}`;
+          expect(parse(text)).toEqual({ id, tag: undefined, ...rest });
+        },
+      ),
+      { numRuns: 500 },
     );
   });
 
@@ -219,6 +196,22 @@ describe("for any input", () => {
     );
   });
 });
+
+const shortEscapes = new Map(
+  Array.from('"\\/\b\f\n\r\t', (plain, index) => [plain, `\\${'"\\/bfnrt'[index]}`]),
+);
+
+/** JSON of the text, each of whose characters is written as chosen, if it may be: plain, or as a short or long escape. */
+function writeString(text: string, choose: (character: string) => number): string {
+  const written = Array.from(text, (character) => {
+    const short = shortEscapes.get(character);
+    const units = character.split("").map((unit) => unit.charCodeAt(0).toString(16).padStart(4, "0"));
+    const long = units.map((unit) => `\\u${unit}`).join("");
+    const mayBePlain = character === "/" || (short === undefined && character >= " ");
+    return [mayBePlain ? character : long, short ?? long, long][choose(character) % 3];
+  });
+  return `"${written.join("")}"`;
+}
 
 function attempt(read: () => unknown): unknown {
   try {
