@@ -85,29 +85,29 @@ function start() {
   return {
     gate,
     port: listener.port,
-    listener,
     jwts,
     asked,
     decide: decided.resolve,
     metrics,
     /** How many requests have reached the handler of GET. */
     welcomed: () => welcomed,
+    [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose](),
   };
 }
 
 const get = (token: string) => `GET / HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${token}\r\n\r\n`;
 
 test("a caller that is denied reaches no handler", async () => {
-  const { port, listener, welcomed } = start();
-  await using _listener = listener;
+  await using started = start();
+  const { port, welcomed } = started;
   const answers = await sendRaw(port, [get("unknown") + get(otherSecret)]);
   expect(answers.text.match(/"error":\d+/g)).toEqual(['"error":40102', '"error":40301']);
   expect(welcomed()).toBe(0);
 });
 
 test("any number of requests wait for a verification, and those with another token do not", async () => {
-  const { port, listener, asked, decide } = start();
-  await using _listener = listener;
+  await using started = start();
+  const { port, asked, decide } = started;
   const forged = Array.from({ length: 6 }, () => sendRaw(port, [get(jwt).repeat(40)]));
   await eventually(() => asked.length === 6);
   expect((await sendRaw(port, [get(secret)])).text).toStartWith("HTTP/1.1 200 ");
@@ -116,8 +116,8 @@ test("any number of requests wait for a verification, and those with another tok
 });
 
 test("a request is no longer awaited once its client has gone, which is no wrong token", async () => {
-  const { port, listener, asked, decide, metrics } = start();
-  await using _listener = listener;
+  await using started = start();
+  const { port, asked, decide, metrics } = started;
   const socket = connect(port, "127.0.0.1", () => socket.write(get(jwt)));
   await eventually(() => asked[0]?.() === true);
   socket.resetAndDestroy();
@@ -143,8 +143,7 @@ describe("a body whose JWT was accepted with the head", () => {
     ["is to be sent again if the keys changed", (started) => forget(started, true), '"error":50304'],
     ["is refused if the JWT can no longer be valid", (started) => forget(started, false), '"error":40102'],
   ])("%s", async (_, meanwhile, expected) => {
-    const started = start();
-    await using _listener = started.listener;
+    await using started = start();
     started.jwts.isAccepted = true;
     const wait = async (received: () => string) => {
       await untilContinue(received);

@@ -22,7 +22,8 @@ async function connected(pieces: number) {
     stream.end();
     seen.hasEnded = true;
   });
-  return { wire, client: await wire.connect(), seen };
+  const client = await wire.connect();
+  return { wire, client, seen, [Symbol.asyncDispose]: () => wire[Symbol.asyncDispose]() };
 }
 
 /** As many pieces as HTTP/1.1 sends them. */
@@ -31,36 +32,27 @@ function streamOf(pieces: number): string {
   return `HTTP/1.1 200 OK\r\n\r\n${chunk.repeat(pieces)}0\r\n\r\n`;
 }
 
-test("a stream arrives complete, in chunks", async () => {
-  const { wire, client, seen } = await connected(8);
-  await using _wire = wire;
-  client.send(request);
-  await eventually(() => client.received.endsWith("0\r\n\r\n"));
-  expect(client.received).toBe(streamOf(8));
-  expect(seen.hasEnded).toBe(true);
-  expect(client.isOpen).toBe(true);
-});
-
-test("the next request on the connection is handled after the stream", async () => {
-  const { wire, client } = await connected(8);
-  await using _wire = wire;
+test("a stream arrives complete, in chunks, before the next response on the connection", async () => {
+  await using ends = await connected(8);
+  const { client } = ends;
   client.send(`${request}GET / HTTP/1.1\r\nHost: h\r\n\r\n`);
   await eventually(() => client.received.endsWith(`\r\n0\r\n\r\n${emptyResponse}`));
   expect(client.received).toBe(streamOf(8) + emptyResponse);
+  expect(ends.seen.hasEnded).toBe(true);
   expect(client.isOpen).toBe(true);
 });
 
 test("HTTP/1.0 has no chunks: the end of the connection is the end of the stream", async () => {
-  const { wire, client } = await connected(8);
-  await using _wire = wire;
+  await using ends = await connected(8);
+  const { client } = ends;
   client.send(request.replace("1.1", "1.0"));
   await eventually(() => !client.isOpen);
   expect(client.received).toBe(`HTTP/1.1 200 OK\r\n\r\n${"x".repeat(8 * pieceCharacters)}`);
 });
 
 test("a client that reads slowly gets the whole stream", async () => {
-  const { wire, client, seen } = await connected(30);
-  await using _wire = wire;
+  await using ends = await connected(30);
+  const { wire, client, seen } = ends;
   client.send(request);
   while (!seen.hasEnded) {
     client.socket.pause();
@@ -83,9 +75,8 @@ test.each<[string, (ends: Awaited<ReturnType<typeof connected>>) => void]>([
     },
   ],
 ])("an endless stream %s ends, visibly incomplete", async (_, interrupt) => {
-  const ends = await connected(Number.POSITIVE_INFINITY);
+  await using ends = await connected(Number.POSITIVE_INFINITY);
   const { client, seen } = ends;
-  await using _wire = ends.wire;
   client.socket.pause();
   client.send(request);
   await eventually(() => seen.pieces > 0 && seen.isWaiting);
