@@ -1,74 +1,79 @@
 import { expect, test } from "bun:test";
+import fc from "fast-check";
 import { Strangers } from "./strangers.ts";
 
-const fewMax = 2;
-
-/** Connections by name, each of a network. */
-function start() {
-  const strangers = new Strangers<{ name: string; network: string; isStranger: boolean }>(fewMax);
-  const open = (name: string, network: string) => {
-    const connection = { name, network, isStranger: true };
-    strangers.opened(connection);
-    return connection;
-  };
-  const admit = (connection: ReturnType<typeof open>) => {
-    connection.isStranger = false;
-    strangers.admitted(connection);
-  };
-  return { strangers, open, admit, next: () => strangers.choose()?.name };
+interface Connection {
+  readonly network: string;
+  isStranger: boolean;
 }
 
-test("of a network with many strangers, the oldest is next", () => {
-  const { open, next } = start();
-  open("other", "b");
-  for (const name of ["first", "second", "third"]) open(name, "a");
-  expect(next()).toBe("first");
-});
+/** The connections that may be closed next, found by looking at all; `strangers` are in the order in which they became that. */
+function eligible(strangers: Connection[], admitted: Connection[], fewMax: number): Connection[] {
+  const networks = [...Map.groupBy(strangers, ({ network }) => network).values()];
+  const most = Math.max(0, ...networks.map(({ length }) => length));
+  if (most > fewMax)
+    return networks.filter(({ length }) => length === most).flatMap(([oldest]) => oldest ?? []);
+  const known = new Set(admitted.map(({ network }) => network));
+  // It does not look further.
+  const unknown = strangers.slice(0, 64).find(({ network }) => !known.has(network));
+  return [unknown ?? strangers[0]].filter((connection) => connection !== undefined);
+}
 
-test("of networks with a few strangers each, the oldest of all is next", () => {
-  const { open, next } = start();
-  open("first", "a");
-  open("second", "b");
-  open("third", "b");
-  expect(next()).toBe("first");
-});
-
-test("of networks with a few strangers each, one with an admitted connection comes last", () => {
-  const { open, admit, next } = start();
-  admit(open("admitted", "a"));
-  open("first", "a");
-  open("second", "b");
-  expect(next()).toBe("second");
-});
-
-test("a network with many strangers comes first, though it has an admitted connection", () => {
-  const { open, admit, next } = start();
-  admit(open("admitted", "a"));
-  for (const name of ["first", "second", "third"]) open(name, "a");
-  open("other", "b");
-  expect(next()).toBe("first");
-});
-
-test("a network that had many strangers and lost them counts as it is now", () => {
-  const { strangers, open, admit, next } = start();
-  open("other", "b");
-  const first = open("first", "a");
-  const second = open("second", "a");
-  open("third", "a");
-  admit(second);
-  strangers.closed(first);
-  expect(strangers.count).toBe(2);
-  expect(next()).toBe("other");
+test("the stranger to close is that of a plain search, whatever was opened, admitted, denied and closed", () => {
+  const event = fc.record({
+    kind: fc.constantFrom("open", "open", "admit", "deny", "close"),
+    network: fc.constantFrom(..."aaabbcdefgh"),
+    which: fc.nat(1000),
+  });
+  fc.assert(
+    fc.property(fc.nat(3), fc.array(event, { maxLength: 500, size: "max" }), (fewMax, events) => {
+      const subject = new Strangers<Connection>(fewMax);
+      const strangers: Connection[] = [];
+      const admitted: Connection[] = [];
+      const take = (list: Connection[], which: number) => list.splice(which % list.length, 1)[0];
+      for (const { kind, network, which } of events) {
+        if (kind === "open") {
+          const connection = { network, isStranger: true };
+          strangers.push(connection);
+          subject.opened(connection);
+        } else {
+          const isStranger = kind === "admit" || (kind === "close" && which % 2 === 0);
+          const connection = take(isStranger ? strangers : admitted, which);
+          if (connection === undefined) continue;
+          connection.isStranger = kind === "deny" || (kind === "close" && isStranger);
+          if (kind === "admit") {
+            admitted.push(connection);
+            subject.admitted(connection);
+          } else if (kind === "deny") {
+            strangers.push(connection);
+            subject.becameStranger(connection);
+          } else subject.closed(connection);
+        }
+        expect(subject.count).toBe(strangers.length);
+        const chosen = subject.choose();
+        if (chosen === undefined) expect(strangers).toEqual([]);
+        else expect(eligible(strangers, admitted, fewMax)).toContain(chosen);
+      }
+    }),
+    { numRuns: 60 },
+  );
 });
 
 test("a network with an admitted connection comes last, however many others have come and gone", () => {
-  const { strangers, open, admit, next } = start();
-  admit(open("admitted", "a"));
-  open("known", "a");
+  const strangers = new Strangers<Connection>(2);
+  const open = (network: string) => {
+    const connection = { network, isStranger: true };
+    strangers.opened(connection);
+    return connection;
+  };
+  const admitted = open("a");
+  admitted.isStranger = false;
+  strangers.admitted(admitted);
+  const known = open("a");
   for (let host = 0; host < 1000; host++) {
-    const stranger = open(`stranger ${host}`, `b${host}`);
-    expect(next()).toBe(stranger.name);
+    const stranger = open(`b${host}`);
+    expect(strangers.choose()).toBe(stranger);
     strangers.closed(stranger);
   }
-  expect(next()).toBe("known");
+  expect(strangers.choose()).toBe(known);
 });
