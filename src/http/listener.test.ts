@@ -3,34 +3,15 @@ import { connect } from "node:net";
 import { eventually } from "../../test/support/eventually.ts";
 import { fake } from "../../test/support/fake.ts";
 import { sendRaw, untilContinue } from "../../test/support/raw-http.ts";
+import { startListener } from "../../test/support/test-listener.ts";
 import { Gate } from "../access/gate.ts";
 import type { JwtRefusal, JwtVerifier } from "../access/jwt-verifier.ts";
 import type { JwtCaller } from "../access/provider-keys.ts";
 import { digestOf } from "../access/token-secret.ts";
-import type { Intake } from "../plants/intake.ts";
 import { StoreUnavailable } from "../plants/plant-store.ts";
-import { createEvents } from "../telemetry/events.ts";
-import { createLog } from "../telemetry/log.ts";
-import { Metrics } from "../telemetry/metrics.ts";
-import type { Readiness } from "./health.ts";
-import { Listener } from "./listener.ts";
-import { type Route, route } from "./route.ts";
+import { route } from "./route.ts";
 import type { StreamedResponse } from "./streaming.ts";
 
-const kind = { name: "public", basePath: "", hint: "" } as const;
-const settings = {
-  host: "127.0.0.1",
-  port: 0,
-  baseUrl: undefined,
-  hosts: undefined,
-  bodyBytesMax: 1000,
-  bodyTimeoutMs: 10_000,
-  logRequests: "none" as const,
-  corsOrigins: [],
-  trustedProxies: [],
-  tls: undefined,
-  connectionsMax: 8,
-};
 const secret = "a-preset-token-of-my-own";
 const otherSecret = "a-token-of-another-scope";
 const jwt = "eyJ.eyJ.signature";
@@ -71,27 +52,14 @@ function start() {
   ];
   const gate = new Gate(presets, verifier);
   gate.update([]);
-  const log = createLog({
-    level: "error",
-    format: "json",
-    hasColour: false,
-    isForJournal: false,
-    write() {},
-  });
-  const metrics = new Metrics();
-  const events = createEvents(log, metrics, Date.now);
-  const parts = { gate, events, intake: fake<Intake>({}), readiness: fake<Readiness>({}) };
-  const listener = new Listener(routes, parts, kind, settings);
   return {
+    ...startListener(routes, gate),
     gate,
-    port: listener.port,
     jwts,
     asked,
     decide: decided.resolve,
-    metrics,
     /** How many requests have reached the handler of GET. */
     welcomed: () => welcomed,
-    [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose](),
   };
 }
 
@@ -153,26 +121,14 @@ describe("a body whose JWT was accepted with the head", () => {
   });
 });
 
-/** A listener that anyone may call and that logs every request, and the lines that it has logged. */
-function startLogging(handler: Route, basePath = "") {
-  const lines: Record<string, unknown>[] = [];
-  const write = (line: string) => void lines.push(JSON.parse(line));
-  const log = createLog({ level: "info", format: "json", hasColour: false, isForJournal: false, write });
-  const events = createEvents(log, new Metrics(), Date.now);
-  const parts = { gate: new Gate([]), events, intake: fake<Intake>({}), readiness: fake<Readiness>({}) };
-  const listener = new Listener([handler], parts, { ...kind, basePath }, { ...settings, logRequests: "all" });
-  return { listener, lines };
-}
-
 test("of a secret below a base path, the log has the route alone", async () => {
   const file = route("GET", "/files/{secret}", "none", (exchange) => exchange.respondJson("file"));
-  const { listener, lines } = startLogging(file, "/garden");
-  await using _listener = listener;
+  await using listener = startListener([file], new Gate([]), { basePath: "/garden" });
   const { text } = await sendRaw(listener.port, [
     "GET /garden/files/hidden-0123456789 HTTP/1.1\r\nHost: h\r\n\r\n",
   ]);
   expect(text).toStartWith("HTTP/1.1 200 ");
-  expect(lines.map((line) => line["url.path"])).toEqual(["/garden/files/{secret}"]);
+  expect(listener.lines.map((line) => line["url.path"])).toEqual(["/garden/files/{secret}"]);
 });
 
 describe("a streamed response that fails after its first piece", () => {
@@ -185,11 +141,10 @@ describe("a streamed response that fails after its first piece", () => {
       meanwhile(stream);
       throw error;
     });
-    const { listener, lines } = startLogging(failing);
-    await using _listener = listener;
+    await using listener = startListener([failing], new Gate([]));
     const request = "GET /stream HTTP/1.1\r\nHost: h\r\nX-Request-Id: cut-off\r\n\r\n";
     const { text } = await sendRaw(listener.port, [request]);
-    return { text, lines };
+    return { text, lines: listener.lines };
   }
 
   test("is cut off, and has a line in the log if the store is unavailable", async () => {

@@ -75,5 +75,7 @@ test("a network with an admitted connection comes last, however many others have
     expect(strangers.choose()).toBe(stranger);
     strangers.closed(stranger);
   }
+  // It is still known.
+  open("a");
   expect(strangers.choose()).toBe(known);
 });
