@@ -12,49 +12,36 @@ describe("the upkeep of tokens", () => {
   /** Keeps tokens that the test can change, and polls them when it says so; `events` are those reported so far. */
   async function startUpkeep(presetDigest = "") {
     // With a preset token, no first token is created.
-    const preset = {
-      name: "preset",
-      scopes: ["metrics"],
-      expiresAtMs: undefined,
-      digest: presetDigest,
-    } as const;
-    const { gate, admit } = gateOf([], [preset]);
-    const store = {
-      tokens: [token],
-      version: "1",
-      isAvailable: true,
-      held: Promise.resolve(),
-      heldTokens: Promise.resolve(),
+    const preset = { name: "preset", scopes: ["metrics"], expiresAtMs: undefined } as const;
+    const { gate, admit } = gateOf([], [{ ...preset, digest: presetDigest }]);
+    const held: Promise<void> = Promise.resolve();
+    const store = { tokens: [token], version: "1", isAvailable: true, held, heldTokens: held };
+    const read = <Value>(value: Value): Value => {
+      if (!store.isAvailable) throw new Error("unavailable");
+      return value;
     };
+    const tokens = fake<TokenStore>({
+      async all() {
+        const all = read(store.tokens);
+        await store.heldTokens;
+        return all;
+      },
+      async version() {
+        await store.held;
+        return read(store.version);
+      },
+      async recordUses() {},
+    });
     const events: string[] = [];
+    const report = {
+      tokensChanged: () => events.push("changed"),
+      tokensUnreadable: () => events.push("unreadable"),
+      presetIsStored: (preset: string, stored: string) => events.push(`${preset} is ${stored}`),
+      usesNotWritten() {},
+    };
     const cleanUp = new AsyncDisposableStack();
     const timers = cleanUp.use(fakeTimers());
-    const upkeep = cleanUp.use(
-      new TokenUpkeep({
-        tokens: fake<TokenStore>({
-          async all() {
-            if (!store.isAvailable) throw new Error("unavailable");
-            const { tokens } = store;
-            await store.heldTokens;
-            return tokens;
-          },
-          async recordUses() {},
-          async version() {
-            await store.held;
-            if (!store.isAvailable) throw new Error("unavailable");
-            return store.version;
-          },
-        }),
-        gate,
-        delivery: undefined,
-        events: {
-          tokensChanged: () => events.push("changed"),
-          tokensUnreadable: () => events.push("unreadable"),
-          presetIsStored: (preset, stored) => events.push(`${preset} is ${stored}`),
-          usesNotWritten() {},
-        },
-      }),
-    );
+    const upkeep = cleanUp.use(new TokenUpkeep({ tokens, gate, delivery: undefined, events: report }));
     await upkeep.start();
     /** Polls once, and waits for the end of the poll, unless the store holds it. */
     async function poll(): Promise<void> {
@@ -128,32 +115,20 @@ describe("the upkeep of tokens", () => {
   });
 });
 
-describe("the stop of the upkeep", () => {
-  /** Stops it after a token was used. */
-  async function stopAfterUse(
-    recordUses: TokenStore["recordUses"],
-    usesNotWritten: TokenUpkeepOptions["events"]["usesNotWritten"] = () => {},
-  ): Promise<void> {
+test("the stop of the upkeep writes the uses of tokens, or reports that it cannot", async () => {
+  const written: unknown[] = [];
+  const reasons: unknown[] = [];
+  const unavailable = new Error("unavailable");
+  const write: TokenStore["recordUses"] = async (uses) => void written.push(...uses);
+  for (const recordUses of [write, () => Promise.reject(unavailable)]) {
     const { gate, admit } = gateOf();
     admit(5);
     const tokens = fake<TokenStore>({ recordUses });
-    const events = fake<TokenUpkeepOptions["events"]>({ usesNotWritten });
+    const events = fake<TokenUpkeepOptions["events"]>({
+      usesNotWritten: (reason) => void reasons.push(reason),
+    });
     await new TokenUpkeep({ tokens, gate, events, delivery: undefined })[Symbol.asyncDispose]();
   }
-
-  test("writes the uses of tokens", async () => {
-    const written: unknown[] = [];
-    await stopAfterUse(async (uses) => void written.push(...uses));
-    expect(written).toEqual([{ digest: token.digest, atMs: 5 }]);
-  });
-
-  test("reports uses that it cannot write", async () => {
-    const reasons: unknown[] = [];
-    const unavailable = new Error("unavailable");
-    await stopAfterUse(
-      () => Promise.reject(unavailable),
-      (reason) => void reasons.push(reason),
-    );
-    expect(reasons).toEqual([unavailable]);
-  });
+  expect(written).toEqual([{ digest: token.digest, atMs: 5 }]);
+  expect(reasons).toEqual([unavailable]);
 });

@@ -11,23 +11,42 @@ afterAll(() => direct[Symbol.asyncDispose]());
 
 const wrongToken = "guess".repeat(6);
 
-const requests: LoggedRequest[] = [
-  { path: "/plants", sent: accessToken, body: '{"id":1,"name":"a"}', status: 200, token: "preset-access" },
-  { path: "/plants", sent: accessToken, body: "{", status: 400, token: "preset-access" },
-  { path: "/plants", sent: wrongToken, body: "{}", status: 401, token: undefined },
-  { path: "/livez", status: 200, token: undefined },
-];
-const operatorRequests: LoggedRequest[] = [
-  { path: "/api/tokens", sent: operatorToken, status: 200, token: "preset-operator" },
-  { path: "/api/tokens", sent: accessToken, status: 403, token: "preset-access" },
-  // Which the route denies.
-  { path: "/api/imports", sent: accessToken, body: "", status: 403, token: "preset-access" },
+type LoggedRequest = [
+  listener: "url" | "operatorUrl",
+  path: string,
+  sent: string | undefined,
+  /** Of a POST. */
+  body: string | undefined,
+  status: number,
+  /** The name of the token in the log. */
+  token: string | undefined,
 ];
 
 test("a line says who sent a request, and with which token, on both listeners", async () => {
-  const linesOf = (url: string, sent: LoggedRequest[]) => Promise.all(sent.map((one) => lineOf(url, one)));
-  expect(await linesOf(direct.url, requests)).toEqual(requests.map(expectedLine));
-  expect(await linesOf(direct.operatorUrl, operatorRequests)).toEqual(operatorRequests.map(expectedLine));
+  const requests: LoggedRequest[] = [
+    ["url", "/plants", accessToken, '{"id":1,"name":"a"}', 200, "preset-access"],
+    ["url", "/plants", accessToken, "{", 400, "preset-access"],
+    ["url", "/plants", wrongToken, "{}", 401, undefined],
+    ["url", "/livez", undefined, undefined, 200, undefined],
+    ["operatorUrl", "/api/tokens", operatorToken, undefined, 200, "preset-operator"],
+    ["operatorUrl", "/api/tokens", accessToken, undefined, 403, "preset-access"],
+    // Which the route denies.
+    ["operatorUrl", "/api/imports", accessToken, "", 403, "preset-access"],
+  ];
+  const peer = { "client.address": "127.0.0.1", "network.peer.address": "127.0.0.1" };
+  for (const [listener, path, sent, body, status, token] of requests) {
+    const requestId = crypto.randomUUID();
+    const headers = {
+      ...(sent && bearer(sent)),
+      "Content-Type": "application/json",
+      "X-Request-Id": requestId,
+    };
+    const post = body === undefined ? {} : { method: "POST", body };
+    await fetch(direct[listener] + path, { ...post, headers });
+    const found = line(direct, requestId);
+    expect(found).toMatchObject({ "url.path": path, "http.response.status_code": status, ...peer });
+    expect(found["plant_store.token"]).toBe(token);
+  }
   // In no line is the token itself.
   expect(direct.logged.join("")).not.toContain(wrongToken);
 });
@@ -93,44 +112,6 @@ test("the address is the one that a trusted proxy names, on both listeners", asy
     });
   }
 });
-
-interface LoggedRequest {
-  readonly path: string;
-  /** The token that is sent, if there is one. */
-  readonly sent?: string;
-  /** Of a POST. */
-  readonly body?: string;
-  readonly status: number;
-  /** The name of the token in the log. */
-  readonly token: string | undefined;
-}
-
-const expectedLine = ({ path, status, token }: LoggedRequest) => ({
-  path,
-  status,
-  token,
-  address: "127.0.0.1",
-  peer: "127.0.0.1",
-});
-
-/** Sends the request, and reads its line in the log. */
-async function lineOf(url: string, { path, sent, body }: LoggedRequest) {
-  const requestId = crypto.randomUUID();
-  const headers = {
-    ...(sent && bearer(sent)),
-    "Content-Type": "application/json",
-    "X-Request-Id": requestId,
-  };
-  await fetch(url + path, body === undefined ? { headers } : { method: "POST", headers, body });
-  const found = line(direct, requestId) ?? {};
-  return {
-    path: found["url.path"],
-    status: found["http.response.status_code"],
-    token: found["plant_store.token"],
-    address: found["client.address"],
-    peer: found["network.peer.address"],
-  };
-}
 
 function lines({ logged }: TestService) {
   return logged.map((text) => JSON.parse(text));

@@ -36,26 +36,22 @@ describe("with --cors-origins", () => {
     expect(response.headers.get("vary")).toBe("Origin");
   });
 
-  test.each([`${origin}.evil.example`, origin.replace("https", "http"), "null", "*"])(
-    "the origin %s gets none of them",
-    async (other) => {
+  test("another origin gets none of them", async () => {
+    for (const other of [`${origin}.evil.example`, origin.replace("https", "http"), "null", "*"]) {
       const preflighted = await options(service.url, { Origin: other, ...preflight });
       const created = await post(service.url, "{}", { Origin: other });
       for (const { headers } of [preflighted, created]) {
         expect([...headers.keys()].join()).not.toContain("access-control");
         expect(headers.get("vary")).toBe("Origin");
       }
-    },
-  );
-
-  test("OPTIONS that is not a preflight is refused as before", async () => {
-    expect((await options(service.url, { Origin: origin })).status).toBe(405);
+    }
   });
 
-  test("the operator listener stays closed to other origins", async () => {
+  test("OPTIONS that is not a preflight is refused, and any at the operator listener", async () => {
+    expect((await options(service.url, { Origin: origin })).status).toBe(405);
     const response = await options(service.operatorUrl, { Origin: origin, ...preflight });
     expect(response.status).toBe(405);
-    expect(response.headers.get("access-control-allow-origin")).toEqual(null);
+    expect(response.headers.get("access-control-allow-origin")).toBeNull();
   });
 
   test("* allows every origin", async () => {

@@ -71,12 +71,14 @@ class Limited implements AsyncDisposable {
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: h\r\n\r\n`;
 
-test("up to the limit no connection is closed", async () => {
+test("up to the limit no connection is closed, and past it a new client finds a place among strangers", async () => {
   await using limited = new Limited();
   // Each sends a request, so that the server has accepted it.
-  await limited.connectAll(8, "stranger", get("/wait"));
-  expect(limited.reasons).toEqual([]);
+  await limited.connectAll(8, "attacker", get("/wait"), attacker);
   expect(await limited.closed(0)).toEqual([]);
+  const client = await limited.connect("client", get("/admit"));
+  await eventually(() => client.received === emptyResponse);
+  expect(await limited.closed(1)).toEqual(["attacker 1"]);
 });
 
 test("strangers past a quarter of the limit are closed, the oldest of the address that has most first", async () => {
@@ -95,14 +97,6 @@ test("strangers from many addresses hold no more than those from one", async () 
     await limited.connect(`attacker ${host}`, get("/wait"), `127.0.0.${host}`);
   const closed = await limited.closed(6);
   expect(closed.filter((name) => name.startsWith("client"))).toEqual([]);
-});
-
-test("a new client finds a place while strangers wait for the gate", async () => {
-  await using limited = new Limited();
-  await limited.connectAll(8, "attacker", get("/wait"), attacker);
-  const client = await limited.connect("client", get("/admit"));
-  await eventually(() => client.received === emptyResponse);
-  expect(await limited.closed(1)).toEqual(["attacker 1"]);
 });
 
 test("the request that the gate decided last makes a connection a stranger's or not", async () => {
