@@ -89,17 +89,11 @@ describe("the intake", () => {
     expect(await Promise.all(flushed)).toEqual([created, created, created]);
   });
 
-  test("rejects a plant that it has no room for", async () => {
-    const { create } = setUp(1);
-    const first = create(1);
-    expect(await create(2)).toEqual({ kind: "too-busy" });
-    expect(await first).toEqual(created);
-  });
-
-  test("has room as soon as another plant is answered", async () => {
-    const { intake } = setUp(1);
+  test("rejects a plant that it has no room for, and has room as soon as another is answered", async () => {
+    const { intake, create } = setUp(1);
     const createNext = (settle: (outcome: Outcome | Rejected) => void) => intake.create(pending(2, settle));
     const next = new Promise((settle) => intake.create(pending(1, () => createNext(settle))));
+    expect(await create(3)).toEqual({ kind: "too-busy" });
     expect(await next).toEqual(created);
   });
 

@@ -70,9 +70,16 @@ describe("with --tls-client-ca", () => {
     }
   }
 
-  test("the public listener refuses a client without a certificate of the authority", async () => {
+  test("the public listener needs a certificate of the authority, and a token as well", async () => {
     expect(await responseTo(target, livez)).toBe("");
     expect(await responseTo({ ...target, ...read(server) }, livez)).toBe("");
+    const anonymous = "POST /plants HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    const requests = anonymous + rawPost('{"id":1,"name":"over TLS"}');
+    const text = await responseTo({ ...target, ...read(client) }, requests);
+    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 401", "HTTP/1.1 200"]);
+    // Probes, Prometheus and browsers use the other one.
+    const operatorTarget = { port: portOf(withClientCa.operatorUrl), ...trusted };
+    expect(await responseTo(operatorTarget, livez)).toStartWith("HTTP/1.1 200 ");
   });
 
   // A resumed session sends no certificate, and could so outlive it.
@@ -84,48 +91,30 @@ describe("with --tls-client-ca", () => {
     first.destroy();
     expect(await responseTo({ ...target, maxVersion, session }, livez)).toBe("");
   });
-
-  test("a client with a certificate needs its token as well", async () => {
-    const anonymous = "POST /plants HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    const requests = anonymous + rawPost('{"id":1,"name":"over TLS"}');
-    const text = await responseTo({ ...target, ...read(client) }, requests);
-    expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 401", "HTTP/1.1 200"]);
-  });
-
-  // Probes, Prometheus and browsers use it.
-  test("the operator listener needs no certificate of its clients", async () => {
-    const operatorTarget = { port: portOf(withClientCa.operatorUrl), ...trusted };
-    expect(await responseTo(operatorTarget, livez)).toStartWith("HTTP/1.1 200 ");
-  });
 });
 
-describe("the expiry of the certificate", () => {
-  async function logsAboutIt(daysBefore: number) {
+test("the expiry of the certificate is a metric, and is logged once at the start, from 30 days before it", async () => {
+  const logsAboutIt = async (daysBefore: number) => {
     using _clock = stoppedWallClock(expiresAtMs - daysBefore * dayMs);
-    await using service = await startTestService(flags);
-    const logged = service.logged.map((line) => JSON.parse(line));
+    await using started = await startTestService(flags);
+    const logged = started.logged.map((line) => JSON.parse(line));
     return logged.filter(({ message }) => message.includes("certificate"));
-  }
-
-  test("is logged once at the start, from 30 days before it", async () => {
-    const line = (message: string) => ({
-      level: "warn",
-      message: expect.stringContaining(message),
-      "tls.server.not_after": "2126-10-22T04:49:13.000Z",
-    });
-    expect(await logsAboutIt(31)).toEqual([]);
-    const isNear = "the TLS certificate expires in less than 30 days";
-    expect(await logsAboutIt(29)).toMatchObject([line(isNear)]);
-    expect(await logsAboutIt(-1)).toMatchObject([line("the TLS certificate has expired")]);
+  };
+  const line = (message: string) => ({
+    level: "warn",
+    message: expect.stringContaining(message),
+    "tls.server.not_after": "2126-10-22T04:49:13.000Z",
   });
+  expect(await logsAboutIt(31)).toEqual([]);
+  const isNear = "the TLS certificate expires in less than 30 days";
+  expect(await logsAboutIt(29)).toMatchObject([line(isNear)]);
+  expect(await logsAboutIt(-1)).toMatchObject([line("the TLS certificate has expired")]);
 
-  test("is a metric", async () => {
-    const target = { port: portOf(service.operatorUrl), ...trusted };
-    const request = `GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${operatorToken}\r\n\r\n`;
-    const { text } = await sendRaw(target, [request]);
-    const line = `plant_store_tls_certificate_expiry_timestamp_seconds ${expiresAtMs / 1000}\n`;
-    expect(text).toContain(line);
-  });
+  const target = { port: portOf(service.operatorUrl), ...trusted };
+  const request = `GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${operatorToken}\r\n\r\n`;
+  const { text } = await sendRaw(target, [request]);
+  const metric = "plant_store_tls_certificate_expiry_timestamp_seconds";
+  expect(text).toContain(`${metric} ${expiresAtMs / 1000}\n`);
 });
 
 describe("the command line", () => {
@@ -146,26 +135,19 @@ describe("the command line", () => {
     expect(err).toContain(message);
   });
 
-  describe("on an address beyond loopback", () => {
-    async function greet(args: readonly string[]) {
-      using data = temporaryFolder();
-      const flags = ["--database", join(data.path, "p.db"), "--listen", "0.0.0.0:0"];
-      return await runInProcess(["serve", ...flags, ...args], { waitForStopSignal: async () => "test" });
-    }
-
-    test("greets with the address, and warns of plain text", async () => {
-      const { out, err } = await greet([]);
-      expect(out).toMatch(/listening on +0\.0\.0\.0:\d+ and 127\.0\.0\.1:\d+\n/);
-      expect(err.match(/in plain text.*?"plant_store\.address":"[^"]*"/g)).toEqual([
-        expect.stringMatching(/"plant_store\.address":"0\.0\.0\.0:\d+"/),
-      ]);
-    });
-
-    test("greets with a URL of https over TLS, without that warning", async () => {
-      const { out, err } = await greet(pair(server.cert, server.key));
-      expect(out).toMatch(/plants +https:\/\/127\.0\.0\.1:\d+\/plants\n/);
-      expect(err).not.toContain("in plain text");
-    });
+  test("greets with the address beyond loopback, and warns of plain text there", async () => {
+    const greet = (...args: string[]) => {
+      const serve = ["serve", "--database", folder.newPath(), "--listen", "0.0.0.0:0", ...args];
+      return runInProcess(serve, { waitForStopSignal: async () => "test" });
+    };
+    const plain = await greet();
+    expect(plain.out).toMatch(/listening on +0\.0\.0\.0:\d+ and 127\.0\.0\.1:\d+\n/);
+    expect(plain.err.match(/in plain text.*?"plant_store\.address":"[^"]*"/g)).toEqual([
+      expect.stringMatching(/"plant_store\.address":"0\.0\.0\.0:\d+"/),
+    ]);
+    const overTls = await greet(...pair(server.cert, server.key));
+    expect(overTls.out).toMatch(/plants +https:\/\/127\.0\.0\.1:\d+\/plants\n/);
+    expect(overTls.err).not.toContain("in plain text");
   });
 });
 
