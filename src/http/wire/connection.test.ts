@@ -59,22 +59,6 @@ describe.each([
     await eventually(() => wire.open === 0);
   });
 
-  test("a connection whose head is not complete after 10 seconds is closed", async () => {
-    using received = spyOn(Connection.prototype, "receive");
-    await using wire = new TestWire(respond, options);
-    const client = await wire.connect();
-    client.send("GET / HTTP/1.1\r\nHost: h\r\n");
-    await eventually(() => received.mock.calls.length === 1);
-    wire.pass(9);
-    client.send("X: y\r\n");
-    await eventually(() => received.mock.calls.length === 2);
-    wire.pass(0.9);
-    expect(client.isOpen).toBe(true);
-    wire.pass(0.1);
-    await eventually(() => !client.isOpen);
-    expect(client.received).toBe("");
-  });
-
   test.each([
     ["after 29 seconds gets all of it", 29, true],
     ["after 30 seconds was disconnected before", 30, false],
@@ -92,54 +76,99 @@ describe.each([
   });
 });
 
-describe("over TLS, if the client has to read before the shutdown can be sent,", () => {
-  /** A connection on a socket that accepts responses, but shuts down only once `hasRead` is set. */
-  function started() {
-    const calls: string[] = [];
-    const clock = { nowMs: 0 };
-    const ends = { calls, clock, hasRead: false };
-    let isShutDown = false;
-    const socket = fake<Socket<Connection>>({
-      remoteAddress: "127.0.0.1",
-      shutdown() {
-        isShutDown = true;
-      },
-      write: (data: string) => (isShutDown && ends.hasRead ? -1 : data.length),
-      end: () => calls.push("end"),
-      terminate: () => void calls.push("terminate"),
-    });
-    const connection = new Connection(socket, {
-      handler: { handle: respond, handleFault() {} },
-      limits: { bodyBytesMax: 1000, bodyTimeoutMs: 5000 },
-      connectionLimit: fake<ConnectionLimit>({}),
-      turns: new Turns(),
-      clock,
-    });
-    const pass = (seconds: number) => {
-      clock.nowMs += seconds * 1000;
-      connection.sweep();
-    };
-    return Object.assign(ends, { connection, pass });
-  }
-
-  test("the last response may still be read for 30 seconds", () => {
-    const { connection, calls, pass } = started();
-    connection.receive(Buffer.from(lastGet));
-    for (let seconds = 1; seconds < 30; seconds++) pass(1);
-    expect(calls).toEqual([]);
-    pass(1);
-    expect(calls).toEqual(["terminate"]);
-  });
-
-  test("the connection ends within a second after that", () => {
-    const ends = started();
-    ends.connection.receive(Buffer.from(lastGet));
-    for (let seconds = 1; seconds < 20; seconds++) ends.pass(1);
-    ends.hasRead = true;
-    ends.pass(1);
-    expect(ends.calls).toEqual(["end"]);
-  });
+test("a connection whose head is not complete after 10 seconds is closed", () => {
+  const { receive, pass, calls } = offline();
+  receive("GET / HTTP/1.1\r\nHost: h\r\n");
+  pass(9);
+  receive("X: y\r\n");
+  pass(0.9);
+  expect(calls).toEqual([]);
+  pass(0.1);
+  expect(calls).toEqual(["terminate"]);
 });
+
+test("over TLS, the last response may be read for 30 seconds, before the shutdown can be sent", () => {
+  const ends = offline();
+  ends.hasRead = false;
+  ends.receive(lastGet);
+  for (let seconds = 1; seconds < 30; seconds++) ends.pass(1);
+  expect(ends.calls).toEqual([]);
+  ends.pass(1);
+  expect(ends.calls).toEqual(["terminate"]);
+});
+
+test("over TLS, a connection ends within a second after its last response was read", () => {
+  const ends = offline();
+  ends.hasRead = false;
+  ends.receive(lastGet);
+  for (let seconds = 1; seconds < 20; seconds++) ends.pass(1);
+  ends.hasRead = true;
+  ends.pass(1);
+  expect(ends.calls).toEqual(["end"]);
+});
+
+test("an empty line before a request leaves the connection idle, even in two packets", () => {
+  const ends = offline();
+  ends.receive("\r");
+  ends.receive("\n");
+  // Longer than a head may take.
+  ends.pass(11);
+  ends.receive(get);
+  expect(ends.sent).toBe(emptyResponse);
+});
+
+test("a connection whose client may still send a body that nobody asked for closes after the response", () => {
+  const ends = offline();
+  // A client that was refused sends its next request here instead of the body, unless the connection closes.
+  ends.receive("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+  ends.receive(get);
+  ends.pass(1);
+  expect(ends.sent).toBe(emptyResponse);
+  expect(ends.calls).toEqual(["end"]);
+});
+
+/** A connection on a socket that the test plays: what it sends is in `sent`, and how it closes in `calls`. */
+function offline(handle: RequestHandler["handle"] = respond) {
+  const clock = { nowMs: 0 };
+  const calls: string[] = [];
+  // Over TLS, a shutdown is sent only once the client has read everything before it.
+  const ends = { calls, sent: "", isPaused: false, hasRead: true };
+  let isShutDown = false;
+  const socket = fake<Socket<Connection>>({
+    remoteAddress: "127.0.0.1",
+    pause: () => void Object.assign(ends, { isPaused: true }),
+    resume: () => void Object.assign(ends, { isPaused: false }),
+    shutdown() {
+      isShutDown = true;
+    },
+    write(data: string) {
+      if (isShutDown && ends.hasRead) return -1;
+      ends.sent += data;
+      return data.length;
+    },
+    end: () => calls.push("end"),
+    terminate() {
+      calls.push("terminate");
+      connection.closed();
+    },
+  });
+  const connection = new Connection(socket, {
+    handler: { handle, handleFault() {} },
+    limits: { bodyBytesMax: 1000, bodyTimeoutMs: 5000 },
+    connectionLimit: fake<ConnectionLimit>({}),
+    turns: new Turns(),
+    clock,
+  });
+  const receive = (text: string) => {
+    expect(ends.isPaused).toBe(false);
+    connection.receive(Buffer.from(text));
+  };
+  const pass = (seconds: number) => {
+    clock.nowMs += seconds * 1000;
+    connection.sweep();
+  };
+  return Object.assign(ends, { connection, receive, pass });
+}
 
 describe("pipelined requests", () => {
   test("by the thousand are handled without recursion, also after their client has closed its half", async () => {
@@ -188,32 +217,28 @@ describe("once a turn of the event loop has had enough,", () => {
 
   test.each([
     ["a request", get],
-    ["a request with a body", "POST /body HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n12345"],
+    ["a request with a body", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n12345"],
     ["pipelined requests", get.repeat(3)],
-  ])("%s waits for the next and gets its response", async (_, request) => {
-    using allowed = spyOn(Turns.prototype, "countArrival").mockReturnValueOnce(false);
-    await using wire = new TestWire(respondAfterBody);
-    const client = await wire.connect();
-    client.send(request);
-    const responses = request.split("HTTP/1.1").length - 1;
-    await eventually(() => client.received === emptyResponse.repeat(responses));
-    expect(allowed.mock.results[0]?.value).toBe(false);
+  ])("%s waits for the next and gets its response", async (_, requests) => {
+    using _allowed = spyOn(Turns.prototype, "countArrival").mockReturnValueOnce(false);
+    const ends = offline(respondAfterBody);
+    ends.receive(requests);
+    expect(ends.sent).toBe("");
+    const responses = emptyResponse.repeat(requests.split("HTTP/1.1").length - 1);
+    await eventually(() => ends.sent === responses);
     // It is read again.
-    client.send(get);
-    await eventually(() => client.received === emptyResponse.repeat(responses + 1));
+    ends.receive(get);
+    await eventually(() => ends.sent === responses + emptyResponse);
   });
 
   test("a body that is arriving is read on in the next", async () => {
-    await using wire = new TestWire(respondAfterBody);
-    const client = await wire.connect();
-    using received = spyOn(Connection.prototype, "receive");
-    client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\n1");
-    await eventually(() => received.mock.calls.length === 1);
-    using _ = spyOn(Turns.prototype, "countArrival").mockReturnValueOnce(false);
-    client.send("2");
-    await eventually(() => received.mock.calls.length === 2);
-    client.send("3");
-    await eventually(() => client.received === emptyResponse);
+    const ends = offline(respondAfterBody);
+    ends.receive("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\n1");
+    using _allowed = spyOn(Turns.prototype, "countArrival").mockReturnValueOnce(false);
+    ends.receive("2");
+    await eventually(() => !ends.isPaused);
+    ends.receive("3");
+    await eventually(() => ends.sent === emptyResponse);
   });
 });
 
@@ -304,91 +329,65 @@ describe("a body", () => {
   const sized = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nabc";
   const chunked = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n";
 
-  /** A server that has got this request, and reads its body when told to. */
-  async function started(request: string) {
+  /** Reads the body of the current request, and notes what becomes of it. */
+  const readBodyOf = (connection: Connection, outcomes: string[]) =>
+    connection.readBody({
+      bodyReceived: (bytes, start, end) => outcomes.push(bytes.toString("utf8", start, end)),
+      bodyNotReceived(fault) {
+        outcomes.push(fault?.kind ?? "gone");
+        if (fault !== undefined) connection.send(emptyResponse, emptyResponse.length);
+      },
+    });
+
+  test.each<[string, (ends: ReturnType<typeof offline>) => void, string]>([
+    ["that stalls", ({ pass }) => pass(5), "body-too-slow"],
+    [
+      "that trickles, with one deadline for all of it",
+      ({ pass, receive }) => {
+        pass(4.9);
+        receive("1\r\nd\r\n");
+        pass(0.1);
+      },
+      "body-too-slow",
+    ],
+    ["that grows too large", ({ receive }) => receive("ffff\r\n"), "body-too-large"],
+    ["with an invalid chunk", ({ receive }) => receive("x\r\n"), "not-http"],
+    ["whose connection the service closes", ({ connection }) => connection.close(), "gone"],
+  ])("%s has one outcome, which is its failure", (_, interrupt, outcome) => {
+    const outcomes: string[] = [];
+    const ends = offline((connection) => readBodyOf(connection, outcomes));
+    ends.receive(chunked);
+    interrupt(ends);
+    ends.connection.close();
+    expect(outcomes).toEqual([outcome]);
+  });
+
+  test.each<[string, string, (client: WireClient, wire: TestWire) => unknown]>([
+    ["whose client closes the connection", sized, ({ socket }) => socket.end()],
+    ["whose client closes its half", sized, ({ socket }) => socket.shutdown()],
+    ["whose client resets the connection", chunked, ({ socket }) => socket.terminate()],
+    ["in progress when the drain times out", sized, (_, wire) => wire.server.drain(0)],
+  ])("%s is gone, and has no other outcome", async (_, request, interrupt) => {
     const handling = Promise.withResolvers<Connection>();
-    const wire = new TestWire(handling.resolve);
+    await using wire = new TestWire(handling.resolve);
     const client = await wire.connect();
     client.send(request);
-    const connection = await handling.promise;
     const outcomes: string[] = [];
-    const read = () =>
-      connection.readBody({
-        bodyReceived: (bytes, start, end) => outcomes.push(bytes.toString("utf8", start, end)),
-        bodyNotReceived(fault) {
-          outcomes.push(fault?.kind ?? "gone");
-          if (fault !== undefined) connection.send(emptyResponse, emptyResponse.length);
-        },
-      });
-    return { wire, client, connection, outcomes, read };
-  }
-  type Started = Awaited<ReturnType<typeof started>>;
-
-  test.each<[string, string, (ends: Started) => unknown, string]>([
-    ["whose client closes the connection", sized, ({ client }) => client.socket.end(), "gone"],
-    ["whose client closes its half", sized, ({ client }) => client.socket.shutdown(), "gone"],
-    ["whose client resets the connection", chunked, ({ client }) => client.socket.terminate(), "gone"],
-    ["whose connection the service closes", chunked, ({ connection }) => connection.close(), "gone"],
-    ["in progress when the drain times out", sized, ({ wire }) => wire.server.drain(0), "gone"],
-    ["that stalls", sized, ({ wire }) => wire.pass(5), "body-too-slow"],
-    ["that grows too large", chunked, ({ client }) => client.send("ffff\r\n"), "body-too-large"],
-    ["with an invalid chunk", chunked, ({ client }) => client.send("x\r\n"), "not-http"],
-  ])("%s has one outcome, which is its failure", async (_, request, interrupt, outcome) => {
-    const ends = await started(request);
-    await using wire = ends.wire;
-    ends.read();
-    interrupt(ends);
-    await eventually(() => ends.outcomes.length > 0);
+    readBodyOf(await handling.promise, outcomes);
+    interrupt(client, wire);
+    await eventually(() => outcomes.length > 0);
     await wire.server.drain(0);
-    expect(ends.outcomes).toEqual([outcome]);
-  });
-
-  test("that trickles has one deadline for all of it", async () => {
-    using received = spyOn(Connection.prototype, "receive");
-    const { wire, client, outcomes, read } = await started(sized);
-    await using _wire = wire;
-    read();
-    wire.pass(4.9);
-    client.send("d");
-    await eventually(() => received.mock.calls.length === 2);
-    wire.pass(0.1);
-    expect(outcomes).toEqual(["body-too-slow"]);
-  });
-
-  test("that is asked for after its client has gone away fails", async () => {
-    const { wire, connection, outcomes, read } = await started(sized);
-    await using _wire = wire;
-    connection.close();
-    await eventually(() => wire.open === 0);
-    read();
     expect(outcomes).toEqual(["gone"]);
   });
-});
 
-test("a connection whose client may still send a body that nobody asked for closes after the response", async () => {
-  const closing: boolean[] = [];
-  await using wire = new TestWire(responding(({ isLastResponse }) => void closing.push(isLastResponse)));
-  const client = await wire.connect();
-  // A client that was refused sends its next request here instead of the body, unless the connection closes.
-  client.send("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
-  client.send(get);
-  await eventually(() => !client.isOpen || closing.length > 1);
-  expect(closing).toEqual([true]);
-  expect(client.received).toBe(emptyResponse);
-});
-
-test("an empty line before a request leaves the connection idle, even in two packets", async () => {
-  using received = spyOn(Connection.prototype, "receive");
-  await using wire = new TestWire(respond);
-  const client = await wire.connect();
-  client.send("\r");
-  await eventually(() => received.mock.calls.length === 1);
-  client.send("\n");
-  await eventually(() => received.mock.calls.length === 2);
-  // Longer than a head may take.
-  wire.pass(11);
-  client.send(get);
-  await eventually(() => client.received === emptyResponse);
+  test("that is asked for after its client has gone away fails", () => {
+    const outcomes: string[] = [];
+    const { connection, receive } = offline(() => {});
+    receive(sized);
+    connection.close();
+    readBodyOf(connection, outcomes);
+    expect(outcomes).toEqual(["gone"]);
+  });
 });
 
 describe("a drain", () => {
