@@ -59,21 +59,19 @@ describe("the gate", () => {
   });
 });
 
-describe("a preset token has only its own scope", () => {
+test("a preset token has only its own scope, whether its secret is stored too, with whatever scopes", () => {
   const preset = { name: "preset-access", scopes: ["plants:create"], expiresAtMs: undefined } as const;
   const both: Token = { ...token, scopes: ["plants:create", "operator"], expiresAtMs: undefined };
-
-  test.each<[string, Token[]]>([
-    ["if its secret is stored nowhere", []],
-    ["beside a stored token with both scopes", [both]],
-    ["beside a stored token with the other scope", [{ ...both, scopes: ["operator"] }]],
-    ["beside a revoked token", [{ ...both, revokedAtMs: 1 }]],
-    ["beside an expired token", [{ ...both, expiresAtMs: 1 }]],
-  ])("%s", (_, stored) => {
+  const others: Token[] = [
+    { ...both, scopes: ["operator"] },
+    { ...both, revokedAtMs: 1 },
+    { ...both, expiresAtMs: 1 },
+  ];
+  for (const stored of [[], [both], ...others.map((other) => [other])]) {
     const { gate, admit } = gateOf(stored, [{ ...preset, digest: digestOf(secret) }]);
     expect(admit(2)).toMatchObject({ name: "preset-access" });
     expect(gate.admit(`Bearer ${secret}`, "operator", 2)).toBe("lacks-scope");
-  });
+  }
 });
 
 describe("the uses of tokens", () => {

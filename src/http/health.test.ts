@@ -1,29 +1,16 @@
 import { expect, test } from "bun:test";
+import { fake } from "../../test/support/fake.ts";
 import { startListener } from "../../test/support/test-listener.ts";
 import { Gate } from "../access/gate.ts";
-import { Intake, type IntakeEvents } from "../plants/intake.ts";
-import type { PlantStore } from "../plants/plant-store.ts";
+import type { Intake } from "../plants/intake.ts";
 import { catalogue } from "./error-catalogue.ts";
 import { Readiness } from "./health.ts";
 
-const reachableStore: PlantStore = {
-  batchesInFlightMax: 1,
-  canBecomeUnreachable: true,
-  isStalled: false,
-  create: async (batch) => batch.map(() => ({ kind: "created" })),
-  probe: async () => {},
-};
-
-const noEvents: IntakeEvents = {
-  stored() {},
-  storeUnavailable() {},
-  storeAvailable() {},
-  settleFailed() {},
-};
+const intake = fake<Intake>({ canStore: async () => true });
 
 test("a service is ready once it has read the tokens of its store", async () => {
   const gate = new Gate([]);
-  const readiness = new Readiness(gate, new Intake(reachableStore, 1, noEvents));
+  const readiness = new Readiness(gate, intake);
   gate.update([]);
   expect(await readiness.check()).toBe("ready");
 });
@@ -36,7 +23,7 @@ test.each([
   async (_, errorKind, prepare) => {
     const { error, example: message } = catalogue[errorKind];
     const gate = new Gate([]);
-    const readiness = new Readiness(gate, new Intake(reachableStore, 1, noEvents));
+    const readiness = new Readiness(gate, intake);
     prepare(readiness);
     await using listener = startListener([], gate, { readiness, logRequests: "errors" });
     const response = await fetch(`${listener.url}/readyz`);

@@ -1,6 +1,6 @@
 // Tokens of an identity provider: which are accepted, which hostile ones are refused, and how its users sign in to the console.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { exportJWK, exportSPKI, generateKeyPair, type JWK } from "jose";
+import { exportJWK, exportSPKI, generateKeyPair } from "jose";
 import type { Browser, Page } from "playwright-core";
 import {
   browserMissing,
@@ -80,93 +80,70 @@ test("a token that a caller with a JWT creates expires after 90 days, as the con
   expect((await create({ name: "too-long", expiresIn: "91d" })).status).toBe(400);
 });
 
-describe("a hostile token", () => {
-  const good = () => ({ exp: inSeconds(300) });
+test("a hostile token creates and reads nothing, nor makes the service ask another address for keys", async () => {
+  // A verifier that trusts a key in a token, or the URL of one, gets the key that the token is signed with.
+  const foreign = await generateKeyPair("RS256", { extractable: true });
+  const foreignJwk = { ...(await exportJWK(foreign.publicKey)), kid: keyId, alg: "RS256" };
+  const asked: string[] = [];
+  using ownServer = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch(request) {
+      asked.push(request.url);
+      return Response.json({ keys: [foreignJwk] });
+    },
+  });
+  const ownUrl = `http://127.0.0.1:${ownServer.port}/jwks`;
+
+  const { sign, keyPair } = provider;
+  const good = { exp: inSeconds(300) };
   const missing = undefined as never;
+  // Good claims and their signature, to be put behind another header.
+  const [, claims = "", signature = ""] = (await sign(good)).split(".");
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
   const header = (more: object = {}) => encode({ alg: "RS256", typ: "at+jwt", kid: keyId, ...more });
-
-  // A verifier that trusts a key in a token, or the URL of one, gets the key that the token is signed with.
-  let foreign: CryptoKeyPair;
-  let foreignJwk: JWK;
-  let ownServer: ReturnType<typeof Bun.serve>;
-  const asked: string[] = [];
-  beforeAll(async () => {
-    foreign = await generateKeyPair("RS256", { extractable: true });
-    foreignJwk = { ...(await exportJWK(foreign.publicKey)), kid: keyId, alg: "RS256" };
-    ownServer = Bun.serve({
-      hostname: "127.0.0.1",
-      port: 0,
-      fetch(request) {
-        asked.push(request.url);
-        return Response.json({ keys: [foreignJwk] });
-      },
-    });
-  });
-  afterAll(() => ownServer.stop(true));
-
-  /** Good claims and their signature, to be put behind another header. */
-  async function goodParts() {
-    const [, claims = "", signature = ""] = (await provider.sign(good())).split(".");
-    return { claims, signature };
-  }
-
   /** Signed with the provider's own key, under a header that jose refuses to sign. */
-  async function signWithHeader(more: object): Promise<string> {
-    const text = `${header(more)}.${(await goodParts()).claims}`;
-    const { privateKey } = provider.keyPair;
-    const bytes = await crypto.subtle.sign("RSASSA-PKCS1-v1_5", privateKey, Buffer.from(text));
+  const signWithHeader = async (more: object) => {
+    const text = Buffer.from(`${header(more)}.${claims}`);
+    const bytes = await crypto.subtle.sign("RSASSA-PKCS1-v1_5", keyPair.privateKey, text);
     return `${text}.${Buffer.from(bytes).toString("base64url")}`;
-  }
-
-  const hostile: Record<string, () => Promise<string>> = {
-    "a key at its own address": () => {
-      const url = `http://127.0.0.1:${ownServer.port}/jwks`;
-      return provider.sign(good(), { jku: url, x5u: url }, foreign.privateKey);
-    },
-    "its own key in the header": () => provider.sign(good(), { jwk: foreignJwk }, foreign.privateKey),
-    "a critical header that nobody knows": () => signWithHeader({ crit: ["unknown"], unknown: 1 }),
-    "claims that are not encoded": () => signWithHeader({ crit: ["b64"], b64: false }),
-    "the signature of another key": () => provider.sign(good(), {}, foreign.privateKey),
-    "the algorithm none": async () =>
-      `${encode({ alg: "none", typ: "at+jwt" })}.${(await goodParts()).claims}.`,
-    "the algorithm none and a signature": async () => {
-      const { claims, signature } = await goodParts();
-      return `${header({ alg: "none" })}.${claims}.${signature}`;
-    },
-    "an HMAC with the public key": async () => {
-      const publicPem = new TextEncoder().encode(await exportSPKI(provider.keyPair.publicKey));
-      return provider.sign(good(), { alg: "HS256" }, publicPem);
-    },
-    "another audience": () => provider.sign({ ...good(), aud: "https://other.example.org" }),
-    "no audience": () => provider.sign({ ...good(), aud: missing }),
-    "another issuer": () => provider.sign({ ...good(), iss: "https://other.example.org" }),
-    "no issuer": () => provider.sign({ ...good(), iss: missing }),
-    "no expiry": () => provider.sign({}),
-    "an expiry in the past": () => provider.sign({ exp: inSeconds(-1) }),
-    "a time before which it is not valid": () => provider.sign({ ...good(), nbf: inSeconds(120) }),
-    "an unknown key": () => provider.sign(good(), { kid: "key-2" }),
-    "a type that is no access token": () => provider.sign(good(), { typ: "logout+jwt" }),
-    "no type": () => provider.sign(good(), { typ: missing }),
-    "changed claims": async () => {
-      const changed = { ...good(), iss: provider.issuer, aud: audience, scope: "operator" };
-      return `${header()}.${encode(changed)}.${(await goodParts()).signature}`;
-    },
-    "neither client nor user": () => provider.sign({ ...good(), client_id: missing, sub: missing }),
-    "no JSON": async () => "a.b.c",
   };
-  test("of any kind creates and reads nothing, nor makes the service ask another address for keys", async () => {
-    const admitted: string[] = [];
-    for (const [what, sign] of Object.entries(hostile)) {
-      const created = await post(service.url, '{"id":666,"name":"Triffid"}', bearer(await sign()));
-      const read = await get("plants", await sign());
-      const errors = [await errorIn(created), await errorIn(read)];
-      if (errors.some(({ error }) => error !== 40102)) admitted.push(what);
-    }
-    expect(admitted).toEqual([]);
-    expect(storedPlants(service.database).filter(({ id }) => id === 666n)).toEqual([]);
-    expect(asked).toEqual([]);
-  });
+  const publicPem = new TextEncoder().encode(await exportSPKI(keyPair.publicKey));
+  const changed = encode({ ...good, iss: provider.issuer, aud: audience, scope: "operator" });
+
+  const hostile: Record<string, string | Promise<string>> = {
+    "a key at its own address": sign(good, { jku: ownUrl, x5u: ownUrl }, foreign.privateKey),
+    "its own key in the header": sign(good, { jwk: foreignJwk }, foreign.privateKey),
+    "a critical header that nobody knows": signWithHeader({ crit: ["unknown"], unknown: 1 }),
+    "claims that are not encoded": signWithHeader({ crit: ["b64"], b64: false }),
+    "the signature of another key": sign(good, {}, foreign.privateKey),
+    "the algorithm none": `${encode({ alg: "none", typ: "at+jwt" })}.${claims}.`,
+    "the algorithm none and a signature": `${header({ alg: "none" })}.${claims}.${signature}`,
+    "an HMAC with the public key": sign(good, { alg: "HS256" }, publicPem),
+    "another audience": sign({ ...good, aud: "https://other.example.org" }),
+    "no audience": sign({ ...good, aud: missing }),
+    "another issuer": sign({ ...good, iss: "https://other.example.org" }),
+    "no issuer": sign({ ...good, iss: missing }),
+    "no expiry": sign({}),
+    "an expiry in the past": sign({ exp: inSeconds(-1) }),
+    "a time before which it is not valid": sign({ ...good, nbf: inSeconds(120) }),
+    "an unknown key": sign(good, { kid: "key-2" }),
+    "a type that is no access token": sign(good, { typ: "logout+jwt" }),
+    "no type": sign(good, { typ: missing }),
+    "changed claims": `${header()}.${changed}.${signature}`,
+    "neither client nor user": sign({ ...good, client_id: missing, sub: missing }),
+    "no JSON": "a.b.c",
+  };
+  const admitted: string[] = [];
+  for (const [what, signing] of Object.entries(hostile)) {
+    const jwt = await signing;
+    const created = await post(service.url, '{"id":666,"name":"Triffid"}', bearer(jwt));
+    const errors = [await errorIn(created), await errorIn(await get("plants", jwt))];
+    if (errors.some(({ error }) => error !== 40102)) admitted.push(what);
+  }
+  expect(admitted).toEqual([]);
+  expect(storedPlants(service.database).filter(({ id }) => id === 666n)).toEqual([]);
+  expect(asked).toEqual([]);
 });
 
 test("an unreachable provider does not prevent a start, and leaves its tokens undecided: 50304", async () => {
