@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { eventually } from "../../test/support/eventually.ts";
 import {
@@ -199,9 +199,8 @@ describe("keys of an issuer", () => {
   });
 
   describe("of a real server", () => {
-    let server: ReturnType<typeof Bun.serve>;
-    beforeAll(() => {
-      server = Bun.serve({
+    const serve = () =>
+      Bun.serve({
         hostname: "127.0.0.1",
         port: 0,
         // It must not be the one that ends a connection.
@@ -213,13 +212,12 @@ describe("keys of an issuer", () => {
           return new Response(new ReadableStream({ start, pull: () => new Promise(() => {}) }));
         },
       });
-    });
-    afterAll(() => server.stop(true));
 
     test.each([
       ["a redirect", "/moved", /redirect/i],
       ["a response that never ends", "/never", /timed out/],
     ])("are not read from %s", async (_, path, expected) => {
+      using server = serve();
       const send = fetch;
       const timeout = AbortSignal.timeout.bind(AbortSignal);
       using _timeout = spyOn(AbortSignal, "timeout").mockImplementation((ms) => timeout(ms / 100));
@@ -233,6 +231,7 @@ describe("keys of an issuer", () => {
       ["a response that never starts", "/silent", async () => {}],
       ["a response that never ends", "/never", (response: Promise<Response>) => response],
     ])("are not waited for after the stop: %s", async (_, path, untilWaiting) => {
+      using server = serve();
       const send = fetch;
       const log: string[] = [];
       const events = {

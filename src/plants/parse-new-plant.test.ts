@@ -17,26 +17,15 @@ test("a plant is read from its part of the bytes that arrived", () => {
   expect(parseNewPlant(bytes, 4, 3 + body.length)).toHaveProperty("kind", "not-json");
 });
 
-test.each<[what: string, body: string, plant: { id: bigint; name: string; tag?: string }]>([
-  ["a replacement character", '{"id":1,"name":"\ufffd"}', { id: 1n, name: "\ufffd" }],
-  ["the id -0 and empty texts", '{"tag":"","name":"","id":-0}', { id: 0n, name: "", tag: "" }],
-  [
-    "fields that every object inherits",
-    '{"__proto__":{"x":1},"id":1,"name":"a","constructor":null}',
-    { id: 1n, name: "a" },
-  ],
-  [
-    "20,000 nested arrays",
-    `{"deep":${"[".repeat(20_000)}${"]".repeat(20_000)},"id":1,"name":"a"}`,
-    { id: 1n, name: "a" },
-  ],
-  [
-    "9,000 nested objects",
-    `{"deep":${'{"a":'.repeat(9_000)}1${"}".repeat(9_000)},"id":1,"name":"a"}`,
-    { id: 1n, name: "a" },
-  ],
-])("a plant is accepted with %s", (_, body, plant) => {
-  expect(parse(body)).toEqual({ tag: undefined, ...plant });
+test("a plant is accepted with what a parser may trip over", () => {
+  const fern = { id: 1n, name: "fern", tag: undefined };
+  const inherited = '{"__proto__":{"x":1},"id":1,"name":"fern","constructor":null}';
+  const arrays = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+  const objects = `${'{"a":'.repeat(9_000)}1${"}".repeat(9_000)}`;
+  expect(parse(inherited)).toEqual(fern);
+  for (const deep of [arrays, objects]) expect(parse(`{"deep":${deep},"id":1,"name":"fern"}`)).toEqual(fern);
+  expect(parse('{"id":1,"name":"\ufffd"}')).toEqual({ ...fern, name: "\ufffd" });
+  expect(parse('{"tag":"","name":"","id":-0}')).toEqual({ id: 0n, name: "", tag: "" });
 });
 
 describe("a body is refused", () => {
@@ -139,7 +128,7 @@ describe("for any input", () => {
         ({ id, ...rest }, more, spaces, choose, first) => {
           const quoted = (text: string) => writeString(text, choose);
           const members = [
-            [quoted("id"), [String(id), `${id}.0`, `${id}0e-1`][choose(id) % 3]],
+            [quoted("id"), [String(id), `${id}.0`, `${id}.0E+0`][choose(id) % 3]],
             ...Object.entries(rest).map(([key, text]) => [quoted(key), quoted(text)]),
             ...more.map(([key, value]) => [quoted(key), value]),
           ].map((member) => member.join(spaces.concat(":", spaces)));

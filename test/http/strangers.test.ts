@@ -66,18 +66,16 @@ describe.skipIf(lacks("/proc", process.platform !== "linux"))("more connections 
     const { connections = 80, addresses = [attacker] } = attack;
     using flood = new RunningFlood({ ...(await attack.text(provider)), port, connections, addresses });
     await eventually(() => flood.opened > connections, "connections closed for others");
-    const statuses: string[] = [];
-    const probes: string[] = [];
-    const jwtStatuses: string[] = [];
+    const refused: string[] = [];
     for (let number = 1; number <= requests; number++) {
-      statuses.push(await statusFrom(client, port, request(number)));
-      probes.push(await statusFrom(client, port, livez));
-      jwtStatuses.push(await statusFrom(client, port, newJwts[number - 1] ?? ""));
+      const sent = { request: request(number), probe: livez, "new JWT": newJwts[number - 1] ?? "" };
+      for (const [what, text] of Object.entries(sent)) {
+        const status = await statusFrom(client, port, text);
+        if (status !== "200") refused.push(`${what} ${number}: ${status}`);
+      }
       kept.use();
     }
-    expect(statuses).toEqual(Array(requests).fill("200"));
-    expect(probes).toEqual(Array(requests).fill("200"));
-    expect(jwtStatuses).toEqual(Array(requests).fill("200"));
+    expect(refused).toEqual([]);
     expect(kept.closed).toBe(0);
   });
 
