@@ -112,7 +112,7 @@ describe("for any input", () => {
   );
 
   test("a valid plant is read exactly, whatever the order, escapes and white space of its members", () => {
-    const member = fc.tuple(fc.string({ minLength: 5 }), fc.json());
+    const member = fc.tuple(fc.string({ minLength: 5 }), fc.json({ maxDepth: 2 }));
     const written = fc.record({
       others: fc.uniqueArray(member, { selector: ([key]) => key, maxLength: 3 }),
       space: fc.string({ unit: fc.constantFrom(" ", "\t", "\r", "\n"), maxLength: 3 }),
@@ -136,7 +136,7 @@ describe("for any input", () => {
         const text = `${space}{${space}${ordered.join(`${space},${space}`)}${space}}${space}`;
         expect(parse(text)).toEqual({ id, tag: undefined, ...rest });
       }),
-      { numRuns: 500 },
+      { numRuns: 300 },
     );
   });
 
