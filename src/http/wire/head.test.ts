@@ -48,10 +48,9 @@ describe("a request's head", () => {
   });
 
   test("may expect 100-continue, in any notation of a list, and nothing else", () => {
-    const member = fc.constantFrom(
-      ...["100-continue", "100-CONTINUE", "", "\t ", "x", "100-continued"],
-      ...["100-continue;q=1", '"100-continue"', "100-continue 100-continue", "100-continue x"],
-    );
+    const good = ["100-continue", "100-CONTINUE", "", "\t "];
+    const bad = ["x", "100-continued", "100-continue;q=1", '"100-continue"', "100-continue 100-continue"];
+    const member = fc.constantFrom(...good, ...bad);
     const separator = fc.constantFrom(",", " ,\t", "\r\nExpect:", "\r\nExpect: ");
     /** As RFC 9110 has it: what it expects, of a list whose empty members mean nothing. */
     const expected = (value: string) => {
