@@ -223,6 +223,7 @@ describe("once a turn of the event loop has had enough,", () => {
     using _allowed = spyOn(Turns.prototype, "countArrival").mockReturnValueOnce(false);
     const ends = offline(respondAfterBody);
     ends.receive(requests);
+    expect(ends.isPaused).toBe(true);
     expect(ends.sent).toBe("");
     const responses = emptyResponse.repeat(requests.split("HTTP/1.1").length - 1);
     await eventually(() => ends.sent === responses);
