@@ -24,6 +24,8 @@ test("a plant is accepted with what a parser may trip over", () => {
   const objects = `${'{"a":'.repeat(9_000)}1${"}".repeat(9_000)}`;
   expect(parse(inherited)).toEqual(fern);
   for (const deep of [arrays, objects]) expect(parse(`{"deep":${deep},"id":1,"name":"fern"}`)).toEqual(fern);
+  // No double has this id.
+  expect(parse('{"id":9007199254740993,"name":"fern"}')).toEqual({ ...fern, id: 9007199254740993n });
   expect(parse('{"id":1,"name":"\ufffd"}')).toEqual({ ...fern, name: "\ufffd" });
   expect(parse('{"tag":"","name":"","id":-0}')).toEqual({ id: 0n, name: "", tag: "" });
 });
