@@ -107,7 +107,9 @@ describe("a body is refused", () => {
 });
 
 describe("for any input", () => {
-  const name = fc.string({ unit: "binary" }).filter((text) => !text.includes("\u0000"));
+  const special = fc.constantFrom(...' "\\/\b\f\n\r\t');
+  const unit = fc.oneof(special, fc.string({ unit: "binary", minLength: 1, maxLength: 1 }));
+  const name = fc.string({ unit }).filter((text) => !text.includes("\u0000"));
   const plant = fc.record(
     { id: fc.bigInt({ min: int64Min, max: int64Max }), name, tag: name },
     { requiredKeys: ["id", "name"] },
