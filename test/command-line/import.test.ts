@@ -62,27 +62,20 @@ describe("import", () => {
     ["plants.csv", `\ufefftag,name,id\r\n${lines.join("")}`],
   ] as const;
 
-  test.each(files)("stores every id and text of %s exactly", async (name, text) => {
-    await using empty = await startTestService();
-    const { report } = await importText(name, text, [], empty);
-    expect(report).toMatchObject({ created: 3, replayed: 0, refused: 0 });
-    const plants = storedPlants(empty.database).map(({ id, name, tag }) => [id, name, tag]);
-    expect(plants).toEqual(rows.map((row) => [...row]));
-  });
+  test.each(files)(
+    "stores every id and text of %s exactly, and replays them the next time",
+    async (name, text) => {
+      await using empty = await startTestService();
+      const first = await importText(name, text, [], empty);
+      expect(first.report).toMatchObject({ created: 3, replayed: 0, refused: 0 });
+      const plants = storedPlants(empty.database).map(({ id, name, tag }) => [id, name, tag]);
+      expect(plants).toEqual(rows.map((row) => [...row]));
+      const again = await importText(name, text, [], empty);
+      expect(again.report).toMatchObject({ created: 0, replayed: 3, refused: 0 });
+    },
+  );
 
-  test.each(files)("replays the plants of %s if they are stored", async (name, text) => {
-    await importText(...files[0]);
-    const { report } = await importText(name, text);
-    expect(report).toMatchObject({ created: 0, replayed: 3, refused: 0 });
-  });
-
-  test("prints neither progress nor colour off a terminal", async () => {
-    const { err } = await runImport(...files[0]);
-    expect(err).not.toContain("\u001b");
-    expect(err).not.toContain("\r");
-  });
-
-  describe.each([
+  test.each([
     [
       "ndjson",
       '{"id":101,"name":"a"}\n{"id":1.5,"name":"b"}\n{"id":3}\n',
@@ -90,31 +83,25 @@ describe("import", () => {
     ],
     ["json", '[{"id":102,"name":"a"},\n{"id":1.5,\n"name":"b"}]', '[\n{"id":1.5,\n"name":"b"}\n]\n'],
     ["csv", 'name,id\na,103\n"b,\nc",1.5\nd,x\ne\n', 'name,id\n"b,\nc",1.5\nd,x\ne\n'],
-  ])("of %s with rows that are refused", (format, text, expected) => {
-    test("writes those unchanged and in order", async () => {
-      const { code, refused } = await importText("plants", text, ["--format", format]);
-      expect(code).toBe(1);
-      expect(refused).toBe(expected);
-    });
-
-    test("stores the others", async () => {
-      await using empty = await startTestService();
-      const { report } = await importText("plants", text, ["--format", format], empty);
-      expect(report.created).toBe(1);
-    });
-
-    test("writes a file that can be imported again", async () => {
-      const { code, report, refused } = await importText("plants", expected, ["--format", format]);
-      expect(code).toBe(1);
-      expect(report.created).toBe(0);
-      expect(refused).toBe(expected);
-    });
+  ])("writes the refused rows of %s to a file that can be imported again", async (format, text, expected) => {
+    const first = await importText("plants", text, ["--format", format]);
+    expect(first.code).toBe(1);
+    expect(first.report.created).toBe(1);
+    // They are unchanged and in order.
+    expect(first.refused).toBe(expected);
+    const again = await importText("plants", expected, ["--format", format]);
+    expect(again.code).toBe(1);
+    expect(again.report.created).toBe(0);
+    expect(again.refused).toBe(expected);
   });
 
-  test("names the line and the reason of every refused row", async () => {
+  test("with --json names the line and the reason of every refused row", async () => {
     const conflict = '{"id":110,"name":"first"}\n{"id":110,"name":"other"}\n';
     const long = `{"id":112,"name":"${"x".repeat(70_000)}"}\n`;
-    const { report } = await importText("plants.ndjson", `${conflict}${long}{"id":1,"name":}\n`);
+    const { code, err, report } = await importText("plants.ndjson", `${conflict}${long}{"id":1,"name":}\n`);
+    expect(code).toBe(1);
+    expect(err).toMatch(/^Read .* as NDJSON\.\n$/);
+    expect(report.refused).toBe(3);
     expect(report.refusals).toMatchObject([
       { line: 2, error: 40020, message: expect.stringContaining("different name") },
       { line: 3, message: expect.stringContaining("The row is longer than 65536 bytes") },
@@ -122,24 +109,17 @@ describe("import", () => {
     ]);
   });
 
-  test("says where the refused rows are", async () => {
-    const { err } = await runImport("plants.ndjson", '{"id":1}\n');
-    expect(err).toContain("refused, except those over --max-body-bytes. Fix that file and import it.");
-  });
-
-  test("with --json prints the report only as JSON", async () => {
-    const { code, err, report } = await importText("plants.ndjson", '{"id":1}\n');
-    expect(code).toBe(1);
-    expect(report.refused).toBe(1);
-    expect(err).toMatch(/^Read .* as NDJSON\.\n$/);
-  });
-
-  test("prints twenty refused rows and the number of the others", async () => {
-    const { err } = await runImport("plants.ndjson", `{"id":1,\r"name":}\n${"{}\n".repeat(50)}`);
+  test("prints twenty refused rows, the number of the others and where all are", async () => {
+    const { out, err } = await runImport("plants.ndjson", `{"id":1,\r"name":}\n${"{}\n".repeat(50)}`);
+    expect(out).toBe("");
     expect(err).toContain("line 1: The row is not valid JSON: at line 1, expected");
     expect(err).toContain("line 20: Field");
     expect(err).not.toContain("line 21:");
     expect(err).toContain("31 more rows were refused.");
+    expect(err).toContain("refused, except those over --max-body-bytes. Fix that file and import it.");
+    // Neither progress nor colour.
+    expect(err).not.toContain("\r");
+    expect(err).not.toContain("\u001b");
   });
 
   test("with --dry-run checks every row without sending it or needing a token", async () => {
@@ -172,31 +152,27 @@ describe("import", () => {
     expect(refused).toBe("id,name\n2\n");
   });
 
-  describe("stops", () => {
-    const importFifty = async (url: string, token = accessToken) => {
-      const file = write("plants.ndjson", '{"id":181,"name":"a"}\n'.repeat(50));
-      const args = ["import", file, "--url", url, "--attempts", "1"];
-      return runInProcess(args, { environment: { PLANT_STORE_ACCESS_TOKEN: token } });
-    };
-
-    test("if the service cannot be reached", async () => {
-      const { code, err } = await importFifty("http://127.0.0.1:1");
-      expect(code).toBe(1);
-      expect(err).toContain("Run this again; it resumes.\n0 created");
-      expect(err.match(/could not be reached in 1 attempt/g)).toHaveLength(1);
-    });
-
-    test("if another program responds", async () => {
-      const { code, err } = await importFifty(`${service.url}/elsewhere`);
-      expect(code).toBe(1);
-      expect(err).toContain("(40401) Fix that and run this again; it resumes.");
-    });
-
-    test("if the service refuses the token", async () => {
-      const { code, err } = await importFifty(service.url, operatorToken);
-      expect(code).toBe(1);
-      expect(err).toContain("(40301) Set PLANT_STORE_ACCESS_TOKEN");
-    });
+  test.each([
+    [
+      "the service cannot be reached",
+      "http://127.0.0.1:1",
+      accessToken,
+      "Run this again; it resumes.\n0 created",
+    ],
+    [
+      "another program responds",
+      `${service.url}/elsewhere`,
+      accessToken,
+      "(40401) Fix that and run this again; it",
+    ],
+    ["the service refuses the token", service.url, operatorToken, "(40301) Set PLANT_STORE_ACCESS_TOKEN"],
+  ])("stops once if %s", async (_, url, token, message) => {
+    const file = write("plants.ndjson", '{"id":181,"name":"a"}\n'.repeat(50));
+    const args = ["import", file, "--url", url, "--attempts", "1"];
+    const { code, err } = await runInProcess(args, { environment: { PLANT_STORE_ACCESS_TOKEN: token } });
+    expect(code).toBe(1);
+    expect(err).toContain(message);
+    expect(err.match(/The import stopped\./g)).toHaveLength(1);
   });
 });
 
@@ -240,8 +216,8 @@ describe("import detects", () => {
 });
 
 describe("the process of an import", () => {
-  const ndjson = (count: number, from = 0) =>
-    Array.from({ length: count }, (_, index) => `{"id":${from + index},"name":"plant"}\n`).join("");
+  const ndjson = (count: number) =>
+    Array.from({ length: count }, (_, id) => `{"id":${id},"name":"plant"}\n`).join("");
 
   test("continues when the service is killed and restarted", async () => {
     const count = 5000;
