@@ -10,13 +10,14 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
 import { backupCalls } from "../support/backups.ts";
 import {
   executable,
   expectOneLine,
   type Finished,
+  listeningLine,
   sendSecondSignal,
   serve,
   shellArguments,
@@ -27,12 +28,11 @@ import {
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
 import { lacks } from "../support/lacks.ts";
-import { memoize } from "../support/memoize.ts";
 import { operatorFetch, operatorGet } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { storedPlants } from "../support/stored-plants.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
-import { runInProcess } from "../support/terminal.ts";
+import { runInProcess, serveInProcess } from "../support/terminal.ts";
 import { startTestService } from "../support/test-service.ts";
 import { accessTokenEnvironment, bothTokensEnvironment } from "../support/tokens.ts";
 
@@ -45,59 +45,33 @@ function startAndStop(args: readonly string[], environment: Record<string, strin
 }
 
 describe("the first run", () => {
-  /** `serve` in a folder of its own, whose standard output is no terminal. */
-  async function firstRun() {
-    await using cleanUp = new AsyncDisposableStack();
-    const data = cleanUp.use(temporaryFolder());
-    const service = cleanUp.use(await serve(["--database", "data/plants.db"], { folder: data.path }));
-    const owned = cleanUp.move();
-    return {
-      service,
-      database: join(data.path, "data/plants.db"),
-      tokenFile: join(data.path, "data/plants.db.first-token"),
-      [Symbol.asyncDispose]: () => owned.disposeAsync(),
-    };
-  }
-
-  test("prints the addresses", async () => {
-    await using first = await firstRun();
-    const { url, operatorUrl, out } = first.service;
-    expect(out()).toContain(`${url}/plants`);
-    expect(out()).toContain(`${url}/docs`);
-    expect(out()).toContain(`${operatorUrl}/`);
-  });
-
-  test("prints and logs the name of the token's file", async () => {
-    await using first = await firstRun();
-    expect(first.service.out()).toContain(first.tokenFile);
-    expect(first.service.err()).toContain(first.tokenFile);
-  });
-
-  test("logs the version", async () => {
-    await using first = await firstRun();
-    expect(first.service.err()).toContain(`"service.version":"${packageFile.version}"`);
-  });
-
-  test("writes the token to a file that only its owner can read", async () => {
-    await using first = await firstRun();
-    expect(readFileSync(first.tokenFile, "utf8")).toMatch(/^pst_\w{49}\n$/);
-    expect(statSync(first.tokenFile).mode & 0o777).toBe(0o600);
-  });
-
-  test("prints the token nowhere else", async () => {
-    await using first = await firstRun();
-    const secret = readFileSync(first.tokenFile, "utf8").trim();
-    expect(first.service.out()).not.toContain(secret);
-    expect(first.service.err()).not.toContain(secret);
+  test("prints and logs where its token is, and the token nowhere", async () => {
+    const database = join(folder.newFolder(), "data/plants.db");
+    const tokenFile = `${database}.first-token`;
+    await using service = await serveInProcess(["--database", relative(".", database)]);
+    const printed = service.out();
+    const logged = service.err();
+    const [, , operatorUrl] = listeningLine.exec(logged) ?? [];
+    expect(printed).toContain(`${service.url}/plants`);
+    expect(printed).toContain(`${service.url}/docs`);
+    expect(printed).toContain(`${operatorUrl}/`);
+    expect(printed).toContain(tokenFile);
+    expect(logged).toContain(tokenFile);
+    expect(logged).toContain(`"service.version":"${packageFile.version}"`);
+    const token = readFileSync(tokenFile, "utf8");
+    expect(token).toMatch(/^pst_\w{49}\n$/);
+    expect(statSync(tokenFile).mode & 0o777).toBe(0o600);
+    expect(printed + logged).not.toContain(token.trim());
   });
 
   test("prints a curl line that creates a plant when it is pasted", async () => {
-    await using first = await firstRun();
-    const printed = first.service.out();
+    const database = folder.newPath();
+    await using service = await serveInProcess(["--database", database]);
+    const printed = service.out();
     const command = printed.slice(printed.indexOf("curl "));
     const { out } = await start("sh", ["-c", command.replace("curl ", "curl -s ")]).ended;
     expect(out).toBe('{"name":"Fern","tag":"indoor"}');
-    expect(storedPlants(first.database)).toMatchObject([{ id: 1n, created_by: "first" }]);
+    expect(storedPlants(database)).toMatchObject([{ id: 1n, created_by: "first" }]);
   });
 
   test("on a terminal prints the token itself instead of writing a file", async () => {
@@ -110,63 +84,38 @@ describe("the first run", () => {
     expect(existsSync(`${database}.first-token`)).toBe(false);
   });
 
-  describe("whose token's file has the name of a symbolic link", () => {
-    const startWithLink = memoize(async () => {
-      const database = folder.newPath();
-      const file = `${database}.first-token`;
-      symlinkSync(`${file}.target`, file);
-      const { out } = await startAndStop(["--database", database]);
-      return { database, file, out };
-    });
-
-    test("says why there is no token", async () => {
-      const { file, out } = await startWithLink();
-      expect(out).toContain(`the file ${file} cannot be created for one: it exists already`);
-      expect(out).toContain("plant-store token create --name NAME");
-    });
-
-    test("creates no token", async () => {
-      const { database } = await startWithLink();
-      const tokens = (await runInProcess(["token", "list", "--json", "--database", database])).out;
-      expect(JSON.parse(tokens)).toEqual([]);
-    });
-
-    test("does not follow the link", async () => {
-      const { file } = await startWithLink();
-      expect(existsSync(`${file}.target`)).toBe(false);
-    });
+  test("creates no token if its file would have the name of a symbolic link", async () => {
+    const database = folder.newPath();
+    const file = `${database}.first-token`;
+    symlinkSync(`${file}.target`, file);
+    const { out } = await startAndStop(["--database", database]);
+    expect(out).toContain(`the file ${file} cannot be created for one: it exists already`);
+    expect(out).toContain("plant-store token create --name NAME");
+    expect(existsSync(`${file}.target`)).toBe(false);
+    const tokens = await runInProcess(["token", "list", "--json", "--database", database]);
+    expect(JSON.parse(tokens.out)).toEqual([]);
   });
 
-  describe("whose data file is a symbolic link", () => {
-    /** A link to a data file in another folder, which has no files yet. */
-    function linkDataFile() {
-      const link = folder.newPath();
-      const target = join(folder.newFolder(), "plants.db");
-      symlinkSync(target, link);
-      return { link, tokenFile: `${target}.first-token` };
-    }
+  test("writes the token beside the file that a link leads to, from where restore --replace moves it away", async () => {
+    const link = folder.newPath();
+    const target = join(folder.newFolder(), "plants.db");
+    const tokenFile = `${target}.first-token`;
+    symlinkSync(target, link);
+    const first = await startAndStop(["--database", link]);
+    expect(first.out).toContain(tokenFile);
+    expect(existsSync(tokenFile)).toBe(true);
 
-    test("writes the token beside the data file, where it says", async () => {
-      const { link, tokenFile } = linkDataFile();
-      const { out } = await startAndStop(["--database", link]);
-      expect(out).toContain(tokenFile);
-      expect(existsSync(tokenFile)).toBe(true);
-    });
+    const withoutToken = folder.newPath();
+    const backup = folder.newPath();
+    await startAndStop(["--database", withoutToken], accessTokenEnvironment);
+    expect((await runInProcess(["backup", backup, "--database", withoutToken])).code).toBe(0);
+    const restored = await runInProcess(["restore", backup, "--replace", "--database", link]);
+    expect(restored.code).toBe(0);
+    expect(existsSync(tokenFile)).toBe(false);
 
-    test("leaves a token that restore --replace moves away, so that the next start writes another", async () => {
-      const { link, tokenFile } = linkDataFile();
-      const withoutToken = folder.newPath();
-      const backup = folder.newPath();
-      await startAndStop(["--database", withoutToken], accessTokenEnvironment);
-      expect((await runInProcess(["backup", backup, "--database", withoutToken])).code).toBe(0);
-      await startAndStop(["--database", link]);
-      const restored = await runInProcess(["restore", backup, "--replace", "--database", link]);
-      expect(restored.code).toBe(0);
-      expect(existsSync(tokenFile)).toBe(false);
-      const { out } = await startAndStop(["--database", link]);
-      expect(out).not.toContain("cannot be created");
-      expect(existsSync(tokenFile)).toBe(true);
-    });
+    const { out } = await startAndStop(["--database", link]);
+    expect(out).not.toContain("cannot be created");
+    expect(existsSync(tokenFile)).toBe(true);
   });
 
   test("names the token's file as the operator named the folder, even if that is a symbolic link", async () => {
@@ -176,54 +125,39 @@ describe("the first run", () => {
     expect(out).toContain(join(linked, "plants.db.first-token"));
   });
 
-  // Nobody would see the token.
-  describe.each(["--listen", "--operator-listen"])("that cannot listen on %s", (flag) => {
-    test("says why", async () => {
+  test.each(["--listen", "--operator-listen"])(
+    "that cannot listen on %s says why, and leaves the token to the next",
+    async (flag) => {
       await using other = await startTestService();
       const address = `127.0.0.1:${other.port}`;
-      const { code, out, err } = await startAndStop([flag, address, "--database", folder.newPath()]);
+      const database = folder.newPath();
+      const { code, out, err } = await startAndStop([flag, address, "--database", database]);
       expect(code).toBe(1);
       expect(out).toBe("");
       expect(err).toContain(`${address} is in use by another process`);
       expectOneSentence(err);
-    });
-
-    test("creates nothing", async () => {
-      await using other = await startTestService();
-      const database = folder.newPath();
-      await startAndStop([flag, `127.0.0.1:${other.port}`, "--database", database]);
+      // Nobody would see the token.
       expect(existsSync(`${database}.first-token`)).toBe(false);
       expect(existsSync(database)).toBe(false);
-    });
+      const next = await startAndStop(["--database", database]);
+      expect(next.out).toContain(`${database}.first-token`);
+    },
+  );
 
-    test("leaves the token to the next", async () => {
-      await using other = await startTestService();
-      const database = folder.newPath();
-      await startAndStop([flag, `127.0.0.1:${other.port}`, "--database", database]);
-      const { out } = await startAndStop(["--database", database]);
-      expect(out).toContain(`${database}.first-token`);
-    });
-  });
-
-  describe.each(["127.0.0.1", "0.0.0.0"])("whose listeners have one port, on 127.0.0.1 and %s,", (host) => {
-    test("says that they conflict", async () => {
+  test.each(["127.0.0.1", "0.0.0.0"])(
+    "whose listeners have one port, on 127.0.0.1 and %s, creates nothing",
+    async (host) => {
       const port = freePort();
       const addresses = ["--listen", `127.0.0.1:${port}`, "--operator-listen", `${host}:${port}`];
-      const { code, err } = await startAndStop([...addresses, "--database", folder.newPath()]);
+      const database = folder.newPath();
+      const { code, err } = await startAndStop([...addresses, "--database", database]);
       expect(code).toBe(1);
       expect(err).toContain(`--operator-listen ${host}:${port} conflict`);
       expectOneSentence(err);
-    });
-
-    test("creates nothing", async () => {
-      const port = freePort();
-      const addresses = ["--listen", `127.0.0.1:${port}`, "--operator-listen", `${host}:${port}`];
-      const database = folder.newPath();
-      await startAndStop([...addresses, "--database", database]);
       expect(existsSync(database)).toBe(false);
       expect(existsSync(`${database}.lock`)).toBe(false);
-    });
-  });
+    },
+  );
 
   test("writes the token to the folder that is set for it", async () => {
     using tokens = temporaryFolder();
@@ -233,16 +167,11 @@ describe("the first run", () => {
     expect(existsSync(file)).toBe(true);
   });
 
-  test("creates no token if one is preset", async () => {
+  test("creates a token only if none is preset, also after a run with one", async () => {
     const database = folder.newPath();
-    const { out } = await startAndStop(["--database", database], accessTokenEnvironment);
-    expect(out).not.toContain("token");
+    const preset = await startAndStop(["--database", database], accessTokenEnvironment);
+    expect(preset.out).not.toContain("token");
     expect(existsSync(`${database}.first-token`)).toBe(false);
-  });
-
-  test("creates a token though one was preset in an earlier run", async () => {
-    const database = folder.newPath();
-    await startAndStop(["--database", database], accessTokenEnvironment);
     const { out } = await startAndStop(["--database", database]);
     expect(out).toContain(`${database}.first-token`);
   });
@@ -268,40 +197,23 @@ describe("a graceful shutdown", () => {
     expect(service.err()).toContain('"plant_store.stop_reason":"the launcher has ended"');
   });
 
-  /** A service that has received a signal, and waits for its drain delay. */
-  async function startDelaying() {
+  test("is unready but serves for the drain delay, which a second signal ends", async () => {
     const args = ["--database", folder.newPath(), "--drain-delay", "10m"];
-    await using cleanUp = new AsyncDisposableStack();
-    const service = cleanUp.use(await serve(args, { environment: bothTokensEnvironment }));
+    await using service = await serve(args, { environment: bothTokensEnvironment });
     service.child.kill("SIGTERM");
     await eventually(() => service.err().includes("stopping"));
-    cleanUp.move();
-    return service;
-  }
 
-  test("is unready for the drain delay", async () => {
-    await using service = await startDelaying();
-    const response = await fetch(`${service.url}/readyz`);
-    expect(response.status).toBe(503);
-    expect(await response.json()).toMatchObject({ error: 50303 });
-  });
-
-  test("is unready in the metrics too", async () => {
-    await using service = await startDelaying();
+    const readyz = await fetch(`${service.url}/readyz`);
+    expect(readyz.status).toBe(503);
+    expect(await readyz.json()).toMatchObject({ error: 50303 });
     const metrics = await (await operatorFetch(service, "/metrics")).text();
     expect(metrics).toContain("\nplant_store_ready 0\n");
     expect(metrics).toContain('\nplant_store_tokens{state="live"} 0\n');
-  });
-
-  test("is unready in the console's overview too", async () => {
-    await using service = await startDelaying();
-    const overview = await operatorGet(service, "/api/overview");
-    expect(overview).toMatchObject({ store: { ready: false } });
-  });
-
-  test("keeps serving for the drain delay", async () => {
-    await using service = await startDelaying();
+    expect(await operatorGet(service, "/api/overview")).toMatchObject({ store: { ready: false } });
     expect((await post(service.url, '{"id":1,"name":"a"}')).status).toBe(200);
+
+    await sendSecondSignal(service, "SIGINT");
+    expect((await service.ended).code).toBe(130);
   });
 
   test("does not wait for the verification of a backup", async () => {
@@ -318,12 +230,6 @@ describe("a graceful shutdown", () => {
     expect(code).toBe(0);
     expect(err).toContain("is cut off");
     expect(err.trim().split("\n").at(-1)).toContain("every acknowledged plant is on disk");
-  });
-
-  test("ends without waiting for the drain delay on a second signal", async () => {
-    await using service = await startDelaying();
-    await sendSecondSignal(service, "SIGINT");
-    expect((await service.ended).code).toBe(130);
   });
 });
 

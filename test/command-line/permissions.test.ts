@@ -1,5 +1,5 @@
 // Users, owners and modes of files: who runs a command, what it may not open, and to whom its files belong.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { spawn, spawnSync } from "node:child_process";
 import {
   chmodSync,
@@ -64,21 +64,20 @@ const denied = (file: string, whose: string) => ({
 });
 
 describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and without HOME", () => {
-  test.each(["list", "verify", "export"])(
-    "leaves no -shm and -wal file after %s of a data file that it may only read",
-    async (command) => {
-      using folder = userFolder();
-      const args = ["--database", join(folder.path, "plants.db")];
-      await createToken(folder.path);
-      chmodSync(join(folder.path, "plants.db"), 0o400);
-      const before = readdirSync(folder.path);
+  test("leaves no -shm and -wal file after reading a data file that it may not write to", async () => {
+    using folder = userFolder();
+    const file = await createToken(folder.path);
+    chmodSync(file, 0o400);
+    const before = readdirSync(folder.path);
+    const args = ["--database", file];
+    for (const command of ["list", "verify", "export"]) {
       expect(runAsUser([command, ...args])).toMatchObject({ code: 0 });
-      expect(readdirSync(folder.path)).toEqual(before);
-      // With files of that mode, this could not write.
-      chmodSync(join(folder.path, "plants.db"), 0o600);
-      expect(runAsUser(["token", "create", "--name", "b", ...args])).toMatchObject({ code: 0 });
-    },
-  );
+      expect({ command, files: readdirSync(folder.path) }).toEqual({ command, files: before });
+    }
+    // With files of that mode, this could not write.
+    chmodSync(file, 0o600);
+    expect(runAsUser(["token", "create", "--name", "b", ...args])).toMatchObject({ code: 0 });
+  });
 
   test("runs doctor", () => {
     using folder = userFolder();
@@ -102,80 +101,61 @@ describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and witho
     expect(JSON.parse(out)).toMatchObject([{ action: "token.created", actor: `os:uid-${user}` }]);
   });
 
-  test.each([
-    { name: "plants.db", mode: "600" },
-    { name: "plants.db", mode: "444" },
-    { name: "plants.db-wal", mode: "600" },
-    { name: "plants.db-shm", mode: "600" },
-    { name: "plants.db.lock", mode: "600" },
-    { name: "plants.db.failure.json", mode: "600" },
-  ])("is told by serve whose $name of mode $mode it cannot open", async ({ name, mode }) => {
-    using folder = userFolder();
-    const file = await createToken(folder.path);
-    const path = join(folder.path, name);
-    if (!existsSync(path)) writeFileSync(path, "");
-    chmodSync(path, Number.parseInt(mode, 8));
-    chownSync(path, 0, 0);
-    expect(runAsUser(["serve", ...listeners, "--database", file])).toEqual(denied(path, "It"));
-  });
-
-  describe("that may not list the folder of its data file", () => {
-    async function serveUnlisted() {
+  test("is told which file it cannot open, and whose that is", async () => {
+    const unopenable = [
+      { command: "serve", name: "plants.db", mode: 0o600 },
+      { command: "serve", name: "plants.db", mode: 0o444 },
+      { command: "serve", name: "plants.db-wal", mode: 0o600 },
+      { command: "serve", name: "plants.db-shm", mode: 0o600 },
+      { command: "serve", name: "plants.db.lock", mode: 0o600 },
+      { command: "serve", name: "plants.db.failure.json", mode: 0o600 },
+      { command: "list", name: "plants.db", mode: 0o600 },
+    ];
+    const told: unknown[] = [];
+    const expected: unknown[] = [];
+    for (const { command, name, mode } of unopenable) {
       using folder = userFolder();
       const file = await createToken(folder.path);
-      chmodSync(folder.path, 0o300);
-      const { code, err } = runAsUser(["serve", ...listeners, "--database", file]);
-      return { code, err, folder: folder.path, hasMarker: existsSync(`${file}.failure.json`) };
+      const path = join(folder.path, name);
+      if (!existsSync(path)) writeFileSync(path, "");
+      chmodSync(path, mode);
+      chownSync(path, 0, 0);
+      told.push(runAsUser([command, ...(command === "serve" ? listeners : []), "--database", file]));
+      expected.push(denied(path, "It"));
     }
-
-    test("is told so by serve", async () => {
-      const { code, err, folder } = await serveUnlisted();
-      expect(code).toBe(1);
-      expect(err).toBe(
-        `plant-store: ${folder} cannot be opened: permission denied. It belongs to this user: change its mode with chmod.\n`,
-      );
-    });
-
-    test("causes no rebuild at the next start", async () => {
-      const { hasMarker } = await serveUnlisted();
-      expect(hasMarker).toBe(false);
-    });
+    expect(told).toEqual(expected);
   });
 
-  test("is told by list whose data file it cannot open", async () => {
+  test("is told by serve that it may not list the folder of its data file, which causes no rebuild", async () => {
     using folder = userFolder();
     const file = await createToken(folder.path);
-    chownSync(file, 0, 0);
-    expect(runAsUser(["list", "--database", file])).toEqual(denied(file, "It"));
+    chmodSync(folder.path, 0o300);
+    expect(runAsUser(["serve", ...listeners, "--database", file])).toEqual({
+      code: 1,
+      out: "",
+      err: `plant-store: ${folder.path} cannot be opened: permission denied. It belongs to this user: change its mode with chmod.\n`,
+    });
+    expect(existsSync(`${file}.failure.json`)).toBe(false);
   });
 
-  describe("is told whose folder it cannot enter", () => {
-    const folder = temporaryFolder();
+  test("is told whose folder it cannot enter", async () => {
+    using folder = temporaryFolder();
     const closed = join(folder.path, "closed");
-    const file = join(closed, "plants.db");
-    beforeAll(async () => {
-      chmodSync(folder.path, 0o755);
-      mkdirSync(closed);
-      await createToken(closed);
-      chmodSync(closed, 0);
-    });
-    afterAll(() => folder[Symbol.dispose]());
-
-    test.each([
-      ["list", ["--database", file]],
-      ["token create", ["--name", "b", "--database", file]],
-      ["verify", ["--database", file]],
-      ["restore", [file, "--database", join(folder.path, "new.db")]],
-    ])("by %s", (command, options) => {
-      const args = [...command.split(" "), ...options];
-      expect(runAsUser(args)).toEqual(denied(file, `The folder ${closed}`));
-    });
-
-    test("by doctor", () => {
-      const { code, out } = runAsUser(["doctor", "--database", file]);
-      expect(code).toBe(1);
-      expect(out).toContain(`uid-${user} may not write to`);
-    });
+    chmodSync(folder.path, 0o755);
+    mkdirSync(closed);
+    const file = await createToken(closed);
+    chmodSync(closed, 0);
+    const told = [
+      ["list", "--database", file],
+      ["token", "create", "--name", "b", "--database", file],
+      ["verify", "--database", file],
+      ["restore", file, "--database", join(folder.path, "new.db")],
+    ].map(runAsUser);
+    const whose = denied(file, `The folder ${closed}`);
+    expect(told).toEqual([whose, whose, whose, whose]);
+    const doctor = runAsUser(["doctor", "--database", file]);
+    expect(doctor.code).toBe(1);
+    expect(doctor.out).toContain(`uid-${user} may not write to`);
   });
 });
 
@@ -217,52 +197,27 @@ describe.skipIf(lacks("root", !isRoot))("what root creates belongs to the owner 
   test("a new data file, its folders, its lock, its WAL and the first token", async () => {
     using folder = userFolder();
     const database = join(folder.path, "new", "nested", "plants.db");
-    await using _ = await startTestService(
-      { database },
-      {
-        PLANT_STORE_ACCESS_TOKEN: "",
-        PLANT_STORE_OPERATOR_TOKEN: "",
-      },
-    );
+    const environment = { PLANT_STORE_ACCESS_TOKEN: "", PLANT_STORE_OPERATOR_TOKEN: "" };
+    await using _service = await startTestService({ database }, environment);
     expect(ownedByOthers(folder.path)).toEqual([]);
     expect(readdirSync(dirname(database)).sort()).toEqual(
       ["", "-shm", "-wal", ".first-token", ".lock"].map((ending) => `plants.db${ending}`),
     );
   });
 
-  test("what token create creates", async () => {
-    using folder = userFolder();
-    await createToken(folder.path);
-    expect(ownedByOthers(folder.path)).toEqual([]);
-  });
-
-  test.each<[command: string, args: (inFolder: (name: string) => string) => string[]]>([
-    ["backup to a file", (inFolder) => ["backup", inFolder("b.db"), "--database", inFolder("plants.db")]],
-    [
-      "backup to a folder",
-      (inFolder) => {
-        mkdirSync(inFolder("backups"));
-        chownSync(inFolder("backups"), user, user);
-        return ["backup", inFolder("backups"), "--database", inFolder("plants.db")];
-      },
-    ],
-    ["restore", (inFolder) => ["restore", inFolder("plants.db"), "--database", inFolder("restored.db")]],
-    ["copy", (inFolder) => ["copy", "--from", inFolder("plants.db"), "--to", inFolder("copied.db")]],
-  ])("what %s creates", async (_, args) => {
-    using folder = userFolder();
-    await createToken(folder.path);
-    const { code } = await runInProcess(args((name) => join(folder.path, name)));
-    expect(code).toBe(0);
-    expect(ownedByOthers(folder.path)).toEqual([]);
-  });
-
-  test("what restore --replace creates, and the copy of a marker with the old files", async () => {
+  test("what the commands create, and the copy of a marker with the old files", async () => {
     using folder = userFolder();
     const file = await createToken(folder.path);
-    const backup = join(folder.path, "backup.db");
-    expect((await runInProcess(["backup", backup, "--database", file])).code).toBe(0);
+    const inFolder = (name: string) => join(folder.path, name);
+    mkdirSync(inFolder("backups"));
+    chownSync(inFolder("backups"), user, user);
+    const run = async (...args: string[]) => expect((await runInProcess(args)).code).toBe(0);
+    await run("backup", inFolder("backup.db"), "--database", file);
+    await run("backup", inFolder("backups"), "--database", file);
+    await run("restore", inFolder("backup.db"), "--database", inFolder("restored.db"));
+    await run("copy", "--from", file, "--to", inFolder("copied.db"));
     writeMarker(file, "replaced");
-    expect((await runInProcess(["restore", backup, "--replace", "--database", file])).code).toBe(0);
+    await run("restore", inFolder("backup.db"), "--replace", "--database", file);
     expect(ownedByOthers(folder.path)).toEqual([]);
   });
 
@@ -308,15 +263,12 @@ test.skipIf(lacks("root", !isRoot))("root creates no lock through a link", async
   expect(readdirSync(elsewhere.path)).toEqual([]);
 });
 
-test.each([
-  ["folder above that of its data file", "new", 0o700],
-  ["folder of its data file", "new/nested", 0o700],
-  ["data file", "new/nested/plants.db", 0o600],
-  ["WAL", "new/nested/plants.db-wal", 0o600],
-])("the %s that a service creates is for its own user alone", async (_, path, mode) => {
+test("the folders and files that a service creates are for its own user alone", async () => {
   using folder = temporaryFolder();
   await using _service = await startTestService({ database: join(folder.path, "new/nested/plants.db") });
-  expect(statSync(join(folder.path, path)).mode & 0o777).toBe(mode);
+  const paths = ["new", "new/nested", "new/nested/plants.db", "new/nested/plants.db-wal"];
+  const modes = paths.map((path) => (statSync(join(folder.path, path)).mode & 0o777).toString(8));
+  expect(modes).toEqual(["700", "700", "600", "600"]);
 });
 
 test.each([
