@@ -73,18 +73,13 @@ test.each(["backup", "restore"])("%s overwrites no file", async (command) => {
   expect(err).toContain("already exists");
 });
 
-test("backup names a data file that does not exist", async () => {
+test("backup and restore name the file that does not exist", async () => {
   using folder = temporaryFolder();
   const none = join(folder.path, "none.db");
-  const { err } = await run(["backup", join(folder.path, "a.db")], none);
-  expect(err).toContain(`There is no data file at ${none}.`);
-});
-
-test("restore names a backup that does not exist", async () => {
-  using folder = temporaryFolder();
-  const none = join(folder.path, "none.db");
-  const { err } = await run(["restore", none], join(folder.path, "restored.db"));
-  expect(err).toContain(`${none} does not exist`);
+  const backup = await run(["backup", join(folder.path, "a.db")], none);
+  expect(backup.err).toContain(`There is no data file at ${none}.`);
+  const restore = await run(["restore", none], join(folder.path, "restored.db"));
+  expect(restore.err).toContain(`${none} does not exist`);
 });
 
 describe("a backup is refused", () => {

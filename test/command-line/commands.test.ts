@@ -19,129 +19,84 @@ const newDatabase = () => ["--database", folder.newPath()];
 const run = (line: string, database: readonly string[]) => runInProcess([...line.split(" "), ...database]);
 
 onEveryEngine((engine) => {
-  /** A store with one token, which is named greenhouse. */
-  async function storeWithToken() {
+  test("the service accepts both secrets of a token from its creation until it is revoked", async () => {
     const path = await engine.newDatabase();
     const database = ["--database", path];
-    const { out } = await run("token create --name greenhouse", database);
-    return { path, database, secret: out.trim() };
-  }
+    const created = await run("token create --name greenhouse", database);
+    const secret = created.out.trim();
+    expect(created.code).toBe(0);
+    expect(created.out).toMatch(/^pst_[0-9A-Za-z]{49}\n$/);
+    expect((await run("token create --name unused", database)).code).toBe(0);
 
-  /** A store with a plant that the token created. */
-  async function storeWithPlant() {
-    const store = await storeWithToken();
-    await using service = await startTestService({ database: store.path });
-    expect(await createPlant(store.secret, service, 1)).toBe(200);
-    return store;
-  }
-
-  /** Creates a plant with that secret, and returns the status of the response. */
-  async function createPlant(secret: string, service: TestService, id: number): Promise<number> {
-    const body = `{"id":${id},"name":"a"}`;
-    return (await post(service.url, body, bearer(secret))).status;
-  }
-
-  describe("a token", () => {
-    test("is printed when it is created", async () => {
-      const { code, out } = await run("token create --name greenhouse", [
-        "--database",
-        await engine.newDatabase(),
-      ]);
-      expect(code).toBe(0);
-      expect(out).toMatch(/^pst_[0-9A-Za-z]{49}\n$/);
-    });
-
-    test("is accepted by the service", async () => {
-      const { path, secret } = await storeWithToken();
+    {
       await using service = await startTestService({ database: path });
       expect(await createPlant(secret, service, 1)).toBe(200);
-    });
-
-    test("that is rotated while the service runs is accepted with both secrets", async () => {
-      const { path, database, secret } = await storeWithToken();
-      await using service = await startTestService({ database: path });
       const rotated = (await run("token rotate greenhouse", database)).out.trim();
-      await eventually(async () => (await createPlant(rotated, service, 1)) === 200);
-      expect(await createPlant(secret, service, 2)).toBe(200);
-    });
-
-    test("that is revoked while the service runs is refused with both secrets", async () => {
-      const { path, database, secret } = await storeWithToken();
-      const rotated = (await run("token rotate greenhouse", database)).out.trim();
-      await using service = await startTestService({ database: path });
-      expect(await createPlant(rotated, service, 1)).toBe(200);
+      await eventually(async () => (await createPlant(rotated, service, 2)) === 200);
+      expect(await createPlant(secret, service, 3)).toBe(200);
       expect((await run("token revoke greenhouse", database)).code).toBe(0);
       await eventually(async () => (await createPlant(rotated, service, 2)) === 401);
       expect(await createPlant(secret, service, 3)).toBe(401);
-    });
+    }
 
-    test("is the creator of a plant, with either secret", async () => {
-      const { path, database, secret } = await storeWithToken();
-      const rotated = (await run("token rotate greenhouse", database)).out.trim();
-      await using service = await startTestService({ database: path });
-      await createPlant(secret, service, 1);
-      await createPlant(rotated, service, 2);
-      expect(await engine.stored(path)).toMatchObject([
-        { id: 1n, created_by: "greenhouse" },
-        { id: 2n, created_by: "greenhouse" },
-      ]);
-    });
-  });
-
-  test("token list has the state of every token, the oldest first", async () => {
-    const { database } = await storeWithPlant();
-    await run("token create --name unused", database);
-    await run("token rotate greenhouse", database);
-    await run("token revoke greenhouse", database);
+    const stored = await engine.stored(path);
+    expect(stored.map(({ id, created_by }) => [id, created_by])).toEqual([
+      [1n, "greenhouse"],
+      [2n, "greenhouse"],
+      [3n, "greenhouse"],
+    ]);
+    // The oldest first.
     expect(JSON.parse((await run("token list --json", database)).out)).toMatchObject([
       { name: "greenhouse", state: "revoked", lastUsedAt: expect.any(String) },
       { name: "unused", state: "live", lastUsedAt: null },
       { name: "greenhouse", state: "revoked" },
     ]);
-  });
-
-  test("audit has what was done to a token, the newest first", async () => {
-    const { database } = await storeWithToken();
-    await run("token rotate greenhouse", database);
-    await run("token revoke greenhouse", database);
+    // The newest first.
     expect(JSON.parse((await run("audit --json --limit 2", database)).out)).toMatchObject([
       { action: "token.revoked", subject: "greenhouse", address: null, actor: expect.stringMatching(/^os:/) },
       { action: "token.rotated", at: expect.stringMatching(/^\d{4}-.*Z$/) },
     ]);
   });
 
-  test.each([
-    ["list --limit 1", /greenhouse/],
-    ["show 1 --json", /"createdBy": "greenhouse"/],
-    ["export", /^\{"id":1,"name":"a"/],
-  ])("%s prints a plant", async (line, plant) => {
-    const { database } = await storeWithPlant();
-    const { code, out } = await run(line, database);
-    expect(code).toBe(0);
-    expect(out).toMatch(plant);
+  test("list, show and export print the plants that were created with either secret of a token", async () => {
+    const path = await engine.newDatabase();
+    const database = ["--database", path];
+    const secret = (await run("token create --name greenhouse", database)).out.trim();
+    const rotated = (await run("token rotate greenhouse", database)).out.trim();
+    {
+      await using service = await startTestService({ database: path });
+      expect(await createPlant(secret, service, 1)).toBe(200);
+      expect(await createPlant(rotated, service, 2)).toBe(200);
+    }
+    const listed = await run("list", database);
+    expect(listed.code).toBe(0);
+    expect(listed.out).toMatch(/^2 .* greenhouse\n1 .* greenhouse\n$/m);
+    const shown = await run("show 1 --json", database);
+    expect(shown.code).toBe(0);
+    expect(shown.out).toContain('"createdBy": "greenhouse"');
+    const exported = await run("export", database);
+    expect(exported.code).toBe(0);
+    expect(exported.out).toStartWith('{"id":1,"name":"a"');
   });
 });
 
+/** Creates a plant with that secret, and returns the status of the response. */
+async function createPlant(secret: string, service: TestService, id: number): Promise<number> {
+  const body = `{"id":${id},"name":"a"}`;
+  return (await post(service.url, body, bearer(secret))).status;
+}
+
 // test/access/secrets.test.ts holds that no secret is in them.
-describe("a list of tokens", () => {
-  async function databaseWithToken() {
-    const database = newDatabase();
-    await run("token create --name ops --scope operator --expires 90d", database);
-    return database;
-  }
-
-  test("is a table", async () => {
-    const { out } = await run("token list", await databaseWithToken());
-    expect(out).toMatch(
-      /^id +name +scopes +createdAt +createdBy +lastUsedAt +state\n[0-9a-f]{8} +ops +operator +\S+ +os:\S+ +- +live until/,
-    );
-  });
-
-  test("has no digest in its JSON", async () => {
-    const { out } = await run("token list --json", await databaseWithToken());
-    const fields = "createdAt createdBy expiresAt id lastUsedAt name revokedAt scopes state";
-    expect(Object.keys(JSON.parse(out)[0]).sort()).toEqual(fields.split(" "));
-  });
+test("token list prints a table, or JSON without digests", async () => {
+  const database = newDatabase();
+  await run("token create --name ops --scope operator --expires 90d", database);
+  const table = await run("token list", database);
+  expect(table.out).toMatch(
+    /^id +name +scopes +createdAt +createdBy +lastUsedAt +state\n[0-9a-f]{8} +ops +operator +\S+ +os:\S+ +- +live until/,
+  );
+  const json = await run("token list --json", database);
+  const fields = "createdAt createdBy expiresAt id lastUsedAt name revokedAt scopes state";
+  expect(Object.keys(JSON.parse(json.out)[0]).sort()).toEqual(fields.split(" "));
 });
 
 test("audit prints a table", async () => {
@@ -157,19 +112,14 @@ describe("--quiet", () => {
     expect(created).toEqual({ code: 0, out: expect.stringMatching(/^pst_\w{49}\n$/), err: "" });
   });
 
-  // BACKUP stands for a file that does not exist.
-  test.each(["token revoke a", "list", "verify", "backup BACKUP"])(
-    "leaves no message of %s",
-    async (line) => {
-      const database = newDatabase();
-      await run("token create --name a", database);
-      const finished = await run(
-        `${line.replace("BACKUP", join(folder.path, "quiet.db"))} --quiet`,
-        database,
-      );
-      expect(finished).toEqual({ code: 0, out: "", err: "" });
-    },
-  );
+  test("leaves no message of a command that succeeds", async () => {
+    const database = newDatabase();
+    await run("token create --name a", database);
+    for (const line of ["list", "verify", `backup ${join(folder.path, "quiet.db")}`, "token revoke a"]) {
+      const finished = await run(`${line} --quiet`, database);
+      expect({ line, ...finished }).toEqual({ line, code: 0, out: "", err: "" });
+    }
+  });
 
   test("leaves an error and its exit code", async () => {
     const database = newDatabase();
@@ -197,24 +147,28 @@ describe("a file with a secret that other users can read", () => {
     return path;
   }
 
-  test("is warned of by import, which reads a token from it", async () => {
-    const token = exposedFile("a-token-of-twenty-characters\n");
-    const environment = { PLANT_STORE_ACCESS_TOKEN_FILE: token };
-    const { err } = await runInProcess(["import", "nowhere"], { environment });
-    expect(err).toStartWith(`plant-store: Other users can read or write ${token}, which has mode 644; `);
-  });
+  const aToken = { variable: "PLANT_STORE_ACCESS_TOKEN_FILE", text: "a-token-of-twenty-characters\n" };
+  const thePassword = { variable: "PLANT_STORE_DATABASE_PASSWORD_FILE", text: "hidden\n" };
+  const warning = "plant-store: Other users can read or write FILE, which has mode 644; ";
 
-  test("is warned of by a command that opens a store, if it has the database's password", async () => {
-    const password = exposedFile("hidden\n");
-    const environment = { PLANT_STORE_DATABASE_PASSWORD_FILE: password };
-    const { err } = await runInProcess(["list", ...newDatabase()], { environment });
-    expect(err).toStartWith(`plant-store: Other users can read or write ${password}, which has mode 644; `);
-  });
-
-  test("is not warned of by a command that does not read it", async () => {
-    const environment = { PLANT_STORE_ACCESS_TOKEN_FILE: exposedFile("a-token-of-twenty-characters\n") };
-    const { err } = await runInProcess(["list", ...newDatabase()], { environment });
-    expect(err).toStartWith("plant-store: There is no data file at ");
+  test.each([
+    ["is warned of by import, which reads a token from it", ["import", "nowhere"], aToken, warning],
+    [
+      "is warned of by list, which reads the database's password",
+      ["list", ...newDatabase()],
+      thePassword,
+      warning,
+    ],
+    [
+      "is not warned of by list, which reads no token",
+      ["list", ...newDatabase()],
+      aToken,
+      "plant-store: There is no ",
+    ],
+  ])("%s", async (_, args, { variable, text }, said) => {
+    const file = exposedFile(text);
+    const { err } = await runInProcess(args, { environment: { [variable]: file } });
+    expect(err).toStartWith(said.replace("FILE", file));
   });
 });
 
@@ -223,20 +177,17 @@ test.each(["version", "--version", "-v"])("%s prints the version", async (argume
 });
 
 describe("the process", () => {
-  test("writes data to standard output and messages to standard error", async () => {
-    const created = await plantStore(["token", "create", "--name", "a", ...newDatabase()]);
-    expect(created.code).toBe(0);
-    expect(created.out).toMatch(/^pst_\w{49}\n$/);
-    expect(created.err).toMatch(
-      /Token \w \(\w{8}\) allows plants:create\.\nSave the secret now; it is not shown again:\n$/,
-    );
-  });
-
-  // It may not be where its user expects it.
-  test("says that it created the data file", async () => {
+  test("writes data to standard output, and messages to standard error", async () => {
     const database = newDatabase();
     const create = (name: string) => plantStore(["token", "create", "--name", name, ...database]);
-    expect((await create("a")).err).toStartWith(`Created the data file ${database[1]}.\n`);
+    const first = await create("a");
+    expect(first.code).toBe(0);
+    expect(first.out).toMatch(/^pst_\w{49}\n$/);
+    // It may not be where its user expects it.
+    expect(first.err).toStartWith(`Created the data file ${database[1]}.\n`);
+    expect(first.err).toMatch(
+      /Token \w \(\w{8}\) allows plants:create\.\nSave the secret now; it is not shown again:\n$/,
+    );
     expect((await create("b")).err).toStartWith("Token b ");
   });
 

@@ -4,23 +4,19 @@ import { executable } from "../support/command.ts";
 import { runInProcess } from "../support/terminal.ts";
 
 describe("config", () => {
-  test("has the names of --json as headings", async () => {
-    const { out } = await runInProcess(["config"]);
-    expect(out).toMatch(/^name +value +source\n/);
-  });
-
-  test.each([
-    { name: "listen", value: "[::1]:1", source: "flag" },
-    { name: "max-pending", value: "77", source: "environment" },
-    { name: "log-level", value: "info", source: "default" },
-    { name: "PLANT_STORE_ACCESS_TOKEN", value: "(set, not shown)", source: "environment" },
-  ])("has the value and the source of $name", async (setting) => {
+  test("has the value and the source of each setting, but no secret", async () => {
     const environment = {
       PLANT_STORE_MAX_PENDING: "77",
       PLANT_STORE_ACCESS_TOKEN: "a-secret-of-twenty-letters",
     };
     const { out } = await runInProcess(["config", "--listen", "[::1]:1", "--json"], { environment });
-    expect(JSON.parse(out)).toContainEqual(expect.objectContaining(setting));
+    const expected = [
+      { name: "listen", value: "[::1]:1", source: "flag" },
+      { name: "max-pending", value: "77", source: "environment" },
+      { name: "log-level", value: "info", source: "default" },
+      { name: "PLANT_STORE_ACCESS_TOKEN", value: "(set, not shown)", source: "environment" },
+    ].map((setting) => expect.objectContaining(setting));
+    expect(JSON.parse(out)).toEqual(expect.arrayContaining(expected));
     expect(out).not.toContain("a-secret");
   });
 
@@ -34,6 +30,8 @@ describe("config", () => {
     const { code, out, err } = await runInProcess(["config"], {
       environment: { PLANT_STORE_ACCESS_TOKEN: "short" },
     });
+    // The headings are the names of --json.
+    expect(out).toMatch(/^name +value +source\n/);
     expect(out).toContain("(set, not shown)");
     expect(err).toContain("PLANT_STORE_ACCESS_TOKEN must hold a token of at least 20 characters");
     expect(code).toBe(2);
@@ -57,22 +55,18 @@ describe("config", () => {
 
   const withPassword = "postgres://me:hidden@127.0.0.1:1/plants";
 
-  test("warns of a password in a flag", async () => {
-    const { out, err } = await runInProcess(["config", "--database", withPassword]);
-    expect(err).toContain("Every user of this machine can read the password in --database; use");
-    expect(out).not.toContain("hidden");
-  });
-
-  test("does not warn of a password in a variable", async () => {
-    const { out, err } = await runInProcess(["config"], {
-      environment: { PLANT_STORE_DATABASE: withPassword },
-    });
-    expect(err).toBe("");
-    expect(out).not.toContain("hidden");
+  test("warns of a password in a flag, and not of one in a variable", async () => {
+    const inFlag = await runInProcess(["config", "--database", withPassword]);
+    expect(inFlag.err).toContain("Every user of this machine can read the password in --database; use");
+    expect(inFlag.out).not.toContain("hidden");
+    const environment = { PLANT_STORE_DATABASE: withPassword };
+    const inVariable = await runInProcess(["config"], { environment });
+    expect(inVariable.err).toBe("");
+    expect(inVariable.out).not.toContain("hidden");
   });
 });
 
-describe("control characters of the environment", () => {
+test("config escapes the control characters of the environment", async () => {
   const environment = {
     PLANT_STORE_DATABASE: "plants\u001b]0;pwned\u0007\n.db",
     "PLANT_STORE_\u009b31m": "x",
@@ -80,27 +74,17 @@ describe("control characters of the environment", () => {
   };
   // Colours and cursor movements; the line ends are its own.
   const control = /(?!\n)\p{Cc}/u;
-
-  test("are escaped by config, in each line", async () => {
-    const { out } = await runInProcess(["config"], { environment });
-    expect(out).not.toMatch(control);
-    expect(out).toContain("database ");
-    expect(out).toContain("plants\\u{1b}]0;pwned\\u{7}\\u{a}.db");
-  });
-
-  test("are escaped by config, in its messages", async () => {
-    const { code, err } = await runInProcess(["config"], { environment });
-    expect(code).toBe(2);
-    expect(err).not.toMatch(control);
-    expect(err).toContain("Unknown variable PLANT_STORE_\\u{9b}31m.\n");
-  });
-
-  test("are escaped by config --json", async () => {
-    const { out } = await runInProcess(["config", "--json"], { environment });
-    expect(out).not.toMatch(control);
-    const value = environment.PLANT_STORE_DATABASE;
-    expect(JSON.parse(out)).toContainEqual(
-      expect.objectContaining({ name: "database", value, source: "environment" }),
-    );
-  });
+  const table = await runInProcess(["config"], { environment });
+  expect(table.code).toBe(2);
+  expect(table.out).not.toMatch(control);
+  // On one line.
+  expect(table.out).toMatch(/^database +plants\\u\{1b\}\]0;pwned\\u\{7\}\\u\{a\}\.db /m);
+  expect(table.err).not.toMatch(control);
+  expect(table.err).toContain("Unknown variable PLANT_STORE_\\u{9b}31m.\n");
+  const json = await runInProcess(["config", "--json"], { environment });
+  expect(json.out).not.toMatch(control);
+  const value = environment.PLANT_STORE_DATABASE;
+  expect(JSON.parse(json.out)).toContainEqual(
+    expect.objectContaining({ name: "database", value, source: "environment" }),
+  );
 });

@@ -5,11 +5,6 @@ import { settings } from "../../src/config/settings.ts";
 import { executable } from "../support/command.ts";
 import { runInProcess } from "../support/terminal.ts";
 
-async function linesWiderThan60(args: readonly string[]): Promise<string[]> {
-  const { out } = await runInProcess(args, { terminal: { outColumns: 60 } });
-  return out.split("\n").filter((line) => line.length > 60);
-}
-
 /** The variables of the secrets that a command reads. */
 function secretsReadBy(command: string): string[] {
   const token = "PLANT_STORE_ACCESS_TOKEN";
@@ -21,11 +16,19 @@ function secretsReadBy(command: string): string[] {
 }
 
 describe("help", () => {
-  test("is on standard output", async () => {
+  test("has examples and then one line for each command, on one screen", async () => {
     const { code, out, err } = await runInProcess(["--help"]);
+    const lines = out.split("\n");
+    const first = lines.indexOf("Commands") + 1;
+    const listed = lines.slice(first, lines.indexOf("", first)).map((line) => line.trim().split(" ")[0]);
+    const names =
+      "serve token audit list show export import backup restore verify copy config doctor ready version";
     expect(code).toBe(0);
-    expect(out).toContain("Commands");
     expect(err).toBe("");
+    expect(out).toMatch(/Examples.*Commands/s);
+    expect(listed).toEqual(names.split(" "));
+    expect(lines.length).toBeLessThanOrEqual(24);
+    expect(out).not.toContain("\u001b");
   });
 
   test("is on standard error, as a misuse, without a command", async () => {
@@ -33,70 +36,38 @@ describe("help", () => {
     expect(await runInProcess([])).toEqual({ code: 2, out: "", err: out });
   });
 
-  test("opens with examples", async () => {
-    const { out } = await runInProcess(["--help"]);
-    expect(out.indexOf("Examples")).toBeGreaterThanOrEqual(0);
-    expect(out.indexOf("Examples")).toBeLessThan(out.indexOf("Commands"));
-  });
-
-  test("has one line for each command", async () => {
-    const lines = (await runInProcess(["--help"])).out.split("\n");
-    const first = lines.indexOf("Commands") + 1;
-    const listed = lines.slice(first, lines.indexOf("", first)).map((line) => line.trim().split(" ")[0]);
-    const names =
-      "serve token audit list show export import backup restore verify copy config doctor ready version";
-    expect(listed).toEqual(names.split(" "));
-  });
-
-  test("fits on one screen", async () => {
-    const { out } = await runInProcess(["--help"]);
-    const lines = out.split("\n");
-    expect(lines.length).toBeLessThanOrEqual(24);
-    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
-    expect(out).not.toContain("\u001b");
-  });
-
-  describe.each(Object.keys(commands))("of %s", (name) => {
-    const help = () => runInProcess([...name.split(" "), "--help"]);
-
-    test("has examples", async () => {
-      const { code, out } = await help();
-      expect(code).toBe(0);
-      expect(out).toContain("Examples");
-    });
-
-    test("fits a terminal of 80 columns", async () => {
-      const { out } = await help();
-      expect(out.split("\n").filter((line) => line.length > 80)).toEqual([]);
-    });
-
-    test.skipIf(executable !== undefined)("fits a terminal of 60 columns", async () => {
-      expect(await linesWiderThan60([...name.split(" "), "--help"])).toEqual([]);
-    });
-
-    const canBeQuiet = name !== "serve";
-    test(`${canBeQuiet ? "offers" : "does not offer"} --quiet`, async () => {
-      const { out } = await help();
-      expect(out.includes("--quiet")).toBe(canBeQuiet);
-    });
-
-    test("names the secrets that it reads", async () => {
-      const { out } = await help();
+  test("of every command has examples, --quiet and the secrets that it reads", async () => {
+    for (const name of Object.keys(commands)) {
+      const { code, out } = await helpOf(name);
       const named = [...out.matchAll(/^ {2}(PLANT_STORE_\w+) /gm)].map(([, variable]) => variable);
-      expect(named).toEqual(secretsReadBy(name));
-    });
+      const has = { examples: out.includes("\nExamples\n"), quiet: out.includes("--quiet"), secrets: named };
+      expect(code).toBe(0);
+      expect({ name, ...has }).toEqual({
+        name,
+        examples: true,
+        quiet: name !== "serve",
+        secrets: secretsReadBy(name),
+      });
+    }
   });
 
   // The executable has no terminal here, and so 80 columns.
-  test.skipIf(executable !== undefined)("of serve fits a terminal of 120 columns", async () => {
-    const { out } = await runInProcess(["serve", "--help"], { terminal: { outColumns: 120 } });
-    const widths = out.split("\n").map((line) => line.length);
-    expect(Math.max(...widths)).toBeLessThanOrEqual(120);
-    expect(Math.max(...widths)).toBeGreaterThan(80);
-  });
+  test.each(executable === undefined ? [60, 80] : [80])(
+    "fits a terminal of %d columns",
+    async (outColumns) => {
+      const options = { terminal: { outColumns } };
+      for (const name of ["", ...Object.keys(commands)]) {
+        const { out } = await runInProcess([...words(name), "--help"], options);
+        expect(out.split("\n").filter((line) => line.length > outColumns)).toEqual([]);
+      }
+    },
+  );
 
-  test.skipIf(executable !== undefined)("fits a terminal of 60 columns", async () => {
-    expect(await linesWiderThan60(["--help"])).toEqual([]);
+  test.skipIf(executable !== undefined)("uses the width of a terminal of 120 columns", async () => {
+    const { out } = await runInProcess(["serve", "--help"], { terminal: { outColumns: 120 } });
+    const widest = Math.max(...out.split("\n").map((line) => line.length));
+    expect(widest).toBeLessThanOrEqual(120);
+    expect(widest).toBeGreaterThan(80);
   });
 
   test.skipIf(executable !== undefined)("breaks a long example between its flags", async () => {
@@ -107,37 +78,27 @@ describe("help", () => {
   });
 
   test.each(["serve", "config", "doctor"])("of %s has every setting once, under a heading", async (name) => {
-    const { out } = await runInProcess([name, "--help"]);
+    const { out } = await helpOf(name);
     const flags = [...out.matchAll(/^ {2}--([a-z-]+)/gm)].map(([, flag]) => flag);
     const own = ["json", "quiet"];
-    expect(flags.filter((flag) => !own.includes(flag ?? "")).sort()).toEqual(
-      Object.values(settings)
-        .map(({ flag }) => flag)
-        .sort(),
-    );
+    const ofSettings = Object.values(settings).map(({ flag }) => flag as string | undefined);
+    expect(flags.filter((flag) => !own.includes(flag ?? "")).sort()).toEqual(ofSettings.sort());
     expect(out).toContain("\n\nLogs\n  --log-level LEVEL");
   });
 
-  test("of a command with few settings has them after its flags", async () => {
-    const { out } = await runInProcess(["show", "--help"]);
+  test("of a command has its few settings after its flags, and ends with the exit codes", async () => {
+    const { out } = await helpOf("show");
     expect(out).toContain(
       "\n\nSettings (also as variables, such as PLANT_STORE_DATABASE)\n  --database PATH|URL",
     );
     expect(out.indexOf("\nFlags\n")).toBeLessThan(out.indexOf("\nSettings "));
-  });
-
-  test("of a command ends with the exit codes", async () => {
-    const { out } = await runInProcess(["list", "--help"]);
     expect(out).toEndWith("\nExit codes\n  0 done, 1 failed, 2 misused, 130 or 143 interrupted\n");
-  });
-
-  test("of serve ends with the exit codes, of which a stop by a signal has 0", async () => {
-    const { out } = await runInProcess(["serve", "--help"]);
-    expect(out).toEndWith("\nExit codes\n  0 stopped, 1 failed, 2 misused\n");
+    const serve = await helpOf("serve");
+    expect(serve.out).toEndWith("\nExit codes\n  0 stopped, 1 failed, 2 misused\n");
   });
 
   test.each(["backup", "restore", "verify"])("of %s names no PostgreSQL, which it refuses", async (name) => {
-    const { out } = await runInProcess([name, "--help"]);
+    const { out } = await helpOf(name);
     expect(out).not.toContain("postgres://");
   });
 
@@ -148,3 +109,12 @@ describe("help", () => {
     expect(verbs).toEqual(["token create", "token list", "token rotate", "token revoke"]);
   });
 });
+
+/** The words of a command's name; none if it is empty. */
+function words(name: string): string[] {
+  return name === "" ? [] : name.split(" ");
+}
+
+function helpOf(name: string) {
+  return runInProcess([...words(name), "--help"]);
+}
