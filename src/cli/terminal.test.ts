@@ -10,14 +10,8 @@ import {
 
 test("columns are aligned by what a terminal shows", () => {
   const twoColumns = ["木", "ab", "🌲", "e\u0301e\u0301", "❤️", "ﾊﾝ", "𠮷"];
-  const lines = formatColumns(twoColumns.map((text) => [text, "|"])).split("\n");
-  expect(lines).toEqual(twoColumns.map((text) => `${text}  |`));
-  expect(
-    formatColumns([
-      ["日本の木", "|"],
-      ["Fern", "|"],
-    ]),
-  ).toBe("日本の木  |\nFern      |");
+  const aligned = formatColumns([...twoColumns, "日本の木"].map((text) => [text, "|"]));
+  expect(aligned.split("\n")).toEqual([...twoColumns.map((text) => `${text}        |`), "日本の木  |"]);
 });
 
 test.each([
@@ -35,24 +29,20 @@ test("a text that could control the terminal is escaped", () => {
   expect(escapeInvisible("\u001b[31mred\n")).toBe("\\u{1b}[31mred\\u{a}");
 });
 
-test.each([
-  ["", '""'],
-  ["   ", '"   "'],
-  [" Fern", '" Fern"'],
-  ["Fern\u00a0", '"Fern\u00a0"'],
-  ["Old fern", "Old fern"],
-])("the text %j is visible as %s", (text, visible) => {
-  expect(visibleText(text)).toBe(visible);
+test("a text that is empty or has spaces at an end is visible between quotation marks", () => {
+  const texts = ["", "   ", " Fern", "Fern\u00a0", "Old fern"];
+  expect(texts.map(visibleText)).toEqual(['""', '"   "', '" Fern"', '"Fern\u00a0"', "Old fern"]);
 });
 
-test.each([
-  [true, "Interrupted after 7\nplants.\n"],
-  [false, "Interrupted after 7 plants.\n"],
-])("a paragraph breaks between words on a terminal (%p)", (errIsTerminal, printed) => {
-  let err = "";
-  const write = (text: string): void => {
-    err += text;
+test("a paragraph breaks between words, on a terminal only", () => {
+  const printed = (errIsTerminal: boolean): string => {
+    let err = "";
+    const write = (text: string): void => {
+      err += text;
+    };
+    printParagraph({ err: write, errIsTerminal, errColumns: 20 }, "Interrupted after 7 plants.");
+    return err;
   };
-  printParagraph({ err: write, errIsTerminal, errColumns: 20 }, "Interrupted after 7 plants.");
-  expect(err).toBe(printed);
+  expect(printed(true)).toBe("Interrupted after 7\nplants.\n");
+  expect(printed(false)).toBe("Interrupted after 7 plants.\n");
 });

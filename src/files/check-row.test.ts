@@ -18,33 +18,30 @@ function answerTo(json: string): string {
   return refusal.message;
 }
 
+const notJson = "The row is not valid JSON: at";
+
 test.each([
+  ["of one line", '{"id":}', undefined, `${notJson} column 7 of the row, expected a value but found }.`],
   [
-    "one line",
-    '{"id":}',
-    undefined,
-    "The row is not valid JSON: at column 7 of the row, expected a value but found }.",
-  ],
-  [
-    "a row that ends too early",
+    "that ends too early",
     '{"id":1',
     undefined,
-    "The row is not valid JSON: at column 8 of the row, expected a comma or } but the row ends.",
+    `${notJson} column 8 of the row, expected a comma or } but the row ends.`,
   ],
   [
-    "a line with a stray carriage return",
+    "with a stray carriage return",
     '{"id":\r}',
     undefined,
-    "The row is not valid JSON: at line 8, expected a value but found }.",
+    `${notJson} line 8, expected a value but found }.`,
   ],
   [
-    "an element of an array",
+    "that is an element of an array",
     '{"id":1,\n"name":"\\ud800"}',
     3,
     "The string at line 9, column 8 contains an unpaired surrogate, which is not valid Unicode.",
   ],
-  ["no place in it", '{"name":"a"}', undefined, 'Field "id" is missing; expected an integer.'],
-])("a row is refused for %s in the same words, checked or sent", (_, json, element, expected) => {
+  ["without a place in it", '{"name":"a"}', undefined, 'Field "id" is missing; expected an integer.'],
+])("a row %s is refused in the same words, checked or sent", (_, json, element, expected) => {
   const row = { ...rowOf(json, 8), element };
   expect(checkRow(row)).toMatchObject({ message: expected });
   expect(answerAboutRow(answerTo(json), row)).toBe(expected);

@@ -15,16 +15,11 @@ function thrownBy(work: () => unknown): unknown {
   }
 }
 
-test("an error of the operating system has a code", () => {
-  expect(codeOf(errorOfMissingFile())).toBe("ENOENT");
-});
-
-test("an error of the operating system names its file", () => {
-  expect(pathOf(errorOfMissingFile())).toBe(missingFile);
-});
-
-test("an error of the operating system has a message", () => {
-  expect(messageOf(errorOfMissingFile())).toStartWith("ENOENT: no such file or directory");
+test("an error of the operating system has a code, a message and the file that it is about", () => {
+  const error = errorOfMissingFile();
+  expect(codeOf(error)).toBe("ENOENT");
+  expect(pathOf(error)).toBe(missingFile);
+  expect(messageOf(error)).toStartWith("ENOENT: no such file or directory");
 });
 
 test.each([
@@ -39,14 +34,10 @@ test.each([
   expect(messageOf(thrown)).toBe(message);
 });
 
-test("an error about a file is described in words, without its path", () => {
+test("an error about a file is described in words, without its path, or else by its message", () => {
   expect(describeFileError(errorOfMissingFile())).toBe("no such file or directory");
-});
-
-test("an error with no words of ours is described by its message", () => {
-  expect(describeFileError(Object.assign(new Error("text file busy"), { code: "ETXTBSY" }))).toBe(
-    "text file busy",
-  );
+  const unknown = Object.assign(new Error("text file busy"), { code: "ETXTBSY" });
+  expect(describeFileError(unknown)).toBe("text file busy");
 });
 
 describe("why a file could not be written", () => {

@@ -1,34 +1,21 @@
 import { expect, test } from "bun:test";
 import { formatCount, formatPlural, shareOf } from "./counts.ts";
 
-test.each([
-  [0, "0"],
-  [999, "999"],
-  [1000, "1,000"],
-  [4_200_000, "4,200,000"],
-  [-1234, "-1,234"],
-  [1234.6, "1,235"],
-  ["9007199254740993", "9,007,199,254,740,993"],
-])("the count %p is %s", (count, text) => {
-  expect(formatCount(count)).toBe(text);
+test("a count is rounded, with a comma before every three digits", () => {
+  const counts = [0, 999, 1000, 4_200_000, -1234, 1234.6, "9007199254740993"];
+  expect(counts.map(formatCount).join(" ")).toBe("0 999 1,000 4,200,000 -1,234 1,235 9,007,199,254,740,993");
 });
 
-test.each([
-  [0, "0 plants"],
-  [1, "1 plant"],
-  [2000, "2,000 plants"],
-])("%d of a noun is %s", (count, text) => {
-  expect(formatPlural(count, "plant")).toBe(text);
-});
-
-test("a phrase has its own plural", () => {
+test("a noun is in the plural unless there is one of it", () => {
+  expect(formatPlural(0, "plant")).toBe("0 plants");
+  expect(formatPlural(1, "plant")).toBe("1 plant");
+  expect(formatPlural(2000, "plant")).toBe("2,000 plants");
+  // A phrase has its own plural.
   expect(formatPlural(2, "row was refused", "rows were refused")).toBe("2 rows were refused");
 });
 
-test.each([
-  [0, 0, undefined],
-  [1, 4, 0.25],
-  [5, 4, 1],
-])("%i of %i is a share of %p", (done, total, share) => {
-  expect(shareOf(done, total)).toBe(share as number);
+test("a share is at most 1, and not known of nothing", () => {
+  expect(shareOf(1, 4)).toBe(0.25);
+  expect(shareOf(5, 4)).toBe(1);
+  expect(shareOf(0, 0)).toBeUndefined();
 });

@@ -1,34 +1,13 @@
 import { expect, test } from "bun:test";
 import { tryParseDuration } from "./duration.ts";
 
-test.each([
-  ["0s", 0],
-  ["250ms", 250],
-  ["10s", 10_000],
-  ["1.5m", 90_000],
-  ["2h", 7_200_000],
-  ["0.001d", 86_400],
-  ["0.5ms", 1],
-  ["999999999d", 86_399_999_913_600_000],
-])("the duration %p is %p ms", (text, durationMs) => {
-  expect(tryParseDuration(text)).toBe(durationMs);
+test("a duration is a number with a unit, in whole milliseconds", () => {
+  const texts = ["0s", "250ms", "10s", "1.5m", "2h", "0.001d", "0.5ms", "999999999d"];
+  const expected = [0, 250, 10_000, 90_000, 7_200_000, 86_400, 1, 86_399_999_913_600_000];
+  expect(texts.map(tryParseDuration)).toEqual(expected);
 });
 
-test.each([
-  "",
-  "10",
-  "s",
-  "10 s",
-  "10S",
-  "-1s",
-  "+1s",
-  "1e3s",
-  "1.s",
-  ".5s",
-  "0.0001s",
-  "1w",
-  "1h30m",
-  "1234567890s",
-])("%p is not a duration", (text) => {
-  expect(tryParseDuration(text)).toBeUndefined();
+test("nothing else is a duration", () => {
+  const texts = "|10|s|10 s|10S|-1s|+1s|1e3s|1.s|.5s|0.0001s|1w|1h30m|1234567890s".split("|");
+  expect(texts.filter((text) => tryParseDuration(text) !== undefined)).toEqual([]);
 });
