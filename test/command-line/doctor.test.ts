@@ -81,17 +81,6 @@ describe("a store without a service", () => {
     expect(code).toBe(0);
     expect(find("folder")?.advice).toContain("does not exist yet");
   });
-
-  test("that a complete copy is to replace fails with the sentence of the other commands", async () => {
-    const file = folder.newPath();
-    writeFileSync(`${file}.rebuilt`, "a copy");
-    writeMarker(file, "rebuilt");
-    const { code, find } = await examine("--database", file);
-    const list = await runInProcess(["list", "--database", file]);
-    expect(find("data file")?.outcome).toBe("fail");
-    expect(list.err).toContain(find("data file")?.message ?? "no message");
-    expect(code).toBe(1);
-  });
 });
 
 describe("the disk", () => {
@@ -124,17 +113,15 @@ describe("the disk", () => {
 });
 
 describe("the data file", () => {
-  test("fails if it is not plant-store's", async () => {
-    const file = join(folder.path, "foreign.db");
-    writeFileSync(file, "not a database, but long enough for a header".repeat(9));
-    const { code, find } = await examine("--database", file);
-    expect(code).toBe(1);
-    expect(find("data file")?.outcome).toBe("fail");
-  });
+  /** The path of a new data file with a token. */
+  async function newStore(): Promise<string> {
+    const file = folder.newPath();
+    await runInProcess(["token", "create", "--name", "a", "--database", file]);
+    return file;
+  }
 
   test("is a warning if a failure of an fsync is recorded", async () => {
-    const file = join(folder.path, "own.db");
-    await runInProcess(["token", "create", "--name", "a", "--database", file]);
+    const file = await newStore();
     writeMarker(file, "sync-failed");
     const { code, find } = await examine("--database", file);
     expect(code).toBe(0);
@@ -144,24 +131,31 @@ describe("the data file", () => {
     expect(out).toContain("no service has it open. An fsync failed in the previous run.");
   });
 
-  test("fails alone if its lock file cannot be opened", async () => {
-    const file = join(folder.path, "locked.db");
-    await runInProcess(["token", "create", "--name", "a", "--database", file]);
+  const makeForeign = (file: string) =>
+    writeFileSync(file, "not a database, but long enough for a header".repeat(9));
+  const replaceLock = (file: string) => {
     rmSync(`${file}.lock`);
     mkdirSync(`${file}.lock`);
-    const { code, find } = await examine("--database", file);
-    expect(code).toBe(1);
-    expect(find("data file")?.outcome).toBe("fail");
-    expect(find("public listener")?.outcome).toBe("ok");
-  });
+  };
+  const leaveCopy = (file: string) => {
+    writeFileSync(`${file}.rebuilt`, "a copy");
+    writeMarker(file, "rebuilt");
+  };
 
-  test("fails if it was replaced", async () => {
-    const file = join(folder.path, "gone.db");
-    writeFileSync(`${file}.failure.json`, '{"reason":"replaced"}');
+  test.each([
+    ["it is not plant-store's", "list", makeForeign],
+    ["its lock file cannot be opened", "token create --name b", replaceLock],
+    ["a complete copy is to replace it", "list", leaveCopy],
+    ["it was replaced", "list", (file: string) => writeMarker(file, "replaced")],
+  ])("fails alone if %s, with the sentence of %s", async (_, line, damage) => {
+    const file = await newStore();
+    damage(file);
     const { code, find } = await examine("--database", file);
+    const other = await runInProcess([...line.split(" "), "--database", file]);
     expect(code).toBe(1);
     expect(find("data file")?.outcome).toBe("fail");
-    expect(find("data file")?.message).toContain("deleted, replaced or overwritten while the service ran");
+    expect(other.err).toContain(find("data file")?.message ?? "no message");
+    expect(find("public listener")?.outcome).toBe("ok");
   });
 });
 
@@ -249,18 +243,17 @@ describe("a PostgreSQL server", () => {
     return database;
   }
 
-  test("passes before it has the tables", async () => {
-    const { code, find } = await examine("--database", await server.newDatabase());
-    expect(code).toBe(0);
-    expect(find("database")?.message).toMatch(
+  test("passes, before and after it has the tables", async () => {
+    const database = await server.newDatabase();
+    const before = await examine("--database", database);
+    expect(before.code).toBe(0);
+    expect(before.find("database")?.message).toMatch(
       /^PostgreSQL [\d.]+\w* accepts writes and has no tables yet; the first start/,
     );
-  });
-
-  test("passes with the tables", async () => {
-    const { code, find } = await examine("--database", await newStore());
-    expect(code).toBe(0);
-    expect(find("database")?.message).toContain("has the tables; the role");
+    await runInProcess(["token", "create", "--name", "a", "--database", database]);
+    const after = await examine("--database", database);
+    expect(after.code).toBe(0);
+    expect(after.find("database")?.message).toContain("has the tables; the role");
   });
 
   test("fails if the role lacks a privilege", async () => {

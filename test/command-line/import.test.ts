@@ -40,40 +40,41 @@ async function importText(name: string, content: string | Uint8Array, args: stri
   return { ...finished, report: JSON.parse(out) };
 }
 
-/** The plants with these ids, as they are stored. */
-function stored(ids: readonly bigint[]) {
-  return storedPlants(service.database).filter(({ id }) => ids.includes(id));
+/** Those of these ids that are stored. */
+function storedOf(...ids: bigint[]): bigint[] {
+  const stored = storedPlants(service.database).map(({ id }) => id);
+  return ids.filter((id) => stored.includes(id));
 }
 
 describe("import", () => {
-  const rows = [
-    [-9223372036854775808n, "least", null],
-    [9007199254740993n, 'quotes " and, commas', ""],
-    [9223372036854775807n, "two\nlines é 🌱", "t"],
-  ] as const;
-  const objects = rows.map(
-    ([id, name, tag]) => `{"id":${id},${JSON.stringify({ name, tag: tag ?? undefined }).slice(1)}`,
-  );
-  const quoted = (value: string) => `"${value.replaceAll('"', '""')}"`;
-  const lines = rows.map(([id, name, tag]) => `${tag === null ? "" : quoted(tag)},${quoted(name)},${id}\r\n`);
-  const files = [
+  const plants = [
+    { id: -9223372036854775808n, name: "least", tag: null },
+    { id: 9007199254740993n, name: 'quotes " and, commas', tag: "" },
+    { id: 9223372036854775807n, name: "two\nlines é 🌱", tag: "t" },
+  ];
+  const objects = [
+    '{"id":-9223372036854775808,"name":"least"}',
+    '{"id":9007199254740993,"name":"quotes \\" and, commas","tag":""}',
+    '{"id":9223372036854775807,"name":"two\\nlines é 🌱","tag":"t"}',
+  ];
+  const records = [
+    ',"least",-9223372036854775808',
+    '"","quotes "" and, commas",9007199254740993',
+    't,"two\nlines é 🌱",9223372036854775807',
+  ];
+
+  test.each([
     ["plants.ndjson", objects.join("\n")],
     ["plants.json", `[\n${objects.join(",\n")}\n]`],
-    ["plants.csv", `\ufefftag,name,id\r\n${lines.join("")}`],
-  ] as const;
-
-  test.each(files)(
-    "stores every id and text of %s exactly, and replays them the next time",
-    async (name, text) => {
-      await using empty = await startTestService();
-      const first = await importText(name, text, [], empty);
-      expect(first.report).toMatchObject({ created: 3, replayed: 0, refused: 0 });
-      const plants = storedPlants(empty.database).map(({ id, name, tag }) => [id, name, tag]);
-      expect(plants).toEqual(rows.map((row) => [...row]));
-      const again = await importText(name, text, [], empty);
-      expect(again.report).toMatchObject({ created: 0, replayed: 3, refused: 0 });
-    },
-  );
+    ["plants.csv", `\ufefftag,name,id\r\n${records.join("\r\n")}`],
+  ])("stores every id and text of %s exactly, and replays them the next time", async (name, text) => {
+    await using empty = await startTestService();
+    const first = await importText(name, text, [], empty);
+    expect(first.report).toMatchObject({ created: 3, replayed: 0, refused: 0 });
+    expect(storedPlants(empty.database)).toMatchObject(plants);
+    const again = await importText(name, text, [], empty);
+    expect(again.report).toMatchObject({ created: 0, replayed: 3, refused: 0 });
+  });
 
   test.each([
     [
@@ -122,13 +123,16 @@ describe("import", () => {
     expect(err).not.toContain("\u001b");
   });
 
-  test("with --dry-run checks every row without sending it or needing a token", async () => {
+  test("with --dry-run checks every row without sending it or reading a token", async () => {
     const file = write("plants.ndjson", '{"id":141,"name":"a"}\n{"id":"x","name":"y"}\n');
-    const { code, err } = await runInProcess(["import", file, "--dry-run"]);
+    const { code, err } = await runInProcess(["import", file, "--dry-run"], {
+      environment: { PLANT_STORE_ACCESS_TOKEN: "short", PLANT_STORE_OPERATOR_TOKEN_FILE: folder.newPath() },
+    });
     expect(code).toBe(1);
+    expect(err).not.toContain("TOKEN");
     expect(err).toContain('line 2: Field "id" must be an integer, but is the string "x".');
     expect(err).toMatch(/\n1 valid, 1 refused in .* s\.\nDry run: no rows were sent\.\n$/);
-    expect(stored([141n])).toEqual([]);
+    expect(storedOf(141n)).toEqual([]);
   });
 
   test("reports what was stored if the refused rows cannot be written", async () => {
@@ -148,7 +152,7 @@ describe("import", () => {
     expect(report.failure).toStartWith(
       "The import stopped. The row that starts on line 4 has a quote inside a field",
     );
-    expect(stored([161n, 164n]).map(({ id }) => id)).toEqual([161n]);
+    expect(storedOf(161n, 164n)).toEqual([161n]);
     expect(refused).toBe("id,name\n2\n");
   });
 
@@ -196,15 +200,14 @@ describe("import detects", () => {
     expect(err).toStartWith(`Read ${file} as ${source}.\n`);
   });
 
-  test.each<[name: string, content: Uint8Array, reason: string]>([
-    ["excel.txt", Buffer.from(`\ufeff${csv}`, "utf16le"), "is in UTF-16. Convert it to UTF-8 first"],
-    ["no-mark.csv", Buffer.from(csv, "utf16le"), "is in UTF-16"],
-  ])("that %s must be converted", async (name, content, reason) => {
-    const { code, out, err } = await dryRun(name, content);
-    expect(code).toBe(1);
-    expect(out).toBe("");
-    expect(err).toContain(`The file ${reason}`);
-    expectOneLine(err);
+  test("UTF-16, with or without a byte order mark, which must be converted", async () => {
+    for (const text of [`\ufeff${csv}`, csv]) {
+      const { code, out, err } = await dryRun("excel.txt", Buffer.from(text, "utf16le"));
+      expect(code).toBe(1);
+      expect(out).toBe("");
+      expect(err).toContain("The file is in UTF-16. Convert it to UTF-8 first");
+      expectOneLine(err);
+    }
   });
 
   test("that a gzip file is truncated", async () => {
@@ -215,24 +218,23 @@ describe("import detects", () => {
   });
 });
 
-describe("the process of an import", () => {
+describe("an import of many rows", () => {
+  const environment = accessTokenEnvironment;
   const ndjson = (count: number) =>
     Array.from({ length: count }, (_, id) => `{"id":${id},"name":"plant"}\n`).join("");
 
   test("continues when the service is killed and restarted", async () => {
     const count = 5000;
     const database = join(folder.path, "killed.db");
-    const file = write("many.ndjson", ndjson(count));
-    await using first = await serve(["--database", database], { environment: accessTokenEnvironment });
+    const file = write("killed.ndjson", ndjson(count));
+    await using first = await serve(["--database", database], { environment });
     const args = ["import", file, "--url", first.url, "--attempts", "1000", "--json"];
-    await using running = startPlantStore(args, { environment: accessTokenEnvironment });
+    await using running = startPlantStore(args, { environment });
     await eventually(() => storedPlants(database).length > 500);
     first.child.kill("SIGKILL");
     await first.ended;
     const { host } = new URL(first.url);
-    await using second = await serve(["--database", database, "--listen", host], {
-      environment: accessTokenEnvironment,
-    });
+    await using second = await serve(["--database", database, "--listen", host], { environment });
     const { code, out } = await running.ended;
     const { created, replayed, refused } = JSON.parse(out);
     expect(second.url).toBe(first.url);
@@ -245,50 +247,55 @@ describe("the process of an import", () => {
   test("resumes after Ctrl-C where it says that every row is stored", async () => {
     const database = join(folder.path, "limited.db");
     const ids = () => storedPlants(database).map(({ id }) => Number(id));
-    const args = ["import", write("many.ndjson", ndjson(300)), "--url"];
+    const args = ["import", write("limited.ndjson", ndjson(300)), "--url"];
+    const waitForStopSignal = async () => {
+      await eventually(() => ids().length >= 100);
+      return "SIGINT";
+    };
     {
       await using limited = await startTestService({ "rate-limit": "100/m", database });
-      await using running = startPlantStore([...args, limited.url], {
-        environment: accessTokenEnvironment,
-        through: "launcher",
-      });
-      await eventually(() => ids().length >= 100);
-      running.child.kill("SIGINT");
-      const { code, err } = await running.ended;
-      const [, line] = /Interrupted after line (\d+)\. Run this again; it resumes\./.exec(err) ?? [];
-      expect(code).toBe(130);
+      const interrupted = await runInProcess([...args, limited.url], { environment, waitForStopSignal });
+      const [, line] =
+        /Interrupted after line (\d+)\. Run this again; it resumes\./.exec(interrupted.err) ?? [];
+      expect(interrupted.code).toBe(130);
       expect(line).toBeDefined();
       expect(ids()).toEqual(expect.arrayContaining(Array.from({ length: Number(line) }, (_, id) => id)));
     }
     await using unlimited = await startTestService({ database });
-    const again = await runInProcess([...args, unlimited.url], { environment: accessTokenEnvironment });
+    const again = await runInProcess([...args, unlimited.url], { environment });
     expect(again.code).toBe(0);
     expect(again.err).toMatch(/\n\d+ created, \d+ replayed, 0 refused/);
     expect(ids()).toHaveLength(300);
   });
+});
 
-  test("ends on SIGTERM while it waits for standard input", async () => {
-    const args = ["import", "-", "--url", service.url];
-    await using running = startPlantStore(args, { environment: accessTokenEnvironment, writesInput: true });
-    running.child.stdin?.write('{"id":191,"name":"a"}\n{"id":192,"na');
-    await eventually(() => stored([191n]).length === 1);
+describe("the process of an import of standard input", () => {
+  /** Starts it, and writes this text, after which more could come. */
+  function startPiped(input: string | Uint8Array, token = accessToken) {
+    const environment = { PLANT_STORE_ACCESS_TOKEN: token };
+    const running = startPlantStore(["import", "-", "--url", service.url], {
+      environment,
+      writesInput: true,
+    });
+    running.child.stdin?.write(input);
+    return running;
+  }
+
+  test("ends on SIGTERM while it waits for more", async () => {
+    await using running = startPiped('{"id":191,"name":"a"}\n{"id":192,"na');
+    await eventually(() => storedOf(191n).length === 1);
     running.child.kill("SIGTERM");
     const { code, err } = await running.ended;
     // The plant is stored before its response has arrived, which a stop aborts.
     expect(code).toBe(143);
     expect(err).toMatch(/Interrupted after line [01]\. Run this again/);
   });
-});
 
-describe("an import of standard input", () => {
   test.each<[fault: string, input: string | Uint8Array, token: string, message: string]>([
     ["its encoding", Buffer.from("\ufeffid,name\n", "utf16le"), accessToken, "is in UTF-16"],
     ["its token", '{"id":1,"name":"a"}\n', operatorToken, "(40301)"],
   ])("that fails for %s ends before its writer does", async (_, input, token, message) => {
-    const args = ["import", "-", "--url", service.url];
-    const options = { environment: { PLANT_STORE_ACCESS_TOKEN: token }, writesInput: true };
-    await using running = startPlantStore(args, options);
-    running.child.stdin?.write(input);
+    await using running = startPiped(input, token);
     const { code, err } = await running.ended;
     expect(code).toBe(1);
     expect(err).toContain(message);
@@ -317,43 +324,31 @@ test("an import sends a JWT, also where the service itself would accept JWTs", a
   expect(sent).toEqual(["Bearer a.b.c"]);
 });
 
-test("an import reads no token that it does not send", async () => {
-  const file = write("unsent.ndjson", '{"id":1,"name":"a"}\n');
-  const { code, err } = await runInProcess(["import", file, "--dry-run"], {
-    environment: { PLANT_STORE_ACCESS_TOKEN: "short", PLANT_STORE_OPERATOR_TOKEN_FILE: folder.newPath() },
-  });
-  expect(err).not.toContain("TOKEN");
-  expect(code).toBe(0);
-});
-
-describe("an import command is refused", () => {
-  // FILE, HARD-LINK and LOOP stand for the paths of files that each test makes.
-  test.each<[args: string, code: number, message: string, variables?: Record<string, string>]>([
-    ["FILE", 2, "Set PLANT_STORE_ACCESS_TOKEN. To create a token:", {}],
-    ["FILE", 2, "PLANT_STORE_ACCESS_TOKEN must hold a token", { PLANT_STORE_ACCESS_TOKEN: "two words" }],
-    ["FILE", 2, "its checksum is wrong", { PLANT_STORE_ACCESS_TOKEN: "pst_mistyped" }],
-    ["MISSING", 1, "MISSING cannot be read: no such file or directory.", {}],
-    ["FILE --format xml", 2, "--format must be ndjson, json or csv"],
-    ["FILE --attempts 0", 2, "--attempts must be"],
-    ["FILE --url http://me:secret@x", 2, "--url must be"],
-    ["FILE --refused HARD-LINK", 2, "--refused must not name"],
-    ["- --refused /dev/stdin", 2, "--refused must not name"],
-    ["nowhere.csv", 1, "nowhere.csv cannot be read: no such file or directory."],
-    ["LOOP", 1, "LOOP cannot be read: too many symbolic links."],
-    ["FILE --refused no/such/folder", 1, "cannot be written: no such file or directory."],
-    ["FILE --format json", 1, "does not start with ["],
-  ])("import %s, with %d: %s", async (args, code, message, variables = accessTokenEnvironment) => {
-    using made = temporaryFolder();
-    const file = join(made.path, "FILE");
-    writeFileSync(file, "id,name\n1,a\n");
-    linkSync(file, join(made.path, "HARD-LINK"));
-    symlinkSync("LOOP", join(made.path, "LOOP"));
-    const withPaths = args.replace(/\b[A-Z-]{4,}\b/g, (name) => join(made.path, name)).split(" ");
-    const result = await runInProcess(["import", ...withPaths], { environment: variables });
-    expect(result.code).toBe(code);
-    expect(result.out).toBe("");
-    expect(result.err).toContain(message);
-    expectOneLine(result.err);
-    expect(readFileSync(file, "utf8")).toBe("id,name\n1,a\n");
-  });
+// FILE, HARD-LINK, LOOP and MISSING stand for paths.
+test.each<[args: string, code: number, message: string, variables?: Record<string, string>]>([
+  ["FILE", 2, "Set PLANT_STORE_ACCESS_TOKEN. To create a token:", {}],
+  ["FILE", 2, "PLANT_STORE_ACCESS_TOKEN must hold a token", { PLANT_STORE_ACCESS_TOKEN: "two words" }],
+  ["FILE", 2, "its checksum is wrong", { PLANT_STORE_ACCESS_TOKEN: "pst_mistyped" }],
+  ["MISSING", 1, "MISSING cannot be read: no such file or directory.", {}],
+  ["FILE --format xml", 2, "--format must be ndjson, json or csv"],
+  ["FILE --attempts 0", 2, "--attempts must be"],
+  ["FILE --url http://me:secret@x", 2, "--url must be"],
+  ["FILE --refused HARD-LINK", 2, "--refused must not name"],
+  ["- --refused /dev/stdin", 2, "--refused must not name"],
+  ["LOOP", 1, "LOOP cannot be read: too many symbolic links."],
+  ["FILE --refused no/such/folder", 1, "cannot be written: no such file or directory."],
+  ["FILE --format json", 1, "does not start with ["],
+])("import %s is refused with %d: %s", async (args, code, message, environment = accessTokenEnvironment) => {
+  using made = temporaryFolder();
+  const file = join(made.path, "FILE");
+  writeFileSync(file, "id,name\n1,a\n");
+  linkSync(file, join(made.path, "HARD-LINK"));
+  symlinkSync("LOOP", join(made.path, "LOOP"));
+  const withPaths = args.replace(/\b[A-Z-]{4,}\b/g, (name) => join(made.path, name)).split(" ");
+  const result = await runInProcess(["import", ...withPaths], { environment });
+  expect(result.code).toBe(code);
+  expect(result.out).toBe("");
+  expect(result.err).toContain(message);
+  expectOneLine(result.err);
+  expect(readFileSync(file, "utf8")).toBe("id,name\n1,a\n");
 });

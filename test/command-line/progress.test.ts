@@ -125,28 +125,34 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
     expect(existsSync(newFile)).toBe(false);
   });
 
-  test("a task on a data file, with the step that it was at", async () => {
+  test("a task on a data file, from its beginning, with the step that it was at", async () => {
     const exit = Promise.withResolvers<number>();
     const signal = Promise.withResolvers<string>();
-    const written: string[] = [];
+    const order: string[] = [];
     const terminal = fake<Terminal>({
       errCanRedraw: false,
       errIsTerminal: false,
-      err: (text) => void written.push(text),
-      waitForStopSignal: () => signal.promise,
+      err: (text) => void order.push(text),
+      waitForStopSignal() {
+        order.push("waits for a signal");
+        return signal.promise;
+      },
       exitWithoutClosing(code) {
         exit.resolve(code);
         return new Promise<never>(() => {});
       },
     });
     const run = (onStep: OnStep) => {
+      order.push("works");
       onStep({ doing: "copying", unit: "plants", done: () => 1500, total: () => 3000 });
       signal.resolve("SIGINT");
       return new Promise<never>(() => {});
     };
     void withProgress(terminal, { file: "plants.db", ifInterrupted: "There is no copy.", run });
     expect(await exit.promise).toBe(130);
-    expect(written).toEqual([
+    expect(order).toEqual([
+      "waits for a signal",
+      "works",
       "Interrupted while copying plants.db, after 1,500 of 3,000 plants. There is no copy. Run this again; it starts from the beginning.\n",
     ]);
   });
@@ -212,18 +218,6 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
     expect(again.code).toBe(0);
     expect(again.err).toContain("3,000 compared, all identical.");
   });
-});
-
-test("a task on a data file can be interrupted from its beginning", async () => {
-  const order: string[] = [];
-  const waitForStopSignal = () => {
-    order.push("waits for a signal");
-    return new Promise<string>(() => {});
-  };
-  const run = async () => void order.push("works");
-  const terminal = fake<Terminal>({ waitForStopSignal, errCanRedraw: false });
-  await withProgress(terminal, { file: "plants.db", ifInterrupted: "", run });
-  expect(order).toEqual(["waits for a signal", "works"]);
 });
 
 test("export names the total on a terminal, and only there", async () => {
