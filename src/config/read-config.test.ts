@@ -28,30 +28,18 @@ describe("settings", () => {
     expect(read()).toMatchObject({ listen, bodyTimeoutMs: 10_000, presetTokens: [], ...unset });
   });
 
-  test("come from the environment before the defaults", () => {
-    expect(read({}, { PLANT_STORE_MAX_PENDING: "7" }).pendingMax).toBe(7);
+  test("come from flags, then from the environment, then from the defaults", () => {
+    const environment = { PLANT_STORE_MAX_PENDING: "7", PLANT_STORE_LOG_LEVEL: "" };
+    expect(read({}, environment).pendingMax).toBe(7);
+    expect(read({ "max-pending": "9" }, environment).pendingMax).toBe(9);
+    // An empty variable is one that is not set.
+    expect(read({}, environment).logLevel).toBe("info");
   });
 
-  test("come from flags before the environment", () => {
-    expect(read({ "max-pending": "9" }, { PLANT_STORE_MAX_PENDING: "7" }).pendingMax).toBe(9);
-  });
-
-  test("are unset if their variable is empty", () => {
-    expect(read({}, { PLANT_STORE_LOG_LEVEL: "" }).logLevel).toBe("info");
-  });
-
-  test.each([
-    ["[::1]:80", { host: "::1", port: 80 }],
-    [":8080", { host: "0.0.0.0", port: 8080 }],
-  ])("accept the address %s", (listen, address) => {
-    expect(read({ listen }).listen).toEqual(address);
-  });
-
-  test("accept a time in seconds with a fraction", () => {
+  test("accept addresses, times and rates in their notations", () => {
+    expect(read({ listen: "[::1]:80" }).listen).toEqual({ host: "::1", port: 80 });
+    expect(read({ listen: ":8080" }).listen).toEqual({ host: "0.0.0.0", port: 8080 });
     expect(read({ "body-timeout": "1.5s" }).bodyTimeoutMs).toBe(1500);
-  });
-
-  test("accept a rate per minute", () => {
     expect(read({ "rate-limit": "100/m" }).rateLimit).toEqual({ count: 100, perMs: minuteMs });
   });
 
@@ -157,20 +145,18 @@ describe("the database's password", () => {
 describe("preset tokens", () => {
   const secret = "a-preset-token-of-my-own+/=";
 
-  test("come from a variable or from a file, without the file's line break", () => {
+  test("come from a variable, or from a file without its line break, which is read once", () => {
     const [fromVariable] = read({}, { PLANT_STORE_ACCESS_TOKEN: secret }).presetTokens;
-    const [fromFile] = read({}, { PLANT_STORE_ACCESS_TOKEN_FILE: "f" }, { f: `${secret}\n` }).presetTokens;
-    expect(fromVariable).toEqual(fromFile as typeof fromVariable);
-    expect(fromVariable).toMatchObject({ name: "preset-access", scopes: ["plants:create"] });
-  });
-
-  test("are read once, since their file may be a pipe", () => {
+    // The file may be a pipe.
     const reads: string[] = [];
     const readFile = (path: string) => {
       reads.push(path);
-      return secret;
+      return `${secret}\n`;
     };
-    readServiceConfig({ flags: {}, environment: { PLANT_STORE_ACCESS_TOKEN_FILE: "pipe" }, readFile });
+    const environment = { PLANT_STORE_ACCESS_TOKEN_FILE: "pipe" };
+    const [fromFile] = readServiceConfig({ flags: {}, environment, readFile }).presetTokens;
+    expect(fromVariable).toEqual(fromFile as typeof fromVariable);
+    expect(fromVariable).toMatchObject({ name: "preset-access", scopes: ["plants:create"] });
     expect(reads).toEqual(["pipe"]);
   });
 
