@@ -167,23 +167,19 @@ describe("the first run", () => {
     expect(existsSync(file)).toBe(true);
   });
 
-  test("creates a token only if none is preset, also after a run with one", async () => {
+  test("that has no preset token creates one, and no run after it", async () => {
     const database = folder.newPath();
+    const tokenFile = `${database}.first-token`;
     const preset = await startAndStop(["--database", database], accessTokenEnvironment);
     expect(preset.out).not.toContain("token");
-    expect(existsSync(`${database}.first-token`)).toBe(false);
-    const { out } = await startAndStop(["--database", database]);
-    expect(out).toContain(`${database}.first-token`);
+    expect(existsSync(tokenFile)).toBe(false);
+    const first = await startAndStop(["--database", database]);
+    expect(first.out).toContain(tokenFile);
+    rmSync(tokenFile);
+    const second = await startAndStop(["--database", database]);
+    expect(second.out).not.toContain(tokenFile);
+    expect(existsSync(tokenFile)).toBe(false);
   });
-});
-
-test("the second run creates no token", async () => {
-  const database = folder.newPath();
-  await startAndStop(["--database", database]);
-  rmSync(`${database}.first-token`);
-  const { out } = await startAndStop(["--database", database]);
-  expect(out).not.toContain(`${database}.first-token`);
-  expect(existsSync(`${database}.first-token`)).toBe(false);
 });
 
 // npm-start.test.ts has those by a signal to npm, and by Ctrl-C.

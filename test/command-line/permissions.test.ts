@@ -7,6 +7,7 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -23,7 +24,7 @@ import { accessToken } from "../support/tokens.ts";
 
 // No machine has a passwd entry for it.
 const user = 54_321;
-const asUser = { uid: user, gid: user, cwd: "/", env: {} };
+const asUser = { uid: user, gid: user, cwd: "/", env: { USER: "root", LOGNAME: "root" } };
 
 /** As a user whom permissions concern: root is none. */
 function runAsUser(args: readonly string[]): { code: number | null; out: string; err: string } {
@@ -159,39 +160,32 @@ describe.skipIf(lacks("root", !canRun))("a user without a passwd entry and witho
   });
 });
 
-/** Who created the token, as the audit trail says, when this user runs the command with this USER in its environment. */
-async function actorOf(uid: number | undefined, claimed: string): Promise<string> {
+/** The name that `id` prints, and the actor of a command of that user, as the audit trail has it, if USER says otherwise. */
+async function namesOf(identity: { readonly uid?: number; readonly gid?: number }) {
   using folder = temporaryFolder();
-  if (uid !== undefined) chownSync(folder.path, uid, uid);
+  const { uid = 0, gid = 0 } = identity;
+  if (isRoot) chownSync(folder.path, uid, gid);
   const database = ["--database", join(folder.path, "plants.db")];
-  const options = {
-    cwd: "/",
-    env: { USER: claimed, LOGNAME: claimed, HOME: "/" },
-    encoding: "utf8",
-  } as const;
-  const asOther = uid === undefined ? {} : { uid, gid: uid };
-  const run = (args: readonly string[]) => spawnSync(...commandLine(args), { ...options, ...asOther });
-  run(["token", "create", "--name", "a", ...database]);
+  const options = { cwd: "/", env: { USER: "alice", LOGNAME: "alice", HOME: "/" }, ...identity } as const;
+  spawnSync(...commandLine(["token", "create", "--name", "a", ...database]), options);
+  const { stdout } = spawnSync("id", ["-un"], { ...identity, encoding: "utf8" });
   const { out } = await runInProcess(["audit", "--json", ...database]);
-  const [entry] = JSON.parse(out);
-  return entry.actor;
+  return { name: `os:${stdout.trim()}`, actor: JSON.parse(out)[0].actor };
 }
 
-describe("the actor of a command is the user whose uid it has", () => {
-  test("whatever USER says", async () => {
-    const { stdout: name } = spawnSync("id", ["-un"], { encoding: "utf8" });
-    expect(await actorOf(undefined, "alice")).toBe(`os:${name.trim()}`);
-  });
-
-  test.skipIf(lacks("root", !canRun))("if root has become another user", async () => {
-    const { stdout: uid } = spawnSync("id", ["-u", "nobody"], { encoding: "utf8" });
-    expect(await actorOf(Number(uid), "root")).toBe("os:nobody");
-  });
-
-  test.skipIf(lacks("root", !canRun))("by its uid if it has no passwd entry", async () => {
-    expect(await actorOf(user, "root")).toBe(`os:uid-${user}`);
-  });
+test("the actor of a command is the user whose uid it has, whatever USER says", async () => {
+  const { name, actor } = await namesOf({});
+  expect(actor).toBe(name);
 });
+
+test.skipIf(lacks("root", !canRun))(
+  "the actor of a command is not root if root has become another user",
+  async () => {
+    const { stdout: uid } = spawnSync("id", ["-u", "nobody"], { encoding: "utf8" });
+    const { actor } = await namesOf({ uid: Number(uid), gid: Number(uid) });
+    expect(actor).toBe("os:nobody");
+  },
+);
 
 describe.skipIf(lacks("root", !isRoot))("what root creates belongs to the owner of its folder", () => {
   test("a new data file, its folders, its lock, its WAL and the first token", async () => {
@@ -205,7 +199,7 @@ describe.skipIf(lacks("root", !isRoot))("what root creates belongs to the owner 
     );
   });
 
-  test("what the commands create, and the copy of a marker with the old files", async () => {
+  test("what the commands create, a failure marker and its copy with the old files", async () => {
     using folder = userFolder();
     const file = await createToken(folder.path);
     const inFolder = (name: string) => join(folder.path, name);
@@ -217,50 +211,39 @@ describe.skipIf(lacks("root", !isRoot))("what root creates belongs to the owner 
     await run("restore", inFolder("backup.db"), "--database", inFolder("restored.db"));
     await run("copy", "--from", file, "--to", inFolder("copied.db"));
     writeMarker(file, "replaced");
+    expect(readdirSync(folder.path)).toContain("plants.db.failure.json");
+    expect(ownedByOthers(folder.path)).toEqual([]);
     await run("restore", inFolder("backup.db"), "--replace", "--database", file);
     expect(ownedByOthers(folder.path)).toEqual([]);
   });
-
-  test("a failure marker", () => {
-    using folder = userFolder();
-    writeMarker(join(folder.path, "plants.db"), "sync-failed");
-    expect(readdirSync(folder.path)).toEqual(["plants.db.failure.json"]);
-    expect(ownedByOthers(folder.path)).toEqual([]);
-  });
 });
 
-describe.skipIf(lacks("root", !isRoot))("root gives away", () => {
-  test("no file that was already there", async () => {
+describe.skipIf(lacks("root", !isRoot))("in a folder of another user, root", () => {
+  test("does not give away a file that was already there", async () => {
     using folder = userFolder();
-    const database = join(folder.path, "plants.db");
-    writeFileSync(database, "");
-    await createToken(folder.path);
-    expect(statSync(database).uid).toBe(0);
+    writeFileSync(join(folder.path, "plants.db"), "");
+    const file = await createToken(folder.path);
+    expect(statSync(file).uid).toBe(0);
   });
 
-  test("no file that a link leads to", () => {
+  test("writes no marker and creates no lock through a link", async () => {
     using folder = userFolder();
     using elsewhere = temporaryFolder();
-    const marker = join(elsewhere.path, "marker");
-    writeFileSync(marker, "");
     chmodSync(elsewhere.path, 0o755);
     const database = join(folder.path, "plants.db");
+    const marker = join(elsewhere.path, "marker");
+    writeFileSync(marker, "");
     symlinkSync(marker, `${database}.failure.json`);
     writeMarker(database, "sync-failed");
     expect(statSync(marker)).toMatchObject({ uid: 0, size: 0 });
-  });
-});
 
-test.skipIf(lacks("root", !isRoot))("root creates no lock through a link", async () => {
-  using folder = userFolder();
-  using elsewhere = temporaryFolder();
-  const database = join(folder.path, "plants.db");
-  chmodSync(elsewhere.path, 0o755);
-  symlinkSync(join(elsewhere.path, "lock"), `${database}.lock`);
-  const { code, err } = await runInProcess(["token", "create", "--name", "a", "--database", database]);
-  expect(code).toBe(1);
-  expect(err).toContain("cannot be opened: no such file or directory");
-  expect(readdirSync(elsewhere.path)).toEqual([]);
+    rmSync(`${database}.failure.json`);
+    symlinkSync(join(elsewhere.path, "lock"), `${database}.lock`);
+    const { code, err } = await runInProcess(["token", "create", "--name", "a", "--database", database]);
+    expect(code).toBe(1);
+    expect(err).toContain("cannot be opened: no such file or directory");
+    expect(readdirSync(elsewhere.path)).toEqual(["marker"]);
+  });
 });
 
 test("the folders and files that a service creates are for its own user alone", async () => {
