@@ -105,20 +105,16 @@ describe("a command that Ctrl-C interrupts says what is done and how to go on", 
   }
 
   test.each([
-    ["verify", (store: string) => ["verify", "--database", store], "No file was changed."],
-    [
-      "backup",
-      (store: string, newFile: string) => ["backup", newFile, "--database", store],
-      "There is no backup.",
-    ],
-    [
-      "restore",
-      (store: string, newFile: string) => ["restore", store, "--database", newFile],
-      "It is not restored.",
-    ],
-  ])("%s", async (_, argsFor, ending) => {
+    ["verify --database STORE", "No file was changed."],
+    ["backup NEW --database STORE", "There is no backup."],
+    ["restore STORE --database NEW", "It is not restored."],
+  ])("%s", async (line, ending) => {
     const newFile = folder.newPath();
-    const { code, err } = await runInterrupted(argsFor(await newStore(), newFile));
+    const args = line
+      .replace("STORE", await newStore())
+      .replace("NEW", newFile)
+      .split(" ");
+    const { code, err } = await runInterrupted(args);
     expect(code).toBe(130);
     expect(err).toStartWith("Interrupted");
     expect(err).toEndWith(`. ${ending} Run this again; it starts from the beginning.\n`);
