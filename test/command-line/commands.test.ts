@@ -129,14 +129,6 @@ describe("--quiet", () => {
   });
 });
 
-// The standard error of the executable is no journal here.
-test.skipIf(executable !== undefined)("an id that no plant has is an error in the journal too", async () => {
-  const database = newDatabase();
-  await run("token create --name a", database);
-  const { err } = await runInProcess(["show", "5", ...database], { terminal: { errIsJournal: true } });
-  expect(err).toBe("<3>plant-store: No plant has the id 5.\n");
-});
-
 describe("a file with a secret that other users can read", () => {
   /** A new file, which any user of the machine can read. */
   function exposedFile(text: string): string {
@@ -189,12 +181,6 @@ describe("the process", () => {
       /Token \w \(\w{8}\) allows plants:create\.\nSave the secret now; it is not shown again:\n$/,
     );
     expect((await create("b")).err).toStartWith("Token b ");
-  });
-
-  test("that is misused exits with 2", async () => {
-    const { code, out } = await plantStore(["sevre"]);
-    expect(code).toBe(2);
-    expect(out).toBe("");
   });
 
   test("that Ctrl-C interrupts exits with 130", async () => {
