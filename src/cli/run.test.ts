@@ -42,7 +42,7 @@ describe("a failed command that cannot close its store", () => {
   });
 });
 
-describe("a command whose reader has paused", () => {
+test("a command whose reader has paused ends if it was interrupted before, or at a signal to stop", async () => {
   /** Runs a command that ends with this code, to a reader that reads nothing, and returns the code of the exit. */
   async function exitCodeWithPausedReader(code: number, waitForStopSignal: () => Promise<string>) {
     using _run = spyOn(version, "run").mockResolvedValue(code);
@@ -56,12 +56,6 @@ describe("a command whose reader has paused", () => {
     return exit.promise;
   }
 
-  test("ends if it was interrupted before", async () => {
-    const noSignal = () => new Promise<never>(() => {});
-    expect(await exitCodeWithPausedReader(130, noSignal)).toBe(130);
-  });
-
-  test("ends at a signal to stop", async () => {
-    expect(await exitCodeWithPausedReader(0, async () => "SIGTERM")).toBe(143);
-  });
+  expect(await exitCodeWithPausedReader(130, () => new Promise<never>(() => {}))).toBe(130);
+  expect(await exitCodeWithPausedReader(0, async () => "SIGTERM")).toBe(143);
 });

@@ -254,30 +254,33 @@ test("the folders and files that a service creates are for its own user alone", 
   expect(modes).toEqual(["700", "700", "600", "600"]);
 });
 
-test.each([
-  [
-    "that others can read or write cause warnings",
-    { folder: 0o755, data: 0o644, token: 0o602 },
-    [
-      "other users can read or write token, which has mode 602; run chmod 600 on it",
-      "other users can read or write plants.db, which has mode 644; run chmod 600 on it",
-    ],
-  ],
-  ["of the owner and the group cause none", { folder: 0o755, data: 0o660, token: 0o440 }, []],
-  ["in a folder that others cannot enter cause none", { folder: 0o750, data: 0o644, token: 0o644 }, []],
-])("a data file and a token file %s", async (_, modes, expected) => {
+test("a start warns of files that other users can read or write, in a folder that they can enter", async () => {
   using folder = temporaryFolder();
-  const inner = join(folder.path, "data");
-  mkdirSync(inner);
-  chmodSync(inner, modes.folder);
-  const data = join(inner, "plants.db");
+  const data = join(folder.path, "plants.db");
+  const token = join(folder.path, "token");
   writeFileSync(data, "");
-  chmodSync(data, modes.data);
-  const token = join(inner, "token");
   writeFileSync(token, accessToken);
-  chmodSync(token, modes.token);
-  await using service = await serveInProcess(["--database", data], { PLANT_STORE_ACCESS_TOKEN_FILE: token });
-  const lines = service.err().split("\n");
-  const warnings = lines.filter((line) => line.includes('"warn"')).map((line) => JSON.parse(line).message);
-  expect(warnings.map((message) => message.replaceAll(`${inner}/`, ""))).toEqual(expected);
+
+  async function warningsOf(modes: {
+    readonly folder: number;
+    readonly data: number;
+    readonly token: number;
+  }) {
+    chmodSync(folder.path, modes.folder);
+    chmodSync(data, modes.data);
+    chmodSync(token, modes.token);
+    await using service = await serveInProcess(["--database", data], {
+      PLANT_STORE_ACCESS_TOKEN_FILE: token,
+    });
+    const lines = service.err().split("\n");
+    const warnings = lines.filter((line) => line.includes('"warn"')).map((line) => JSON.parse(line).message);
+    return warnings.map((message) => message.replaceAll(`${folder.path}/`, ""));
+  }
+
+  expect(await warningsOf({ folder: 0o755, data: 0o644, token: 0o602 })).toEqual([
+    "other users can read or write token, which has mode 602; run chmod 600 on it",
+    "other users can read or write plants.db, which has mode 644; run chmod 600 on it",
+  ]);
+  expect(await warningsOf({ folder: 0o755, data: 0o660, token: 0o440 })).toEqual([]);
+  expect(await warningsOf({ folder: 0o750, data: 0o644, token: 0o644 })).toEqual([]);
 });
