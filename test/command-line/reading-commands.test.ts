@@ -2,7 +2,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { columnsOf } from "../../src/cli/terminal.ts";
 import { hourMs } from "../../src/text/duration.ts";
 import { plantStore } from "../support/command.ts";
 import { post } from "../support/post-plants.ts";
@@ -37,13 +36,6 @@ describe("list", () => {
         /^9007199254740993 +Fern +indoor +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ +preset-access$/,
       ),
     ]);
-  });
-
-  test("fits the width of a terminal", async () => {
-    const narrow = { outIsTerminal: true, outColumns: 80 };
-    const { out } = await runInProcess(["list", "--database", service.database], { terminal: narrow });
-    expect(out).toContain("…");
-    for (const line of out.split("\n")) expect(columnsOf(line)).toBeLessThanOrEqual(80);
   });
 
   test.each([
