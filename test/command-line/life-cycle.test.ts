@@ -118,11 +118,17 @@ describe("the first run", () => {
     expect(existsSync(tokenFile)).toBe(true);
   });
 
-  test("names the token's file as the operator named the folder, even if that is a symbolic link", async () => {
+  test("names the token's file as the operator named its folder", async () => {
     const linked = folder.newPath();
     symlinkSync(folder.newFolder(), linked);
-    const { out } = await startAndStop(["--database", join(linked, "plants.db")]);
-    expect(out).toContain(join(linked, "plants.db.first-token"));
+    const database = join(linked, "plants.db");
+    const beside = await startAndStop(["--database", database]);
+    expect(beside.out).toContain(`${database}.first-token`);
+
+    const tokens = folder.newFolder();
+    const apart = await startAndStop(["--database", folder.newPath(), "--token-folder", tokens]);
+    expect(apart.out).toContain(join(tokens, "first-token"));
+    expect(existsSync(join(tokens, "first-token"))).toBe(true);
   });
 
   test.each(["--listen", "--operator-listen"])(
@@ -158,14 +164,6 @@ describe("the first run", () => {
       expect(existsSync(`${database}.lock`)).toBe(false);
     },
   );
-
-  test("writes the token to the folder that is set for it", async () => {
-    using tokens = temporaryFolder();
-    const { out } = await startAndStop(["--database", folder.newPath(), "--token-folder", tokens.path]);
-    const file = join(tokens.path, "first-token");
-    expect(out).toContain(file);
-    expect(existsSync(file)).toBe(true);
-  });
 
   test("that has no preset token creates one, and no run after it", async () => {
     const database = folder.newPath();
