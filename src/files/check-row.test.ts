@@ -18,33 +18,24 @@ function answerTo(json: string): string {
   return refusal.message;
 }
 
-const notJson = "The row is not valid JSON: at";
-
-test.each([
-  ["of one line", '{"id":}', undefined, `${notJson} column 7 of the row, expected a value but found }.`],
-  [
-    "that ends too early",
-    '{"id":1',
-    undefined,
+test("a row is refused in the same words, checked or sent", () => {
+  const wordsAbout = (json: string, element?: number) => {
+    const row = { ...rowOf(json, 8), element };
+    const answer = answerAboutRow(answerTo(json), row);
+    expect(checkRow(row)).toMatchObject({ message: answer });
+    return answer;
+  };
+  const notJson = "The row is not valid JSON: at";
+  expect(wordsAbout('{"id":}')).toBe(`${notJson} column 7 of the row, expected a value but found }.`);
+  expect(wordsAbout('{"id":1')).toBe(
     `${notJson} column 8 of the row, expected a comma or } but the row ends.`,
-  ],
-  [
-    "with a stray carriage return",
-    '{"id":\r}',
-    undefined,
-    `${notJson} line 8, expected a value but found }.`,
-  ],
-  [
-    "that is an element of an array",
-    '{"id":1,\n"name":"\\ud800"}',
-    3,
+  );
+  // A stray carriage return is a line break.
+  expect(wordsAbout('{"id":\r}')).toBe(`${notJson} line 8, expected a value but found }.`);
+  expect(wordsAbout('{"id":1,\n"name":"\\ud800"}', 3)).toBe(
     "The string at line 9, column 8 contains an unpaired surrogate, which is not valid Unicode.",
-  ],
-  ["without a place in it", '{"name":"a"}', undefined, 'Field "id" is missing; expected an integer.'],
-])("a row %s is refused in the same words, checked or sent", (_, json, element, expected) => {
-  const row = { ...rowOf(json, 8), element };
-  expect(checkRow(row)).toMatchObject({ message: expected });
-  expect(answerAboutRow(answerTo(json), row)).toBe(expected);
+  );
+  expect(wordsAbout('{"name":"a"}')).toBe('Field "id" is missing; expected an integer.');
 });
 
 test("the position of a service whose parser says something else is not taken for that of the row", () => {

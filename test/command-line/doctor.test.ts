@@ -145,30 +145,29 @@ describe("the data file", () => {
   });
 });
 
-describe("the certificate", () => {
+test("a certificate must be the key's and not have expired, and should not expire within 30 days", async () => {
   const certificates = join(import.meta.dir, "../certificates");
+  const cert = join(certificates, "localhost.pem");
   const expiresAtMs = Date.parse("2126-10-22T04:49:13Z");
-  const localhost = { cert: "localhost.pem", key: "localhost.key" };
-
-  test.each([
-    ["passes", localhost, dayMs * 31, "ok", /localhost\.pem is valid until 2126-10-22T04:49:13\.000Z$/],
-    ["is a warning if it expires within 30 days", localhost, dayMs * 29, "warn", /Renew it/],
-    ["fails if it has expired", localhost, -1, "fail", /expired on 2126/],
-    [
-      "fails if the key belongs to another",
-      { ...localhost, key: "client.key" },
-      dayMs * 31,
-      "fail",
-      /does not belong to/,
-    ],
-  ])("%s", async (_, { cert, key }, leftMs, outcome, text) => {
+  /** Examines the certificate so long before it expires. */
+  const examineBefore = async (leftMs: number, key = "localhost.key") => {
     using _clock = stoppedWallClock(expiresAtMs - leftMs);
-    const files = ["--tls-cert", join(certificates, cert), "--tls-key", join(certificates, key)];
+    const files = ["--tls-cert", cert, "--tls-key", join(certificates, key)];
     const { code, find } = await examine("--database", service.database, ...files);
-    const finding = find("certificate");
-    expect(code).toBe(outcome === "fail" ? 1 : 0);
-    expect(finding?.outcome).toBe(outcome);
-    expect(outcome === "warn" ? finding?.advice : finding?.message).toMatch(text);
+    return { code, ...find("certificate") };
+  };
+
+  const valid = { code: 0, message: `${cert} is valid until 2126-10-22T04:49:13.000Z` };
+  expect(await examineBefore(31 * dayMs)).toMatchObject({ ...valid, outcome: "ok" });
+  const renew = expect.stringContaining("Renew it");
+  expect(await examineBefore(29 * dayMs)).toMatchObject({ ...valid, outcome: "warn", advice: renew });
+  const expired = expect.stringContaining("expired on 2126");
+  expect(await examineBefore(-1)).toMatchObject({ code: 1, outcome: "fail", message: expired });
+  const other = expect.stringContaining("does not belong to");
+  expect(await examineBefore(31 * dayMs, "client.key")).toMatchObject({
+    code: 1,
+    outcome: "fail",
+    message: other,
   });
 });
 

@@ -224,13 +224,13 @@ describe("an import of many rows", () => {
     Array.from({ length: count }, (_, id) => `{"id":${id},"name":"plant"}\n`).join("");
 
   test("continues when the service is killed and restarted", async () => {
-    const count = 5000;
+    const count = 3000;
     const database = join(folder.path, "killed.db");
     const file = write("killed.ndjson", ndjson(count));
     await using first = await serve(["--database", database], { environment });
     const args = ["import", file, "--url", first.url, "--attempts", "1000", "--json"];
     await using running = startPlantStore(args, { environment });
-    await eventually(() => storedPlants(database).length > 500);
+    await eventually(() => storedPlants(database).length > 300);
     first.child.kill("SIGKILL");
     await first.ended;
     const { host } = new URL(first.url);

@@ -22,18 +22,13 @@ const unreadable = {
   PLANT_STORE_DATABASE_PASSWORD_FILE: "/no/such/file",
 };
 
-test.each([
-  ["the operator listener", [], environment, operatorUrl],
-  [
-    "the public listener, if the other is off",
-    [],
-    { ...environment, PLANT_STORE_OPERATOR_LISTEN: "off" },
-    publicUrl,
-  ],
-  ["the URL that is given, without reading a token", ["--url", publicUrl], unreadable, publicUrl],
-])("ready asks %s", async (_, flags, variables, url) => {
-  const finished = await runInProcess(["ready", ...flags], { environment: variables });
-  expect(finished).toEqual({ code: 0, out: "", err: `${url} is ready.\n` });
+test("ready asks the operator listener, the public one if that is off, or the URL that is given", async () => {
+  const ready = (flags: readonly string[], variables: Record<string, string>) =>
+    runInProcess(["ready", ...flags], { environment: variables });
+  const isReady = (url: string) => ({ code: 0, out: "", err: `${url} is ready.\n` });
+  expect(await ready([], environment)).toEqual(isReady(operatorUrl));
+  expect(await ready([], { ...environment, PLANT_STORE_OPERATOR_LISTEN: "off" })).toEqual(isReady(publicUrl));
+  expect(await ready(["--url", publicUrl], unreadable)).toEqual(isReady(publicUrl));
 });
 
 test("ready prints its result as JSON", async () => {
@@ -46,25 +41,23 @@ test("ready prints its result as JSON", async () => {
   expect(JSON.parse(unready.out)).toEqual({ url, ready: false, problem: "no response (ECONNREFUSED)." });
 });
 
-test.each([
-  [
-    "another program's 502",
-    () => new Response('{"error":"upstream"}', { status: 502 }),
-    "something else responded, with status 502. Check the URL, and that the service is running.",
-  ],
-  [
-    "another program's 200 with null",
-    () => new Response("null"),
-    "something else responded, with status 200. Check the URL, and that the service is running.",
-  ],
-  [
-    "a redirect, which could lead to another service,",
-    () => Response.redirect(`${publicUrl}/readyz`, 307),
-    `it redirects to ${publicUrl}/readyz, which is not followed. Check the URL.`,
-  ],
-])("ready does not take %s for the service", async (_, fetch, reason) => {
-  using other = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch });
-  const url = other.url.origin;
-  const finished = await runInProcess(["ready", "--url", url]);
-  expect(finished).toEqual({ code: 1, out: "", err: `${url} is not ready: ${reason}\n` });
+test("ready takes neither another program nor a redirect for the service", async () => {
+  /** Why it is not ready if this is its response. */
+  async function problemWith(response: Response): Promise<string> {
+    using other = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => response });
+    const url = other.url.origin;
+    const { code, out, err } = await runInProcess(["ready", "--url", url]);
+    expect(code).toBe(1);
+    expect(out).toBe("");
+    return err.replace(`${url} is not ready: `, "");
+  }
+
+  const somethingElse = (status: number) =>
+    `something else responded, with status ${status}. Check the URL, and that the service is running.\n`;
+  const upstream = new Response('{"error":"upstream"}', { status: 502 });
+  expect(await problemWith(upstream)).toBe(somethingElse(502));
+  expect(await problemWith(new Response("null"))).toBe(somethingElse(200));
+  expect(await problemWith(Response.redirect(`${publicUrl}/readyz`, 307))).toBe(
+    `it redirects to ${publicUrl}/readyz, which is not followed. Check the URL.\n`,
+  );
 });
