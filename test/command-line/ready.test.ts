@@ -54,7 +54,7 @@ test("ready takes neither another program nor a redirect for the service", async
 
   const somethingElse = (status: number) =>
     `something else responded, with status ${status}. Check the URL, and that the service is running.\n`;
-  const upstream = new Response('{"error":"upstream"}', { status: 502 });
+  const upstream = new Response('{"error":"upstream","message":"none"}', { status: 502 });
   expect(await problemWith(upstream)).toBe(somethingElse(502));
   expect(await problemWith(new Response("null"))).toBe(somethingElse(200));
   expect(await problemWith(Response.redirect(`${publicUrl}/readyz`, 307))).toBe(
