@@ -1,5 +1,5 @@
 // What the operating system sees of the process: core files, streams that cannot be written, a processor that is too old.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { spawn } from "node:child_process";
 import {
   closeSync,
@@ -30,11 +30,8 @@ test.skipIf(lacks("Linux", process.platform !== "linux"))(
   "a crash writes no core file, even if the shell allows one",
   async () => {
     using folder = temporaryFolder();
-    const shell = shellArguments('ulimit -c unlimited 2>&- ; exec "$@"', [
-      "serve",
-      "--database",
-      "plants.db",
-    ]);
+    const serve = ["serve", "--database", "plants.db"];
+    const shell = shellArguments('ulimit -c unlimited 2>&- ; exec "$@"', serve);
     await using service = start("sh", shell, { folder: folder.path });
     await eventually(() => service.err().includes('"listening"'));
     const limits = readFileSync(`/proc/${service.child.pid}/limits`, "utf8");
@@ -45,47 +42,49 @@ test.skipIf(lacks("Linux", process.platform !== "linux"))(
   },
 );
 
-describe.skipIf(lacks("/dev/full", process.platform !== "linux"))(
-  "a command whose output is on a full disk",
-  () => {
-    const folder = temporaryFolder();
-    const database = join(folder.path, "plants.db");
-    beforeAll(() => seedStore(database, { plants: 10 }));
-    afterAll(() => folder[Symbol.dispose]());
+const lacksFullDevice = lacks("/dev/full", process.platform !== "linux");
 
-    function startFull(args: readonly string[]) {
-      const full = openSync("/dev/full", "w");
-      const child = spawn(...commandLine(args), {
-        env: bareEnvironment,
-        stdio: ["ignore", full, "pipe"],
-      });
-      closeSync(full);
-      return ownProcess(child);
-    }
+/** Starts a command whose standard output is a full disk. */
+function startFull(args: readonly string[]) {
+  const full = openSync("/dev/full", "w");
+  const child = spawn(...commandLine(args), { env: bareEnvironment, stdio: ["ignore", full, "pipe"] });
+  closeSync(full);
+  return ownProcess(child);
+}
 
-    // Of each kind: a secret, a table, a stream, bytes with backpressure, and text without a store.
-    test.each([
-      ["token create", ["--name", "new", "--database", database]],
-      ["list", ["--database", database]],
-      ["export", ["--database", database]],
-      ["backup", ["-", "--database", database]],
-      ["help serve", []],
-    ])("%s fails with one sentence that says so", async (name, args) => {
-      const { code, err } = await startFull([...name.split(" "), ...args]).ended;
+test.skipIf(lacksFullDevice)(
+  "a command whose output is on a full disk fails with one sentence that says so",
+  async () => {
+    using folder = temporaryFolder();
+    const file = folder.newPath();
+    seedStore(file, { plants: 10 });
+    // Of each kind: text without a store, a secret, a table, a stream, and bytes with backpressure.
+    const commands = [
+      "help serve",
+      ...["token create --name new", "list", "export", "backup -"].map(
+        (line) => `${line} --database ${file}`,
+      ),
+    ];
+    for (const line of commands) {
+      const { code, err } = await startFull(line.split(" ")).ended;
       expect(err).toEndWith("plant-store: Standard output cannot be written: the disk is full.\n");
-      expect(code).toBe(1);
-      expect(err.match(/plant-store: /g)?.length).toBe(1);
-      expect(err.includes(" at ")).toBe(false);
-    });
+      expect({ line, code }).toEqual({ line, code: 1 });
+      expect(err.match(/plant-store: /g)).toHaveLength(1);
+      expect(err).not.toContain(" at ");
+    }
+  },
+);
 
-    test("goes on with a warning in its log, until it is stopped, if it is serve", async () => {
-      await using service = startFull(["serve", "--database", folder.newPath()]);
-      const warning = '"level":"warn","message":"Standard output cannot be written: the disk is full."';
-      await eventually(() => service.err().includes('"listening"') && service.err().includes(warning));
-      expect(service.child.exitCode).toBeNull();
-      service.child.kill("SIGTERM");
-      expect((await service.ended).code).toBe(0);
-    });
+test.skipIf(lacksFullDevice)(
+  "serve goes on with a warning if its output is on a full disk, until it is stopped",
+  async () => {
+    using folder = temporaryFolder();
+    await using service = startFull(["serve", "--database", folder.newPath()]);
+    const warning = '"level":"warn","message":"Standard output cannot be written: the disk is full."';
+    await eventually(() => service.err().includes('"listening"') && service.err().includes(warning));
+    expect(service.child.exitCode).toBeNull();
+    service.child.kill("SIGTERM");
+    expect((await service.ended).code).toBe(0);
   },
 );
 
