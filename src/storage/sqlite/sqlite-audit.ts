@@ -7,24 +7,29 @@ import type { Writer } from "./writing/writer.ts";
 const removalStatements = [
   `DELETE FROM audit_trail WHERE action LIKE 'token.%' AND seq <=
      (SELECT seq FROM audit_trail WHERE action LIKE 'token.%'
-       ORDER BY seq DESC LIMIT 1 OFFSET ${entriesOfEachKindMax})`,
+       ORDER BY seq DESC LIMIT 1 OFFSET ?)`,
   `DELETE FROM audit_trail WHERE action NOT LIKE 'token.%' AND seq <=
      (SELECT seq FROM audit_trail WHERE action NOT LIKE 'token.%'
-       ORDER BY seq DESC LIMIT 1 OFFSET ${entriesOfEachKindMax})`,
+       ORDER BY seq DESC LIMIT 1 OFFSET ?)`,
 ];
+
+// How many entries of each kind are kept, and after how many new ones the oldest are removed.
+const limitsDefault = { ofEachKindMax: entriesOfEachKindMax, perRemoval: entriesPerRemoval };
 
 /** The audit trail in SQLite. */
 export class SqliteAudit implements AuditTrail {
   readonly #database: Database;
   readonly #readPage: AuditTrail["page"];
   readonly #writer: Writer;
+  readonly #limits: typeof limitsDefault;
   #inserted = 0;
 
   /** `readPage` reads on this thread or another. */
-  constructor(database: Database, readPage: AuditTrail["page"], writer: Writer) {
+  constructor(database: Database, readPage: AuditTrail["page"], writer: Writer, limits = limitsDefault) {
     this.#database = database;
     this.#readPage = readPage;
     this.#writer = writer;
+    this.#limits = limits;
   }
 
   async record(entry: AuditEntry): Promise<void> {
@@ -36,8 +41,9 @@ export class SqliteAudit implements AuditTrail {
     this.#database
       .query(`INSERT INTO audit_trail (${auditColumns}) VALUES (?, ?, ?, ?, ?, ?)`)
       .run(...auditValues(entry));
-    if (this.#inserted % entriesPerRemoval === 0)
-      for (const statement of removalStatements) this.#database.run(statement);
+    const { ofEachKindMax, perRemoval } = this.#limits;
+    if (this.#inserted % perRemoval === 0)
+      for (const statement of removalStatements) this.#database.run(statement, [ofEachKindMax]);
     this.#inserted++;
   }
 

@@ -55,6 +55,7 @@ const unknownLength = Number.POSITIVE_INFINITY;
  */
 export class BlockSummaries {
   readonly #database: Database;
+  readonly #blocksMax: number;
   readonly #inserts: readonly Statement[];
   readonly #digests: BlockDigests;
   readonly #next: Statement<{ seq: bigint }, [number]>;
@@ -64,8 +65,9 @@ export class BlockSummaries {
   /** How long the text of the plants between these two is, at most; unknown unless this process has stored them all. */
   #textLengthMax = unknownLength;
 
-  constructor(database: Database) {
+  constructor(database: Database, blocksMax = blocksPerBatchMax) {
     this.#database = database;
+    this.#blocksMax = blocksMax;
     this.#inserts = summaries.map(({ table, columns, computed, groupBy }) => {
       const grouped = groupBy === undefined ? "" : ` AND ${groupBy} IS NOT NULL GROUP BY ${groupBy}`;
       return database.query(
@@ -108,7 +110,7 @@ export class BlockSummaries {
   }
 
   #summariseFullBlocks(): void {
-    for (let blocks = 0; blocks < blocksPerBatchMax; blocks++) {
+    for (let blocks = 0; blocks < this.#blocksMax; blocks++) {
       const block = this.#nextBlock();
       const { low, high } = rangeOf(block);
       if (high > this.#lastStored) return;

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { damageIdIndex, rootPage } from "../../../../test/support/damaged-index.ts";
@@ -71,13 +71,8 @@ function int64Bytes(number: bigint): Buffer {
   return bytes;
 }
 
-test("a sound data file has no damage", () => {
-  using store = newStore();
-  expect(findDamage(store.path)).toEqual([]);
-});
-
-test("an empty store has no damage", () => {
-  using store = newStore(0);
+test.each([0, plants])("a sound data file of %d plants has no damage", (count) => {
+  using store = newStore(count);
   expect(findDamage(store.path)).toEqual([]);
 });
 
@@ -85,7 +80,7 @@ const wrongNumber = `wrong # of entries in index ${idIndex}`;
 const insertPlant = (seq: number) => `INSERT INTO plants VALUES (${seq}, -7, 'New', NULL, 1, 'test')`;
 const lost = (sql: string) => (path: string) => changeButNot(idIndex, path, sql);
 
-describe.each([
+test.each([
   ["lacks a plant", lost(insertPlant(plants + 1)), wrongNumber],
   ["has an entry of a plant that is gone", lost("DELETE FROM plants WHERE seq = 20"), wrongNumber],
   [
@@ -103,28 +98,18 @@ describe.each([
     lost(`DELETE FROM plants WHERE seq = 20; ${insertPlant(-5)}`),
     "the index of ids does not lead to the plant with seq -5",
   ],
+  [
+    "has the ids that many plants had before",
+    lost("UPDATE plants SET id = -seq WHERE seq BETWEEN 20 AND 29"),
+    "the index of ids does not lead to 10 plants, the first with seq 20",
+  ],
   ["has two plants with one id", repeatId, "the index of ids does not lead to the plant with seq"],
   ["has a changed entry", damageIdIndex, "the index of ids does not lead to the plant with seq"],
-])("an index of ids that %s", (_, damage, problem) => {
-  test("is reported", () => {
-    using store = newStore();
-    damage(store.path);
-    expect(findDamage(store.path)).toEqual([expect.stringContaining(problem)]);
-  });
-
-  test("is damaged for SQLite too", () => {
-    using store = newStore();
-    damage(store.path);
-    expect(isDamagedForSqlite(store.path)).toBe(true);
-  });
-});
-
-test("an index of ids that lacks many plants is reported with their number", () => {
+])("an index of ids that %s is reported, and damaged for SQLite too", (_, damage, problem) => {
   using store = newStore();
-  changeButNot(idIndex, store.path, "UPDATE plants SET id = -seq WHERE seq BETWEEN 20 AND 29");
-  expect(findDamage(store.path)).toEqual([
-    "the index of ids does not lead to 10 plants, the first with seq 20",
-  ]);
+  damage(store.path);
+  expect(findDamage(store.path)).toEqual([expect.stringContaining(problem)]);
+  expect(isDamagedForSqlite(store.path)).toBe(true);
 });
 
 test("an entry whose seq is wrong only as a search compares it is reported", () => {
@@ -140,15 +125,16 @@ test("an entry whose seq is wrong only as a search compares it is reported", () 
   expect(findDamage(store.path)).toEqual(["the index of ids does not lead to the plant with seq 256"]);
 });
 
-test("a plant that the index lacks is reported among many", () => {
-  using store = newStore(40_000);
+test("a plant that the index lacks is reported among many, and progress up to the number of plants", () => {
+  using store = newStore(3000);
   // All but the last pages of the table, and those of the index, stay as they are.
-  const id = int64Bytes(idOf(20_000));
   const bytes = readFileSync(store.path);
-  const at = bytes.indexOf(id);
-  int64Bytes(-7n).copy(bytes, at);
+  int64Bytes(-7n).copy(bytes, bytes.indexOf(int64Bytes(idOf(2000))));
   writeFileSync(store.path, bytes);
-  expect(findDamage(store.path)).toEqual(["the index of ids does not lead to the plant with seq 20000"]);
+  const reported: [number, number][] = [];
+  const damage = findDamagedIdIndex(store.path, (...progress) => void reported.push(progress), 1200);
+  expect(damage).toEqual(["the index of ids does not lead to the plant with seq 2000"]);
+  expect(reported).toEqual([0, 1200, 2400, 3000].map((plants) => [plants, 3000]));
 });
 
 test("statistics of SQLite's do not let the index be compared with itself", () => {
@@ -162,38 +148,33 @@ test("statistics of SQLite's do not let the index be compared with itself", () =
   expect(findDamage(store.path)).toEqual(["the index of ids does not lead to the plant with seq 20"]);
 });
 
-test.each([
-  "CREATE TABLE pragma_quick_check (quick_check)",
-  "CREATE VIEW pragma_integrity_check AS SELECT 'no' AS integrity_check",
-  `CREATE TABLE "x""y'z" (x UNIQUE)`,
-  'CREATE TABLE "20" (x UNIQUE)',
-])("an operator's own %s is no damage", (sql) => {
+test("tables and views of an operator's own are no damage, whatever their names are", () => {
   using store = newStore();
-  run(store.path, sql);
+  run(store.path, "CREATE TABLE pragma_quick_check (quick_check)");
+  run(store.path, "CREATE VIEW pragma_integrity_check AS SELECT 'no' AS integrity_check");
+  run(store.path, `CREATE TABLE "x""y'z" (x UNIQUE)`);
+  run(store.path, 'CREATE TABLE "20" (x UNIQUE)');
   expect(findDamage(store.path)).toEqual([]);
 });
 
-test("an index that an operator added is checked too", () => {
+test.each([
+  [
+    "that an operator added",
+    "CREATE INDEX by_sender ON plants (created_by)",
+    "by_sender",
+    "UPDATE plants SET created_by = 'other' WHERE seq = 20",
+    "row 20 missing from index by_sender",
+  ],
+  [
+    "of another table",
+    "INSERT INTO tokens VALUES ('1', 'test', 'digest', '', 1, NULL, NULL, 'test', NULL)",
+    "sqlite_autoindex_tokens_1",
+    "UPDATE tokens SET digest = 'other'",
+    "row 1 missing from index sqlite_autoindex_tokens_1",
+  ],
+])("an index %s is checked too", (_, prepare, index, change, problem) => {
   using store = newStore();
-  run(store.path, "CREATE INDEX by_sender ON plants (created_by)");
-  changeButNot("by_sender", store.path, "UPDATE plants SET created_by = 'other' WHERE seq = 20");
-  expect(findDamage(store.path)).toContain("row 20 missing from index by_sender");
-});
-
-test("the index of another table is checked too", () => {
-  using store = newStore();
-  const index = "sqlite_autoindex_tokens_1";
-  run(store.path, "INSERT INTO tokens VALUES ('1', 'test', 'digest', '', 1, NULL, NULL, 'test', NULL)");
-  changeButNot(index, store.path, "UPDATE tokens SET digest = 'other'");
-  expect(findDamage(store.path)).toContain(`row 1 missing from index ${index}`);
-});
-
-test("progress is reported several times, up to the number of plants", () => {
-  using store = newStore(40_000);
-  const reported: number[] = [];
-  findDamagedIdIndex(store.path, (done, total) => {
-    expect(total).toBe(40_000);
-    reported.push(done);
-  });
-  expect(reported).toEqual([0, 16_384, 32_768, 40_000]);
+  run(store.path, prepare);
+  changeButNot(index, store.path, change);
+  expect(findDamage(store.path)).toContain(problem);
 });

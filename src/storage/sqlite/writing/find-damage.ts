@@ -13,7 +13,7 @@ export type OnLookedUp = (plants: number, total: number) => void;
 const problemsMax = 20;
 const checkCacheKib = 131_072;
 // How many plants one query looks up, in about a twentieth of a second.
-const plantsAtOnce = 16_384;
+const plantsAtOnceDefault = 16_384;
 // SQLite's name for the index behind `id … UNIQUE`.
 const idIndex = "sqlite_autoindex_plants_1";
 
@@ -41,7 +41,11 @@ export function findDamagedTables(path: string): readonly string[] {
  * Whether the index of ids leads to each plant. In a file in which `findDamagedTables` finds nothing, it then leads to nothing
  * else: it has as many entries as there are plants.
  */
-export function findDamagedIdIndex(path: string, onLookedUp: OnLookedUp): readonly string[] {
+export function findDamagedIdIndex(
+  path: string,
+  onLookedUp: OnLookedUp,
+  plantsAtOnce = plantsAtOnceDefault,
+): readonly string[] {
   return damageIn(path, (database) => {
     const total = lastSeq(database);
     onLookedUp(0, total);
