@@ -147,27 +147,17 @@ test("a transaction that is rolled back leaves no digest", () => {
   expect(storedDigests(database).size).toBe(0);
 });
 
-describe.each([
+test.each([
   ["long names", "x".repeat(7750), "x".repeat(7800)],
   ["names that JSON makes longer", "\u0001".repeat(1200), "\u0001".repeat(1400)],
-])("a block with over 8 MB of JSON, of %s,", (_, under, over) => {
-  /** Blocks with a little under 8 MB, with a little over 8 MB, and with a usual size. */
-  function storeBlocks() {
-    const store = emptyStore();
-    insert(store.database, seqs(1, 1024), () => under);
-    insert(store.database, seqs(1025, 2048), () => over);
-    insert(store.database, seqs(2049, 3072));
-    return store;
-  }
-
-  test("has no digest", () => {
-    const { database } = storeBlocks();
-    using _ = database;
+])(
+  "a block with over 8 MB of JSON, of %s, has no digest and is checked for form only",
+  async (_, under, over) => {
+    const { file, database } = emptyStore();
+    insert(database, seqs(1, 1024), () => under);
+    insert(database, seqs(1025, 2048), () => over);
+    insert(database, seqs(2049, 3072));
     expect([...storedDigests(database).keys()]).toEqual([0, 2]);
-  });
-
-  test("is checked for form only", async () => {
-    const { file, database } = storeBlocks();
     database.close();
     expect(await verifyDataFile(file)).toMatchObject({
       plants: 3072,
@@ -175,32 +165,19 @@ describe.each([
       coveredPlants: 3072,
       problems: [],
     });
-  });
-});
+  },
+);
 
-describe("blocks without any plant", () => {
-  /** Two full blocks, and between them more empty ones than one batch summarises. */
-  function storeAroundGap() {
-    const store = emptyStore();
-    const after = 1024 * 101;
-    insert(store.database, seqs(1, 1024));
-    insert(store.database, seqs(after + 1, after + 1024));
-    return store;
-  }
-
-  test("get no digest, unlike the next block", () => {
-    const { database } = storeAroundGap();
-    using _ = database;
-    expect([...storedDigests(database).keys()]).toEqual([0, 101]);
-  });
-
-  test("are a problem, the only one of the file", async () => {
-    const { file, database } = storeAroundGap();
-    database.close();
-    expect(await verifyDataFile(file)).toMatchObject({
-      plants: 2048,
-      problems: ["blocks 1 to 100 (plants 1025 to 103424): no plant is left"],
-    });
+test("blocks without any plant, more than one batch summarises, get no digest, unlike the next one", async () => {
+  const { file, database } = emptyStore();
+  const after = 1024 * 101;
+  insert(database, seqs(1, 1024));
+  insert(database, seqs(after + 1, after + 1024));
+  expect([...storedDigests(database).keys()]).toEqual([0, 101]);
+  database.close();
+  expect(await verifyDataFile(file)).toMatchObject({
+    plants: 2048,
+    problems: ["blocks 1 to 100 (plants 1025 to 103424): no plant is left"],
   });
 });
 

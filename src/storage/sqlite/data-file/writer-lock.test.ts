@@ -24,7 +24,7 @@ test("processes that inspect the files together keep a writer out", () => {
   expect(isFree(path)).toBe(false);
 });
 
-test("a data file has a writer while a process holds its lock for writing", () => {
+test("a data file has a writer while a process holds its lock for writing, not while one inspects it", () => {
   const path = temporary.newPath();
   expect(hasWriter(path)).toBe(false);
   {
@@ -32,11 +32,6 @@ test("a data file has a writer while a process holds its lock for writing", () =
     expect(hasWriter(path)).toBe(true);
   }
   expect(hasWriter(path)).toBe(false);
-});
-
-test("a process that inspects the files does not serve them", () => {
-  const path = temporary.newPath();
-  lockForWriting(path)[Symbol.dispose]();
   using _shared = lockAgainstWriters(path);
   expect(hasWriter(path)).toBe(false);
 });
@@ -53,13 +48,10 @@ test("a lock file of another format is named, and not its data file", () => {
   expect(() => tryLock(path)).toThrow(`${path}.lock is not a SQLite database`);
 });
 
-test("a data file is named where its lock file cannot be created", () => {
+test("a data file in a folder that does not exist has no writer, and is named where it cannot be locked", () => {
   const path = join(temporary.newPath(), "plants.db");
+  expect(hasWriter(path)).toBe(false);
   expect(() => tryLock(path)).toThrow(`${path} cannot be opened: `);
-});
-
-test("a data file in a folder that does not exist has no writer", () => {
-  expect(hasWriter(join(temporary.newPath(), "plants.db"))).toBe(false);
 });
 
 test("a data file that does not exist yet has one lock, by whichever path its folder is reached", () => {
@@ -71,15 +63,12 @@ test("a data file that does not exist yet has one lock, by whichever path its fo
 });
 
 describe("a temporary lock", () => {
-  test("is held by one at a time", () => {
+  test("is held by one at a time, and leaves no file", () => {
     const path = temporary.newPath();
-    using _lock = tryTemporaryLock(path);
-    expect(tryTemporaryLock(path)).toBeUndefined();
-  });
-
-  test("leaves no file", () => {
-    const path = temporary.newPath();
-    tryTemporaryLock(path)?.[Symbol.dispose]();
+    {
+      using _lock = tryTemporaryLock(path);
+      expect(tryTemporaryLock(path)).toBeUndefined();
+    }
     expect(existsSync(`${path}.lock`)).toBe(false);
   });
 
@@ -99,31 +88,21 @@ describe("a temporary lock", () => {
     expect(lock).toBeDefined();
   });
 
-  describe("that is released by another process just before the file is found missing", () => {
-    /** Releases the first lock as the second one looks for its file. */
-    function lockDuringRelease(path: string): Disposable | undefined {
-      using cleanUp = new DisposableStack();
-      const first = tryTemporaryLock(path);
-      // While it is open, the new file cannot get its inode.
-      cleanUp.adopt(openSync(`${path}.lock`, "r"), closeSync);
-      const releaseFirst = () => {
-        first?.[Symbol.dispose]();
-        return false;
-      };
-      using _spy = spyOn(fs, "existsSync").mockImplementationOnce(releaseFirst);
-      return tryTemporaryLock(path);
-    }
-
-    test("is acquired", () => {
-      using lock = lockDuringRelease(temporary.newPath());
-      expect(lock).toBeDefined();
-    });
-
-    test("leaves no file", () => {
-      const path = temporary.newPath();
-      lockDuringRelease(path)?.[Symbol.dispose]();
-      expect(existsSync(`${path}.lock`)).toBe(false);
-    });
+  test("is acquired if another process releases it just before the file is found missing, and leaves no file", () => {
+    const path = temporary.newPath();
+    using cleanUp = new DisposableStack();
+    const first = tryTemporaryLock(path);
+    // While it is open, the new file cannot get its inode.
+    cleanUp.adopt(openSync(`${path}.lock`, "r"), closeSync);
+    const releaseFirst = () => {
+      first?.[Symbol.dispose]();
+      return false;
+    };
+    using _spy = spyOn(fs, "existsSync").mockImplementationOnce(releaseFirst);
+    const second = tryTemporaryLock(path);
+    expect(second).toBeDefined();
+    second?.[Symbol.dispose]();
+    expect(existsSync(`${path}.lock`)).toBe(false);
   });
 
   test("is acquired if another process removes the file just after it was found", () => {
@@ -183,24 +162,15 @@ test("a lock that is about to be released is waited for", () => {
   expect(pause).toHaveBeenCalledTimes(1);
 });
 
-/** A data file whose WAL an inspection refuses. */
-function damagedFile(): string {
+test("a damaged WAL is refused, and the lock released, unless a writer holds that", () => {
   const path = temporary.newPath();
   writeFileSync(path, "a data file");
   writeFileSync(`${path}-wal`, "damaged");
   expect(() => inspectFiles(path)).toThrow(DataFileProblem);
-  return path;
-}
-
-test("a WAL is not inspected while a writer holds the lock", () => {
-  const path = damagedFile();
-  using _writer = lockForWriting(path);
-  expect(() => refuseDamagedWithoutWriter(path)).not.toThrow();
-});
-
-test("the lock of an inspection is released", () => {
-  const path = damagedFile();
-  lockForWriting(path)[Symbol.dispose]();
+  {
+    using _writer = lockForWriting(path);
+    expect(() => refuseDamagedWithoutWriter(path)).not.toThrow();
+  }
   expect(() => refuseDamagedWithoutWriter(path)).toThrow(DataFileProblem);
   expect(isFree(path)).toBe(true);
 });

@@ -2,7 +2,6 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { closeSync, openSync, readFileSync, truncateSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { openAsNextStart } from "../../../../test/support/next-start.ts";
 import { testPlant } from "../../../../test/support/stored-plants.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { runInProcess } from "../../../../test/support/terminal.ts";
@@ -59,10 +58,6 @@ function pageOf(file: string, text: string): number {
   expect(at).toBeGreaterThan(0);
   return Math.floor(at / pageBytes) + 1;
 }
-
-test("a sound file starts", () => {
-  openAsNextStart(changed(() => {}));
-});
 
 test.each([
   "plants",

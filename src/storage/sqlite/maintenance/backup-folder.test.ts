@@ -43,49 +43,26 @@ test.each(["copying", "comparing the plants of", "computing the checksum of"])(
   },
 );
 
-describe("a backup folder that is a loop of symbolic links", () => {
-  function newLoop(): BackupFolder {
-    const path = folder.newPath();
-    symlinkSync(path, path);
-    return new BackupFolder(database, path);
-  }
-
-  test("is the problem of a list", async () => {
-    const { problem } = await newLoop().list();
-    expect(problem).toContain("cannot be opened: too many symbolic links");
-  });
-
-  test("is the problem of a backup", async () => {
-    const loop = newLoop();
-    const { path, problem } = await loop.backUpOnRequest(0);
-    expect(problem).toStartWith(`${loop.folderPath} cannot be opened: too many symbolic links`);
-    expect(path).toBeUndefined();
-  });
+test("a backup folder that is a loop of symbolic links is the problem of a list and of a backup", async () => {
+  const path = folder.newPath();
+  symlinkSync(path, path);
+  const loop = new BackupFolder(database, path);
+  expect((await loop.list()).problem).toContain("cannot be opened: too many symbolic links");
+  const backup = await loop.backUpOnRequest(0);
+  expect(backup.problem).toStartWith(`${path} cannot be opened: too many symbolic links`);
+  expect(backup.path).toBeUndefined();
 });
 
-describe("a backup whose digest cannot be recorded", () => {
-  function folderWithoutDigest(atMs: number) {
-    const store = folder.newCopy(database);
-    const backups = new BackupFolder(store, folder.newFolder());
-    const record = digestRecordFile(join(backups.folderPath, new BackupNames(store).at(atMs)));
-    mkdirSync(join(record, "in the way"), { recursive: true });
-    return { store, backups, record };
-  }
-
-  test("is recorded as the last one", async () => {
-    const { store, backups } = folderWithoutDigest(1000);
-    const { unrecorded } = await backups.backUp(1000);
-    expect(unrecorded).toContain(".digest.json");
-    expect(await readLastBackup(store)).toMatchObject({ atMs: 1000 });
-  });
-
-  test("has a warning that names only the record of its digest", async () => {
-    const { backups, record } = folderWithoutDigest(1000);
-    const { warning } = await backups.backUpOnRequest(1000);
-    expect(warning).toBe(
-      `The backup is complete, but it could not be recorded: ${record} cannot be written: it is a directory.`,
-    );
-  });
+test("a backup whose digest cannot be recorded is the last one, with a warning that names only that record", async () => {
+  const store = folder.newCopy(database);
+  const backups = new BackupFolder(store, folder.newFolder());
+  const record = digestRecordFile(join(backups.folderPath, new BackupNames(store).at(1000)));
+  mkdirSync(join(record, "in the way"), { recursive: true });
+  const { warning } = await backups.backUpOnRequest(1000);
+  expect(warning).toBe(
+    `The backup is complete, but it could not be recorded: ${record} cannot be written: it is a directory.`,
+  );
+  expect(await readLastBackup(store)).toMatchObject({ atMs: 1000 });
 });
 
 test("the verification of a backup that is gone says so", async () => {
@@ -110,33 +87,22 @@ const endless: [what: string, create: (path: string) => void][] = [
 ];
 if (!lacksProgram("mkfifo")) endless.push(["a named pipe", (path) => spawnSync("mkfifo", [path])]);
 
-describe.each(endless)("the record of a backup that is %s", (_, create) => {
-  async function backUpWithRecord(): Promise<{ backups: BackupFolder; path: string }> {
+test.each(endless)(
+  "the record of a backup that is %s is not read, and removed with the backup",
+  async (_, create) => {
     const backups = newFolder();
     const { made } = await backups.backUp(0);
-    rmSync(digestRecordFile(made.path));
-    create(digestRecordFile(made.path));
-    return { backups, path: made.path };
-  }
-
-  test("is not read by a list", async () => {
-    const { backups, path } = await backUpWithRecord();
-    const { backups: listed } = await backups.list();
-    expect(listed.map(({ name }) => name)).toEqual([basename(path)]);
-  });
-
-  test("is removed with the backup", async () => {
-    const { backups, path } = await backUpWithRecord();
-    const { removed } = await backups.backUp(1000, { keep: 1 });
-    expect(removed).toEqual([path]);
-  });
-
-  test("is the problem of a verification", async () => {
-    const { backups, path } = await backUpWithRecord();
-    const { problems } = await backups.verify(basename(path));
-    expect(problems).toEqual([`${digestRecordFile(path)} is not a small regular file; move it away.`]);
-  });
-});
+    const record = digestRecordFile(made.path);
+    rmSync(record);
+    create(record);
+    const name = basename(made.path);
+    expect((await backups.list()).backups.map((backup) => backup.name)).toEqual([name]);
+    expect((await backups.verify(name)).problems).toEqual([
+      `${record} is not a small regular file; move it away.`,
+    ]);
+    expect((await backups.backUp(1000, { keep: 1 })).removed).toEqual([made.path]);
+  },
+);
 
 /**
  * Begins a list that has read the names of all backups, and hangs at the record of the last one. Returns what lets it go on.

@@ -5,18 +5,14 @@ const names = new BackupNames("/data/plants.db");
 const atMs = Date.UTC(2026, 10, 15, 2, 0, 0, 7);
 const backup = "plants-2026-11-15T02-00-00-007Z.db";
 
-test("a backup is named by its data file and its time", () => {
+test("a backup is named by its data file and its time, which is read from its name", () => {
   expect(names.at(atMs)).toBe(backup);
-});
-
-test("the time of a backup is read from its name", () => {
-  expect(names.backupsAmong([backup])).toEqual([{ name: backup, atMs }]);
   expect(timeInName(`/backups/${backup}`)).toBe(atMs);
 });
 
 test("backups are in the order of their times, whatever the order of the folder", () => {
-  const earlier = names.at(atMs - 1);
-  expect(names.backupsAmong([backup, earlier]).map(({ name }) => name)).toEqual([earlier, backup]);
+  const earlier = { name: names.at(atMs - 1), atMs: atMs - 1 };
+  expect(names.backupsAmong([backup, earlier.name])).toEqual([earlier, { name: backup, atMs }]);
 });
 
 test("a backup that is not complete is not among the backups", () => {

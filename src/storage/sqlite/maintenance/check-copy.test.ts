@@ -1,21 +1,21 @@
 import { Database } from "bun:sqlite";
-import { expect, test } from "bun:test";
-import { copyFileSync } from "node:fs";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { seedStore } from "../../../../test/support/seeded-store.ts";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
 import { compareWithSource } from "./check-copy.ts";
 
-/** A store of 1,500 plants, and a copy that is changed by SQL. */
-function storeAndCopy(sql: string) {
-  const folder = temporaryFolder();
-  const store = join(folder.path, "plants.db");
-  const copy = join(folder.path, "copy.db");
-  seedStore(store, { plants: 1500 });
-  copyFileSync(store, copy);
+const folder = temporaryFolder();
+const store = join(folder.path, "plants.db");
+beforeAll(() => seedStore(store, { plants: 1500 }));
+afterAll(() => folder[Symbol.dispose]());
+
+/** A copy of the store, changed by SQL. */
+function changedCopy(sql: string): string {
+  const copy = folder.newCopy(store);
   using database = new Database(copy);
   database.run(sql);
-  return { store, copy, [Symbol.dispose]: () => folder[Symbol.dispose]() };
+  return copy;
 }
 
 test.each([
@@ -31,15 +31,14 @@ test.each([
     "in its last block",
   ],
 ])("a copy with %s is refused", async (_, sql, where) => {
-  using files = storeAndCopy(sql);
-  await expect(compareWithSource(files.copy, files.store)).rejects.toThrow(
-    `The copy of ${files.store} has other plants ${where}; check the disk, and try again.`,
+  await expect(compareWithSource(changedCopy(sql), store)).rejects.toThrow(
+    `The copy of ${store} has other plants ${where}; check the disk, and try again.`,
   );
 });
 
 test("a copy that its source has outgrown is accepted", async () => {
-  using files = storeAndCopy("DELETE FROM plants WHERE seq > 1400");
-  expect(await compareWithSource(files.copy, files.store)).toMatchObject({
+  const copy = changedCopy("DELETE FROM plants WHERE seq > 1400");
+  expect(await compareWithSource(copy, store)).toMatchObject({
     coveredPlants: 1024,
     matchedPlants: 1024,
     changedBlocks: [],

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import {
   existsSync,
   mkdirSync,
@@ -23,29 +23,22 @@ const noLinks = () => {
   throw Object.assign(new Error("operation not permitted, link"), { code: "EPERM" });
 };
 
-describe.each([
+test.each([
   ["by a link", undefined],
   ["by a rename where there are no links", noLinks],
-])("a complete copy that gets its name %s", (_, link) => {
-  test("is at that path", () => {
-    using folder = temporaryFolder();
-    const partial = folder.newPath("a.partial");
-    const path = folder.newPath("a");
-    writeFileSync(partial, "complete");
-    linkOrRename(partial, path, link);
-    expect(readFileSync(path, "utf8")).toBe("complete");
-  });
+])("a complete copy gets its name %s, unless a file was created there meanwhile", (_, link) => {
+  using folder = temporaryFolder();
+  const path = folder.newPath("a");
+  const complete = folder.newPath("a.partial");
+  writeFileSync(complete, "complete");
+  linkOrRename(complete, path, link);
+  expect(readFileSync(path, "utf8")).toBe("complete");
 
-  test("never replaces a file that was created meanwhile", () => {
-    using folder = temporaryFolder();
-    const partial = folder.newPath("a.partial");
-    const path = folder.newPath("a");
-    writeFileSync(partial, "complete");
-    writeFileSync(path, "of someone else");
-    expect(() => linkOrRename(partial, path, link)).toThrow(/created meanwhile/);
-    expect(readFileSync(path, "utf8")).toBe("of someone else");
-    expect(existsSync(partial)).toBe(true);
-  });
+  const later = folder.newPath("a.partial");
+  writeFileSync(later, "later");
+  expect(() => linkOrRename(later, path, link)).toThrow(/created meanwhile/);
+  expect(readFileSync(path, "utf8")).toBe("complete");
+  expect(existsSync(later)).toBe(true);
 });
 
 test("a copy that is missing is an error", () => {
@@ -69,44 +62,21 @@ test("a copy that another one has replaced is not put in place", async () => {
   expect(existsSync(to)).toBe(false);
 });
 
-describe("of two backups to one file at the same time", () => {
-  /** Starts the second one while the first computes its checksum, the last step before the copy gets its name. */
-  async function backUpTwice(store: string, to: string) {
-    let second: Promise<unknown> | undefined;
-    const first = await writeBackup(store, to, ({ doing }) => {
-      if (doing === "computing the checksum of") second ??= caught(writeBackup(store, to));
-    });
-    return { first, secondError: await second };
-  }
-
-  test("the first is complete", async () => {
-    using folder = temporaryFolder();
-    const store = folder.newPath();
-    const to = folder.newPath("copy.db");
-    seedStore(store, { plants: 1 });
-    const { first } = await backUpTwice(store, to);
-    expect(await computeChecksum(to)).toBe(first.sha256);
-  });
-
-  test("the second is refused", async () => {
-    using folder = temporaryFolder();
-    const store = folder.newPath();
-    const to = folder.newPath("copy.db");
-    seedStore(store, { plants: 1 });
-    const { secondError } = await backUpTwice(store, to);
-    expect(secondError).toBeInstanceOf(DataFileProblem);
-    expect((secondError as DataFileProblem).message).toBe(
-      `Another backup or restore to ${to} is running; wait for it to finish.`,
-    );
-  });
-});
-
-test("a backup to a file leaves nothing but that and its checksum", async () => {
+test("of two backups to one file at the same time, the first is complete and the second is refused", async () => {
   using folder = temporaryFolder();
   const store = folder.newPath();
   const target = folder.newFolder();
+  const to = join(target, "copy.db");
   seedStore(store, { plants: 1 });
-  await writeBackup(store, join(target, "copy.db"));
+  let second: Promise<unknown> | undefined;
+  const { sha256 } = await writeBackup(store, to, ({ doing }) => {
+    // The last step before the copy gets its name.
+    if (doing === "computing the checksum of") second ??= caught(writeBackup(store, to));
+  });
+  expect(await second).toEqual(
+    new DataFileProblem(`Another backup or restore to ${to} is running; wait for it to finish.`),
+  );
+  expect(await computeChecksum(to)).toBe(sha256);
   expect(readdirSync(target).sort()).toEqual(["copy.db", "copy.db.sha256"]);
 });
 
@@ -133,39 +103,22 @@ test.each(Object.entries(copiers))(
   },
 );
 
-describe.each(Object.entries(copiers).filter(([, { ending }]) => ending === ""))(
-  "%s of the file that has the temporary name",
-  (_, { copy }) => {
-    test("is refused", async () => {
-      using folder = temporaryFolder();
-      const to = folder.newPath("copy.db");
-      const store = `${to}.partial`;
-      seedStore(store, { plants: 1 });
-      const before = readFileSync(store);
-
-      const error = await caught(copy(store, to));
-
-      expect(error).toBeInstanceOf(DataFileProblem);
-      expect((error as DataFileProblem).message).toBe(
-        `${store} has the name that the copy has until it is complete. Rename it first.`,
+test.each(Object.entries(copiers).filter(([, { ending }]) => ending === ""))(
+  "%s of the file that has the temporary name is refused, by the name of a symbolic link too",
+  async (_, { copy }) => {
+    using folder = temporaryFolder();
+    const to = folder.newPath("copy.db");
+    const store = `${to}.partial`;
+    const link = folder.newPath("link.db");
+    seedStore(store, { plants: 1 });
+    symlinkSync(store, link);
+    const before = readFileSync(store);
+    for (const from of [store, link]) {
+      expect(await caught(copy(from, to))).toEqual(
+        new DataFileProblem(`${store} has the name that the copy has until it is complete. Rename it first.`),
       );
       expect(readFileSync(store)).toEqual(before);
       expect(existsSync(to)).toBe(false);
-    });
-
-    test("is refused by the name of a symbolic link too", async () => {
-      using folder = temporaryFolder();
-      const to = folder.newPath("copy.db");
-      const store = `${to}.partial`;
-      const link = folder.newPath("link.db");
-      seedStore(store, { plants: 1 });
-      symlinkSync(store, link);
-
-      const error = await caught(copy(link, to));
-
-      expect(error).toBeInstanceOf(DataFileProblem);
-      expect(existsSync(store)).toBe(true);
-      expect(existsSync(to)).toBe(false);
-    });
+    }
   },
 );

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { openSync } from "node:fs";
 import type { TestCalls } from "../../../../test/fixtures/test-thread.ts";
 import { caught } from "../../../../test/support/caught.ts";
+import { fakeTimers } from "../../../../test/support/clock.ts";
 import { codeOf } from "../../../system/errors.ts";
 import { inodeAt, inodeOf, isSameInode } from "../data-file/inode.ts";
 import { Thread, type ThreadEntry, ThreadLost } from "./thread.ts";
@@ -27,54 +28,40 @@ function isOpen(handle: number, path: string): boolean {
   }
 }
 
-describe("a thread that ends in the middle", () => {
-  test("rejects every pending call", async () => {
-    const { thread } = startThread();
-    const first = caught(thread.ask("never"));
-    const second = caught(thread.ask("never"));
-    const last = caught(thread.ask("exit"));
-    expect(await first).toBeInstanceOf(ThreadLost);
-    expect(await second).toBeInstanceOf(ThreadLost);
-    expect(await last).toBeInstanceOf(ThreadLost);
-  });
-
-  test("rejects every later call", async () => {
-    const { thread } = startThread();
-    await caught(thread.ask("exit"));
-    expect(await caught(thread.ask("never"))).toBeInstanceOf(ThreadLost);
-  });
-
-  test("is reported lost once", async () => {
-    const { thread, lost } = startThread();
-    await caught(thread.ask("exit"));
-    await caught(thread.ask("never"));
-    await thread.stop();
-    expect(lost).toEqual(["the thread ended"]);
-  });
+test("a thread that ends in the middle rejects every call, and is reported lost once", async () => {
+  const { thread, lost } = startThread();
+  const first = caught(thread.ask("never"));
+  const second = caught(thread.ask("never"));
+  const last = caught(thread.ask("exit"));
+  expect(await first).toBeInstanceOf(ThreadLost);
+  expect(await second).toBeInstanceOf(ThreadLost);
+  expect(await last).toBeInstanceOf(ThreadLost);
+  expect(await caught(thread.ask("never"))).toBeInstanceOf(ThreadLost);
+  await thread.stop();
+  expect(lost).toEqual(["the thread ended"]);
 });
 
 describe("a thread that is stopped", () => {
-  test("releases what it holds", async () => {
+  test("releases what it holds and rejects what it has not answered, also if it is stopped twice", async () => {
     const held = openSync(import.meta.path, "r");
-    const { thread } = startThread(held);
-    await thread.stop();
+    const { thread, lost } = startThread(held);
+    const asked = caught(thread.ask("never"));
+    await Promise.all([thread.stop(), thread.stop()]);
     expect(isOpen(held, import.meta.path)).toBe(false);
-  });
-
-  test.each([
-    ["never settles", "never"],
-    ["blocks the thread", "block"],
-  ] as const)("rejects a call that %s", async (_, call) => {
-    const { thread, lost } = startThread();
-    const asked = caught(thread.ask(call));
-    await thread.stop();
     expect(await asked).toBeInstanceOf(ThreadLost);
     expect(lost).toEqual([]);
   });
 
-  test("may be stopped twice at the same time", async () => {
+  test("rejects a call that blocks it after two seconds", async () => {
     const { thread, lost } = startThread();
-    await Promise.all([thread.stop(), thread.stop()]);
+    const asked = caught(thread.ask("block"));
+    using timers = fakeTimers();
+    const stopped = thread.stop();
+    timers.advance(1999);
+    expect(timers.pending()).toBe(1);
+    timers.advance(1);
+    await stopped;
+    expect(await asked).toBeInstanceOf(ThreadLost);
     expect(lost).toEqual([]);
   });
 });

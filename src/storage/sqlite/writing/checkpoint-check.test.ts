@@ -67,31 +67,37 @@ test("a checkpoint of a WAL with a hole does not begin", () => {
   expect(begun).not.toHaveBeenCalled();
 });
 
-test.each([1, 2, 50, 99])("a hole at frame %d is noticed", (first) => {
-  zeroFrames(first, 1);
-  expect(store.before()).toBe("WAL");
+test("a checkpoint that fails for a reason of its own fails", () => {
+  const failing = (): void => {
+    throw new Error("the disk");
+  };
+  expect(() => store.around(failing)).toThrow("the disk");
 });
 
-test("a frame of another page is noticed", () => {
+/** Overwrites bytes in the header of frame 50. */
+function changeHeader(at: number, bytes: Buffer): void {
   const file = openSync(`${store.path}-wal`, "r+");
-  const firstByteOfPageNumber = 32 + 49 * frameBytes;
-  writeSync(file, Buffer.from([255]), 0, 1, firstByteOfPageNumber);
-  expect(store.before()).toBe("WAL");
-});
+  writeSync(file, bytes, 0, bytes.length, 32 + 49 * frameBytes + at);
+}
 
-test("a frame of another WAL is noticed", () => {
-  const file = openSync(`${store.path}-wal`, "r+");
-  const salts = 32 + 49 * frameBytes + 8;
-  writeSync(file, Buffer.alloc(8), 0, 8, salts);
-  expect(store.before()).toBe("WAL");
-});
+const shorten = () => truncateSync(`${store.path}-wal`, 32 + 50 * frameBytes);
 
-test("a hole in a frame that a later one of its page replaces is not looked at", () => {
-  store.database.run("UPDATE plants SET created_by = 'first' WHERE seq = 100");
-  const replaced = statSync(`${store.path}-wal`).size;
-  store.database.run("UPDATE plants SET created_by = 'later' WHERE seq = 100");
-  zeroFrames((replaced - 32) / frameBytes, 1);
-  expect(store.before()).toBeUndefined();
+test.each<[what: string, harm: () => void]>([
+  ["with a hole at its first frame", () => zeroFrames(1, 1)],
+  ["with a hole at its last frame but one", () => zeroFrames(99, 1)],
+  ["with a frame of another page", () => changeHeader(0, Buffer.from([255]))],
+  ["with a frame of another WAL", () => changeHeader(8, Buffer.alloc(8))],
+  ["that was shortened", shorten],
+  [
+    "that was shortened before more was appended",
+    () => {
+      shorten();
+      store.write(1);
+    },
+  ],
+])("a WAL %s is noticed", (_, harm) => {
+  harm();
+  expect(store.before()).toBe("WAL");
 });
 
 // The index has the page numbers of the first 4,062 frames in its first block.
@@ -102,7 +108,12 @@ test.each([4062, 4063])("a hole at frame %d of a long WAL is noticed", (frame) =
   expect(store.before()).toBe("WAL");
 });
 
-test("a hole in frames that the data file already has is not looked at", () => {
+test("a hole in frames that the data file has, or that later ones of their page replace, is not looked at", () => {
+  store.database.run("UPDATE plants SET created_by = 'first' WHERE seq = 100");
+  const replaced = statSync(`${store.path}-wal`).size;
+  store.database.run("UPDATE plants SET created_by = 'later' WHERE seq = 100");
+  zeroFrames((replaced - 32) / frameBytes, 1);
+  expect(store.before()).toBeUndefined();
   store.checkpoint();
   zeroFrames(50, 1);
   // The reader keeps the WAL from restarting, so these frames come after the hole.
@@ -111,17 +122,6 @@ test("a hole in frames that the data file already has is not looked at", () => {
   reader.query("SELECT count(*) FROM plants").get();
   store.write(10);
   expect(store.before()).toBeUndefined();
-});
-
-test("a WAL that was shortened before more was appended is noticed", () => {
-  truncateSync(`${store.path}-wal`, 32 + 50 * frameBytes);
-  store.write(1);
-  expect(store.before()).toBe("WAL");
-});
-
-test("a WAL that was shortened is noticed", () => {
-  truncateSync(`${store.path}-wal`, 32 + 50 * frameBytes);
-  expect(store.before()).toBe("WAL");
 });
 
 test("a WAL that another process checkpointed and restarted is not an overwritten one", () => {
@@ -133,9 +133,13 @@ test("a WAL that another process checkpointed and restarted is not an overwritte
   expect(store.before(bytes)).toBeUndefined();
 });
 
-test("a data file that was truncated before the check is noticed", () => {
+test("a data file that was truncated after the checkpoint, or before the next check, is noticed", () => {
   const bytes = statSync(store.path).size;
-  truncateSync(store.path, 40_960);
+  const overwritten = store.around(() => {
+    store.checkpoint();
+    truncateSync(store.path, 40_960);
+  });
+  expect(overwritten).toBe("data file");
   expect(store.before(bytes)).toBe("data file");
 });
 
@@ -166,21 +170,6 @@ test("a data file that was truncated so much that SQLite notices is not taken fo
     truncateSync(store.path, 40_960);
     expect(store.checkpoint).toThrow("malformed");
     store.checkpoint();
-  });
-  expect(overwritten).toBe("data file");
-});
-
-test("a checkpoint that fails for another reason fails", () => {
-  const failing = (): void => {
-    throw new Error("the disk");
-  };
-  expect(() => store.around(failing)).toThrow("the disk");
-});
-
-test("a data file that was truncated after the checkpoint is noticed", () => {
-  const overwritten = store.around(() => {
-    store.checkpoint();
-    truncateSync(store.path, 40_960);
   });
   expect(overwritten).toBe("data file");
 });

@@ -104,26 +104,14 @@ function startReader(path: string): Database {
   return reader;
 }
 
-test("the WAL restarts after a checkpoint", async () => {
+test("the WAL restarts after each checkpoint, unless a reader has not ended yet", async () => {
   await using store = opened();
   await store.fill(4);
   expect(walBytes(store.path)).toBeLessThan(2 * hugeName.length);
   expect(store.reports).toEqual(Array(4).fill("checkpointed"));
-});
-
-test("a reader keeps the WAL from restarting", async () => {
-  await using store = opened();
-  await store.fill(1);
-  using _reader = startReader(store.path);
-  await store.fill(3);
-  expect(walBytes(store.path)).toBeGreaterThan(2 * hugeName.length);
-});
-
-test("the WAL restarts once the reader has ended", async () => {
-  await using store = opened();
-  await store.fill(1);
   using reader = startReader(store.path);
   await store.fill(3);
+  expect(walBytes(store.path)).toBeGreaterThan(2 * hugeName.length);
   reader.run("COMMIT");
   await store.fill(1);
   const bytes = walBytes(store.path);
@@ -232,25 +220,21 @@ describe("a checkpoint thread", () => {
     expect(thread.calls).toHaveLength(5);
   });
 
-  test("that a reader kept from finishing is asked again after as many frames", async () => {
+  test.each([
+    ["after as many frames", () => {}],
+    [
+      "at the usual length if another process has restarted the WAL, since the reader has ended",
+      (path: string) => {
+        using other = new Database(path);
+        other.run("PRAGMA wal_checkpoint(TRUNCATE)");
+      },
+    ],
+  ])("that a reader kept from finishing is asked again %s", async (_, change) => {
     using thread = cuedThread();
     await using store = opened(thread);
     store.commit("huge");
     for (let round = 0; round < 5; round++) await thread.answer();
-    store.commit("small");
-    expect(thread.calls).toHaveLength(5);
-    store.commit("huge");
-    expect(thread.calls).toHaveLength(6);
-  });
-
-  test("that a reader kept from finishing is asked again at the usual length if the WAL has restarted", async () => {
-    using thread = cuedThread();
-    await using store = opened(thread);
-    store.commit("huge");
-    for (let round = 0; round < 5; round++) await thread.answer();
-    // The reader has ended, and another process checkpoints.
-    using other = new Database(store.path);
-    other.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    change(store.path);
     store.commit("small");
     expect(thread.calls).toHaveLength(5);
     store.commit("huge");
@@ -265,18 +249,12 @@ describe("a checkpoint thread", () => {
     expect(store.reports).toEqual(["A checkpoint failed: ThreadLost: the thread ended."]);
   });
 
-  test("is not asked if the files are not those that were opened", async () => {
+  test("is not asked, and not reported if it ends, once the files are not those that were opened", async () => {
     using thread = cuedThread();
     await using store = opened(thread);
     store.files.intact = false;
     store.commit("huge");
     expect(thread.calls).toEqual([]);
-  });
-
-  test("is not reported if it ends after the files were lost, which are reported already", async () => {
-    using thread = cuedThread();
-    await using store = opened(thread);
-    store.files.intact = false;
     thread.end();
     expect(store.reports).toEqual([]);
   });
@@ -292,19 +270,12 @@ describe("a checkpoint thread", () => {
     expect(thread.calls).toHaveLength(1);
   });
 
-  test("that finds an overwritten file reports it", async () => {
+  test("that finds an overwritten file reports it, and is not asked again", async () => {
     using thread = cuedThread();
     await using store = opened(thread);
     store.commit("huge");
     await thread.answer({ syncMs: 0, overwritten: "WAL" });
     expect(store.reports).toEqual(["overwritten: WAL"]);
-  });
-
-  test("that found an overwritten file is not asked again", async () => {
-    using thread = cuedThread();
-    await using store = opened(thread);
-    store.commit("huge");
-    await thread.answer({ syncMs: 0, overwritten: "WAL" });
     store.commit("huge");
     expect(thread.calls).toHaveLength(1);
   });

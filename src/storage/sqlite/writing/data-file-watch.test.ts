@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import { copyFileSync, renameSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { temporaryFolder } from "../../../../test/support/temporary-folder.ts";
@@ -67,41 +67,29 @@ test("a folder that cannot be read proves nothing about the file", () => {
   expectIntact();
 });
 
-describe.each(["data", "wal", "shm"] as const)("a %s file that cannot be read", (name) => {
-  // Every read of a number that is no open file fails, as one of a failing disk does.
-  const unreadable = 1_000_000;
-  let handle: number;
-  beforeEach(() => {
-    handle = store.watch.files[name];
-    Object.assign(store.watch.files, { [name]: unreadable });
-  });
-  afterEach(() => {
-    Object.assign(store.watch.files, { [name]: handle });
-  });
-
-  test("proves nothing about it", () => {
+test.each(["data", "wal", "shm"] as const)(
+  "a %s file that cannot be read proves nothing about it, but must not be closed",
+  async (name) => {
+    const handle = store.watch.files[name];
+    // Every read of a number that is no open file fails, as one of a failing disk does.
+    using cleanUp = new DisposableStack();
+    cleanUp.defer(() => Object.assign(store.watch.files, { [name]: handle }));
+    Object.assign(store.watch.files, { [name]: 1_000_000 });
     expectIntact();
-  });
-
-  test("must not be closed", async () => {
     await store.watch.checkBeforeClose();
     expect(store.losses).toEqual([
       expect.stringMatching(/^The files could not be checked before the last checkpoint: EBADF/),
     ]);
-  });
-});
+  },
+);
 
-test("the file is lost if its folder was deleted", () => {
+test.each([
+  ["deleted", () => {}],
+  ["replaced by a file", (data: string) => writeFileSync(data, "")],
+])("the file is lost if its folder was %s", (_, replace) => {
   const data = dirname(store.path);
   renameSync(data, `${data}-away`);
-  expect(store.watch.checkAndReport()).toBe(false);
-  expect(store.losses).toEqual(["The data file was deleted or replaced while it was open."]);
-});
-
-test("the file is lost if its folder was replaced by a file", () => {
-  const data = dirname(store.path);
-  renameSync(data, `${data}-away`);
-  writeFileSync(data, "");
+  replace(data);
   expect(store.watch.checkAndReport()).toBe(false);
   expect(store.losses).toEqual(["The data file was deleted or replaced while it was open."]);
 });
@@ -124,7 +112,7 @@ test.each(["PASSIVE", "RESTART", "TRUNCATE"])(
   },
 );
 
-test("a data file in which another connection writes does not count as overwritten", () => {
+test("a data file in which another connection writes, or that its VACUUM makes shorter, does not count as overwritten", () => {
   store.write(20);
   store.checkpoint("TRUNCATE");
   expectIntact();
@@ -132,12 +120,6 @@ test("a data file in which another connection writes does not count as overwritt
   expectIntact();
   store.checkpoint("TRUNCATE");
   expectIntact();
-});
-
-test("a data file that a VACUUM makes shorter does not count as overwritten", () => {
-  store.write(20);
-  store.checkpoint("TRUNCATE");
-  store.other.run("DELETE FROM plants WHERE id > 3");
   store.other.run("VACUUM");
   expectIntact();
   store.checkpoint("TRUNCATE");

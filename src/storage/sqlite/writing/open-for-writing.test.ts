@@ -1,10 +1,9 @@
 import { Database } from "bun:sqlite";
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
   chmodSync,
   copyFileSync,
   existsSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -33,11 +32,15 @@ const plants = 60;
 const folder = temporaryFolder();
 afterAll(() => folder[Symbol.dispose]());
 
+const madeCrashed = folder.newPath();
+beforeAll(() =>
+  crashedStore(madeCrashed, plants, { checkpointed: 40, nameOf: (id) => `${id} ${"x".repeat(1500)}` }),
+);
+
 /** A data file and its WAL as a kill leaves them, and the marker of a failure. */
-async function crashed(failure?: FailureReason): Promise<string> {
-  const file = join(folder.newPath("crashed"), "plants.db");
-  mkdirSync(dirname(file));
-  await crashedStore(file, plants, { checkpointed: 40, nameOf: (id) => `${id} ${"x".repeat(1500)}` });
+function crashed(failure?: FailureReason): string {
+  const file = join(folder.newFolder(), "plants.db");
+  for (const end of ["", "-wal"]) copyFileSync(madeCrashed + end, file + end);
   if (failure !== undefined) writeMarker(file, failure);
   return file;
 }
@@ -61,7 +64,7 @@ async function expectWhole(file: string): Promise<void> {
 
 describe("the start after a failed fsync", () => {
   test("copies everything into a new file, with the old one's mode", async () => {
-    const file = await crashed("sync-failed");
+    const file = crashed("sync-failed");
     chmodSync(file, 0o640);
     // A copy that another start did not finish.
     writeFileSync(`${file}.rebuilt`, "SQLite format 3\0");
@@ -81,21 +84,21 @@ describe("the start after a failed fsync", () => {
     ["when the data file is unreadable", (file: string) => writeFileSync(file, Buffer.alloc(8192))],
     [
       "after that, and plants were stored since",
-      async (file: string) => {
+      (file: string) => {
         open(file);
         writeMarker(file, "rebuilt");
-        const later = await crashed();
+        const later = crashed();
         for (const end of ["", "-wal"]) copyFileSync(later + end, file + end);
       },
     ],
   ])("finishes a rebuild that ended %s", async (_, change) => {
-    const file = await crashed("rebuilt");
+    const file = crashed("rebuilt");
     // What a rebuild writes before it changes anything else.
     const image = `${file}-image`;
     for (const end of ["", "-wal"]) copyFileSync(file + end, image + end);
     using database = new Database(image);
     copyInto(database, `${file}.rebuilt`);
-    await change(file);
+    change(file);
     expect(() => openReadOnly(file)).toThrow(/start the service on it once to finish that\.$/);
     open(file);
     await expectWhole(file);
@@ -113,8 +116,8 @@ describe("the start after a failed fsync", () => {
       (copy: string) => changeBySql(copy, `UPDATE plants SET name = upper(name) WHERE seq = ${plants}`),
       "it has other plants",
     ],
-  ])("refuses a copy %s in the meantime without changing it", async (_, change, message) => {
-    const file = await crashed();
+  ])("refuses a copy %s in the meantime without changing it", (_, change, message) => {
+    const file = crashed();
     {
       using database = new Database(file, { readonly: true });
       copyInto(database, `${file}.rebuilt`);
@@ -129,8 +132,8 @@ describe("the start after a failed fsync", () => {
     expect(files()).toEqual(before);
   });
 
-  test("refuses a file with damage that no other start looks for without changing it", async () => {
-    const file = await crashed("sync-failed");
+  test("refuses a file with damage that no other start looks for without changing it", () => {
+    const file = crashed("sync-failed");
     const bytes = readFileSync(file);
     const page = Math.floor(bytes.indexOf("20 xxx") / 4096) * 4096;
     writeFileSync(file, bytes.fill(0, page, page + 4096));
@@ -141,7 +144,7 @@ describe("the start after a failed fsync", () => {
   });
 
   test("is refused while another process has the file open, whose cache cannot be trusted", async () => {
-    const file = await crashed("sync-failed");
+    const file = crashed("sync-failed");
     using reader = new Database(file, { readonly: true });
     reader.query("SELECT count(*) FROM plants").get();
     expect(() => openForWriting(file)).toThrow(/after a failed fsync, but another process has it open/);
@@ -150,8 +153,8 @@ describe("the start after a failed fsync", () => {
     await expectWhole(file);
   });
 
-  test("ignores the failure if the data file no longer exists", async () => {
-    const file = await crashed("sync-failed");
+  test("ignores the failure if the data file no longer exists", () => {
+    const file = crashed("sync-failed");
     for (const end of ["", "-wal"]) rmSync(file + end);
     open(file);
     expect(storedPlants(file)).toEqual([]);
@@ -187,47 +190,48 @@ test("a start while another process checkpoints marks the data file as in use in
   expect(readUseWithoutWal(file)).toBe("closed");
 });
 
-describe("what a crash cannot have left", () => {
-  const isJournal = /plants\.db-journal is a rollback journal: .* Move the journal away, unless/;
+const isJournal = /plants\.db-journal is a rollback journal: .* Move the journal away, unless/;
 
-  describe.each<[what: string, why: RegExp, harm: (file: string) => void]>([
-    [
-      "a WAL with zeros in the middle",
-      /is damaged at frame \d+/,
-      (file) => writeFileSync(`${file}-wal`, readFileSync(`${file}-wal`).fill(0, 50_000, 60_000)),
-    ],
-    ["a WAL whose data file is missing", /is missing or empty/, (file) => rmSync(file)],
-    ["a WAL whose data file is empty", /is missing or empty/, (file) => truncateSync(file)],
-    ["a rollback journal with a WAL", isJournal, (file) => writeFileSync(`${file}-journal`, emptyingJournal)],
-    [
-      "a rollback journal without one",
-      isJournal,
-      (file) => {
-        open(file);
-        writeFileSync(`${file}-journal`, emptyingJournal);
-      },
-    ],
-  ])("%s", (_, why, harm) => {
-    test.each<[by: string, open: (file: string, link: string) => unknown]>([
-      ["a start", (file) => openForWriting(file)],
-      ["a start through a link", (_file, link) => openForWriting(link)],
-      ["a command that reads, through a link", (_file, link) => openReadOnly(link)],
-      ["a command that writes, through a link", (_file, link) => openBeside(link, { mayCreate: false })],
-    ])("is refused by %s without a change of any file", async (_by, openHarmed) => {
-      const file = await crashed();
-      const link = `${dirname(file)}.link.db`;
-      harm(file);
-      symlinkSync(file, link);
-      const bytes = () =>
-        ["", "-wal", "-journal"].map((end) => existsSync(file + end) && readFileSync(file + end, "hex"));
-      const before = bytes();
-      const attempt = () => openHarmed(file, link);
+test.each<[what: string, why: RegExp, harm: (file: string) => void]>([
+  [
+    "a WAL with zeros in the middle",
+    /is damaged at frame \d+/,
+    (file) => writeFileSync(`${file}-wal`, readFileSync(`${file}-wal`).fill(0, 50_000, 60_000)),
+  ],
+  ["a WAL whose data file is missing", /is missing or empty/, (file) => rmSync(file)],
+  ["a WAL whose data file is empty", /is missing or empty/, (file) => truncateSync(file)],
+  ["a rollback journal with a WAL", isJournal, (file) => writeFileSync(`${file}-journal`, emptyingJournal)],
+  [
+    "a rollback journal without one",
+    isJournal,
+    (file) => {
+      open(file);
+      writeFileSync(`${file}-journal`, emptyingJournal);
+    },
+  ],
+])(
+  "after a crash, %s is refused by a start and every command, through a link too, without a change of any file",
+  (_, why, harm) => {
+    const file = crashed();
+    const link = `${dirname(file)}.link.db`;
+    harm(file);
+    symlinkSync(file, link);
+    const bytes = () =>
+      ["", "-wal", "-journal"].map((end) => existsSync(file + end) && readFileSync(file + end, "hex"));
+    const before = bytes();
+    const attempts = [
+      () => openForWriting(file),
+      () => openForWriting(link),
+      () => openReadOnly(link),
+      () => openBeside(link, { mayCreate: false }),
+    ];
+    for (const attempt of attempts) {
       expect(attempt).toThrow(DataFileProblem);
       expect(attempt).toThrow(why);
       expect(bytes()).toEqual(before);
-    });
-  });
-});
+    }
+  },
+);
 
 test("the journal of a new file's first transaction is undone", () => {
   const file = folder.newPath();
@@ -239,7 +243,7 @@ test("the journal of a new file's first transaction is undone", () => {
 });
 
 test("an empty journal is ignored", async () => {
-  const file = await crashed();
+  const file = crashed();
   writeFileSync(`${file}-journal`, "");
   open(file);
   await expectWhole(file);

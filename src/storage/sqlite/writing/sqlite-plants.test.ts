@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { closeSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { post } from "../../../../test/support/post-plants.ts";
@@ -83,35 +83,19 @@ test("a plant that is stored is a replay, even if a trigger would reject it now"
   ]);
 });
 
-describe("a service with an index that rejects a plant", () => {
-  /** Sends a plant, and another one with its name, after an index was added that allows each name once. */
-  async function sendRejected() {
-    const running = await startTestService();
-    expect((await post(running.url, '{"id":1,"name":"Fern"}')).status).toBe(200);
-    runBeside(running.database, "CREATE UNIQUE INDEX own ON plants (name)");
-    const response = await post(running.url, '{"id":2,"name":"Fern"}');
-    return { ...running, response };
-  }
-
-  test("answers with 50001", async () => {
-    await using running = await sendRejected();
-    expect(await running.response.json()).toMatchObject({ error: 50001 });
+test("a service answers 50001 for a plant that an index rejects, names it in the log, and stores others", async () => {
+  await using running = await startTestService();
+  expect((await post(running.url, '{"id":1,"name":"Fern"}')).status).toBe(200);
+  runBeside(running.database, "CREATE UNIQUE INDEX own ON plants (name)");
+  const rejected = await post(running.url, '{"id":2,"name":"Fern"}');
+  expect(await rejected.json()).toMatchObject({ error: 50001 });
+  const logged = running.logged.filter((line) => line.includes('"internal error"'));
+  expect(logged).toHaveLength(1);
+  expect(JSON.parse(logged[0] ?? "")).toMatchObject({
+    "exception.message":
+      "Plant 2 was rejected by an index or a trigger that is not plant-store's: UNIQUE constraint failed: plants.name (SQLITE_CONSTRAINT_UNIQUE).",
   });
-
-  test("goes on to store others", async () => {
-    await using running = await sendRejected();
-    expect((await post(running.url, '{"id":3,"name":"Oak"}')).status).toBe(200);
-  });
-
-  test("logs the plant and the constraint", async () => {
-    await using running = await sendRejected();
-    const logged = running.logged.filter((line) => line.includes('"internal error"'));
-    expect(logged).toHaveLength(1);
-    expect(JSON.parse(logged[0] ?? "")).toMatchObject({
-      "exception.message":
-        "Plant 2 was rejected by an index or a trigger that is not plant-store's: UNIQUE constraint failed: plants.name (SQLITE_CONSTRAINT_UNIQUE).",
-    });
-  });
+  expect((await post(running.url, '{"id":3,"name":"Oak"}')).status).toBe(200);
 });
 
 test("a data file with an index that rejects plants is opened again", async () => {

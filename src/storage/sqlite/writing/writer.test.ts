@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { expect, mock, test } from "bun:test";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { caught } from "../../../../test/support/caught.ts";
@@ -89,112 +89,64 @@ test("a transaction waits for another process's write lock, however long ago the
   }
 });
 
-test("a write lock of five seconds refuses all that wait for it, also those that began later", async () => {
+test("a write lock of five seconds refuses all that wait for it, and the next one is waited for again", async () => {
   using writer = contendedWriter();
   const outcomes = await writer.storeDespiteLock();
   expect(outcomes).toHaveLength(3);
   for (const outcome of outcomes) expect(outcome).toBeInstanceOf(StoreUnavailable);
-});
-
-test("after a write lock of five seconds, the next one is waited for again", async () => {
-  using writer = contendedWriter();
-  await writer.storeDespiteLock();
   writer.advance(minuteMs);
   expect(await writer.storeAfterLock()).toBe("stored");
 });
 
-describe("a failure that is neither a lock nor a full disk", () => {
+test("a failure that is neither a lock nor a full disk is thrown as the owner reports it, and rolls nothing back", async () => {
   const reported = new OutcomeUnknown("with the marker that could not be written");
   const fail = () => {
     throw Object.assign(new Error("failed"), { code: "SQLITE_IOERR_WRITE" });
   };
-
-  test("is thrown as the owner reports it", async () => {
-    using database = new Database(":memory:");
-    const writer = new Writer(database, { afterCommit: () => {}, reportUnknown: () => reported });
-    await expect(writer.transaction(fail)).rejects.toBe(reported);
-  });
-
-  test("does not count as rolled back: its outcome is unknown", async () => {
-    using database = new Database(":memory:");
-    const writer = new Writer(database, { afterCommit: () => {}, reportUnknown: () => reported });
-    let rolledBack = false;
-    const failing = writer.transaction(fail, () => {
-      rolledBack = true;
-    });
-    await expect(failing).rejects.toBeInstanceOf(OutcomeUnknown);
-    expect(rolledBack).toBe(false);
-  });
+  using database = new Database(":memory:");
+  const writer = new Writer(database, { afterCommit: () => {}, reportUnknown: () => reported });
+  const rolledBack = mock();
+  await expect(writer.transaction(fail, rolledBack)).rejects.toBe(reported);
+  expect(rolledBack).not.toHaveBeenCalled();
 });
 
-describe("on a full disk", () => {
+test("a transaction for which there is no room is rolled back, and one after it stored once there is", async () => {
+  using store = openedWriter();
+  const { database, writer } = store;
   // Of several rows, so that SQLite rolls back only the statement and leaves the transaction open.
-  const insertInto = (database: Database) =>
+  const insert = () =>
     database.run(
       "INSERT INTO plants (id, name, created_at_ms, created_by) VALUES (1, 'fern', 1, 'test'), (2, ?, 1, 'test')",
       ["x".repeat(100_000)],
     );
+  const rolledBack = mock();
   // SQLite reports a full disk for this limit too.
-  const fillDisk = (database: Database) => database.run("PRAGMA max_page_count = 1");
-  const freeDisk = (database: Database) => database.run("PRAGMA max_page_count = 1000000");
-
-  test("a transaction is rolled back", async () => {
-    using store = openedWriter();
-    const { database, writer } = store;
-    let rolledBack = 0;
-    fillDisk(database);
-    const refused = writer.transaction(
-      () => insertInto(database),
-      () => rolledBack++,
-    );
-    await expect(refused).rejects.toBeInstanceOf(StoreUnavailable);
-    expect(rolledBack).toBe(1);
-    expect(database.inTransaction).toBe(false);
-  });
-
-  test("a transaction is stored after a refused one once there is room", async () => {
-    using store = openedWriter();
-    const { database, writer } = store;
-    fillDisk(database);
-    await expect(writer.transaction(() => insertInto(database))).rejects.toBeInstanceOf(StoreUnavailable);
-    freeDisk(database);
-    expect((await writer.transaction(() => insertInto(database))).changes).toBe(2);
-  });
+  database.run("PRAGMA max_page_count = 1");
+  await expect(writer.transaction(insert, rolledBack)).rejects.toBeInstanceOf(StoreUnavailable);
+  expect(rolledBack).toHaveBeenCalledTimes(1);
+  expect(database.inTransaction).toBe(false);
+  database.run("PRAGMA max_page_count = 1000000");
+  expect((await writer.transaction(insert)).changes).toBe(2);
 });
 
-test("a transaction is settled after the fsync that started after its commit", async () => {
+test("a transaction, and a reader of it, wait for the fsync after its commit, as the next transaction does", async () => {
   using store = cuedWriter();
   const { writer, syncs } = store;
-  const first = writer.transaction(() => {});
-  const second = writer.transaction(() => {});
+  const done: string[] = [];
+  const run = (name: string) => writer.transaction(() => void done.push(name));
+  const first = run("first");
+  const read = writer.synced().then(() => done.push("read"));
+  const second = run("second");
   await nextTurn();
+  expect(done).toEqual(["first"]);
   expect(syncs).toHaveLength(1);
   expect(store.committed()).toBe(0);
   syncs[0]?.resolve();
-  await first;
+  await Promise.all([first, read]);
   await nextTurn();
+  expect(done.sort()).toEqual(["first", "read", "second"]);
   expect(syncs).toHaveLength(2);
   expect(store.committed()).toBe(1);
-  syncs[1]?.resolve();
-  await second;
-});
-
-test("a transaction that waited begins after the fsync of the one before", async () => {
-  using store = cuedWriter();
-  const { writer, syncs } = store;
-  const ran: string[] = [];
-  const run = (name: string) =>
-    writer.transaction(() => {
-      ran.push(name);
-    });
-  const first = run("first");
-  const second = run("second");
-  await nextTurn();
-  expect(ran).toEqual(["first"]);
-  syncs[0]?.resolve();
-  await first;
-  await nextTurn();
-  expect(ran).toEqual(["first", "second"]);
   syncs[1]?.resolve();
   await second;
 });
@@ -216,32 +168,12 @@ test("the owner is told how long each fsync took, without the wait of the next t
   expect(store.syncTimesMs).toEqual([100, 7]);
 });
 
-test("a reader waits for the fsync in progress", async () => {
-  using store = cuedWriter();
-  const { writer, syncs } = store;
-  const stored = writer.transaction(() => {});
-  let isSynced = false;
-  const read = writer.synced().then(() => {
-    isSynced = true;
-  });
-  await nextTurn();
-  expect(isSynced).toBe(false);
-  syncs[0]?.resolve();
-  await Promise.all([stored, read]);
-});
-
 test("an fsync that fails leaves the outcome of its transaction unknown", async () => {
   using store = cuedWriter();
   const stored = store.writer.transaction(() => {});
   await nextTurn();
   store.syncs[0]?.reject(Object.assign(new Error("EIO: i/o error, fdatasync"), { code: "EIO" }));
   await expect(stored).rejects.toBeInstanceOf(OutcomeUnknown);
-});
-
-test("a reader is refused after the store failed", async () => {
-  using store = cuedWriter();
-  store.writer.stop(new OutcomeUnknown("an fsync failed"));
-  await expect(store.writer.synced()).rejects.toBeInstanceOf(StoreUnavailable);
 });
 
 test("no transaction is acknowledged where the store failed during its fsync", async () => {
@@ -254,21 +186,16 @@ test("no transaction is acknowledged where the store failed during its fsync", a
   expect(store.committed()).toBe(0);
 });
 
-test("no transaction begins after the store failed", async () => {
+test("no transaction begins, and no reader is answered, after the store failed", async () => {
   using store = cuedWriter();
   const reason = new OutcomeUnknown("a checkpoint failed");
   store.writer.stop(reason);
   await expect(store.writer.transaction(() => "stored")).rejects.toBe(reason);
+  await expect(store.writer.synced()).rejects.toBeInstanceOf(StoreUnavailable);
   expect(store.syncs).toHaveLength(0);
 });
 
-test("no transaction begins once the writer is closed", async () => {
-  using store = cuedWriter();
-  await store.writer.close();
-  await expect(store.writer.transaction(() => "stored")).rejects.toBeInstanceOf(StoreUnavailable);
-});
-
-test("a writer is closed after the fsync in progress, of which its owner is told before", async () => {
+test("a writer is closed after the fsync in progress, of which its owner is told before, and begins no other", async () => {
   using store = cuedWriter();
   const { writer, syncs } = store;
   const stored = writer.transaction(() => "stored");
@@ -278,33 +205,22 @@ test("a writer is closed after the fsync in progress, of which its owner is told
   syncs[0]?.resolve();
   expect(await closed).toBe(1);
   expect(await stored).toBe("stored");
+  await expect(writer.transaction(() => "stored")).rejects.toBeInstanceOf(StoreUnavailable);
 });
 
-test("no transaction begins during a pause", async () => {
-  using store = openedWriter();
-  const { writer } = store;
-  const pause = Promise.withResolvers<void>();
-  const paused = writer.whilePaused(() => pause.promise);
-  let hasRun = false;
-  const waiting = writer.transaction(() => {
-    hasRun = true;
-  });
-  // Without the pause it would have run already.
-  await nextTurn();
-  expect(hasRun).toBe(false);
-  pause.resolve();
-  await Promise.all([paused, waiting]);
-  expect(hasRun).toBe(true);
-});
-
-test("a transaction that waited begins though the pause failed", async () => {
+test("no transaction begins during a pause, and all do after it, even if it failed", async () => {
   using store = openedWriter();
   const { writer } = store;
   const failure = new Error("the thread is gone");
   const pause = Promise.withResolvers<void>();
   const paused = caught(writer.whilePaused(() => pause.promise));
-  const waiting = writer.transaction(() => "ran");
+  const ran = mock();
+  const waiting = writer.transaction(ran);
+  // Without the pause it would have run already.
+  await nextTurn();
+  expect(ran).not.toHaveBeenCalled();
   pause.reject(failure);
   expect(await paused).toBe(failure);
-  expect(await waiting).toBe("ran");
+  await waiting;
+  expect(ran).toHaveBeenCalledTimes(1);
 });
