@@ -14,7 +14,7 @@ import { basename, join } from "node:path";
 import { lockForWriting } from "../../src/storage/sqlite/data-file/writer-lock.ts";
 import { BackupFolder } from "../../src/storage/sqlite/maintenance/backup-folder.ts";
 import { lastBackupFile, readLastBackup } from "../../src/storage/sqlite/maintenance/backup-records.ts";
-import { expectOneLine, type Finished, shellArguments, startOnTerminal } from "../support/command.ts";
+import { expectOneLine, shellArguments, startOnTerminal } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { lacksProgram } from "../support/lacks.ts";
 import { seedStore } from "../support/seeded-store.ts";
@@ -27,7 +27,10 @@ const folder = temporaryFolder();
 const database = join(folder.path, "plants.db");
 const dated = /^plants-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z\.db$/;
 
-beforeAll(() => seedStore(database, { plants: 3000 }));
+beforeAll(() => {
+  seedStore(database, { plants: 3000 });
+  symlinkSync(loop, loop);
+});
 afterAll(() => folder[Symbol.dispose]());
 
 const backUp = (...args: string[]) => runInProcess(["backup", ...args, "--database", database]);
@@ -50,28 +53,19 @@ function backUpToOutput(redirection: string, store = database) {
 }
 
 describe("backup -", () => {
-  test("says on standard error what it wrote", () => {
-    const { code, err } = backUpToOutput("> /dev/null");
+  test("writes to standard output what can be restored, and no other file", async () => {
+    const to = folder.newFolder();
+    const file = join(to, "piped.db");
+    const { code, err } = backUpToOutput(`> ${file}`);
     expect(err).toMatch(
       /^Backed up and checked 3,000 plants: standard output, .* [kM]B\.\nSHA-256 [0-9a-f]{64}\nDigest of the first 2,048 plants: [0-9a-f]{64}\n$/,
     );
     expect(code).toBe(0);
-  });
-
-  test("writes a backup to standard output that can be restored", async () => {
-    const to = folder.newFolder();
-    const file = join(to, "piped.db");
-    backUpToOutput(`> ${file}`);
-    const restored = join(to, "restored.db");
-    expect((await restore(file, restored)).code).toBe(0);
-    expect(storedPlants(restored)).toEqual(storedPlants(database));
-  });
-
-  test("leaves no file of its own", () => {
-    const to = folder.newFolder();
-    backUpToOutput(`> ${join(to, "piped.db")}`);
     expect(readdirSync(to)).toEqual(["piped.db"]);
     expect(readdirSync(folder.path).filter((name) => name.includes("partial"))).toEqual([]);
+    const restored = folder.newPath();
+    expect((await restore(file, restored)).code).toBe(0);
+    expect(storedPlants(restored)).toEqual(storedPlants(database));
   });
 
   test("fails if its reader ends early", () => {
@@ -93,24 +87,21 @@ describe("backup -", () => {
 describe("backup DIR", () => {
   const lacksSha256sum = lacksProgram("sha256sum");
 
-  test("writes a file that is named by its date", async () => {
-    const { code, out } = await backUp(folder.newFolder(), "--json");
+  test("writes a file that is named by its date, and keeps all others without --keep", async () => {
+    const to = folder.newFolder();
+    const old = oldBackup(to, "2026-11-01");
+    const { code, out } = await backUp(to, "--json");
     expect(code).toBe(0);
-    expect(basename(JSON.parse(out).path)).toMatch(dated);
+    const { path, removed } = JSON.parse(out);
+    expect(basename(path)).toMatch(dated);
+    expect(removed).toEqual([]);
+    expect(readdirSync(to)).toContain(old);
   });
 
   test.skipIf(lacksSha256sum)("writes a checksum for sha256sum beside it", async () => {
     const to = folder.newFolder();
     const { path } = JSON.parse((await backUp(to, "--json")).out);
     expect(spawnSync("sha256sum", ["-c", `${path}.sha256`], { cwd: to }).status).toBe(0);
-  });
-
-  test("keeps all backups without --keep", async () => {
-    const to = folder.newFolder();
-    const old = oldBackup(to, "2026-11-01");
-    const { removed } = JSON.parse((await backUp(to, "--json")).out);
-    expect(removed).toEqual([]);
-    expect(readdirSync(to)).toContain(old);
   });
 
   test("names the file of an old backup that cannot be removed", async () => {
@@ -122,9 +113,11 @@ describe("backup DIR", () => {
     expect(err).toContain(` is complete, but the old ${record} cannot be removed: it is a directory.\n`);
   });
 
-  describe("--keep 3, with four backups and files of someone else,", () => {
-    const to = join(folder.path, "kept");
-    const backups = ["01", "02", "03", "04"].map((day) => `plants-2026-11-${day}T00-00-00-000Z.db`);
+  test("--keep 3 removes the oldest of four backups with what belongs to them, and nothing else", async () => {
+    const to = folder.newFolder();
+    const removed = [oldBackup(to, "2026-11-01"), oldBackup(to, "2026-11-02")];
+    const kept = [oldBackup(to, "2026-11-03"), oldBackup(to, "2026-11-04")];
+    for (const name of removed) writeFileSync(join(to, `${name}.digest.json`), "{}");
     const others = [
       "notes.txt",
       "plants.db",
@@ -135,46 +128,19 @@ describe("backup DIR", () => {
       "plants-2026-10-02T00-00-00-000Z.db.partial",
       "plants-2026-10-03T00-00-00-000Z.db.sha256",
     ];
+    for (const name of others) writeFileSync(join(to, name), "not ours");
     const subfolder = "plants-2026-10-04T00-00-00-000Z.db";
+    mkdirSync(join(to, subfolder));
     const link = "plants-2026-10-05T00-00-00-000Z.db";
-    let finished: Finished;
-    beforeAll(async () => {
-      mkdirSync(to);
-      for (const day of ["01", "02", "03", "04"]) oldBackup(to, `2026-11-${day}`);
-      for (const name of others) writeFileSync(join(to, name), "not ours");
-      mkdirSync(join(to, subfolder));
-      symlinkSync("notes.txt", join(to, link));
-      finished = await backUp(to, "--keep", "3");
-    });
+    symlinkSync("notes.txt", join(to, link));
 
-    test("succeeds", () => {
-      expect(finished.code).toBe(0);
-    });
+    const { code, err } = await backUp(to, "--keep", "3");
 
-    test.each(backups.slice(0, 2))("removes %s with its checksum", (name) => {
-      const left = readdirSync(to);
-      expect(left).not.toContain(name);
-      expect(left).not.toContain(`${name}.sha256`);
-    });
-
-    test.each(backups.slice(0, 2))("says that it removed %s", (name) => {
-      expect(finished.err).toContain(`Removed ${join(to, name)}.`);
-    });
-
-    test.each(backups.slice(2))("keeps %s, one of the newest", (name) => {
-      expect(readdirSync(to)).toContain(name);
-    });
-
-    test.each([...others, subfolder, link])("keeps %s, which is no backup of this store", (name) => {
-      expect(readdirSync(to)).toContain(name);
-    });
-  });
-
-  test("--keep also removes the digest beside a backup", async () => {
-    const to = folder.newFolder();
-    expect((await backUp(to, "--keep", "1")).code).toBe(0);
-    expect((await backUp(to, "--keep", "1")).code).toBe(0);
-    expect(readdirSync(to).filter((name) => name.endsWith(".digest.json"))).toHaveLength(1);
+    expect(code).toBe(0);
+    for (const name of removed) expect(err).toContain(`Removed ${join(to, name)}.`);
+    const left = readdirSync(to);
+    expect(left.filter((name) => removed.some((backup) => name.startsWith(backup)))).toEqual([]);
+    expect(left).toEqual(expect.arrayContaining([...kept, ...others, subfolder, link]));
   });
 
   test("--keep does not remove the new backup if the clock was set back", async () => {
@@ -215,24 +181,20 @@ describe("backup DIR", () => {
   });
 });
 
-describe("backup refuses", () => {
-  const loop = join(folder.path, "loop");
-  beforeAll(() => symlinkSync(loop, loop));
-
-  test.each([
-    ["--json for standard output", ["-", "--json"], 2, "--json cannot be combined"],
-    ["--keep for standard output", ["-", "--keep", "3"], 2, "--keep needs a folder"],
-    ["--keep for a file", [database, "--keep", "3"], 2, "--keep needs a folder"],
-    ["--keep 0", [folder.path, "--keep", "0"], 2, "--keep"],
-    ["a missing folder", [join(folder.path, "missing"), "--keep", "3"], 1, "does not exist; create it first"],
-    ["a link to itself", [loop], 1, "loop cannot be written: too many symbolic links."],
-  ])("%s in one line", async (_, args, code, says) => {
-    const refused = await backUp(...args);
-    expect(refused.err).toContain(says);
-    expectOneLine(refused.err);
-    expect(refused.out).toBe("");
-    expect(refused.code).toBe(code);
-  });
+const loop = join(folder.path, "loop");
+test.each([
+  ["--json for standard output", ["-", "--json"], 2, "--json cannot be combined"],
+  ["--keep for standard output", ["-", "--keep", "3"], 2, "--keep needs a folder"],
+  ["--keep for a file", [database, "--keep", "3"], 2, "--keep needs a folder"],
+  ["--keep 0", [folder.path, "--keep", "0"], 2, "--keep"],
+  ["a missing folder", [join(folder.path, "missing"), "--keep", "3"], 1, "does not exist; create it first"],
+  ["a link to itself", [loop], 1, "loop cannot be written: too many symbolic links."],
+])("backup refuses %s in one line", async (_, args, code, says) => {
+  const refused = await backUp(...args);
+  expect(refused.err).toContain(says);
+  expectOneLine(refused.err);
+  expect(refused.out).toBe("");
+  expect(refused.code).toBe(code);
 });
 
 describe("the record of the last backup", () => {

@@ -3,10 +3,12 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { instantSleeps } from "../support/clock.ts";
 import { expectOneLine } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { createStatus } from "../support/post-plants.ts";
+import { createEmptyStore } from "../support/seeded-store.ts";
 import { storedPlants } from "../support/stored-plants.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { startTestService } from "../support/test-service.ts";
@@ -27,52 +29,33 @@ async function refusedStart(file: string): Promise<string> {
 describe("a data file that a service writes to", () => {
   const command = (...args: string[]) => runInProcess([...args, "--database", folder.dataFile]);
 
-  test("is refused to a second service", async () => {
-    await using _service = await startTestService({ database: folder.dataFile });
-    expect(await refusedStart(folder.dataFile)).toContain(
-      "is in use: another plant-store process writes to it",
-    );
-  });
-
-  test("is refused to a second service under another name", async () => {
+  test("is refused to a second service, by any name, and as the target of copy", async () => {
     await using _service = await startTestService({ database: folder.dataFile });
     const link = join(folder.path, "link.db");
     symlinkSync(folder.dataFile, link);
-    expect(await refusedStart(link)).toContain("is in use: another plant-store process writes to it");
-  });
-
-  test("is refused as the target of copy", async () => {
-    await using _service = await startTestService({ database: folder.dataFile });
+    using _sleeps = instantSleeps();
+    for (const name of [folder.dataFile, link])
+      expect(await refusedStart(name)).toContain("is in use: another plant-store process writes to it");
     const other = join(folder.path, "other.db");
-    expect((await command("backup", other)).code).toBe(0);
+    createEmptyStore(other);
     const { code, err } = await runInProcess(["copy", "--from", other, "--to", folder.dataFile]);
     expect(code).toBe(1);
     expect(err).toContain("is in use");
   });
 
-  test("gives a backup", async () => {
+  test("is backed up and read by list", async () => {
     await using service = await startTestService({ database: folder.dataFile });
     await createStatus(service.url, 1);
     const backup = join(folder.path, "backup.db");
     expect((await command("backup", backup)).code).toBe(0);
     expect(storedPlants(backup)).toMatchObject([{ id: 1n }]);
-  });
-
-  test("is read by list", async () => {
-    await using service = await startTestService({ database: folder.dataFile });
-    await createStatus(service.url, 1);
     expect((await command("list")).out).toContain("fern");
   });
 
-  test("is written by token create", async () => {
-    await using _service = await startTestService({ database: folder.dataFile });
+  test("is written by token create, and then by the service as before", async () => {
+    await using service = await startTestService({ database: folder.dataFile });
     expect((await command("token", "create", "--name", "greenhouse")).code).toBe(0);
     expect((await command("token", "list")).out).toContain("greenhouse");
-  });
-
-  test("is still written by the service after token create", async () => {
-    await using service = await startTestService({ database: folder.dataFile });
-    await command("token", "create", "--name", "greenhouse");
     expect(await createStatus(service.url, 1)).toBe(200);
   });
 });
@@ -82,9 +65,12 @@ test("a restore is refused while another process holds the lock of a file that d
   await crashedStore(backup, 1, { checkpointed: 1 });
   using holder = new Database(`${folder.dataFile}.lock`);
   holder.run("BEGIN EXCLUSIVE");
-  const { code, err } = await runInProcess(["restore", backup, "--database", folder.dataFile]);
-  expect(code).toBe(1);
-  expect(err).toContain("is in use");
+  {
+    using _sleeps = instantSleeps();
+    const { code, err } = await runInProcess(["restore", backup, "--database", folder.dataFile]);
+    expect(code).toBe(1);
+    expect(err).toContain("is in use");
+  }
   holder.run("ROLLBACK");
   expect((await runInProcess(["restore", backup, "--database", folder.dataFile])).code).toBe(0);
 });

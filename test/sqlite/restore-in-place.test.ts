@@ -27,12 +27,12 @@ import { connectReadOnly } from "../../src/storage/sqlite/reading/connect-read-o
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
 import { contentsOf, rebuiltFile } from "../../src/storage/sqlite/writing/rebuild.ts";
+import { instantSleeps } from "../support/clock.ts";
 import { unshareArguments } from "../support/command.ts";
 import { crashedStore, emptyingJournal } from "../support/crashed-store.ts";
 import { damageIdIndex } from "../support/damaged-index.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { lacksMounts } from "../support/lacks.ts";
-import { memoize } from "../support/memoize.ts";
 import { openAsNextStart } from "../support/next-start.ts";
 import { seedStore } from "../support/seeded-store.ts";
 import { storedPlants, testPlant } from "../support/stored-plants.ts";
@@ -100,38 +100,21 @@ function beforeFolder(path = folder.path): string {
 }
 
 describe("restore --replace", () => {
-  test("puts the backup in the place of the old store", async () => {
-    putOldStore();
-    await restore(backup);
-    openAsNextStart(folder.dataFile);
-    expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
-  });
-
-  test("says how many plants it restored", async () => {
+  test("moves a crashed store into one folder, and puts the backup in its place", async () => {
     putCrashedStore();
+    chmodSync(folder.dataFile, 0o640);
+    const wal = readFileSync(`${folder.dataFile}-wal`);
     const { code, err } = await restore(backup);
     expect(code).toBe(0);
     expect(err).toStartWith("Restored and checked 1 plant: ");
-  });
-
-  test("moves the old data file and its WAL into one folder", async () => {
-    putCrashedStore();
-    const wal = readFileSync(`${folder.dataFile}-wal`);
-    await restore(backup);
+    expect(existsSync(`${folder.dataFile}-wal`)).toBe(false);
+    expect(statSync(folder.dataFile).mode & 0o777).toBe(0o640);
+    expect(storeIdOf(folder.dataFile)).not.toBe(storeIdOf(backup));
+    expect(statSync(beforeFolder()).mode & 0o777).toBe(0o700);
     expect(readFileSync(join(beforeFolder(), "plants.db-wal")).equals(wal)).toBe(true);
     expect(storedPlants(join(beforeFolder(), "plants.db"))).toHaveLength(3);
-  });
-
-  test("makes that folder for its owner alone", async () => {
-    putOldStore();
-    await restore(backup);
-    expect(statSync(beforeFolder()).mode & 0o777).toBe(0o700);
-  });
-
-  test("leaves no WAL of the old store", async () => {
-    putCrashedStore();
-    await restore(backup);
-    expect(existsSync(`${folder.dataFile}-wal`)).toBe(false);
+    openAsNextStart(folder.dataFile);
+    expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
   });
 
   test("prints the one command that goes back, which works", async () => {
@@ -142,57 +125,24 @@ describe("restore --replace", () => {
     expect(namesIn(folder.dataFile)).toEqual(["fern", "fern", "fern"]);
   });
 
-  test("works a second time", async () => {
+  test("moves what lies beside a closed store into the folder that its JSON names", async () => {
     putOldStore();
-    expect((await restore(backup)).code).toBe(0);
-    expect((await restore(backup)).code).toBe(0);
+    recordLastBackup(folder.dataFile, 1000);
+    writeFileSync(`${folder.dataFile}.first-token`, "secret");
+    writeFileSync(`${folder.dataFile}-journal`, emptyingJournal);
+    writeMarker(folder.dataFile, "replaced");
+    const { out } = await restore(backup, "--json");
+    expect(JSON.parse(out)).toMatchObject({ plants: 1, before: beforeFolder() });
+    expect(readdirSync(beforeFolder()).sort()).toEqual([
+      "plants.db",
+      "plants.db-journal",
+      "plants.db.failure.json",
+      "plants.db.first-token",
+      "plants.db.last-backup.json",
+    ]);
+    expect(readMarker(folder.dataFile)).toBeUndefined();
+    expect(existsSync(`${folder.dataFile}.first-token`)).toBe(false);
     expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
-  });
-
-  test("keeps the mode of the old data file", async () => {
-    putOldStore();
-    chmodSync(folder.dataFile, 0o640);
-    await restore(backup);
-    expect(statSync(folder.dataFile).mode & 0o777).toBe(0o640);
-  });
-
-  test("gives the store a new id", async () => {
-    putOldStore();
-    await restore(backup);
-    expect(storeIdOf(folder.dataFile)).not.toBe(storeIdOf(backup));
-  });
-
-  describe("of a store with other files beside its data file", () => {
-    /** What is in the folders of the new store and of the old one afterwards. */
-    const replacedStore = memoize(async () => {
-      const path = made.newFolder();
-      const dataFile = join(path, "plants.db");
-      copyFileSync(madeOld, dataFile);
-      recordLastBackup(dataFile, 1000);
-      writeFileSync(`${dataFile}.first-token`, "secret");
-      writeFileSync(`${dataFile}-journal`, emptyingJournal);
-      writeMarker(dataFile, "replaced");
-      const { code } = await runInProcess(["restore", madeBackup, "--replace", "--database", dataFile]);
-      expect(code).toBe(0);
-      return { new: readdirSync(path), old: readdirSync(beforeFolder(path)) };
-    });
-
-    test.each([
-      ["the record of the last backup", "plants.db.last-backup.json"],
-      ["the first token", "plants.db.first-token"],
-      ["a journal", "plants.db-journal"],
-      ["the failure marker", "plants.db.failure.json"],
-    ])("puts %s into the folder of the old store", async (_, name) => {
-      expect((await replacedStore()).old).toContain(name);
-    });
-
-    test("leaves the new store without a failure marker", async () => {
-      expect((await replacedStore()).new).not.toContain("plants.db.failure.json");
-    });
-
-    test("leaves the new store without a first token", async () => {
-      expect((await replacedStore()).new).not.toContain("plants.db.first-token");
-    });
   });
 
   test("warns if only the record of the backup cannot be written", async () => {
@@ -227,23 +177,13 @@ describe("restore --replace", () => {
     expect(existsSync(lastBackupFile(folder.dataFile))).toBe(false);
   });
 
-  test("has the folder in its JSON", async () => {
-    putOldStore();
-    const { out } = await restore(backup, "--json");
-    expect(JSON.parse(out)).toMatchObject({ plants: 1, before: beforeFolder() });
-  });
-
-  test("is refused while a service runs", async () => {
+  test("is refused without a change while a service runs", async () => {
     await using _service = await startTestService({ database: folder.dataFile });
+    const before = readdirSync(folder.path);
+    using _sleeps = instantSleeps();
     const { code, err } = await restore(backup);
     expect(err).toContain("is in use: another plant-store process writes to it");
     expect(code).toBe(1);
-  });
-
-  test("changes nothing while a service runs", async () => {
-    await using _service = await startTestService({ database: folder.dataFile });
-    const before = readdirSync(folder.path);
-    await restore(backup);
     expect(readdirSync(folder.path)).toEqual(before);
   });
 
@@ -258,15 +198,11 @@ describe("restore --replace", () => {
     expect(namesIn(folder.dataFile)).toEqual(["old"]);
   });
 
-  test("takes the place of a store that has lost its WAL", async () => {
-    putCrashedStore();
-    rmSync(`${folder.dataFile}-wal`);
-    expect((await restore(backup)).code).toBe(0);
-    expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
-  });
-
-  test("takes the place of a data file that cannot be read", async () => {
-    writeFileSync(folder.dataFile, "not a database");
+  test.each([
+    ["that has lost its WAL", putStoreWithoutWal],
+    ["that cannot be read", () => writeFileSync(folder.dataFile, "not a database")],
+  ])("takes the place of a data file %s", async (_, put) => {
+    put();
     expect((await restore(backup)).code).toBe(0);
     expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
   });
@@ -285,24 +221,14 @@ describe("restore --replace", () => {
     expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
   });
 
-  describe("of a store beside a copy that its marker does not describe", () => {
-    async function replaceWithCopy(): Promise<void> {
-      putOldStore();
-      writeFileSync(rebuiltFile(folder.dataFile), "another file");
-      writeMarker(folder.dataFile, "rebuilt", { bytes: 1, plants: 1, digest: null, folder: undefined });
-      expect((await restore(backup)).code).toBe(0);
-    }
-
-    test("puts the backup in the place of the old store", async () => {
-      await replaceWithCopy();
-      expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
-    });
-
-    test("puts the copy into the folder of the old store", async () => {
-      await replaceWithCopy();
-      expect(readFileSync(join(beforeFolder(), "plants.db.rebuilt"), "utf8")).toBe("another file");
-      expect(namesIn(join(beforeFolder(), "plants.db"))).toEqual(["old"]);
-    });
+  test("moves a copy that the marker does not describe into the folder of the old store", async () => {
+    putOldStore();
+    writeFileSync(rebuiltFile(folder.dataFile), "another file");
+    writeMarker(folder.dataFile, "rebuilt", { bytes: 1, plants: 1, digest: null, folder: undefined });
+    expect((await restore(backup)).code).toBe(0);
+    expect(namesIn(folder.dataFile)).toEqual(["backed up"]);
+    expect(readFileSync(join(beforeFolder(), "plants.db.rebuilt"), "utf8")).toBe("another file");
+    expect(namesIn(join(beforeFolder(), "plants.db"))).toEqual(["old"]);
   });
 
   test.skipIf(lacksMounts())("is refused without a change on a disk that has no room for it", async () => {
@@ -328,18 +254,13 @@ describe("restore after an interrupted restore --replace", () => {
     writeMarker(folder.dataFile, "rebuilt", { ...copy, folder: "plants.db.before-it" });
   }
 
-  test("is refused with the sentence of the other commands", async () => {
+  test("is refused with the sentence of the other commands, and leaves the copy to the next start", async () => {
     await interrupted();
     const { code, err } = await restoreNew();
     const list = await runInProcess(["list", "--database", folder.dataFile]);
     expect(err).toContain("that was interrupted: start the service on it once to finish that.");
     expect(err).toBe(list.err);
     expect(code).toBe(1);
-  });
-
-  test("leaves the copy to the next start", async () => {
-    await interrupted();
-    await restoreNew();
     openAsNextStart(folder.dataFile);
     expect(namesIn(folder.dataFile)).toEqual(["restored"]);
   });
@@ -364,36 +285,17 @@ test.skipIf(lacksMounts())("restore --replace refuses a data file that is mounte
 });
 
 describe("restore --replace with the data file itself", () => {
-  describe("that has lost its WAL", () => {
-    beforeEach(putStoreWithoutWal);
-
-    test("accepts it with a warning", async () => {
-      const { code, err } = await restore(folder.dataFile);
-      expect(err).toContain("it lacks the plants that were only there");
-      expect(code).toBe(0);
-    });
-
-    test("leaves a data file that is opened, with what it had", async () => {
-      await restore(folder.dataFile);
-      openAsNextStart(folder.dataFile);
-      expect(storedPlants(folder.dataFile)).toHaveLength(3);
-    });
-
-    test("gives it a new store id", async () => {
-      const before = storeIdOf(folder.dataFile);
-      await restore(folder.dataFile);
-      expect(storeIdOf(folder.dataFile)).not.toBe(before);
-    });
-
-    test("marks it as closed", async () => {
-      await restore(folder.dataFile);
-      expect(readUseWithoutWal(folder.dataFile)).toBe("closed");
-    });
-
-    test("leaves no folder with an old store", async () => {
-      await restore(folder.dataFile);
-      expect(readdirSync(folder.path).filter((name) => name.includes(".before-"))).toEqual([]);
-    });
+  test("gives one that has lost its WAL a new id and the mark of a closed one, with a warning", async () => {
+    putStoreWithoutWal();
+    const idBefore = storeIdOf(folder.dataFile);
+    const { code, err } = await restore(folder.dataFile);
+    expect(err).toContain("it lacks the plants that were only there");
+    expect(code).toBe(0);
+    expect(storeIdOf(folder.dataFile)).not.toBe(idBefore);
+    expect(readUseWithoutWal(folder.dataFile)).toBe("closed");
+    expect(readdirSync(folder.path).filter((name) => name.includes(".before-"))).toEqual([]);
+    openAsNextStart(folder.dataFile);
+    expect(storedPlants(folder.dataFile)).toHaveLength(3);
   });
 
   test("accepts a copy that SQLite made of a running service's file", async () => {
@@ -430,37 +332,25 @@ describe("restore --replace with the data file itself", () => {
     expect(readFileSync(join(beforeFolder(), "plants.db-wal")).equals(wal)).toBe(true);
   });
 
-  describe("that replaced the store's own and is damaged", () => {
-    beforeEach(() => {
-      putCrashedStore();
-      const other = join(folder.path, "other.db");
-      seedStore(other, { plants: 60 });
-      damageIdIndex(other);
-      renameSync(other, folder.dataFile);
-      writeMarker(folder.dataFile, "replaced");
-    });
-
-    test("names the file, and the folder that has the WAL now", async () => {
-      const { code, err } = await restore(folder.dataFile);
-      expect(err).toStartWith(
-        `plant-store: ${folder.dataFile} is damaged: the index of ids does not lead to the plant with seq 1`,
-      );
-      expect(err).toEndWith(`; restore it from a backup. Its WAL was moved to ${beforeFolder()}.\n`);
-      expect(code).toBe(1);
-    });
-
-    test("leaves it refused by the next start", async () => {
-      await restore(folder.dataFile);
-      expect(() => openForWriting(folder.dataFile)).toThrow("was deleted, replaced or overwritten");
-    });
-
-    test("refuses it again, and makes no second folder", async () => {
-      await restore(folder.dataFile);
-      const { code, err } = await restore(folder.dataFile);
-      expect(err).toEndWith("; restore it from a backup.\n");
-      expect(code).toBe(1);
-      expect(existsSync(join(beforeFolder(), "plants.db-wal"))).toBe(true);
-    });
+  test("refuses a damaged one that replaced the store's own, again and again", async () => {
+    putCrashedStore();
+    const other = join(folder.path, "other.db");
+    seedStore(other, { plants: 60 });
+    damageIdIndex(other);
+    renameSync(other, folder.dataFile);
+    writeMarker(folder.dataFile, "replaced");
+    const first = await restore(folder.dataFile);
+    expect(first.err).toStartWith(
+      `plant-store: ${folder.dataFile} is damaged: the index of ids does not lead to the plant with seq 1`,
+    );
+    expect(first.err).toEndWith(`; restore it from a backup. Its WAL was moved to ${beforeFolder()}.\n`);
+    expect(first.code).toBe(1);
+    expect(() => openForWriting(folder.dataFile)).toThrow("was deleted, replaced or overwritten");
+    // It makes no second folder.
+    const second = await restore(folder.dataFile);
+    expect(second.err).toEndWith("; restore it from a backup.\n");
+    expect(second.code).toBe(1);
+    expect(existsSync(join(beforeFolder(), "plants.db-wal"))).toBe(true);
   });
 
   test("leaves the marker of a failed fsync to the next start", async () => {

@@ -46,38 +46,28 @@ function newBackup(): string {
   return path;
 }
 
-describe("a backup with its checksum", () => {
-  test("is restored and checked", async () => {
-    const { code, err } = await restore(newBackup(), folder.newPath());
-    expect(err).toMatch(
-      /^Restored and checked 3,000 plants: .*\nSHA-256 [0-9a-f]{64}\nDigest of the first 2,048 plants: [0-9a-f]{64}\n$/,
-    );
-    expect(code).toBe(0);
-  });
+test("a backup is restored and verified by its checksum", async () => {
+  const restored = await restore(backedUp, folder.newPath());
+  expect(restored.err).toMatch(
+    /^Restored and checked 3,000 plants: .*\nSHA-256 [0-9a-f]{64}\nDigest of the first 2,048 plants: [0-9a-f]{64}\n$/,
+  );
+  expect(restored.code).toBe(0);
+  const verified = await verifyFile(backedUp);
+  expect(verified.err).toContain("checksum of the file is correct");
+  expect(verified.code).toBe(0);
+});
 
-  test("is verified by it", async () => {
-    const { code, err } = await verifyFile(newBackup());
-    expect(err).toContain("checksum of the file is correct");
-    expect(code).toBe(0);
-  });
-
-  test("is not restored after a change", async () => {
-    const backup = newBackup();
-    const restored = folder.newPath();
-    changePlant(backup);
-    const { code, err } = await restore(backup, restored);
-    expect(err).toContain(`does not match its checksum in ${backup}.sha256`);
-    expect(code).toBe(1);
-    expect(existsSync(restored)).toBe(false);
-  });
-
-  test("is reported as damaged by verify after a change", async () => {
-    const backup = newBackup();
-    changePlant(backup);
-    const { code, err } = await verifyFile(backup);
-    expect(err).toMatch(/is damaged:\n {2}its checksum is not the one in .*\.sha256/);
-    expect(code).toBe(1);
-  });
+test("a backup that does not match its checksum is not restored, and damaged for verify", async () => {
+  const backup = newBackup();
+  const restored = folder.newPath();
+  changePlant(backup);
+  const refused = await restore(backup, restored);
+  expect(refused.err).toContain(`does not match its checksum in ${backup}.sha256`);
+  expect(refused.code).toBe(1);
+  expect(existsSync(restored)).toBe(false);
+  const verified = await verifyFile(backup);
+  expect(verified.err).toMatch(/is damaged:\n {2}its checksum is not the one in .*\.sha256/);
+  expect(verified.code).toBe(1);
 });
 
 describe("a backup without its checksum", () => {
@@ -101,15 +91,16 @@ describe("a backup without its checksum", () => {
     expect(code).toBe(0);
   });
 
-  test("is restored with the changed blocks in JSON", async () => {
-    const { out } = await restore(newChangedBackup(), folder.newPath(), "--json");
-    expect(JSON.parse(out)).toMatchObject({ checksummed: false, matchedPlants: 1024, changedBlocks: [0] });
-  });
-
-  test("is restored with a warning even if --quiet", async () => {
+  test("is restored with the changed blocks in JSON, and the warning even if --quiet", async () => {
     const backup = newChangedBackup();
-    const { err } = await restore(backup, folder.newPath(), "--quiet");
-    expect(err).toStartWith(`plant-store: ${backup}.sha256 is missing`);
+    const json = await restore(backup, folder.newPath(), "--json");
+    expect(JSON.parse(json.out)).toMatchObject({
+      checksummed: false,
+      matchedPlants: 1024,
+      changedBlocks: [0],
+    });
+    const quiet = await restore(backup, folder.newPath(), "--quiet");
+    expect(quiet.err).toStartWith(`plant-store: ${backup}.sha256 is missing`);
   });
 
   test("is not restored if it is truncated within its last page, which SQLite does not notice", async () => {

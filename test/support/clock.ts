@@ -61,6 +61,14 @@ export function instantDelays(neverMs: number) {
   return { lengthsMs, [Symbol.dispose]: () => stack.dispose() };
 }
 
+/** A `Bun.sleepSync` that returns at once, while `performance.now()` advances by as much: for a wait that nothing ends. */
+export function instantSleeps(): Disposable {
+  const stack = new DisposableStack();
+  const clock = stack.use(advancedClock());
+  stack.use(spyOn(Bun, "sleepSync").mockImplementation((ms) => clock.advance(Number(ms))));
+  return stack;
+}
+
 function stopped(replace: (read: () => number) => { mockRestore(): void }, nowMs: number): StoppedClock {
   const clock = { nowMs, stepMs: 0, [Symbol.dispose]: () => spy.mockRestore() };
   const spy = replace(() => {
