@@ -2,15 +2,14 @@
 import { Database } from "bun:sqlite";
 import { beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, linkSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { serve, start, unshareArguments } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { lacksMounts } from "../support/lacks.ts";
-import { memoize } from "../support/memoize.ts";
+import { openAsNextStart } from "../support/next-start.ts";
 import { createStatus } from "../support/post-plants.ts";
 import { missingIn, storedPlants } from "../support/stored-plants.ts";
-import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { startTestService } from "../support/test-service.ts";
 import { accessTokenEnvironment } from "../support/tokens.ts";
@@ -25,47 +24,21 @@ beforeEach(() => {
 describe("a data file with a hard link", () => {
   const refused = "open by another name, such as a hard link or a bind mount, with a WAL of its own";
 
-  describe.each(["serve", "token create --name a"])("that %s opens while a service runs", (command) => {
-    /** How the command ends, what is beside the other name then, and which plants the service has lost when it has stopped. */
-    const runBeside = memoize(async () => {
-      using own = temporaryFolder();
-      const file = join(own.path, "plants.db");
-      const elsewhere = own.newFolder();
-      const otherName = join(elsewhere, "linked.db");
-      await using service = await serve(["--database", file], { environment: accessTokenEnvironment });
-      expect(await createStatus(service.url, 1)).toBe(200);
-      linkSync(file, otherName);
-      const { code, err } = await runInProcess([...command.split(" "), "--database", otherName], {
-        environment: accessTokenEnvironment,
-      });
-      const beside = readdirSync(elsewhere).filter((name) => !name.endsWith(".lock"));
-      expect(await createStatus(service.url, 2)).toBe(200);
-      service.child.kill("SIGTERM");
-      expect((await service.ended).code).toBe(0);
-      return { code, err, beside, missing: missingIn(file, [1, 2]) };
-    });
-
-    test("is refused", async () => {
-      const { code, err } = await runBeside();
-      expect(code).toBe(1);
-      expect(err).toContain(refused);
-    });
-
-    test("gets no file beside the other name", async () => {
-      expect((await runBeside()).beside).toEqual(["linked.db"]);
-    });
-
-    test("loses no plant of the service", async () => {
-      expect((await runBeside()).missing).toEqual([]);
-    });
-  });
-
-  test("is not accepted as it is by a restore through the other name while a service runs", async () => {
+  test("is not opened by the other name while a service runs, which loses no plant", async () => {
     await using service = await serve(["--database", folder.dataFile], {
       environment: accessTokenEnvironment,
     });
     expect(await createStatus(service.url, 1)).toBe(200);
     linkSync(folder.dataFile, link);
+    for (const command of ["serve", "token create --name a"]) {
+      const args = [...command.split(" "), "--database", link];
+      const { code, err } = await runInProcess(args, { environment: accessTokenEnvironment });
+      expect(err).toContain(refused);
+      expect(code).toBe(1);
+      const beside = readdirSync(dirname(link)).filter((name) => !name.endsWith(".lock"));
+      expect(beside).toEqual(["linked.db"]);
+    }
+    // Nor is it accepted as it is.
     const { code } = await runInProcess(["restore", link, "--replace", "--database", link]);
     expect(code).toBe(1);
     expect(await createStatus(service.url, 2)).toBe(200);
@@ -88,52 +61,40 @@ describe("a data file with a hard link", () => {
     expect(err).toContain(refused);
   });
 
-  test("is served with a warning if no other process has it open", async () => {
+  test("is served with a warning if no other process has it open, and reported by doctor", async () => {
     await crashedStore(folder.dataFile, 3);
     linkSync(folder.dataFile, link);
+    const { out } = await runInProcess(["doctor", "--database", folder.dataFile]);
+    expect(out).toContain("It has 2 names (hard links).");
     await using service = await startTestService({ database: folder.dataFile });
     expect(service.logged.join("")).toContain("the data file has several names (hard links)");
     expect(await createStatus(service.url, 4)).toBe(200);
   });
 
-  test("is reported by doctor", async () => {
+  test("of an interrupted restore has one name once it is served, without a warning", async () => {
     await crashedStore(folder.dataFile, 3);
-    linkSync(folder.dataFile, link);
-    const { out } = await runInProcess(["doctor", "--database", folder.dataFile]);
-    expect(out).toContain("It has 2 names (hard links).");
-  });
-
-  describe("of an interrupted restore", () => {
-    async function startAfterRestore() {
-      await crashedStore(folder.dataFile, 3);
-      linkSync(folder.dataFile, `${folder.dataFile}.partial`);
-      return startTestService({ database: folder.dataFile });
-    }
-
-    test("is served without a warning", async () => {
-      await using service = await startAfterRestore();
-      expect(service.logged.join("")).not.toContain("hard links");
-    });
-
-    test("has one name once it is served", async () => {
-      await using _service = await startAfterRestore();
-      expect(existsSync(`${folder.dataFile}.partial`)).toBe(false);
-      expect(statSync(folder.dataFile).nlink).toBe(1);
-    });
+    linkSync(folder.dataFile, `${folder.dataFile}.partial`);
+    await using service = await startTestService({ database: folder.dataFile });
+    expect(service.logged.join("")).not.toContain("hard links");
+    expect(existsSync(`${folder.dataFile}.partial`)).toBe(false);
+    expect(statSync(folder.dataFile).nlink).toBe(1);
   });
 });
 
 test("a data file that another process reads by the same name is served", async () => {
-  {
-    await using service = await startTestService({ database: folder.dataFile });
-    expect(await createStatus(service.url, 1)).toBe(200);
-  }
+  await createStoreOf(1);
   using reader = new Database(folder.dataFile);
   reader.run("BEGIN");
   reader.query("SELECT count(*) FROM plants").get();
   await using service = await startTestService({ database: folder.dataFile });
   expect(await createStatus(service.url, 2)).toBe(200);
 });
+
+/** A closed store with that many plants, which needs no WAL. */
+async function createStoreOf(plants: number): Promise<void> {
+  await crashedStore(folder.dataFile, plants);
+  openAsNextStart(folder.dataFile);
+}
 
 describe.skipIf(lacksMounts())("a data file that is mounted by itself", () => {
   /** Runs a command in a mount namespace of its own, with the data file mounted over a path of that name. */
@@ -144,14 +105,10 @@ describe.skipIf(lacksMounts())("a data file that is mounted by itself", () => {
     return start("unshare", shell, { environment: accessTokenEnvironment }).ended;
   }
 
-  beforeEach(async () => {
-    await crashedStore(folder.dataFile, 3);
-    // Recovered and closed, since its WAL is not mounted with it.
-    await using _service = await startTestService({ database: folder.dataFile });
-  });
+  beforeEach(() => createStoreOf(3));
 
-  test.each(["serve", "token create --name a", "doctor"])("is refused by %s", async (command) => {
-    const { code, out, err } = await runMounted([...command.split(" "), "--database", "MOUNTED"]);
+  test.each(["serve", "doctor"])("is refused by %s", async (command) => {
+    const { code, out, err } = await runMounted([command, "--database", "MOUNTED"]);
     expect(code).toBe(1);
     expect(out + err).toContain("is mounted by itself: its WAL would not be on that volume");
   });
@@ -164,15 +121,5 @@ describe.skipIf(lacksMounts())("a data file that is mounted by itself", () => {
     const restored = join(folder.path, "restored.db");
     expect(await runMounted(["restore", "MOUNTED", "--database", restored])).toMatchObject({ code: 0 });
     expect(storedPlants(restored)).toHaveLength(3);
-  });
-
-  test("is refused while a service has it open by its own name", async () => {
-    await using service = await serve(["--database", folder.dataFile], {
-      environment: accessTokenEnvironment,
-    });
-    expect(await createStatus(service.url, 4)).toBe(200);
-    const { code, err } = await runMounted(["serve", "--database", "MOUNTED"]);
-    expect(code).toBe(1);
-    expect(err).toContain("is mounted by itself");
   });
 });

@@ -1,6 +1,5 @@
 // A data file or its WAL is lost or replaced while the service runs. lost-shm.test.ts loses the -shm file.
-import { Database } from "bun:sqlite";
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import {
   closeSync,
   copyFileSync,
@@ -13,7 +12,6 @@ import {
   renameSync,
   rmSync,
   statSync,
-  truncateSync,
   writeFileSync,
   writeSync,
 } from "node:fs";
@@ -28,10 +26,8 @@ import { eventually } from "../support/eventually.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
 import { startHeldPost } from "../support/held-post.ts";
 import { lacks, lacksMounts } from "../support/lacks.ts";
-import { memoize } from "../support/memoize.ts";
 import { createStatus, createUntilRefused, statusOf } from "../support/post-plants.ts";
 import { missingIn, storedPlants, testPlant } from "../support/stored-plants.ts";
-import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { startTestService } from "../support/test-service.ts";
 import { accessTokenEnvironment } from "../support/tokens.ts";
@@ -47,66 +43,39 @@ const replaced =
 const noProc = lacks("/proc", process.platform !== "linux");
 
 describe.skipIf(noProc)("a data file that is lost while the service runs", () => {
-  interface LosingFiles {
-    readonly file: string;
-    /** A database of another program. */
-    readonly other: string;
-    /** Resolves once the service has refused a plant. */
-    readonly refusal: Promise<unknown>;
-  }
-  const losses: [when: string, lose: (files: LosingFiles) => unknown][] = [
-    ["it is deleted", ({ file }) => rmSync(file)],
-    ["it is deleted with its folder", ({ file }) => rmSync(dirname(file), { recursive: true })],
+  const losses: [when: string, lose: (file: string, refusal: Promise<unknown>) => unknown][] = [
+    ["it is deleted", (file) => rmSync(file)],
+    ["it is deleted with its folder", (file) => rmSync(dirname(file), { recursive: true })],
     [
       "it is deleted just after its -shm",
-      async ({ file, refusal }) => {
+      async (file, refusal) => {
         rmSync(`${file}-shm`);
         // A transaction has noticed.
         await refusal;
         rmSync(file);
       },
     ],
-    ["its WAL alone is deleted", ({ file }) => rmSync(`${file}-wal`)],
-    ["its WAL alone is replaced", ({ file, other }) => renameSync(other, `${file}-wal`)],
+    ["its WAL alone is deleted", (file) => rmSync(`${file}-wal`)],
   ];
 
-  describe.each(losses)("since %s", (_, lose) => {
-    /** What a service does whose files are lost under load, and which plants a restore of what it has open lacks. */
-    const serveLosing = memoize(async () => {
-      using own = temporaryFolder();
-      const file = join(own.path, "it's data", "plants.db");
-      const other = join(own.path, "other.db");
-      createForeign(other);
+  test.each(losses)(
+    "since %s is restored from what the service has open, which stays up",
+    async (_, lose) => {
+      const file = join(folder.path, "it's data", "plants.db");
       await using service = await startTestService({ database: file });
       const { acknowledged, refusal, refusals } = createUntilRefused(service.url, "under load");
       await eventually(() => acknowledged.length > 20);
-      await lose({ file, other, refusal });
-      const errors = await refusals;
+      await lose(file, refusal);
+      expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
       await eventually(() => service.logged.join("").includes(lostInLog));
-      const ready = await statusOf(service.url, "/readyz");
-      const live = await statusOf(service.url, "/livez");
+      expect(await statusOf(service.url, "/readyz")).toBe(503);
+      expect(await statusOf(service.url, "/livez")).toBe(200);
+      const restored = join(folder.path, "restored.db");
       const copy = copyFrom(process.pid, file);
-      const restored = join(own.path, "restored.db");
-      const { code } = await runInProcess(["restore", copy, "--database", restored]);
-      return { errors, ready, live, code, missing: missingIn(restored, acknowledged) };
-    });
-
-    test("refuses plants", async () => {
-      expect((await serveLosing()).errors).toEqual([50302, 50302, 50302, 50302]);
-    });
-
-    test("leaves the service live and not ready", async () => {
-      const { ready, live } = await serveLosing();
-      expect(ready).toBe(503);
-      expect(live).toBe(200);
-    });
-
-    test("is restored from the files that the process has open", async () => {
-      const { code, missing } = await serveLosing();
-      expect(code).toBe(0);
-      expect(missing).toEqual([]);
-    });
-  });
+      expect(await runInProcess(["restore", copy, "--database", restored])).toMatchObject({ code: 0 });
+      expect(missingIn(restored, acknowledged)).toEqual([]);
+    },
+  );
 
   test("keeps a process that was told to stop alive until a second signal", async () => {
     const limits = ["--drain-timeout", "10m", "--body-timeout", "10m"];
@@ -129,44 +98,39 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
     expect(storedPlants(copy)).toHaveLength(1);
   });
 
-  test.each([
-    ["has zeros in its middle", zeroMiddle],
-    ["was shortened and appended to", (wal: string) => truncateSync(wal, statSync(wal).size / 2)],
-  ])("is noticed before the next checkpoint if its WAL %s", async (_, harm) => {
+  test("is noticed before the next checkpoint if its WAL has zeros in its middle", async () => {
     await using service = await startTestService({ database: folder.dataFile });
     const { acknowledged, refusals } = createUntilRefused(service.url, "x".repeat(20_000));
     await eventually(() => acknowledged.length > 100);
-    harm(`${folder.dataFile}-wal`);
+    zeroMiddle(`${folder.dataFile}-wal`);
     const dataBytes = statSync(folder.dataFile).size;
     expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
     // No checkpoint has written what the WAL lacks to it.
     expect(statSync(folder.dataFile).size).toBe(dataBytes);
   });
 
-  test("is noticed when the service stops if its WAL has zeros in its middle", async () => {
-    await using service = await serve(["--database", folder.dataFile], {
-      environment: accessTokenEnvironment,
-    });
+  test.each([
+    ["it is deleted", (file: string) => rmSync(file), "The data file was deleted or replaced"],
+    [
+      "it is overwritten",
+      (file: string) => writeFileSync(file, Buffer.alloc(8192)),
+      "The data file was overwritten",
+    ],
+    [
+      "its WAL has zeros in its middle",
+      (file: string) => zeroMiddle(`${file}-wal`),
+      "The WAL was overwritten",
+    ],
+  ])("is noticed by a last look if %s just before the store is closed", async (_, lose, reason) => {
+    const store = new SqliteStore(folder.dataFile);
     // Long names, so that the frames in the middle are the last ones of their pages.
     for (let id = 1; id <= 20; id++)
-      expect(await createStatus(service.url, id, "x".repeat(20_000))).toBe(200);
-    zeroMiddle(`${folder.dataFile}-wal`);
-    service.child.kill("SIGTERM");
-    await eventually(() => service.err().includes(lostInLog));
-    expect(service.err()).toContain("The WAL was overwritten while it was open.");
-    expect(service.err()).not.toContain("every acknowledged plant is on disk");
-    expect(statSync(`${folder.dataFile}-wal`).size).toBeGreaterThan(0);
-  });
-
-  test.each([
-    ["deleted", (file: string) => rmSync(file)],
-    ["overwritten", (file: string) => writeFileSync(file, Buffer.alloc(8192))],
-  ])("is noticed by a last look if it is %s just before the store is closed", async (_, lose) => {
-    const store = new SqliteStore(folder.dataFile);
-    await store.plants.create([testPlant(1)], Date.now());
+      await store.plants.create([testPlant(id, "x".repeat(20_000))], Date.now());
     lose(folder.dataFile);
     await store[Symbol.asyncDispose]();
-    expect(await store.failure).toBeInstanceOf(DataFileReplaced);
+    const failure = await store.failure;
+    expect(failure).toBeInstanceOf(DataFileReplaced);
+    expect(failure.message).toStartWith(reason);
     expect(readMarker(folder.dataFile)).toBe("replaced");
     expect(statSync(`${folder.dataFile}-wal`).size).toBeGreaterThan(0);
   });
@@ -214,87 +178,50 @@ describe.skipIf(noProc)("a data file that is lost while the service runs", () =>
   });
 });
 
-describe.skipIf(noProc)("a data file that another replaces while the service runs", () => {
-  const services = new AsyncDisposableStack();
-  afterAll(() => services.disposeAsync());
-
-  /** A service, as a process, that has noticed it under load; `bytes` are those of the new file. */
-  async function serveReplaced() {
-    const own = services.use(temporaryFolder());
-    const path = join(own.path, "plants.db");
-    const other = join(own.path, "other.db");
-    await crashedStore(other, 3, { checkpointed: 3 });
-    const bytes = readFileSync(other);
-    const service = services.use(await serve(["--database", path], { environment: accessTokenEnvironment }));
-    const { acknowledged, refusals } = createUntilRefused(service.url, "under load");
-    await eventually(() => acknowledged.length > 20);
-    renameSync(other, path);
-    expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
-    await eventually(() => service.err().includes(lostInLog));
-    const stop = () => {
-      service.child.kill("SIGTERM");
-      return service.ended;
-    };
-    return { path, service, stop, acknowledged, bytes };
-  }
-
-  const stillServed = memoize(serveReplaced);
-  const servedNoMore = memoize(async () => {
-    const replacement = await serveReplaced();
-    const isAliveUntilStopped = replacement.service.child.exitCode === null;
-    return { ...replacement, isAliveUntilStopped, ended: await replacement.stop() };
-  });
-
-  async function expectRefused(
-    command: string,
-    { path, bytes }: Awaited<ReturnType<typeof serveReplaced>>,
-  ): Promise<void> {
-    const { code, err } = await runInProcess([...command.split(" "), "--database", path], {
+/** None of the commands may apply the old WAL to the new file, or write to that. */
+async function expectRefused(bytes: Buffer, commands: readonly string[]): Promise<void> {
+  for (const command of commands) {
+    const { code, err } = await runInProcess([...command.split(" "), "--database", folder.dataFile], {
       environment: accessTokenEnvironment,
     });
-    expect(code).toBe(1);
     expect(err).toContain(replaced);
-    expect(readFileSync(path).equals(bytes)).toBe(true);
+    expect(code).toBe(1);
+    expect(readFileSync(folder.dataFile).equals(bytes)).toBe(true);
   }
-
-  // None of them may apply the old WAL to the new file, or write to that.
-  const commands = ["list", "verify", "token create --name x"];
-
-  test.each(commands)("is neither read nor changed by %s until the service stops", async (command) => {
-    await expectRefused(command, await stillServed());
-  });
-
-  test.each([...commands, "serve"])("is neither read nor changed by %s later", async (command) => {
-    await expectRefused(command, await servedNoMore());
-  });
-
-  test("does not end the service", async () => {
-    expect((await servedNoMore()).isAliveUntilStopped).toBe(true);
-  });
-
-  test("makes the stop of the service an error", async () => {
-    const { ended } = await servedNoMore();
-    expect(ended.code).toBe(1);
-    expect(ended.err).not.toContain("every acknowledged plant is on disk");
-  });
-
-  test("is replaced in turn by a restore of the files that the process has open", async () => {
-    const { path, service, stop, acknowledged } = await serveReplaced();
-    const copy = copyFrom(service.child.pid ?? 0, path);
-    await stop();
-    for (const end of ["", "-wal"]) renameSync(path + end, `${path}.away${end}`);
-    expect(await runInProcess(["restore", copy, "--database", path])).toMatchObject({ code: 0 });
-    await using again = await startTestService({ database: path });
-    expect(missingIn(path, acknowledged)).toEqual([]);
-    expect(await createStatus(again.url, 1)).toBe(200);
-  });
-});
-
-/** A database of another program. */
-function createForeign(path: string): void {
-  using database = new Database(path);
-  database.run("CREATE TABLE t (x)");
 }
+
+test.skipIf(noProc)(
+  "a data file that replaces the service's own is neither read nor changed, until that is restored",
+  async () => {
+    const other = join(folder.path, "other.db");
+    await crashedStore(other, 3, { checkpointed: 3 });
+    const bytes = readFileSync(other);
+    await using service = await serve(["--database", folder.dataFile], {
+      environment: accessTokenEnvironment,
+    });
+    const { acknowledged, refusals } = createUntilRefused(service.url, "under load");
+    await eventually(() => acknowledged.length > 20);
+    renameSync(other, folder.dataFile);
+    expect(await refusals).toEqual([50302, 50302, 50302, 50302]);
+    await eventually(() => service.err().includes(lostInLog));
+
+    const commands = ["list", "verify", "token create --name x"];
+    await expectRefused(bytes, commands);
+    const copy = copyFrom(service.child.pid ?? 0, folder.dataFile);
+    expect(service.child.exitCode).toBeNull();
+    service.child.kill("SIGTERM");
+    const { code, err } = await service.ended;
+    expect(code).toBe(1);
+    expect(err).not.toContain("every acknowledged plant is on disk");
+    await expectRefused(bytes, [...commands, "serve"]);
+
+    for (const end of ["", "-wal"]) renameSync(folder.dataFile + end, `${folder.dataFile}.away${end}`);
+    expect(await runInProcess(["restore", copy, "--database", folder.dataFile])).toMatchObject({ code: 0 });
+    await using again = await startTestService({ database: folder.dataFile });
+    expect(missingIn(folder.dataFile, acknowledged)).toEqual([]);
+    expect(await createStatus(again.url, 1)).toBe(200);
+  },
+);
 
 /** Overwrites some pages in the middle of the WAL with zeros, as if it had a hole there; its header and last frame stay. */
 function zeroMiddle(wal: string): void {

@@ -1,18 +1,15 @@
 // The -shm file, SQLite's index of the WAL, is deleted or replaced while the service runs: another process would create a new
 // one, and write over what the service has written.
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { StoreUnavailable } from "../../src/plants/plant-store.ts";
 import { SqliteStore } from "../../src/storage/sqlite/sqlite-store.ts";
 import { WalIndexLost } from "../../src/storage/store.ts";
 import { plantStore, serve } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
-import { memoize } from "../support/memoize.ts";
 import { createStatus, createUntilRefused } from "../support/post-plants.ts";
 import { missingIn, testPlant } from "../support/stored-plants.ts";
-import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 import { startTestService } from "../support/test-service.ts";
 import { accessTokenEnvironment } from "../support/tokens.ts";
@@ -25,15 +22,15 @@ describe("a -shm file that is deleted while the service runs", () => {
     plantStore(["token", "create", "--name", name, "--database", folder.dataFile]);
   const tokens = async () => (await runInProcess(["token", "list", "--database", folder.dataFile])).out;
 
-  async function expectStored(acknowledged: readonly number[], path = folder.dataFile): Promise<void> {
-    expect(existsSync(`${path}.failure.json`)).toBe(false);
-    await using again = await startTestService({ database: path });
-    expect(missingIn(path, acknowledged)).toEqual([]);
+  async function expectStored(acknowledged: readonly number[]): Promise<void> {
+    expect(existsSync(`${folder.dataFile}.failure.json`)).toBe(false);
+    await using again = await startTestService({ database: folder.dataFile });
+    expect(missingIn(folder.dataFile, acknowledged)).toEqual([]);
     expect(await createStatus(again.url, 99_999)).toBe(200);
-    expect(await runInProcess(["verify", "--database", path])).toMatchObject({ code: 0 });
+    expect(await runInProcess(["verify", "--database", folder.dataFile])).toMatchObject({ code: 0 });
   }
 
-  describe.each([
+  test.each([
     ["without requests", async () => ({ acknowledged: [], refusals: [] })],
     [
       "under load",
@@ -43,33 +40,20 @@ describe("a -shm file that is deleted while the service runs", () => {
         return load;
       },
     ],
-  ])("%s", (_, startLoad) => {
-    const own = temporaryFolder();
-    afterAll(() => own[Symbol.dispose]());
-    const path = join(own.path, "plants.db");
-    /** How a service ends that loses the file so. */
-    const serveWithoutIndex = memoize(async () => {
-      await using service = await serve(["--database", path], { environment: accessTokenEnvironment });
-      expect(await createStatus(service.url, 1)).toBe(200);
-      const { acknowledged, refusals } = await startLoad(service.url);
-      rmSync(`${path}-shm`);
-      await refusals;
-      const { code, err } = await service.ended;
-      return { code, err, walBytes: statSync(`${path}-wal`).size, acknowledged: [1, ...acknowledged] };
+  ])("ends it %s without a checkpoint, and loses no plant at the next start", async (_, startLoad) => {
+    await using service = await serve(["--database", folder.dataFile], {
+      environment: accessTokenEnvironment,
     });
-
-    test("ends it without a checkpoint", async () => {
-      const { code, err, walBytes } = await serveWithoutIndex();
-      expect(code).toBe(1);
-      expect(err).toContain("The -shm file was deleted or replaced while it was open.");
-      expect(err).not.toContain("every acknowledged plant is on disk");
-      expect(walBytes).toBeGreaterThan(0);
-    });
-
-    test("loses no plant at the next start", async () => {
-      const { acknowledged } = await serveWithoutIndex();
-      await expectStored(acknowledged, path);
-    });
+    expect(await createStatus(service.url, 1)).toBe(200);
+    const { acknowledged, refusals } = await startLoad(service.url);
+    rmSync(`${folder.dataFile}-shm`);
+    await refusals;
+    const { code, err } = await service.ended;
+    expect(code).toBe(1);
+    expect(err).toContain("The -shm file was deleted or replaced while it was open.");
+    expect(err).not.toContain("every acknowledged plant is on disk");
+    expect(statSync(`${folder.dataFile}-wal`).size).toBeGreaterThan(0);
+    await expectStored([1, ...acknowledged]);
   });
 
   test("stops it before it writes over what a command wrote that created the file again", async () => {
