@@ -3,19 +3,16 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, statSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
-import { join } from "node:path";
 import { openForWriting } from "../../src/storage/sqlite/writing/open-for-writing.ts";
 import { expectOneLine, plantStore, type Serving } from "../support/command.ts";
 import { crashedStore } from "../support/crashed-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { useFolderForEachTest } from "../support/folder-for-each-test.ts";
-import { memoize } from "../support/memoize.ts";
 import { openAsNextStart } from "../support/next-start.ts";
 import { createStatus, createUntilRefused, largeName } from "../support/post-plants.ts";
 import { createEmptyStore } from "../support/seeded-store.ts";
 import { missingIn, storedPlants } from "../support/stored-plants.ts";
 import { lacksSyncShim, recordSyncs, serveRecorded } from "../support/syncs.ts";
-import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess } from "../support/terminal.ts";
 
 const folder = useFolderForEachTest();
@@ -83,56 +80,25 @@ describe.skipIf(lacksSyncShim())("an fsync that fails", () => {
     },
   };
 
-  /** How a service with that fault ends, what it leaves, and what the next start makes of that. */
-  const serveFailing = memoize(async (fault: Fault) => {
-    using own = temporaryFolder();
-    const path = join(own.path, "plants.db");
-    const syncs = recordSyncs(own.path, fault.files, fault.how);
-    await using service = await serveWithPlant(path, syncs, fault.drainDelay);
-    syncs.injectFault();
-    const acknowledged = await fault.cause(service);
-    const { code, err } = await service.ended;
-    const walBytes = statSync(`${path}-wal`).size;
-    const markerMode = statSync(`${path}.failure.json`).mode;
-    const { rebuilt } = openAsNextStart(path);
-    return {
-      code,
-      err,
-      walBytes,
-      markerMode,
-      rebuilt,
-      acknowledged,
-      missing: missingIn(path, [0, ...acknowledged]),
-    };
-  });
-
-  describe.each([atCheckpoint, atStop, atCommit, atCommitInDelay])("$what", (fault) => {
-    test("ends the service", async () => {
-      const { code, err } = await serveFailing(fault);
+  test.each([atCheckpoint, atStop, atCommit, atCommitInDelay])(
+    "$what ends the service, which leaves everything to a rebuild by the next start",
+    async (fault) => {
+      const syncs = recordSyncs(folder.path, fault.files, fault.how);
+      await using service = await serveWithPlant(folder.dataFile, syncs, fault.drainDelay);
+      syncs.injectFault();
+      const acknowledged = await fault.cause(service);
+      const { code, err } = await service.ended;
       expect(code).toBe(1);
       expect(err).not.toContain("every acknowledged plant is on disk");
-    });
-
-    test("leaves the WAL", async () => {
-      expect((await serveFailing(fault)).walBytes).toBeGreaterThan(0);
-    });
-
-    test("leaves a marker for its owner alone", async () => {
-      expect((await serveFailing(fault)).markerMode & 0o077).toBe(0);
-    });
-
-    test("makes the next start rebuild the data file", async () => {
-      expect((await serveFailing(fault)).rebuilt).toBe(true);
-    });
-
-    test("loses no acknowledged plant", async () => {
-      expect((await serveFailing(fault)).missing).toEqual([]);
-    });
-  });
-
-  test("of the WAL, at a commit, fails what was queued and everything after", async () => {
-    expect((await serveFailing(atCommit)).acknowledged).toEqual([]);
-  });
+      // What was queued fails, and everything after.
+      if (fault === atCommit) expect(acknowledged).toEqual([]);
+      expect(statSync(`${folder.dataFile}-wal`).size).toBeGreaterThan(0);
+      // For its owner alone.
+      expect(statSync(`${folder.dataFile}.failure.json`).mode & 0o077).toBe(0);
+      expect(openAsNextStart(folder.dataFile)).toEqual({ rebuilt: true });
+      expect(missingIn(folder.dataFile, [0, ...acknowledged])).toEqual([]);
+    },
+  );
 
   test("of the WAL, at a commit and again in the next start, leaves everything for the start after", async () => {
     const syncs = recordSyncs(folder.path, "-wal");
@@ -153,77 +119,43 @@ describe.skipIf(lacksSyncShim())("an fsync that fails", () => {
     expect(missingIn(folder.dataFile, [0])).toEqual([]);
   });
 
-  type Errno = "EIO" | "ENOSPC" | "EDQUOT";
-  const reasons: [Errno, reason: string][] = [
-    ["EIO", "EIO"],
-    ["ENOSPC", "the disk is full"],
-    ["EDQUOT", "the disk quota is exceeded"],
-  ];
-  const noSpace: Errno[] = ["ENOSPC", "EDQUOT"];
-
-  /** Starts a service whose fsync fails with this error. Returns what it said and left, and what the next start made of that. */
-  async function startFailing(path: string, syncs: ReturnType<typeof recordSyncs>, errno: Errno) {
+  /** Starts a service whose fsync fails with this error, which says why. */
+  async function startFailing(syncs: ReturnType<typeof recordSyncs>, errno: number, reason: string) {
     syncs.injectFault();
-    const environment = { ...syncs.environment, FAIL_ERRNO: String(constants.errno[errno]) };
-    const { code, err } = await plantStore(["serve", "--database", path], { environment });
+    const environment = { ...syncs.environment, FAIL_ERRNO: String(errno) };
+    const { code, err } = await plantStore(["serve", "--database", folder.dataFile], { environment });
     expect(code).toBe(1);
-    const wal = statSync(`${path}-wal`, { throwIfNoEntry: false });
-    const isMarked = existsSync(`${path}.failure.json`);
-    const { rebuilt } = openAsNextStart(path);
-    return { err, walBytes: wal?.size ?? 0, isMarked, rebuilt, plants: storedPlants(path) };
+    expect(err).toContain(reason);
+    return { err, isMarked: existsSync(`${folder.dataFile}.failure.json`) };
   }
 
-  describe("of the WAL, in a start after a crash,", () => {
-    const failWalInStart = memoize(async (errno: Errno) => {
-      using own = temporaryFolder();
-      const path = join(own.path, "plants.db");
-      await crashedStore(path, 3);
-      return await startFailing(path, recordSyncs(own.path, "-wal", "once"), errno);
-    });
+  // Without space nothing was written, so nothing needs a rebuild.
+  describe.each([
+    ["EIO", constants.errno.EIO, "EIO", true],
+    ["ENOSPC", constants.errno.ENOSPC, "the disk is full", false],
+    ["EDQUOT", constants.errno.EDQUOT, "the disk quota is exceeded", false],
+  ])(
+    "with %s is explained, and makes the next start rebuild the data file or not:",
+    (_, errno, reason, rebuilds) => {
+      test("of the WAL, in a start after a crash", async () => {
+        await crashedStore(folder.dataFile, 3);
+        const { isMarked } = await startFailing(recordSyncs(folder.path, "-wal", "once"), errno, reason);
+        expect(isMarked).toBe(rebuilds);
+        expect(statSync(`${folder.dataFile}-wal`).size).toBeGreaterThan(0);
+        expect(openAsNextStart(folder.dataFile)).toEqual({ rebuilt: rebuilds });
+        expect(storedPlants(folder.dataFile)).toHaveLength(3);
+      });
 
-    test.each(reasons)("with %s is explained: %s", async (errno, reason) => {
-      const { err } = await failWalInStart(errno);
-      expect(err).toContain(reason);
-    });
-
-    test.each(reasons)("with %s loses no plant", async (errno) => {
-      const { walBytes, plants } = await failWalInStart(errno);
-      expect(walBytes).toBeGreaterThan(0);
-      expect(plants).toHaveLength(3);
-    });
-
-    test("with EIO makes the next start rebuild the data file", async () => {
-      expect(await failWalInStart("EIO")).toMatchObject({ isMarked: true, rebuilt: true });
-    });
-
-    test.each(noSpace)("with %s does not make the next start rebuild the data file", async (errno) => {
-      expect(await failWalInStart(errno)).toMatchObject({ isMarked: false, rebuilt: false });
-    });
-  });
-
-  describe("of the folder, in a start,", () => {
-    const failFolderInStart = memoize(async (errno: Errno) => {
-      using own = temporaryFolder();
-      const path = join(own.path, "plants.db");
-      createEmptyStore(path);
-      // Not once: SQLite ignores what becomes of its own fsync of the folder.
-      return await startFailing(path, recordSyncs(own.path, own.path), errno);
-    });
-
-    test.each(reasons)("with %s is explained in one line: %s", async (errno, reason) => {
-      const { err } = await failFolderInStart(errno);
-      expect(err).toContain(reason);
-      expectOneLine(err);
-    });
-
-    test("with EIO makes the next start rebuild the data file", async () => {
-      expect(await failFolderInStart("EIO")).toMatchObject({ isMarked: true, rebuilt: true });
-    });
-
-    test.each(noSpace)("with %s does not make the next start rebuild the data file", async (errno) => {
-      expect(await failFolderInStart(errno)).toMatchObject({ isMarked: false, rebuilt: false });
-    });
-  });
+      test("of the folder, in a start", async () => {
+        createEmptyStore(folder.dataFile);
+        // Not once: SQLite ignores what becomes of its own fsync of the folder.
+        const { err, isMarked } = await startFailing(recordSyncs(folder.path, folder.path), errno, reason);
+        expectOneLine(err);
+        expect(isMarked).toBe(rebuilds);
+        expect(openAsNextStart(folder.dataFile)).toEqual({ rebuilt: rebuilds });
+      });
+    },
+  );
 
   test("in a start that creates the tables keeps the WAL for a rebuild", async () => {
     const syncs = recordSyncs(folder.path, "-wal", "once");
@@ -258,38 +190,21 @@ describe.skipIf(lacksSyncShim())("an fsync that fails", () => {
     expect(statSync(`${folder.dataFile}-wal`).size).toBe(walBytes);
   });
 
-  describe("of the folder with the rebuilt file", () => {
-    /** Rebuilds a data file after a failed fsync by a command, in which the fsync of the folder fails. */
-    async function failRebuild() {
-      await crashedStore(folder.dataFile, 3);
-      writeFileSync(`${folder.dataFile}.failure.json`, '{"reason":"sync-failed"}\n');
-      const syncs = recordSyncs(folder.path, folder.path);
-      const run = async () => (await plantStore(createToken("a"), syncs)).code;
-      syncs.injectFault();
-      expect(await run()).toBe(1);
-      return { syncs, run };
-    }
+  test("of the folder with the rebuilt file keeps the old WAL, and leaves the rest to a later command", async () => {
+    await crashedStore(folder.dataFile, 3);
+    writeFileSync(`${folder.dataFile}.failure.json`, '{"reason":"sync-failed"}\n');
+    const syncs = recordSyncs(folder.path, folder.path);
+    syncs.injectFault();
+    expect((await plantStore(createToken("a"), syncs)).code).toBe(1);
+    expect(statSync(`${folder.dataFile}-wal`).size).toBeGreaterThan(0);
+    // The copy once by SQLite, and once with its mode and owner.
+    const copy = `${folder.dataFile}.rebuilt`;
+    const failed = syncs.paths();
+    expect(failed.slice(-4)).toEqual([copy, copy, `${folder.dataFile}.failure.json.new`, folder.path]);
 
-    test("keeps the old WAL", async () => {
-      const { syncs } = await failRebuild();
-      expect(statSync(`${folder.dataFile}-wal`).size).toBeGreaterThan(0);
-      // The copy once by SQLite, and once with its mode and owner.
-      const copy = `${folder.dataFile}.rebuilt`;
-      expect(syncs.paths().slice(-4)).toEqual([
-        copy,
-        copy,
-        `${folder.dataFile}.failure.json.new`,
-        folder.path,
-      ]);
-    });
-
-    test("leaves the rest of the rebuild to a later command", async () => {
-      const { syncs, run } = await failRebuild();
-      const failed = syncs.paths().length;
-      syncs.removeFault();
-      expect(await run()).toBe(0);
-      expect(syncs.paths().slice(failed, failed + 2)).toEqual([folder.path, folder.path]);
-      expect(storedPlants(folder.dataFile)).toHaveLength(3);
-    });
+    syncs.removeFault();
+    expect((await plantStore(createToken("a"), syncs)).code).toBe(0);
+    expect(syncs.paths().slice(failed.length, failed.length + 2)).toEqual([folder.path, folder.path]);
+    expect(storedPlants(folder.dataFile)).toHaveLength(3);
   });
 });

@@ -1,5 +1,5 @@
 // A process ends without a stop: what it acknowledged is stored, and the next start finds the WAL.
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runKillRounds } from "../soak/kill.ts";
@@ -28,29 +28,19 @@ test("a process that ends by a second signal leaves the WAL for the next start",
   expect(statSync(`${folder.dataFile}-wal`).size).toBeGreaterThan(0);
 });
 
-describe.each([
+test.each([
   ["an exception that nobody caught", 'throw new Error("unexpected");'],
   ["a rejection that nobody handled", 'void Promise.reject(new Error("unexpected"));'],
-])("a process that ends by %s", (_, statement) => {
-  async function endByIt() {
-    const onSignal = join(folder.path, "on-signal.ts");
-    writeFileSync(onSignal, `process.on("SIGUSR2", () => { ${statement} });`);
-    await using service = await serve(["--database", folder.dataFile], {
-      environment: { ...accessTokenEnvironment, BUN_OPTIONS: `--preload ${onSignal}` },
-    });
-    expect((await post(service.url, '{"id":1,"name":"a"}')).status).toBe(200);
-    service.child.kill("SIGUSR2");
-    return await service.ended;
-  }
-
-  test("leaves the WAL for the next start", async () => {
-    const { code } = await endByIt();
-    expect(code).toBe(1);
-    expect(statSync(`${folder.dataFile}-wal`).size).toBeGreaterThan(0);
+])("a process that ends by %s calls it an internal error, and leaves the WAL", async (_, statement) => {
+  const onSignal = join(folder.path, "on-signal.ts");
+  writeFileSync(onSignal, `process.on("SIGUSR2", () => { ${statement} });`);
+  await using service = await serve(["--database", folder.dataFile], {
+    environment: { ...accessTokenEnvironment, BUN_OPTIONS: `--preload ${onSignal}` },
   });
-
-  test("says that it is an internal error", async () => {
-    const { err } = await endByIt();
-    expect(err).toMatch(/^plant-store: Internal error, please report it: Error: unexpected\n {4}at /m);
-  });
+  expect((await post(service.url, '{"id":1,"name":"a"}')).status).toBe(200);
+  service.child.kill("SIGUSR2");
+  const { code, err } = await service.ended;
+  expect(code).toBe(1);
+  expect(err).toMatch(/^plant-store: Internal error, please report it: Error: unexpected\n {4}at /m);
+  expect(statSync(`${folder.dataFile}-wal`).size).toBeGreaterThan(0);
 });
