@@ -1,69 +1,61 @@
 // Signing in to the console in a browser, for how long, and what a token without every scope is offered.
 import { expect } from "bun:test";
-import type { Page, Route } from "playwright-core";
+import type { Route } from "playwright-core";
 import { copiedBy, describe, noStorage, secretField, test } from "../support/browser.ts";
 import { signIn, textIn, useConsole, waitForHeading, waitForText } from "../support/console-session.ts";
-import { memoize } from "../support/memoize.ts";
 import { mintToken } from "../support/operator-requests.ts";
+import { post } from "../support/post-plants.ts";
 import { accessToken } from "../support/tokens.ts";
 
 const session = useConsole(10);
 const { open } = session;
 
 describe("signing in", () => {
-  const unaccepted: [what: string, token: string, reason: string][] = [
-    ["without a token", "", "Enter a token"],
-    ["with what is no token", "schlüssel", "unknown, expired or revoked"],
-    ["with a token that lacks the scope", accessToken, "lacks the scope “operator:read”"],
-  ];
-  /** Reads the form, and tries to sign in with each of these tokens in turn. */
-  const tryForm = memoize(async () => {
-    const page = await open("/", { token: "" });
-    const field = await secretField(page, "Token");
+  test("opens the requested page, until the user signs out", async () => {
+    const page = await open("/audit", { token: "" });
+    expect(await secretField(page, "Token")).toEqual({ type: "text", autocomplete: "off", shown: "disc" });
     const command = await textIn(page, ".how .code");
-    const copiedCommand = await copiedBy(page.getByRole("button", { name: "Copy command" }));
-    const refusals = new Map<string, { error: string; isInvalid: string | null }>();
-    for (const [, token, reason] of unaccepted) {
+    expect(command).toContain("--name ops --scope operator");
+    expect(await copiedBy(page.getByRole("button", { name: "Copy command" }))).toBe(command);
+    await signIn(page, session.secret);
+    const newest = page.locator(".audit tr", { has: page.locator("time") }).first();
+    await newest.waitFor();
+    expect(await newest.textContent()).toMatch(
+      /ops signed in to the console with operator, plants:create.*127\.0\.0\.1/s,
+    );
+    await page.reload();
+    await waitForHeading(page, "Audit");
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Token").waitFor();
+    expect(await page.evaluate("sessionStorage.length")).toBe(0);
+  });
+
+  test("with a token that is not accepted is refused at the field", async () => {
+    const page = await open("/", { token: "" });
+    const { secret } = await mintToken(session.service, { name: "too often", scopes: ["operator:read"] });
+    const unaccepted = {
+      "": "Enter a token",
+      schlüssel: "unknown, expired or revoked",
+      [accessToken]: "lacks the scope “operator:read”",
+      [secret]: "Try again in 1 s.",
+    };
+    await page.route("**/api/sign-in", (route) => {
+      if (route.request().headers()["authorization"] !== `Bearer ${secret}`) return route.continue();
+      return route.fulfill({ status: 429, json: { error: 42901, message: "Try again in 1 s." } });
+    });
+    for (const [token, reason] of Object.entries(unaccepted)) {
       await page.getByLabel("Token").fill(token);
       await page.getByRole("button", { name: "Sign in" }).click();
       await page.locator(".field-error", { hasText: reason }).waitFor();
-      refusals.set(token, {
-        error: await textIn(page, ".field-error"),
-        isInvalid: await page.getByLabel("Token").getAttribute("aria-invalid"),
-      });
+      expect(await page.getByLabel("Token").getAttribute("aria-invalid")).toBe("true");
     }
-    return { field, command, copiedCommand, refusals };
   });
 
-  test.each(unaccepted)("%s is refused at the field", async (_, token, reason) => {
-    const refusal = (await tryForm()).refusals.get(token);
-    expect(refusal?.error).toContain(reason);
-    expect(refusal?.isInvalid).toBe("true");
-  });
-
-  /** Opens the console with a token from earlier that is refused. */
-  const openRefused = memoize(async () => {
+  test("with an earlier token that is refused says so once, and removes it from the browser", async () => {
     const page = await open("/", { token: "an-earlier-token" });
     await page.locator(".field-error").waitFor();
-    const form = await textIn(page, ".sign-in form");
-    return { form, storedItems: await page.evaluate<number>("sessionStorage.length") };
-  });
-
-  test("with an earlier token that is refused says so once", async () => {
-    expect((await openRefused()).form.split("unknown, expired or revoked")).toHaveLength(2);
-  });
-
-  test("with an earlier token that is refused removes it from the browser", async () => {
-    expect((await openRefused()).storedItems).toBe(0);
-  });
-
-  test("with another token is possible while the service cannot check the earlier one", async () => {
-    const page = await open("/livez", { token: "an-earlier-token" });
-    await page.route("**/api/me", (route) => route.abort());
-    await page.goto(session.service.operatorUrl);
-    await page.locator(".field-error").waitFor();
-    await signIn(page, session.secret);
-    await waitForHeading(page, "Overview");
+    expect((await textIn(page, ".sign-in form")).split("unknown, expired or revoked")).toHaveLength(2);
+    expect(await page.evaluate("sessionStorage.length")).toBe(0);
   });
 
   test("with the earlier token is still tried after the form was sent without one", async () => {
@@ -77,7 +69,7 @@ describe("signing in", () => {
     await waitForHeading(page, "Overview");
   });
 
-  test("with another token is not undone by a late refusal of the earlier one", async () => {
+  test("with another token, while the earlier one cannot be checked, is not undone by its late refusal", async () => {
     const page = await open("/livez", { token: "an-earlier-token" });
     const held = Promise.withResolvers<Route>();
     let requests = 0;
@@ -90,67 +82,10 @@ describe("signing in", () => {
     await signIn(page, session.secret);
     await waitForHeading(page, "Overview");
     // The page may have aborted its request, to which there is then no response.
-    const refusal = JSON.stringify({ error: 40102, message: "This token is unknown." });
-    await earlier.fulfill({ status: 401, contentType: "application/json", body: refusal }).catch(() => {});
+    const refusal = { error: 40102, message: "This token is unknown." };
+    await earlier.fulfill({ status: 401, json: refusal }).catch(() => {});
     await page.getByRole("link", { name: "Tokens" }).click();
     await waitForHeading(page, "Tokens");
-  });
-
-  test("hides the token that is entered", async () => {
-    expect((await tryForm()).field).toEqual({ type: "text", autocomplete: "off", shown: "disc" });
-  });
-
-  test("shows how to create a token", async () => {
-    const { command, copiedCommand } = await tryForm();
-    expect(command).toContain("--name ops --scope operator");
-    expect(copiedCommand).toBe(command);
-  });
-
-  test("too often says when to try again", async () => {
-    const { secret } = await mintToken(session.service, { name: "impatient", scopes: ["operator:read"] });
-    const page = await open("/", { token: "" });
-    await page.route("**/api/sign-in", async (route) => {
-      let response = await route.fetch();
-      while (response.ok()) response = await route.fetch();
-      await route.fulfill({ response });
-    });
-    await signIn(page, secret);
-    await page.locator(".field-error").waitFor();
-    expect(await textIn(page, ".field-error")).toMatch(/limit of 60 actions per minute.* Try again in 1 s\./);
-  });
-
-  /** Signs in at the audit trail, and collects what is shown then, and after a reload. */
-  const signInAtAudit = memoize(async () => {
-    const page = await open("/audit", { token: "" });
-    await signIn(page, session.secret);
-    const newest = page.locator(".audit tr", { has: page.locator("time") }).first();
-    await newest.waitFor();
-    const entry = await newest.textContent();
-    const heading = await textIn(page, "h1");
-    await page.reload();
-    await newest.waitFor();
-    return { entry, heading, headingAfterReload: await textIn(page, "h1") };
-  });
-
-  test("opens the requested page", async () => {
-    expect((await signInAtAudit()).heading).toBe("Audit");
-  });
-
-  test("is the newest entry of the audit trail", async () => {
-    expect((await signInAtAudit()).entry).toMatch(
-      /ops signed in to the console with operator, plants:create.*127\.0\.0\.1/s,
-    );
-  });
-
-  test("lasts across a reload", async () => {
-    expect((await signInAtAudit()).headingAfterReload).toBe("Audit");
-  });
-
-  test("lasts until the user signs out", async () => {
-    const page = await open("/");
-    await page.getByRole("button", { name: "Sign out" }).click();
-    await page.getByLabel("Token").waitFor();
-    expect(await page.evaluate("sessionStorage.length")).toBe(0);
   });
 
   test("with a token in three parts, as a JWT has, is called a token when it ends", async () => {
@@ -177,36 +112,24 @@ describe("signing in", () => {
   });
 });
 
-describe("someone with a token that only reads", () => {
-  const mintReader = memoize(() => mintToken(session.service, { name: "reader", scopes: ["operator:read"] }));
-  async function visitAsReader(path: string): Promise<Page> {
-    const { secret } = await mintReader();
-    return open(path, { token: secret });
-  }
-
-  test("gets links to the overview and the plants alone", async () => {
-    const page = await visitAsReader("/plants");
-    await page.locator(".rows .row").first().waitFor();
-    expect(await page.getByRole("navigation").getByRole("link").allTextContents()).toEqual([
-      expect.stringContaining("Overview"),
-      expect.stringContaining("Plants"),
-    ]);
-  });
-
-  test.each([
-    ["the overview", "/", ".latest a"],
-    ["the plants", "/plants", ".rows .row"],
-  ])("is offered nothing on the page of %s that creates plants", async (_, path, content) => {
-    const page = await visitAsReader(path);
-    await page.locator(content).first().waitFor();
-    const offered = page.locator("main").getByText(/add a plant|import/i);
-    expect(await offered.count()).toBe(0);
-  });
-
-  test("is told which scope the page of the tokens needs", async () => {
-    const page = await visitAsReader("/tokens");
-    await waitForText(page, "Sign in with a token that has the scope “operator”.");
-  });
+test("someone with a token that only reads is offered nothing else", async () => {
+  await post(session.service.url, "[]");
+  const { secret } = await mintToken(session.service, { name: "reader", scopes: ["operator:read"] });
+  const page = await open("/plants", { token: secret });
+  await page.locator(".rows .row").first().waitFor();
+  expect(await page.getByRole("navigation").getByRole("link").allInnerTexts()).toEqual([
+    "Overview",
+    "Plants",
+  ]);
+  const creating = page.locator("main").getByText(/add a plant|import/i);
+  expect(await creating.count()).toBe(0);
+  await page.getByRole("link", { name: "Overview" }).click();
+  await page.locator(".latest a").first().waitFor();
+  await waitForText(page, "40004");
+  expect(await creating.count()).toBe(0);
+  expect(await page.getByRole("link", { name: /40004|See who|Refused/ }).count()).toBe(0);
+  await page.goto(`${session.service.operatorUrl}/tokens`);
+  await waitForText(page, "Sign in with a token that has the scope “operator”.");
 });
 
 test("someone whose token creates no plants is told which scope an import needs", async () => {
