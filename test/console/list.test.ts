@@ -57,8 +57,10 @@ async function nextMs(): Promise<void> {
 
 const idsOf = (plants: readonly StoredPlantJson[]) => plants.map(({ id }) => Number(id));
 
+type Store = Awaited<ReturnType<typeof startService>>;
+
 /** Adds more than a page to a list that has three. */
-async function addTooMany(store: Awaited<ReturnType<typeof startService>>): Promise<PlantList> {
+async function addTooMany(store: Store): Promise<PlantList> {
   await store.add(3);
   const list = await store.load();
   await store.add(pageRows + 50);
@@ -67,76 +69,40 @@ async function addTooMany(store: Awaited<ReturnType<typeof startService>>): Prom
 }
 
 onEveryEngine((engine) => {
-  test("no plant is new to a list that was just loaded", async () => {
+  test("plants wait to be shown if they are newer than the list, each once", async () => {
     await using store = await startService(engine);
     await store.add(2);
     const list = await store.load();
     await list.readNew(signal);
     expect(list.waiting).toEqual([]);
-    expect(list.isOutdated).toBe(false);
-  });
-
-  test.each([
-    ["a new plant waits", [3], [3, 2, 1]],
-    ["two new plants wait", [3, 4], [4, 3, 2, 1]],
-  ])("%s to be shown", async (_, added, shown) => {
-    await using store = await startService(engine);
-    await store.add(2);
-    const list = await store.load();
-    for (const _ of added) await store.add(1);
-    await list.readNew(signal);
-    expect(idsOf(list.waiting)).toEqual(added);
-    expect(list.isOutdated).toBe(false);
-    expect(list.showWaiting("first row")).toBe(true);
-    expect(idsOf(list.rows)).toEqual(shown);
-  });
-
-  // On PostgreSQL the service sends the plants of the last seconds again.
-  test("a new plant that the service sends twice is in the list once", async () => {
-    await using store = await startService(engine);
-    await store.add(2);
-    const list = await store.load();
     await store.add(1);
     await list.readNew(signal);
     expect(idsOf(list.waiting)).toEqual([3]);
-    list.showWaiting("first row");
+    expect(list.showWaiting("first row")).toBe(true);
+    // On PostgreSQL the service sends the plants of the last seconds again.
+    await store.add(1);
     await store.add(1);
     await list.readNew(signal);
-    expect(idsOf(list.waiting)).toEqual([4]);
+    expect(idsOf(list.waiting)).toEqual([4, 5]);
+    expect(list.isOutdated).toBe(false);
     list.showWaiting("first row");
-    expect(idsOf(list.rows)).toEqual([4, 3, 2, 1]);
+    expect(idsOf(list.rows)).toEqual([5, 4, 3, 2, 1]);
   });
 
-  describe("new plants that are more than a page", () => {
-    test("make the list outdated", async () => {
-      await using store = await startService(engine);
-      const list = await addTooMany(store);
-      expect(list.waiting).toEqual([]);
-      expect(list.isOutdated).toBe(true);
-      expect(list.showWaiting("first row")).toBe(false);
-    });
-
-    test("are not new to the next list", async () => {
-      await using store = await startService(engine);
-      await addTooMany(store);
-      const next = await store.load();
-      await next.readNew(signal);
-      await next.readNew(signal);
-      expect(next.waiting).toEqual([]);
-      expect(next.isOutdated).toBe(false);
-    });
+  test("new plants that are more than a page make the list outdated, but not the next one", async () => {
+    await using store = await startService(engine);
+    const list = await addTooMany(store);
+    expect(list.waiting).toEqual([]);
+    expect(list.isOutdated).toBe(true);
+    expect(list.showWaiting("first row")).toBe(false);
+    const next = await store.load();
+    await next.readNew(signal);
+    await next.readNew(signal);
+    expect(next.waiting).toEqual([]);
+    expect(next.isOutdated).toBe(false);
   });
 
   describe("the count", () => {
-    test("has a plant once that was stored between the read of the list and the count", async () => {
-      await using store = await startService(engine);
-      const list = await store.loadCounted({ before: 3 });
-      expect(list.count).toBe(pageRows + 53);
-      await list.readNew(signal);
-      expect(list.waiting).toHaveLength(3);
-      expect(list.count).toBe(pageRows + 53);
-    });
-
     test("has a plant that was stored between the count and its response", async () => {
       await using store = await startService(engine);
       const list = await store.loadCounted({ before: 3, after: 2 });
@@ -144,28 +110,36 @@ onEveryEngine((engine) => {
       expect(list.count).toBe(pageRows + 55);
     });
 
-    test("has every plant that was stored later", async () => {
+    test("has a plant once that was stored between the read of the list and the count", async () => {
       await using store = await startService(engine);
       const list = await store.loadCounted({ before: 3 });
-      for (const stored of [1, 2]) {
+      expect(list.count).toBe(pageRows + 53);
+      await list.readNew(signal);
+      expect(list.waiting).toHaveLength(3);
+      expect(list.count).toBe(pageRows + 53);
+      for (const later of [1, 2]) {
         await nextMs();
         await store.add(1);
         await list.readNew(signal);
-        expect(list.count).toBe(pageRows + 53 + stored);
+        expect(list.count).toBe(pageRows + 53 + later);
       }
     });
   });
 });
 
 describe("a list that was loaded after more new plants than a page", () => {
+  const loadAndAdd = async (store: Store): Promise<PlantList> => {
+    await addTooMany(store);
+    const next = await store.load();
+    await store.add(1);
+    await next.readNew(signal);
+    return next;
+  };
+
   onSqlite((engine) => {
     test("is sent only the plants that were stored after it", async () => {
       await using store = await startService(engine);
-      await addTooMany(store);
-      const next = await store.load();
-      await store.add(1);
-      await next.readNew(signal);
-      expect(idsOf(next.waiting)).toEqual([pageRows + 54]);
+      expect(idsOf((await loadAndAdd(store)).waiting)).toEqual([pageRows + 54]);
     });
   });
 
@@ -173,10 +147,7 @@ describe("a list that was loaded after more new plants than a page", () => {
     // The plants of the last seconds are sent again, and are still more than a page.
     test("is outdated once a plant is stored after it", async () => {
       await using store = await startService(engine);
-      await addTooMany(store);
-      const next = await store.load();
-      await store.add(1);
-      await next.readNew(signal);
+      const next = await loadAndAdd(store);
       expect(next.waiting).toEqual([]);
       expect(next.isOutdated).toBe(true);
     });

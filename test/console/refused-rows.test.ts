@@ -102,6 +102,7 @@ describe("refused rows", () => {
         expect(excerpt.length).toBeGreaterThanOrEqual(159);
         expect(excerpt.length).toBeLessThanOrEqual(160);
       }),
+      { numRuns: 20 },
     );
   });
 });

@@ -6,38 +6,27 @@ import { TabImports } from "./tab-imports.ts";
 const file = new File(['{"id": 1, "name": "Oak"}'], "plants.ndjson");
 const rowBytesMax = 1000;
 
-describe("whoever leaves", () => {
-  test("is asked first during an import", () => {
-    const imports = new TabImports();
-    imports.startImport(file, unansweredApi, rowBytesMax);
-    expect(imports.isImporting).toBe(true);
-    imports.stop();
-  });
-
-  test("is not asked during a check", () => {
-    const imports = new TabImports();
-    imports.startCheck(file, rowBytesMax);
-    expect(imports.check?.state).toBe("running");
-    expect(imports.isImporting).toBe(false);
-  });
-});
-
-test("an import ends the check of its file", async () => {
+test("an import ends the check of its file, and only that is asked about before someone leaves", async () => {
   const imports = new TabImports();
   imports.startCheck(file, rowBytesMax);
   const { check } = imports;
+  expect(check?.state).toBe("running");
+  expect(imports.isImporting).toBe(false);
   imports.startImport(file, unansweredApi, rowBytesMax);
+  expect(imports.isImporting).toBe(true);
   expect(imports.check).toBeUndefined();
   await eventually(() => check?.state === "stopped");
   imports.stop();
 });
 
 describe("the next session", () => {
-  test("has an import that was running, to be resumed", async () => {
+  test("has an import that was running, to be resumed, and nothing of a check", async () => {
     const imports = new TabImports();
     imports.startImport(file, unansweredApi, rowBytesMax);
+    imports.startCheck(file, rowBytesMax);
     imports.forget();
     imports.stop();
+    expect(imports.check).toBeUndefined();
     await eventually(() => imports.last?.canResume === true);
   });
 
@@ -48,13 +37,6 @@ describe("the next session", () => {
     await eventually(() => !imports.isImporting);
     imports.forget();
     expect(imports.last).toBeUndefined();
-  });
-
-  test("has nothing of a check", () => {
-    const imports = new TabImports();
-    imports.startCheck(file, rowBytesMax);
-    imports.forget();
-    expect(imports.check).toBeUndefined();
   });
 });
 
