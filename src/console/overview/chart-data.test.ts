@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { OverviewJson } from "../../operator/responses.ts";
 import { hourMs, minuteMs } from "../../text/duration.ts";
 import { chartRanges, scaleOf, timeTicks } from "./chart-data.ts";
@@ -32,58 +32,38 @@ function overviewOf(each: number, startedMs: number): OverviewJson {
   };
 }
 
-describe("the chart", () => {
-  test("has four ranges", () => {
-    const ranges = chartRanges(overviewOf(5, 0));
-    expect(ranges.map(({ label, unit, times }) => [label, unit, times.length])).toEqual([
-      ["1 h", "minute", 60],
-      ["3 h", "minute", 180],
-      ["24 h", "hour", 24],
-      ["7 d", "hour", 168],
-    ]);
-  });
+test("the chart has four ranges, whose line does not drop at the current step", () => {
+  const ranges = chartRanges(overviewOf(5, 0));
+  expect(ranges.map(({ label, unit, times }) => [label, unit, times.length])).toEqual([
+    ["1 h", "minute", 60],
+    ["3 h", "minute", 180],
+    ["24 h", "hour", 24],
+    ["7 d", "hour", 168],
+  ]);
+  expect(ranges[0]?.creates.at(-1)).toBe(4);
+  expect(ranges[0]?.drawn.at(-1)).toBe(5);
+  expect(ranges[0]?.drawn.length).toBe(59);
+});
 
-  test("has a line that does not drop at the current step", () => {
-    const [hour] = chartRanges(overviewOf(5, 0));
-    expect(hour?.creates.at(-1)).toBe(4);
-    expect(hour?.drawn.at(-1)).toBe(5);
-    expect(hour?.drawn.length).toBe(59);
-  });
+test("the chart knows no refusals before the service started", () => {
+  expect(chartRanges(overviewOf(5, 0))[0]?.refusalsFrom).toBe(0);
+  const range = chartRanges(overviewOf(5, nowMs - hourMs))[1];
+  expect(range?.refusals.length).toBe(180);
+  expect(range?.refusalsFrom).toBe(119);
+});
 
-  test("knows all refusals of a service that started before", () => {
-    const [hour] = chartRanges(overviewOf(5, 0));
-    expect(hour?.refusalsFrom).toBe(0);
-  });
+test("the chart has a few round lines above every count", () => {
+  expect(scaleOf([1], 4)).toEqual([1, 2, 3, 4]);
+  expect(scaleOf([640_000], 4)).toEqual([200_000, 400_000, 600_000, 800_000]);
+  expect(scaleOf([2, 1], 1)).toEqual([2]);
+});
 
-  test("knows no refusals before the service started", () => {
-    const [, range] = chartRanges(overviewOf(5, nowMs - hourMs));
-    expect(range?.refusals.length).toBe(180);
-    expect(range?.refusalsFrom).toBe(119);
-  });
-
-  test("has a few round lines above every count", () => {
-    expect(scaleOf([1], 4)).toEqual([1, 2, 3, 4]);
-    expect(scaleOf([640_000], 4)).toEqual([200_000, 400_000, 600_000, 800_000]);
-    expect(scaleOf([2, 1], 1)).toEqual([2]);
-  });
-
-  const ticksOf = (label: string) => {
-    const range = chartRanges(overviewOf(5, 0)).find((one) => one.label === label);
-    return range === undefined ? [] : timeTicks(range);
-  };
-  const isDate = ({ isDay, label }: { isDay: boolean; label: string }) =>
-    isDay && /^\d+ [A-Z]\w+$/.test(label);
-
-  test.each(["1 h", "3 h", "24 h", "7 d"])("has six to eight labels for %s", (label) => {
-    expect([6, 7, 8]).toContain(ticksOf(label).length);
-  });
-
-  test("has the date where the day starts in 24 h", () => {
-    expect(ticksOf("24 h").filter(isDate)).toHaveLength(1);
-  });
-
-  test("has only dates for 7 d", () => {
-    const ticks = ticksOf("7 d");
-    expect(ticks.filter(isDate)).toEqual(ticks);
-  });
+test("the chart has six to eight labels, with the date where a day starts", () => {
+  const ticks = chartRanges(overviewOf(5, 0)).map(timeTicks);
+  for (const labels of ticks) expect([6, 7, 8]).toContain(labels.length);
+  const days = ticks.map((labels) =>
+    labels.filter(({ isDay, label }) => isDay && /^\d+ [A-Z]\w+$/.test(label)),
+  );
+  expect(days[2]).toHaveLength(1);
+  expect(days[3]).toEqual(ticks[3] ?? []);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { eventually } from "../../../test/support/eventually.ts";
 import { fake } from "../../../test/support/fake.ts";
 import type { StoredPlantJson } from "../../files/plant-json.ts";
@@ -34,66 +34,42 @@ test("the count has a new plant with an earlier time, after a clock was set back
   expect(list.count).toBe(901);
 });
 
-describe("a count that failed", () => {
-  /** A list with one page, whose first count has failed. */
-  async function listWithoutCount(): Promise<PlantList> {
-    let pages = 0;
-    let counts = 0;
-    const get = async <Answer>(path: string) => {
-      if (path.startsWith("/api/plants/count")) {
-        counts++;
-        if (counts === 1) throw new Error("The service does not respond.");
-        return { plants: "900" } as Answer;
-      }
-      if (path.includes("after=")) return { plants: [], next: "1", newest: "1", searched: 0 } as Answer;
-      pages++;
-      return { plants: pageFrom(pages * pageRows), next: "older", newest: "1", searched: pageRows } as Answer;
-    };
-    const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" });
-    await list.loadMore();
-    await eventually(() => counts === 1);
-    expect(list.count).toBeUndefined();
-    return list;
-  }
-
-  test("is repeated by the next page", async () => {
-    const list = await listWithoutCount();
-    await list.loadMore();
-    await eventually(() => list.count === 900);
-  });
-
-  test("is repeated by the next poll", async () => {
-    const list = await listWithoutCount();
-    await list.readNew(signal);
-    await eventually(() => list.count === 900);
-  });
+test.each(["page", "poll"])("a count that failed is repeated by the next %s", async (what) => {
+  let pages = 0;
+  let counts = 0;
+  const get = async <Answer>(path: string) => {
+    if (path.startsWith("/api/plants/count")) {
+      counts++;
+      if (counts === 1) throw new Error("The service does not respond.");
+      return { plants: "900" } as Answer;
+    }
+    if (path.includes("after=")) return { plants: [], next: "1", newest: "1", searched: 0 } as Answer;
+    pages++;
+    return { plants: pageFrom(pages * pageRows), next: "older", newest: "1", searched: pageRows } as Answer;
+  };
+  const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" });
+  await list.loadMore();
+  await eventually(() => counts === 1);
+  expect(list.count).toBeUndefined();
+  await (what === "page" ? list.loadMore() : list.readNew(signal));
+  await eventually(() => list.count === 900);
 });
 
-describe("the active row, after new plants are shown on top of it,", () => {
-  /** A list with its third row active, and one new plant that waits. */
-  async function listWithNewPlant(): Promise<PlantList> {
-    const responses: object[] = [
-      { plants: pageFrom(0).slice(0, 5), newest: "1", searched: 5 },
-      { plants: [plantAt("900", "2026-11-15T12:01:00.000Z")], next: "2", newest: "2", searched: 1 },
-    ];
-    const get = async <Answer>() => responses.shift() as Answer;
-    const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" });
-    await list.loadMore();
-    list.activate(2);
-    await list.readNew(signal);
-    return list;
-  }
-
-  test("has the same plant", async () => {
-    const list = await listWithNewPlant();
-    const active = list.rows[list.active];
-    expect(list.showWaiting("same plant")).toBe(true);
-    expect(list.rows[list.active]).toBe(active);
-  });
-
-  test("is the first one if the list starts again from the top", async () => {
-    const list = await listWithNewPlant();
-    expect(list.showWaiting("first row")).toBe(true);
-    expect(list.active).toBe(0);
-  });
+test("new plants on top leave the active row the same plant, unless the list starts from the top", async () => {
+  const responses: object[] = [
+    { plants: pageFrom(0).slice(0, 5), newest: "1", searched: 5 },
+    { plants: [plantAt("900", "2026-11-15T12:01:00.000Z")], next: "2", newest: "2", searched: 1 },
+    { plants: [plantAt("901", "2026-11-15T12:02:00.000Z")], next: "3", newest: "3", searched: 1 },
+  ];
+  const get = async <Answer>() => responses.shift() as Answer;
+  const list = new PlantList(fake<OperatorApi>({ get }), { order: "newest" });
+  await list.loadMore();
+  list.activate(2);
+  const active = list.rows[2];
+  await list.readNew(signal);
+  expect(list.showWaiting("same plant")).toBe(true);
+  expect(list.rows[list.active]).toBe(active);
+  await list.readNew(signal);
+  expect(list.showWaiting("first row")).toBe(true);
+  expect(list.active).toBe(0);
 });
