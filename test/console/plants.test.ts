@@ -1,8 +1,8 @@
-// The console's table of plants, in a browser: what it shows of them, and how new ones arrive.
+// The console's table of plants, in a browser: what it shows of them, how new ones arrive, and the form for one.
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";
 import { describe, test } from "../support/browser.ts";
-import { waitForText, waitUntil } from "../support/console-session.ts";
+import { textIn, waitForText, waitUntil } from "../support/console-session.ts";
 import {
   ids,
   names,
@@ -15,14 +15,13 @@ import {
 } from "../support/plants-table.ts";
 import { idOf } from "../support/seeded-store.ts";
 import { storedPlants } from "../support/stored-plants.ts";
-import { startTcpProxy } from "../support/tcp-proxy.ts";
 
 const seeded = 1100;
 const session = usePlantsTable(seeded);
 const { add, open, openTable } = session;
 
 describe("the table", () => {
-  test("loads more while scrolling until the first plant", async () => {
+  test("loads more while scrolling until the first plant, with which the reverse order begins", async () => {
     const page = await openTable();
     const rowsMax = await page.evaluate<number>(`(async () => {
       const body = document.querySelector(".table-body");
@@ -39,6 +38,9 @@ describe("the table", () => {
     const counted = Number(await page.getByRole("table").getAttribute("aria-rowcount"));
     expect(Number(await rows(page).last().getAttribute("aria-rowindex"))).toBe(counted);
     expect(counted).toBeGreaterThan(seeded);
+    await page.getByRole("button", { name: "reverse the order" }).click();
+    await page.waitForURL(/order=oldest/);
+    await waitUntil(async () => (await ids(page))[0] === String(idOf(1)));
   });
 
   test("says how many plants there are, and how many match", async () => {
@@ -52,17 +54,7 @@ describe("the table", () => {
     await waitForProgressLine(page, `${matching.toLocaleString("en")} plants match`);
   });
 
-  test("adds up what the service counts in parts", async () => {
-    const page = await openTable();
-    await page.route("**/api/plants/count?*", (route) => {
-      const isLast = route.request().url().includes("cursor=c1");
-      return route.fulfill({ json: isLast ? { plants: "100" } : { plants: "4000", next: "c1" } });
-    });
-    await page.getByLabel("Search by name").fill("a");
-    await waitForProgressLine(page, "4,100 plants match");
-  });
-
-  test("shows any name as text, and not too much of it", async () => {
+  test("shows any name as text, all of it only in the details", async () => {
     const html = '<img src=x onerror="document.title=1">"><script>document.title=2</script>';
     for (const [index, name] of [html, "", "Rosa \u202eevil", "x".repeat(60_000)].entries())
       await add(81 + index, name, "unusual");
@@ -72,13 +64,11 @@ describe("the table", () => {
     expect(shown[3]?.length).toBeLessThan(300);
     expect(await page.locator("img[src=x]").count()).toBe(0);
     expect(await page.title()).toBe("Plants · Plant Store");
-  });
-
-  test("reverses its order", async () => {
-    const page = await openTable();
-    await page.getByRole("button", { name: "reverse the order" }).click();
-    await page.waitForURL(/order=oldest/);
-    await waitUntil(async () => (await ids(page))[0] === String(idOf(1)));
+    await rows(page).nth(3).click();
+    await page.locator(".facts").waitFor();
+    expect((await page.locator(".facts dd").nth(1).textContent())?.length).toBe(60_000);
+    expect((await page.locator("#detail-title").textContent())?.length).toBeLessThan(100);
+    await waitUntil(async () => /^x{20,80}.* · Plant Store$/.test(await page.title()));
   });
 });
 
@@ -183,19 +173,65 @@ describe("new plants", () => {
     await add(500_032, "In the restored store");
     await waitForFirstRow(page, "In the restored store");
   });
+});
 
-  test("come after an outage", async () => {
-    using proxy = await startTcpProxy(Number(new URL(session.service.operatorUrl).port));
-    const page = await open("/plants", { origin: `http://127.0.0.1:${proxy.port}` });
-    await rows(page).first().waitFor();
-    proxy.refuse();
-    await waitForText(page, /No connection to the service since \d\d:\d\d:\d\d/);
-    expect(await page.getByText("Connected", { exact: true }).count()).toBe(0);
-    await add(500_031, "Meanwhile");
-    proxy.accept();
-    await waitForFirstRow(page, "Meanwhile");
-    await waitUntil(async () => (await page.locator(".offline").count()) === 0);
-    await waitForText(page, "Connected");
-    await page.goto("about:blank");
+describe("the form for a plant", () => {
+  const unsafeId = "9007199254740993";
+  const find = (id: bigint) => storedPlants(session.service.database).find((plant) => plant.id === id);
+
+  async function openForm() {
+    const page = await open("/");
+    await page.getByRole("button", { name: "Add a plant" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.waitFor();
+    const enter = async (id: string, name: string, tag = ""): Promise<void> => {
+      await dialog.getByLabel("Id").fill(id);
+      await dialog.getByLabel("Name").fill(name);
+      await dialog.getByLabel("Tag").fill(tag);
+      await dialog.getByRole("button", { name: "Add plant" }).click();
+    };
+    /** Waits until the form says that, and expects it to be the description of the field. */
+    const waitForErrorAt = async (label: string, error: string): Promise<void> => {
+      await dialog.getByText(error).waitFor();
+      const descriptionId = await dialog.getByLabel(label).getAttribute("aria-describedby");
+      expect(await textIn(page, `[id="${descriptionId}"]`)).toContain(error);
+    };
+    const focusedField = () => page.evaluate<string>("document.activeElement.name");
+    return { page, dialog, enter, waitForErrorAt, focusedField };
+  }
+
+  test("stores a plant as it was entered, once nothing is wrong with it", async () => {
+    await add(7, "First");
+    const { page, enter, waitForErrorAt, focusedField } = await openForm();
+    expect(await focusedField()).toBe("id");
+    await enter("12 apples", "Fern");
+    await waitForErrorAt("Id", 'but is the string "12 apples"');
+    await enter("7", "Other");
+    await waitForErrorAt("Id", "already belongs to a plant with a different name");
+    expect(await focusedField()).toBe("id");
+    await enter(unsafeId, "");
+    await waitForErrorAt("Name", "is empty");
+    expect(find(BigInt(unsafeId))).toBeUndefined();
+    await enter(unsafeId, 'O\'Fern "quoted"', "indoor");
+    await waitForText(page, "The plant is stored.");
+    expect(find(BigInt(unsafeId))).toMatchObject({ name: 'O\'Fern "quoted"', tag: "indoor" });
+  });
+
+  test("generates an id", async () => {
+    const { page, dialog } = await openForm();
+    await dialog.getByRole("button", { name: "Generate" }).click();
+    const id = BigInt(await dialog.getByLabel("Id").inputValue());
+    expect(id).toBeLessThan(2n ** 63n);
+    await dialog.getByLabel("Name").fill("Generated");
+    await page.keyboard.press("Enter");
+    await waitForText(page, "The plant is stored.");
+    expect(find(id)?.name).toBe("Generated");
+  });
+
+  test("says that a plant is stored already, even if its id has an exponent", async () => {
+    await add(1000, "A thousand");
+    const { page, enter } = await openForm();
+    await enter("1e3", "A thousand");
+    await waitForText(page, "This plant is already stored");
   });
 });

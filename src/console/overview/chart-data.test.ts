@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { fake } from "../../../test/support/fake.ts";
 import type { OverviewJson } from "../../operator/responses.ts";
 import { hourMs, minuteMs } from "../../text/duration.ts";
 import { chartRanges, scaleOf, timeTicks } from "./chart-data.ts";
@@ -10,26 +11,11 @@ const iso = (ms: number) => new Date(ms).toISOString();
 function overviewOf(each: number, startedMs: number): OverviewJson {
   const counts = (steps: number, stepMs: number) => ({
     from: iso(nowMs - (steps - 1) * stepMs),
-    creates: Array.from({ length: steps }, (_, step) => (step === steps - 1 ? each - 1 : each)),
-    refusals: Array.from({ length: steps }, () => 0),
+    creates: [...Array<number>(steps - 1).fill(each), each - 1],
+    refusals: Array<number>(steps).fill(0),
   });
-  return {
-    total: undefined,
-    perMinute: counts(180, minuteMs),
-    perHour: counts(168, hourMs),
-    ratePerSecond: undefined,
-    refusals: [],
-    store: {
-      engine: "sqlite",
-      ready: true,
-      bytes: undefined,
-      walBytes: undefined,
-      diskFreeBytes: undefined,
-      lastBackupAt: undefined,
-    },
-    version: "0",
-    startedAt: iso(startedMs),
-  };
+  const perMinute = counts(180, minuteMs);
+  return fake<OverviewJson>({ perMinute, perHour: counts(168, hourMs), startedAt: iso(startedMs) });
 }
 
 test("the chart has four ranges, whose line does not drop at the current step", () => {
