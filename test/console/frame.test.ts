@@ -97,29 +97,6 @@ describe("signing in", () => {
     await page.getByRole("link", { name: "Tokens" }).click();
     await waitForHeading(page, "Tokens");
   });
-
-  test("with a token in three parts, as a JWT has, is called a token when it ends", async () => {
-    const page = await open("/", { token: "" });
-    await page.route("**/api/sign-in", async (route) => {
-      const headers = { ...route.request().headers(), authorization: `Bearer ${session.secret}` };
-      await route.fulfill({ response: await route.fetch({ headers }) });
-    });
-    await signIn(page, "a.preset.token");
-    await waitForText(page, "This token has expired or was revoked. Sign in with another one.");
-  });
-
-  test("lasts until the next load in a browser that keeps nothing", async () => {
-    const page = await open("/livez", { alone: true });
-    await page.addInitScript(noStorage("sessionStorage"));
-    await page.goto(session.service.operatorUrl);
-    await signIn(page, session.secret);
-    await waitForHeading(page, "Overview");
-    await page.getByRole("link", { name: "Tokens" }).click();
-    await waitForHeading(page, "Tokens");
-    await page.getByRole("button", { name: "Sign out" }).click();
-    await page.getByLabel("Token").waitFor();
-    await page.context().close();
-  });
 });
 
 test("someone with a token that only reads is offered nothing else", async () => {
@@ -160,7 +137,7 @@ describe("the theme", () => {
     await page.getByRole("button", { name: "Theme: dark" }).waitFor();
   }
 
-  test("is the system's until another is chosen, even in a browser that keeps nothing", async () => {
+  test("is the system's until another is chosen", async () => {
     const page = await open("/import", { alone: true });
     await page.emulateMedia({ colorScheme: "light" });
     expect(await background(page)).toBe(light);
@@ -178,11 +155,21 @@ describe("the theme", () => {
     expect(await background(page)).toBe(light);
     await page.emulateMedia({ colorScheme: "dark" });
     expect(await background(page)).toBe(dark);
+    await page.context().close();
+  });
+
+  test("and the session last until the next load in a browser that keeps nothing", async () => {
+    const page = await open("/import", { alone: true });
     await page.emulateMedia({ colorScheme: "light" });
-    await page.addInitScript(noStorage("localStorage"));
+    await page.addInitScript(`${noStorage("localStorage")}; ${noStorage("sessionStorage")}`);
     await page.reload();
+    await signIn(page, session.secret);
     await chooseDark(page);
+    await page.getByRole("link", { name: "Tokens" }).click();
+    await waitForHeading(page, "Tokens");
     expect(await background(page)).toBe(dark);
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Token").waitFor();
     await page.context().close();
   });
 

@@ -65,7 +65,7 @@ describe("an id in the search", () => {
 
   test("is not one if the text is no integer of 64 bits", async () => {
     const page = await openTable();
-    for (const text of ["9223372036854775808", "12x", "1.0"]) {
+    for (const text of ["9223372036854775809", "12x", "1.0"]) {
       await search(page, text);
       await page.waitForURL((url) => url.searchParams.get("name") === text);
       await waitForText(page, "No plants match");
@@ -96,7 +96,7 @@ describe("a filter", () => {
   const openPanel = (page: Page) => page.getByRole("button", { name: "Filter", exact: true }).click();
   const apply = (page: Page) => panel(page).getByRole("button", { name: "Apply" }).click();
 
-  test("is in the address, and applies after a reload until it is cleared", async () => {
+  test("is in the address, and applies after a reload and to new plants, until it is cleared", async () => {
     const page = await openTable();
     await page.getByLabel("Search by name").fill("MONSTERA deli");
     await page.waitForURL(/name=MONSTERA\+deli/);
@@ -109,6 +109,10 @@ describe("a filter", () => {
     await rows(page).first().waitFor();
     expect(await page.getByLabel("Search by name").inputValue()).toBe("MONSTERA deli");
     expect(new Set(await names(page))).toEqual(new Set(["Monstera deliciosa"]));
+    await add(870_001, "Monstera deliciosa", "lily");
+    await add(870_002, "MONSTERA DELICIOSA", "perennial");
+    await waitForFirstRow(page, "MONSTERA DELICIOSA");
+    expect(await ids(page)).not.toContain("870001");
     await page.getByLabel("Search by name").fill("zzz");
     await waitForText(page, "No plants match");
     await page.getByRole("button", { name: "Clear filters" }).click();
@@ -199,15 +203,9 @@ describe("a filter", () => {
 
     const { secret } = await mintToken(service, { name: "looks", scopes: ["operator:read"] });
     await open("/plants", { token: secret });
-    await rows(page).first().waitFor();
-    const asked: string[] = [];
-    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
     await openPanel(page);
-    await panel(page).getByLabel("Created by").fill("ops");
-    await page.keyboard.press("Enter");
-    await waitForText(page, "No plants match");
-    expect(asked).toContain("/api/plants");
-    expect(asked).not.toContain("/api/tokens");
+    await panel(page).getByLabel("Created by").waitFor();
+    expect(await page.locator("datalist").count()).toBe(0);
   });
 
   test("is also that of an export", async () => {

@@ -1,33 +1,11 @@
 // What the console makes of the errors of the service, which its own modules do not import.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { ImportRun } from "../../src/console/import/import-run.ts";
 import { catalogue } from "../../src/http/error-catalogue.ts";
 import type { LineOutcome } from "../../src/operator/responses.ts";
 import { readPlant } from "../../src/plants/read-plant.ts";
-import { idConflictRefusal, Refusal, type RefusalKind } from "../../src/plants/refusals.ts";
-import { eventually } from "../support/eventually.ts";
+import { idConflictRefusal, Refusal } from "../../src/plants/refusals.ts";
 import { importWith } from "../support/import-with.ts";
-
-test("a check refuses a row with the error of the service", async () => {
-  const refusals: [string, RefusalKind][] = [
-    ['{"id":1', "not-json"],
-    ['{"id":1,"name":"\\ud800"}', "not-text"],
-    ["[]", "not-an-object"],
-    ['{"id":1,"id":1,"name":"a"}', "name-repeated"],
-    ['{"id":1}', "field-missing"],
-    ['{"id":1,"name":2}', "wrong-type"],
-    ['{"id":1.5,"name":"a"}', "not-int64"],
-    ['{"id":1,"name":"\\u0000"}', "holds-nul"],
-  ];
-  const rows = ['{"id":1,"name":"a"}', ...refusals.map(([row]) => row)];
-  const run = new ImportRun(new File([rows.join("\n")], "rows.ndjson"), undefined, 1000);
-  await eventually(() => run.state === "done");
-  expect(run.report.valid).toBe(1);
-  expect(run.report.groups.map(({ error, count }) => [error, count])).toEqual(
-    refusals.map(([, kind]) => [catalogue[kind].error, 1]),
-  );
-});
 
 describe("refused rows", () => {
   const refuseAll = (lines: string[]) => lines.map((line) => refusalOf(Buffer.from(line)));
@@ -50,19 +28,9 @@ describe("refused rows", () => {
         `{"id":"${long}","name":${"7".repeat(60)}}`,
         `{"id":"${"\u{1f33f}".repeat(60)}","name":3}`,
       ],
-      'Field "name" must be a string, but is a boolean.': ['{"id":1,"name":true}', '{"id":2,"name":false}'],
       'Field "id" must be an integer from -9223372036854775808 to 9223372036854775807. Field "name" is missing; expected a string.':
         ['{"id":1.5}', `{"id":${"9".repeat(60)}}`],
-      "The row must be a JSON object, but is a string.": ['"a"', '"b"'],
-      "A name appears more than once in the object.": [
-        '{"id":1,"name":"a","x":1,"x":1}',
-        '{"id":1,"name":"a","y":1,"y":1,"z":1,"z":1}',
-      ],
       "The row is not valid JSON: expected a name or }.": ["{n", "{  é"],
-      "The string contains an unpaired surrogate, which is not valid Unicode.": [
-        '{"id":1,"name":"\\ud800"}',
-        '{"id":12,"name":"\\udfff"}',
-      ],
     };
     const { run } = await importWith("rows.ndjson", Object.values(rowsOf).flat().join("\n"), refuseAll);
     expect(run.report.groups.map(({ reason, count }) => [reason, count])).toEqual(

@@ -103,27 +103,23 @@ describe("a token", () => {
     // The first response has arrived, and is read only later.
     await page.evaluate(`{
       const { json } = Response.prototype;
-      const held = Promise.withResolvers();
-      globalThis.releaseFirst = held.resolve;
       Response.prototype.json = async function () {
         const value = await json.call(this);
         if (!this.url.endsWith("/api/tokens")) return value;
         Response.prototype.json = json;
-        await held.promise;
-        return value;
+        return new Promise((resolve) => { globalThis.readFirst = () => resolve(value); });
       };
     }`);
     await page.getByRole("link", { name: "Tokens" }).click();
     await page.getByRole("button", { name: "Create a token" }).click();
-    const dialog = page.getByRole("dialog");
-    await dialog.getByLabel("Name").fill("created meanwhile");
-    await dialog.getByRole("button", { name: "Create token" }).click();
-    await dialog.getByRole("button", { name: "I have saved it" }).click();
+    await page.getByLabel("Name").fill("created meanwhile");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "I have saved it" }).click();
     const created = page.getByRole("row", { name: "created meanwhile" });
     await created.waitFor();
-    const drawn =
-      "new Promise((resolve) => setTimeout(() => requestAnimationFrame(() => setTimeout(resolve))))";
-    await page.evaluate(`releaseFirst(), ${drawn}`);
+    await page.evaluate(
+      "readFirst(), new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)))",
+    );
     expect(await created.count()).toBe(1);
   });
 
