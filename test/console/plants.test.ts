@@ -104,6 +104,9 @@ describe("new plants", () => {
     expect(await page.evaluate("document.activeElement.textContent")).toBe("Fresh from the bed");
     await page.getByLabel("Search by name").focus();
     await waitForFirstRow(page, "While the keyboard was used");
+    // Tab leads back to the same plant.
+    const reached = page.locator('.rows .cell-name a[tabindex="0"]');
+    expect(await reached.textContent()).toBe("Fresh from the bed");
 
     await rows(page).nth(2).hover();
     await add(500_006, "While someone pointed");
