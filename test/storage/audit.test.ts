@@ -6,7 +6,6 @@ import { CursorProblem } from "../../src/plants/plant-archive.ts";
 import type { Store } from "../../src/storage/store.ts";
 import { onEveryEngine } from "../support/engines.ts";
 import { eventually } from "../support/eventually.ts";
-import { memoize } from "../support/memoize.ts";
 import {
   auditEntry,
   openNewStore,
@@ -31,43 +30,37 @@ onEveryEngine((engine) => {
       });
       afterAll(() => store[Symbol.asyncDispose]());
 
-      test("has every field of them, newest first", async () => {
+      test("has every field of them, newest first, and continues on the next page", async () => {
         const page = await store.audit.page(3, undefined);
         expect(page).toEqual({ entries: newestFirst, next: undefined });
-      });
-
-      test("continues on the next page", async () => {
         const { entries, next } = await store.audit.page(2, undefined);
         expect(entries).toEqual(newestFirst.slice(0, 2));
         expect(await store.audit.page(2, next)).toEqual({ entries: newestFirst.slice(2), next: undefined });
       });
 
-      test.each<[what: string, filter: AuditFilter, positions: number[]]>([
-        ["of an action", { action: "console.signed-in" }, [1]],
-        ["by an actor", { actor: "os:me" }, [2]],
-        ["since a time, which is the first", { sinceMs: 8 }, [0]],
-        ["until a time, which is not included", { untilMs: 8 }, [1, 2]],
-        ["of an action by someone who did not do it", { action: "export.started", actor: "os:me" }, []],
-      ])("lists the entries %s", async (_, filter, positions) => {
-        const { entries } = await store.audit.page(3, undefined, filter);
-        expect(entries).toEqual(positions.map((position) => newestFirst[position] as AuditEntry));
-      });
-
-      test("continues on the next page of a filter", async () => {
+      test("is filtered by action, actor and time, on the next page too", async () => {
+        const filters: [filter: AuditFilter, positions: number[]][] = [
+          [{ action: "console.signed-in" }, [1]],
+          [{ actor: "os:me" }, [2]],
+          // The first time is included, the last is not.
+          [{ sinceMs: 8 }, [0]],
+          [{ untilMs: 8 }, [1, 2]],
+          [{ action: "export.started", actor: "os:me" }, []],
+        ];
+        for (const [filter, positions] of filters) {
+          const { entries } = await store.audit.page(3, undefined, filter);
+          expect(entries).toEqual(positions.map((position) => newestFirst[position] as AuditEntry));
+        }
         const filter = { untilMs: 8 };
         const { next } = await store.audit.page(1, undefined, filter);
-        expect(await store.audit.page(1, next, filter)).toEqual({
-          entries: newestFirst.slice(2),
-          next: undefined,
-        });
+        const rest = await store.audit.page(1, next, filter);
+        expect(rest).toEqual({ entries: newestFirst.slice(2), next: undefined });
       });
 
-      test.each(["x", "", "9".repeat(40), "' OR 1=1"])(
-        "refuses the cursor %j, which no page returned",
-        async (cursor) => {
+      test("refuses a cursor that no page returned", async () => {
+        for (const cursor of ["x", "", "9".repeat(40), "' OR 1=1"])
           await expect(store.audit.page(2, cursor)).rejects.toThrow(CursorProblem);
-        },
-      );
+      });
     });
 
     describe("that refuses entries", () => {
@@ -110,7 +103,7 @@ onEveryEngine((engine) => {
         return { count: Number(row?.["count"]), oldestMs: Number(row?.["oldest"]) };
       }
 
-      const fillAndRecord = memoize(async () => {
+      test("every change of a token, and the newest 100,000 of the other entries", async () => {
         const database = await engine.newDatabase();
         await (await openStoreAt(database))[Symbol.asyncDispose]();
         await engine.fillAuditTrail(database);
@@ -122,16 +115,7 @@ onEveryEngine((engine) => {
           await store.audit.record(auditEntry("console.signed-in", { atMs: newestMs }));
           return (await stored(database, others)).count === 100_000;
         }, "the oldest to be removed");
-        return { database, newestMs };
-      });
-
-      test("every change of a token", async () => {
-        const { database } = await fillAndRecord();
         expect(await stored(database, tokenChanges)).toEqual({ count: 5, oldestMs: 1 });
-      });
-
-      test("the newest 100,000 of the other entries", async () => {
-        const { database, newestMs } = await fillAndRecord();
         expect(await stored(database, others)).toEqual({ count: 100_000, oldestMs: newestMs - 99_999 });
       });
     });

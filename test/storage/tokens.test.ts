@@ -1,62 +1,62 @@
 // What every store does with tokens, on each engine: how they are added, changed, rotated and named, even by several processes.
-import { describe, expect, test } from "bun:test";
-import { createToken, type Token, TokenProblem } from "../../src/access/tokens.ts";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { createToken, type Token, TokenProblem, type TokenStore } from "../../src/access/tokens.ts";
 import type { Store } from "../../src/storage/store.ts";
-import { type Engine, onEveryEngine } from "../support/engines.ts";
-import {
-  auditEntry,
-  openNewStore,
-  openStoreAt,
-  openTokensAt,
-  testToken,
-} from "../support/open-engine-store.ts";
+import { type Engine, onServer, onSqlite } from "../support/engines.ts";
+import { auditEntry, openStoreAt, openTokensAt, testToken } from "../support/open-engine-store.ts";
 
-onEveryEngine((engine) => {
+onSqlite((engine) => testTokens(engine, ["tokens", "audit_trail"]));
+// It has the claims on names.
+onServer((engine) => testTokens(engine, ["tokens", "audit_trail", "plant_store_nodes"]));
+
+/** `tables` have everything that the tests add. */
+function testTokens(engine: Engine, tables: readonly string[]): void {
   describe("tokens", () => {
+    // One store for all of them, emptied before each test.
+    let database: string;
+    let store: Store;
+    let tokens: TokenStore;
+    beforeAll(async () => {
+      database = await engine.newDatabase();
+      store = await openStoreAt(database);
+      tokens = store.tokens;
+    });
+    beforeEach(async () => {
+      for (const table of tables) await engine.run(database, `DELETE FROM ${table}`);
+    });
+    afterAll(() => store[Symbol.asyncDispose]());
+
+    const add = (token: Token) => tokens.add(token, auditEntry("token.created"));
+    const change = (token: Token) => tokens.change([token], auditEntry("token.revoked"));
+    const rotate = (replacement: Token, replaced: readonly Token[]) =>
+      tokens.addReplacement(replacement, auditEntry("token.rotated"), replaced);
+    const auditEntries = async () => (await store.audit.page(20, undefined)).entries;
+
     test("are listed with every field, oldest first", async () => {
-      await using store = await openNewStore(engine);
       const newer = testToken("aaa", { createdAtMs: 9 });
       const older = testToken("bbb", { expiresAtMs: 2 ** 45 });
-      await store.tokens.add(newer, auditEntry("token.created"));
-      await store.tokens.add(older, auditEntry("token.created"));
-      expect(await store.tokens.all()).toEqual([older, newer]);
+      await add(newer);
+      await add(older);
+      expect(await tokens.all()).toEqual([older, newer]);
     });
 
-    test("are updated together with the one that replaces them", async () => {
-      await using store = await openNewStore(engine);
-      const old = testToken("aaa");
+    test("that have not expired yet are updated together with the one that replaces them", async () => {
+      const old = testToken("aaa", { expiresAtMs: 11 });
       const replacement = testToken("bbb", { createdAtMs: 10 });
-      await store.tokens.add(old, auditEntry("token.created"));
-      await store.tokens.addReplacement(replacement, auditEntry("token.rotated"), [
-        { ...old, expiresAtMs: 77 },
-      ]);
-      expect(await store.tokens.all()).toEqual([{ ...old, expiresAtMs: 77 }, replacement]);
+      await add(old);
+      await rotate(replacement, [{ ...old, expiresAtMs: 7 }]);
+      expect(await tokens.all()).toEqual([{ ...old, expiresAtMs: 7 }, replacement]);
     });
 
-    test("change without a change of others", async () => {
-      await using store = await openNewStore(engine);
-      const revoked = testToken("aaa");
-      const other = testToken("bbb", { createdAtMs: 10 });
-      await store.tokens.add(revoked, auditEntry("token.created"));
-      await store.tokens.add(other, auditEntry("token.created"));
-      await store.tokens.change([{ ...revoked, revokedAtMs: 88 }], auditEntry("token.revoked"));
-      expect(await store.tokens.all()).toEqual([{ ...revoked, revokedAtMs: 88 }, other]);
-    });
-
-    test.each<[what: string, changes: Partial<Token>[], kept: Partial<Token>]>([
-      ["first revocation", [{ revokedAtMs: 60 }, { revokedAtMs: 70 }, {}], { revokedAtMs: 60 }],
-      [
-        "earliest expiry",
-        [{ expiresAtMs: 90 }, { expiresAtMs: 80 }, { expiresAtMs: 85 }, {}],
-        { expiresAtMs: 80 },
-      ],
-    ])("keep their %s", async (_, changes, kept) => {
-      await using store = await openNewStore(engine);
+    test("keep their first revocation and their earliest expiry, and change without a change of others", async () => {
       const added = testToken("aaa");
-      await store.tokens.add(added, auditEntry("token.created"));
-      for (const change of changes)
-        await store.tokens.change([{ ...added, ...change }], auditEntry("token.revoked"));
-      expect(await store.tokens.all()).toEqual([{ ...added, ...kept }]);
+      const other = testToken("bbb", { createdAtMs: 10 });
+      await add(added);
+      await add(other);
+      for (const changed of [{ revokedAtMs: 60, expiresAtMs: 90 }, { revokedAtMs: 70, expiresAtMs: 80 }, {}])
+        await change({ ...added, ...changed });
+      await change({ ...added, expiresAtMs: 85 });
+      expect(await tokens.all()).toEqual([{ ...added, revokedAtMs: 60, expiresAtMs: 80 }, other]);
     });
 
     // Each was created at 5, and is to be replaced at 10.
@@ -65,158 +65,115 @@ onEveryEngine((engine) => {
       ["expired", testToken("aaa", { expiresAtMs: 10 })],
       ["not stored", undefined],
     ])("that are %s are not rotated, nor are others with them", async (_, ended) => {
-      await using store = await openNewStore(engine);
       const live = testToken("bbb", { createdAtMs: 6, expiresAtMs: 11 });
       const stored = ended === undefined ? [live] : [ended, live];
-      for (const each of stored) await store.tokens.add(each, auditEntry("token.created"));
-      const replacement = testToken("ccc", { createdAtMs: 10 });
-      const replaced = [
+      for (const each of stored) await add(each);
+      const rotating = rotate(testToken("ccc", { createdAtMs: 10 }), [
         { ...live, expiresAtMs: 10 },
         { ...(ended ?? testToken("not stored")), expiresAtMs: 9, revokedAtMs: undefined },
-      ];
-      const rotating = store.tokens.addReplacement(replacement, auditEntry("token.rotated"), replaced);
+      ]);
       await expect(rotating).rejects.toThrow(TokenProblem);
-      expect(await store.tokens.all()).toEqual(stored);
-      expect((await store.audit.page(10, undefined)).entries).toHaveLength(stored.length);
-    });
-
-    test("that have not expired yet are rotated", async () => {
-      await using store = await openNewStore(engine);
-      const live = testToken("aaa", { expiresAtMs: 11 });
-      const replacement = testToken("bbb", { createdAtMs: 10 });
-      await store.tokens.add(live, auditEntry("token.created"));
-      await store.tokens.addReplacement(replacement, auditEntry("token.rotated"), [live]);
-      expect(await store.tokens.all()).toEqual([live, replacement]);
+      expect(await tokens.all()).toEqual(stored);
+      expect(await auditEntries()).toHaveLength(stored.length);
     });
 
     test("that another process creates or revokes have another version", async () => {
-      const database = await engine.newDatabase();
-      await using store = await openStoreAt(database);
       await using other = await openTokensAt(database, { mayCreate: false });
-      const empty = await store.tokens.version();
-      expect(await store.tokens.version()).toBe(empty);
+      const empty = await tokens.version();
+      expect(await tokens.version()).toBe(empty);
 
       await other.tokens.add(testToken("aaa"), auditEntry("token.created"));
       // Another reader must not consume the change for the one that watches.
-      await store.tokens.all();
-      const created = await store.tokens.version();
+      await tokens.all();
+      const created = await tokens.version();
       expect(created).not.toBe(empty);
 
       await other.tokens.change([testToken("aaa", { revokedAtMs: 1 })], auditEntry("token.revoked"));
-      expect(await store.tokens.version()).not.toBe(created);
+      expect(await tokens.version()).not.toBe(created);
     });
 
-    describe("that are used", () => {
-      /** A store with a token, whose uses were recorded out of order together with those of one that is not stored. */
-      async function useTokens() {
-        const store = await openNewStore(engine);
-        await store.tokens.add(testToken("aaa"), auditEntry("token.created"));
-        const unusedVersion = await store.tokens.version();
-        for (const atMs of [70, 90, 80])
-          await store.tokens.recordUses([
-            { digest: "aaa", atMs },
-            { digest: "not stored", atMs },
-          ]);
-        return { ...store, unusedVersion, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
-      }
-
-      test("keep the latest time of their use", async () => {
-        await using store = await useTokens();
-        expect(await store.tokens.all()).toEqual([testToken("aaa", { lastUsedAtMs: 90 })]);
-      });
-
-      test("keep their version, so that no process reloads them", async () => {
-        await using store = await useTokens();
-        expect(await store.tokens.version()).toBe(store.unusedVersion);
-      });
-
-      test("add nothing to the audit trail", async () => {
-        await using store = await useTokens();
-        expect((await store.audit.page(10, undefined)).entries).toHaveLength(1);
-      });
+    test("that are used keep the latest time, their version, which nobody reloads, and the audit trail", async () => {
+      await add(testToken("aaa"));
+      const unusedVersion = await tokens.version();
+      for (const atMs of [70, 90, 80])
+        await tokens.recordUses([
+          { digest: "aaa", atMs },
+          { digest: "not stored", atMs },
+        ]);
+      expect(await tokens.version()).toBe(unusedVersion);
+      expect(await tokens.all()).toEqual([testToken("aaa", { lastUsedAtMs: 90 })]);
+      expect(await auditEntries()).toHaveLength(1);
     });
 
-    test("of a name that a live one has are not added", async () => {
-      await using store = await openNewStore(engine);
+    test("of a name that a live one has are added only as copies of another store", async () => {
       const live = testToken("aaa", { expiresAtMs: 11 });
-      await store.tokens.add(live, auditEntry("token.created"));
       const second = testToken("bbb", { name: live.name, createdAtMs: 10 });
-      const adding = store.tokens.add(second, auditEntry("token.created"));
-      await expect(adding).rejects.toThrow(TokenProblem);
-      expect(await store.tokens.all()).toEqual([live]);
-      expect((await store.audit.page(10, undefined)).entries).toHaveLength(1);
+      await add(live);
+      await expect(add(second)).rejects.toThrow(TokenProblem);
+      expect(await tokens.all()).toEqual([live]);
+      expect(await auditEntries()).toHaveLength(1);
+      await tokens.addCopy(second, auditEntry("token.copied"));
+      expect(await tokens.all()).toEqual([live, second]);
     });
 
     test.each([
       ["expired", { expiresAtMs: 10 }],
       ["revoked", { revokedAtMs: 9 }],
     ])("of a name that one had that is %s are added", async (_, end) => {
-      await using store = await openNewStore(engine);
       const ended = testToken("aaa");
-      await store.tokens.add(ended, auditEntry("token.created"));
-      await store.tokens.change([{ ...ended, ...end }], auditEntry("token.revoked"));
       const second = testToken("bbb", { name: ended.name, createdAtMs: 10 });
-      await store.tokens.add(second, auditEntry("token.created"));
-      expect(await store.tokens.all()).toEqual([{ ...ended, ...end }, second]);
-    });
-
-    test("of a name that a live one has are added as copies of another store", async () => {
-      await using store = await openNewStore(engine);
-      const live = testToken("aaa");
-      await store.tokens.add(live, auditEntry("token.created"));
-      const copy = testToken("bbb", { name: live.name, createdAtMs: 10 });
-      await store.tokens.addCopy(copy, auditEntry("token.copied"));
-      expect(await store.tokens.all()).toEqual([live, copy]);
-    });
-
-    test("of one name are created by only one of several processes", async () => {
-      await using opened = await openInProcesses(engine);
-      const { store, processes } = opened;
-      // Several names, since by chance the processes might create one of them one after the other.
-      const names = ["a", "b", "c", "d", "e"];
-      const by = { actor: "test", address: undefined };
-      const wanted = { scopes: ["plants:create"], lifetimeMs: undefined } as const;
-      for (const name of names) {
-        const creating = processes.map(({ tokens }) => createToken(tokens, { name, ...wanted }, by, 5));
-        const settled = await Promise.allSettled(creating);
-        const refusals = settled.flatMap((each) => (each.status === "rejected" ? [each.reason] : []));
-        expect(refusals).toHaveLength(processes.length - 1);
-        for (const refusal of refusals) expect(refusal).toBeInstanceOf(TokenProblem);
-      }
-      expect((await store.tokens.all()).map(({ name }) => name).sort()).toEqual(names);
-      expect((await store.audit.page(20, undefined)).entries).toHaveLength(names.length);
-    });
-
-    test("are added as the first by only one of several processes", async () => {
-      await using opened = await openInProcesses(engine);
-      const { store, processes } = opened;
-      await Promise.all(
-        processes.map(({ tokens }, index) =>
-          tokens.addFirst(testToken(`digest ${index}`), auditEntry("token.created")),
-        ),
-      );
-      expect(await store.tokens.all()).toHaveLength(1);
-      expect((await store.audit.page(10, undefined)).entries).toHaveLength(1);
+      await add(ended);
+      await change({ ...ended, ...end });
+      await add(second);
+      expect(await tokens.all()).toEqual([{ ...ended, ...end }, second]);
     });
 
     test("are not added as the first if there is one", async () => {
-      await using store = await openNewStore(engine);
-      await store.tokens.add(testToken("aaa"), auditEntry("token.created"));
-      await store.tokens.addFirst(testToken("bbb"), auditEntry("token.created"));
-      expect(await store.tokens.all()).toEqual([testToken("aaa")]);
-      expect((await store.audit.page(10, undefined)).entries).toHaveLength(1);
+      await add(testToken("aaa"));
+      await tokens.addFirst(testToken("bbb"), auditEntry("token.created"));
+      expect(await tokens.all()).toEqual([testToken("aaa")]);
+      expect(await auditEntries()).toHaveLength(1);
+    });
+
+    describe("of several processes", () => {
+      /** The tokens of the service, and those that four commands have opened. */
+      async function openInProcesses() {
+        await using owned = new AsyncDisposableStack();
+        const processes: Pick<Store, "tokens">[] = [store];
+        for (let command = 0; command < 4; command++)
+          processes.push(owned.use(await openTokensAt(database, { mayCreate: false })));
+        const moved = owned.move();
+        return { processes, [Symbol.asyncDispose]: () => moved.disposeAsync() };
+      }
+
+      test("are created by only one under one name", async () => {
+        await using opened = await openInProcesses();
+        const { processes } = opened;
+        // Several names, since by chance the processes might create one of them one after the other.
+        const names = ["a", "b", "c", "d", "e"];
+        const by = { actor: "test", address: undefined };
+        const wanted = { scopes: ["plants:create"], lifetimeMs: undefined } as const;
+        for (const name of names) {
+          const creating = processes.map(({ tokens }) => createToken(tokens, { name, ...wanted }, by, 5));
+          const settled = await Promise.allSettled(creating);
+          const refusals = settled.flatMap((each) => (each.status === "rejected" ? [each.reason] : []));
+          expect(refusals).toHaveLength(processes.length - 1);
+          for (const refusal of refusals) expect(refusal).toBeInstanceOf(TokenProblem);
+        }
+        expect((await tokens.all()).map(({ name }) => name).sort()).toEqual(names);
+        expect(await auditEntries()).toHaveLength(names.length);
+      });
+
+      test("are added by only one as the first", async () => {
+        await using opened = await openInProcesses();
+        await Promise.all(
+          opened.processes.map(({ tokens }, index) =>
+            tokens.addFirst(testToken(`digest ${index}`), auditEntry("token.created")),
+          ),
+        );
+        expect(await tokens.all()).toHaveLength(1);
+        expect(await auditEntries()).toHaveLength(1);
+      });
     });
   });
-});
-
-/** A new store as a service has it open, and its tokens as that service and four commands have them. */
-async function openInProcesses(engine: Engine) {
-  const database = await engine.newDatabase();
-  await using owned = new AsyncDisposableStack();
-  const store = owned.use(await openStoreAt(database));
-  const processes: Pick<Store, "tokens">[] = [store];
-  for (let command = 0; command < 4; command++)
-    processes.push(owned.use(await openTokensAt(database, { mayCreate: false })));
-  const moved = owned.move();
-  return { store, processes, [Symbol.asyncDispose]: () => moved.disposeAsync() };
 }
