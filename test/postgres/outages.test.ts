@@ -1,5 +1,5 @@
 // A PostgreSQL that cannot be reached, hangs or goes away: what waits, what is refused, and what comes back.
-import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ConnectionPool } from "../../src/storage/postgres/connection-pool.ts";
@@ -20,6 +20,7 @@ import { startOpenService, startTestService } from "../support/test-service.ts";
 import { bearer } from "../support/tokens.ts";
 
 let server: Databases & AsyncDisposable;
+// One for all tests but those that change it: they store plants that may be replayed, and tokens under names of their own.
 let database: string;
 // Started here, beside the other tests, since it retries for ten seconds.
 let toNowhere: ReturnType<typeof runInProcess>;
@@ -28,17 +29,17 @@ beforeAll(async () => {
     environment: { PLANT_STORE_DATABASE: "postgres://me:secret@127.0.0.1:1/plants" },
   });
   server = await usePostgres();
+  database = await server.newDatabase();
+  await createToken();
 });
 afterAll(() => server[Symbol.asyncDispose]());
-beforeEach(async () => {
-  database = await server.newDatabase();
-});
 
 type Reachable = { readonly url: string };
-const throughPort = (port: number) => database.replace(/:\d+\//, `:${port}/`);
+const throughPort = (port: number, url = database) => url.replace(/:\d+\//, `:${port}/`);
 const proxied = () => startTcpProxy(Number(new URL(database).port));
-const createToken = async () =>
-  (await runInProcess(["token", "create", "--name", "x", "--database", database])).out.trim();
+/** Creates a token, and with it the tables of an empty database. */
+const createToken = async (url = database) =>
+  (await runInProcess(["token", "create", "--name", crypto.randomUUID(), "--database", url])).out.trim();
 
 async function expectUnavailable(service: Reachable, id: number, headers = {}): Promise<void> {
   const response = await postPlant(service.url, id, headers);
@@ -52,7 +53,7 @@ async function expectBack(service: Reachable, id: number): Promise<void> {
     async () => (await statusOf(service.url, "/readyz")) === 200,
     "the service to be ready again",
   );
-  expect((await postPlant(service.url, id)).status).toBe(200);
+  await eventually(async () => (await postPlant(service.url, id)).status === 200, "a plant to be stored");
 }
 
 describe("a database that cannot be reached", () => {
@@ -70,7 +71,8 @@ describe("a database that cannot be reached", () => {
 
   test("because it hangs refuses the plants in the queue and those beyond it", async () => {
     using proxy = await proxied();
-    await using service = await startTestService({ "max-pending": "4", database: throughPort(proxy.port) });
+    const flags = { "max-pending": "4", database: throughPort(proxy.port) };
+    await using service = await startTestService(flags, {}, { createMsMax: 2000 });
     await service.openedLater;
     expect((await postPlant(service.url, 1)).status).toBe(200);
     proxy.cut();
@@ -108,7 +110,8 @@ describe("a database that cannot be reached", () => {
     const secret = await createToken();
     using proxy = await proxied();
     proxy.loseResponsesTo("FROM tokens");
-    await using service = await startTestService({ database: throughPort(proxy.port) });
+    const flags = { database: throughPort(proxy.port) };
+    await using service = await startTestService(flags, {}, { tokensMsMax: 300 });
     await eventually(() => service.logged.join("").includes("database unavailable, retrying"));
     expect((await postPlant(service.url, 1, bearer(secret))).status).toBe(503);
     proxy.loseResponsesTo(undefined);
@@ -195,87 +198,48 @@ describe("a statement that was not answered in time", () => {
 });
 
 describe("a database that is unreachable at the start", () => {
-  const earlierToken = "some-token-of-an-earlier-run";
-  /** Starts the service without a token of its own. */
-  const serveThrough = (proxy: { readonly port: number }, ...flags: string[]) =>
-    serveInProcess(["--database", throughPort(proxy.port), ...flags]);
-
-  test("leaves the service alive but unready", async () => {
+  test("leaves the service alive but unready, and its tokens unknown, until it is reached", async () => {
+    const earlierToken = "some-token-of-an-earlier-run";
     using proxy = await proxied();
     proxy.refuse();
-    await using service = await serveThrough(proxy);
+    const address = throughPort(proxy.port).replace("postgres@", "postgres:hidden-password@");
+    await using service = await serveInProcess(["--database", address]);
     expect(service.out()).toContain("The database is not available yet");
     expect(await statusOf(service.url, "/livez")).toBe(200);
     expect(await statusOf(service.url, "/readyz")).toBe(503);
-  });
-
-  test("makes a token unavailable, since it is not known whether it is stored", async () => {
-    using proxy = await proxied();
-    proxy.refuse();
-    await using service = await serveThrough(proxy);
     await expectUnavailable(service, 1, bearer(earlierToken));
+    expect((await post(service.url, "{}", { Authorization: "" })).status).toBe(401);
+    // It is logged far less often than it is tried.
+    await eventually(() => proxy.refused() > 6, "several attempts");
+    expect(service.err().match(/database unavailable, retrying/g)?.length).toBeLessThan(4);
+
     proxy.accept();
     await eventually(async () => (await statusOf(service.url, "/readyz")) === 200, "the service to be ready");
     expect((await post(service.url, "{}", bearer(earlierToken))).status).toBe(401);
+    expect(service.out()).toContain("postgres://postgres:***@127.0.0.1");
+    expect(service.err()).toContain("every user of this machine can read the password in --database");
+    expect(service.out() + service.err()).not.toContain("hidden-password");
   });
 
-  test("still refuses a request without a token", async () => {
-    using proxy = await proxied();
-    proxy.refuse();
-    await using service = await serveThrough(proxy);
-    expect((await post(service.url, "{}", { Authorization: "" })).status).toBe(401);
-  });
-
-  test("is logged far less often than it is tried", async () => {
-    using proxy = await proxied();
-    proxy.refuse();
-    await using service = await serveThrough(proxy);
-    await eventually(() => proxy.refused() > 10, "several attempts");
-    expect(service.err().match(/database unavailable, retrying/g)?.length).toBeLessThan(5);
-  });
-
-  test("gets the first token once it connects", async () => {
+  test("gets one first token once it connects, even if the responses to its INSERT are lost", async () => {
+    const empty = await server.newDatabase();
     using folder = temporaryFolder();
     const file = join(folder.path, "first-token");
     using proxy = await proxied();
     proxy.refuse();
-    await using service = await serveThrough(proxy, "--token-folder", folder.path);
+    const flags = ["--database", throughPort(proxy.port, empty), "--token-folder", folder.path];
+    await using service = await serveInProcess(flags);
     expect(existsSync(file)).toBe(false);
-    proxy.accept();
-    await eventually(() => service.out().includes(file), "the first token to be delivered");
-    expect(service.out()).toContain("The database is available now");
-    const secret = readFileSync(file, "utf8").trim();
-    expect((await postPlant(service.url, 1, bearer(secret))).status).toBe(200);
-  });
-
-  test("gets one first token if the responses to its INSERT are lost", async () => {
-    using folder = temporaryFolder();
-    const file = join(folder.path, "first-token");
-    using proxy = await proxied();
-    proxy.refuse();
-    await using service = await serveThrough(proxy, "--token-folder", folder.path);
     proxy.loseResponsesTo("INSERT INTO tokens");
     proxy.accept();
     await eventually(() => proxy.lost() > 0, "the first token to be inserted");
     proxy.loseResponsesTo(undefined);
     await eventually(() => service.out().includes(file), "the first token to be delivered");
+    expect(service.out()).toContain("The database is available now");
     const secret = readFileSync(file, "utf8").trim();
     expect((await postPlant(service.url, 1, bearer(secret))).status).toBe(200);
-    const changes = await server.run("SELECT name, action FROM tokens, audit_trail", database);
+    const changes = await server.run("SELECT name, action FROM tokens, audit_trail", empty);
     expect(changes).toEqual([{ name: "first", action: "token.created" }]);
-  });
-
-  test("keeps its password out of what the service prints", async () => {
-    using proxy = await proxied();
-    proxy.refuse();
-    const address = throughPort(proxy.port).replace("postgres@", "postgres:hidden-password@");
-    await using service = await serveInProcess(["--database", address]);
-    expect(service.out()).toContain("postgres://postgres:***@127.0.0.1");
-    expect(service.err()).toContain("every user of this machine can read the password in --database");
-    proxy.accept();
-    await eventually(async () => (await statusOf(service.url, "/readyz")) === 200, "the service to be ready");
-    expect(service.out()).not.toContain("hidden-password");
-    expect(service.err()).not.toContain("hidden-password");
   });
 
   test("stops the service if it turns out to be unusable", async () => {
@@ -291,9 +255,10 @@ describe("a database that is unreachable at the start", () => {
   });
 
   test("stops the service with exit code 1 if reading its tokens is an internal error", async () => {
-    await createToken();
+    const damaged = await server.newDatabase();
+    await createToken(damaged);
     const role = await createRole();
-    await grantAllButUpdateOfTokens(role);
+    await grantAllButUpdateOfTokens(role, damaged);
     // A policy that raises what PostgreSQL raises for a damaged page. The owner of the table is not subject to it.
     await server.run(
       `GRANT UPDATE ON tokens TO ${role};
@@ -301,14 +266,11 @@ describe("a database that is unreachable at the start", () => {
          BEGIN RAISE EXCEPTION 'invalid page in block 0' USING ERRCODE = 'XX001'; END $$;
        ALTER TABLE tokens ENABLE ROW LEVEL SECURITY;
        CREATE POLICY damaged ON tokens USING (damaged())`,
-      database,
+      damaged,
     );
     using proxy = await proxied();
     proxy.refuse();
-    await using service = await serveInProcess([
-      "--database",
-      urlOf(role).replace(/:\d+\//, `:${proxy.port}/`),
-    ]);
+    await using service = await serveInProcess(["--database", throughPort(proxy.port, urlOf(role, damaged))]);
     proxy.accept();
     const { code, err } = await service.ended;
     expect(code).toBe(1);
@@ -319,20 +281,22 @@ describe("a database that is unreachable at the start", () => {
 });
 
 test("a first token that could not be saved is not created", async () => {
-  await using service = await serveInProcess(["--database", database]);
+  const empty = await server.newDatabase();
+  await using service = await serveInProcess(["--database", empty]);
   // It may listen before its database is open.
   const message = "There is no token yet, and no --token-folder to write one to.";
   await eventually(() => service.out().includes(message));
   await eventually(() => service.err().includes(message));
   expect(service.out()).toContain("plant-store token create --name NAME");
-  expect(await server.run("SELECT name FROM tokens", database)).toEqual([]);
+  expect(await server.run("SELECT name FROM tokens", empty)).toEqual([]);
 });
 
 describe("a database that accepts no writes", () => {
   test("because its sessions are read-only is used again once they are not", async () => {
-    await using service = await startOpenService(database);
-    expect((await postPlant(service.url, 1)).status).toBe(200);
-    const name = new URL(database).pathname.slice(1);
+    const changed = await server.newDatabase();
+    await using service = await startOpenService(changed, {}, { createMsMax: 1500 });
+    await expectBack(service, 1);
+    const name = new URL(changed).pathname.slice(1);
     const configure = (setting: string) =>
       server.run(
         `ALTER DATABASE ${name} ${setting};
@@ -347,21 +311,19 @@ describe("a database that accepts no writes", () => {
   });
 
   test("because someone has locked the table leaves the service unready until it is released", async () => {
-    await using service = await startOpenService(database);
+    await using service = await startOpenService(database, {}, { readRetryMsMax: 0 });
     expect(await statusOf(service.url, "/readyz")).toBe(200);
     await using locking = await openTransaction(database, "LOCK TABLE plants");
     await eventually(async () => (await statusOf(service.url, "/readyz")) === 503, "the lock to be noticed");
-    const unavailable = { error: 50302 };
-    expect(await operatorGet(service, "/api/overview")).toMatchObject(unavailable);
-    expect(await operatorGet(service, "/api/plants")).toMatchObject(unavailable);
-    expect(await operatorGet(service, "/api/plants/1")).toMatchObject(unavailable);
+    const reads = ["/api/overview", "/api/plants", "/api/plants/1"];
+    const responses = await Promise.all(reads.map((path) => operatorGet(service, path)));
+    expect(responses).toMatchObject(reads.map(() => ({ error: 50302 })));
     await locking.rollBack();
     await expectBack(service, 1);
   });
 });
 
 test("an export that is interrupted while it still counts the plants says so", async () => {
-  await createToken();
   await using _locking = await openTransaction(database, "LOCK TABLE plants");
   const counting =
     "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'relation'";
@@ -382,18 +344,17 @@ async function createRole(): Promise<string> {
   return role;
 }
 
-const urlOf = (role: string) => database.replace("postgres@", `${role}@`);
+const urlOf = (role: string, url = database) => url.replace("postgres@", `${role}@`);
 
-const grantAllButUpdateOfTokens = (role: string) =>
+const grantAllButUpdateOfTokens = (role: string, url = database) =>
   server.run(
     `GRANT SELECT ON plant_store_schema TO ${role}; GRANT SELECT, INSERT, UPDATE ON plants TO ${role};
      GRANT SELECT, INSERT ON tokens TO ${role}; GRANT ALL ON plant_store_nodes, audit_trail TO ${role}`,
-    database,
+    url,
   );
 
 test("a role that does not own the tables needs no more privileges than those that are checked", async () => {
   const role = await createRole();
-  await createToken();
   await grantAllButUpdateOfTokens(role);
   await server.run(`GRANT UPDATE ON tokens TO ${role}`, database);
   await using service = await startOpenService(urlOf(role));
@@ -420,12 +381,11 @@ describe("refused at the start, in one sentence,", () => {
 
   test("is a role that may not create the tables", async () => {
     const role = await createRole();
-    await refuse(urlOf(role), "permission denied for schema public");
+    await refuse(urlOf(role, await server.newDatabase()), "permission denied for schema public");
   });
 
   test("is a role without a privilege, which is named with its table", async () => {
     const role = await createRole();
-    await createToken();
     await grantAllButUpdateOfTokens(role);
     await refuse(urlOf(role), `role ${role} lacks UPDATE on the table tokens`);
   });

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { readServiceConfig } from "../../src/config/read-config.ts";
 import { type Service, startService } from "../../src/service.ts";
+import type { PostgresTimes } from "../../src/storage/postgres/server.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { printIfTestFails } from "./service-logs.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
@@ -23,20 +24,25 @@ const defaultFlags = {
   "drain-timeout": "0s",
 };
 
-/** Starts the composition root as `serve` does, with its flags. By default on free ports and a new data file, without a drain. */
+/**
+ * Starts the composition root as `serve` does, with its flags. By default on free ports and a new data file, without a drain.
+ * `times` are for outages of PostgreSQL.
+ */
 export async function startTestService(
   flags: Record<string, string | undefined> = {},
   environment: Record<string, string> = {},
+  times: Partial<PostgresTimes> = {},
 ): Promise<TestService> {
   using cleanUp = new DisposableStack();
   const database = flags["database"] ?? join(cleanUp.use(temporaryFolder()).path, "plants.db");
   const logged: string[] = [];
   const leaked: string[] = [];
-  const config = readServiceConfig({
+  const read = readServiceConfig({
     flags: { ...defaultFlags, ...flags, database },
     environment: { ...bothTokensEnvironment, ...environment },
     readFile: () => "",
   });
+  const config = { ...read, times };
   const log = createLog({
     level: "debug",
     format: "json",
@@ -72,8 +78,9 @@ export async function startTestService(
 export async function startOpenService(
   database: string,
   environment: Record<string, string> = {},
+  times: Partial<PostgresTimes> = {},
 ): Promise<TestService> {
-  const service = await startTestService({ database }, environment);
+  const service = await startTestService({ database }, environment, times);
   await service.openedLater;
   return service;
 }

@@ -18,7 +18,7 @@ function storeOn(insert: (ids: readonly number[]) => void) {
     return ids.map((id) => [String(id)]);
   };
   const pool: Pick<ConnectionPool, "use"> = { use: (_, work) => work(run, false) };
-  return { plants: new PostgresPlants(pool as ConnectionPool, 4), sizes };
+  return { plants: new PostgresPlants(pool as ConnectionPool, 4, 5000), sizes };
 }
 
 describe("rows that the database rejects", () => {

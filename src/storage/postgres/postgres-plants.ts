@@ -11,9 +11,6 @@ import { isRetryableFault, maySplit, reasonOf } from "./faults.ts";
 import { insertPlants } from "./insert-plants.ts";
 import { retryWaitMs } from "./retry-wait.ts";
 
-// The time for one statement and its retries is below common client timeouts. A database that restarts or fails over within it
-// goes unnoticed.
-const createMsMax = 5000;
 const probeMsMax = 1500;
 const nodeDeadAfterMs = 10 * minuteMs;
 
@@ -40,14 +37,17 @@ export class PostgresPlants implements PlantStore {
   readonly canBecomeUnreachable = true;
   readonly isStalled = false;
   readonly #pool: ConnectionPool;
+  readonly #createMsMax: number;
   readonly #node = crypto.randomUUID();
   #removedNodesAtMs = 0;
   /** Why no plant can be stored; undefined while plants can. */
   #unavailableReason: string | undefined;
   #isClosed = false;
 
-  constructor(pool: ConnectionPool, batchesInFlightMax: number) {
+  /** `createMsMax` is the time for one statement and its retries. */
+  constructor(pool: ConnectionPool, batchesInFlightMax: number, createMsMax: number) {
     this.#pool = pool;
+    this.#createMsMax = createMsMax;
     this.batchesInFlightMax = batchesInFlightMax;
   }
 
@@ -91,7 +91,7 @@ export class PostgresPlants implements PlantStore {
     try {
       // Each statement has its own time: a client that follows the store expects a plant to be committed soon after its time.
       const createdAtMs = Math.round(clockStartMs + performance.now());
-      return await this.#pool.use(createMsMax, (run, isCitus) =>
+      return await this.#pool.use(this.#createMsMax, (run, isCitus) =>
         insertPlants(run, isCitus, batch, createdAtMs),
       );
     } catch (error) {

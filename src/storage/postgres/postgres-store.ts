@@ -6,19 +6,25 @@ import { PostgresAudit } from "./postgres-audit.ts";
 import { PostgresPlants } from "./postgres-plants.ts";
 import { PostgresTokens } from "./postgres-tokens.ts";
 import { prepare } from "./prepare.ts";
-import { type PostgresOptions, Server } from "./server.ts";
+import { type PostgresOptions, type PostgresTimes, Server } from "./server.ts";
 
 // Enough that one batch is sent while another is committed. With two readers and one for tokens, a node has seven connections.
 const batchesInFlightMax = 4;
 const readersMax = 2;
-// A commit that takes longer will probably never return; its connection is dropped and the batch retried.
-const writeMsMax = 3000;
 // Counting reads the entire table.
 const readMsMax = 30_000;
-// A service reports soon that its server is unreachable; an export or a copy waits for a restart.
-const serviceReadRetryMsMax = 2000;
-// Shorter than a batch's: the service polls its tokens again soon, and until then uses those that it has.
-const tokensMsMax = 2000;
+const serviceTimes: PostgresTimes = {
+  // Below common client timeouts. A database that restarts or fails over within it goes unnoticed.
+  createMsMax: 5000,
+  // A commit that takes longer will probably never return; its connection is dropped and the batch retried.
+  writeMsMax: 3000,
+  // A service reports soon that its server is unreachable.
+  readRetryMsMax: 2000,
+  // Shorter than a batch's: the service polls its tokens again soon, and until then uses those that it has.
+  tokensMsMax: 2000,
+};
+// An export or a copy waits for a restart.
+const commandTimes: PostgresTimes = { ...serviceTimes, readRetryMsMax: readMsMax };
 // A command that is started together with its database waits for it.
 const commandMsMax = 10_000;
 
@@ -37,7 +43,8 @@ export class PostgresStore implements Store {
   readonly #closing = new AbortController();
   #opening: Promise<void> | undefined;
 
-  private constructor(server: Server, readRetryMsMax: number) {
+  private constructor(server: Server, times: PostgresTimes) {
+    const { createMsMax, writeMsMax, readRetryMsMax, tokensMsMax } = times;
     this.#server = server;
     this.#writers = new ConnectionPool({ server, count: batchesInFlightMax, statementMsMax: writeMsMax });
     this.#readers = new ConnectionPool({
@@ -47,7 +54,7 @@ export class PostgresStore implements Store {
       retryMsMax: readRetryMsMax,
     });
     this.#forTokens = new ConnectionPool({ server, count: 1, statementMsMax: tokensMsMax });
-    this.plants = new PostgresPlants(this.#writers, batchesInFlightMax);
+    this.plants = new PostgresPlants(this.#writers, batchesInFlightMax, createMsMax);
     this.audit = new PostgresAudit(this.#forTokens);
     this.tokens = new PostgresTokens(this.#forTokens, this.audit);
     this.archive = new PostgresArchive(this.#readers);
@@ -55,14 +62,14 @@ export class PostgresStore implements Store {
 
   /** @throws DatabaseProblem it cannot be reached, or must not be used. */
   static async open(url: string, options: PostgresOptions, changes: TableChanges): Promise<PostgresStore> {
-    const store = new PostgresStore(new Server(url, options), readMsMax);
+    const store = new PostgresStore(new Server(url, options), commandTimes);
     await store.#prepare(changes, commandMsMax, () => {});
     return store;
   }
 
   /** Returns immediately, and opens the store once its server is reachable. Until then it is unavailable. */
   static start(url: string, options: PostgresOptions, events: OpeningEvents): PostgresStore {
-    const store = new PostgresStore(new Server(url, options), serviceReadRetryMsMax);
+    const store = new PostgresStore(new Server(url, options), { ...serviceTimes, ...options.times });
     store.plants.suspend("the database has not answered yet");
     const prepared = store.#prepare("upgrade", Number.POSITIVE_INFINITY, (reason) => {
       store.plants.suspend(reason);

@@ -23,6 +23,20 @@ export interface PostgresOptions {
   readonly databasePassword: string | (() => string) | undefined;
   /** Whether to accept a server that acknowledges what a crash can lose. */
   readonly allowUnsafeDatabase: boolean;
+  /** Other limits than those of a service, for tests of outages. */
+  readonly times?: Partial<PostgresTimes>;
+}
+
+/** How long a service waits for its server. */
+export interface PostgresTimes {
+  /** For one statement of a batch and its retries. */
+  readonly createMsMax: number;
+  /** For a statement that writes plants; then its connection is dropped. */
+  readonly writeMsMax: number;
+  /** For the retries of a read. */
+  readonly readRetryMsMax: number;
+  /** For a statement about tokens and its retries. */
+  readonly tokensMsMax: number;
 }
 
 /** The server of a database URL: of its hosts, the one that accepts writes. */
