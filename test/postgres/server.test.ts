@@ -14,11 +14,12 @@ import { postPlant, statusOf } from "../support/post-plants.ts";
 import { type PostgresServer, startPostgres } from "../support/postgres.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runInProcess, serveInProcess } from "../support/terminal.ts";
-import { startOpenService, type TestService } from "../support/test-service.ts";
+import { startOpenService } from "../support/test-service.ts";
 import { accessTokenEnvironment } from "../support/tokens.ts";
 
 const password = "pass@word/with:signs";
 let server: PostgresServer;
+// One for all tests: their plants may be replayed.
 let database: string;
 beforeAll(async () => {
   server = await startPostgres({
@@ -34,15 +35,13 @@ beforeAll(async () => {
   await server.run(
     `CREATE ROLE gardener LOGIN SUPERUSER PASSWORD '${password}'; CREATE ROLE plain LOGIN PASSWORD 'right'`,
   );
-});
-afterAll(() => server[Symbol.asyncDispose]());
-beforeEach(async () => {
   database = await server.newDatabase();
 });
+afterAll(() => server[Symbol.asyncDispose]());
 
 const options = { databasePassword: undefined, allowUnsafeDatabase: false };
-const address = (host: string, login: string, query: string) =>
-  `postgres://${login}@${host}:${server.port}${new URL(database).pathname}?${query}`;
+const address = (host: string, login: string, query: string, url = database) =>
+  `postgres://${login}@${host}:${server.port}${new URL(url).pathname}?${query}`;
 const login = `gardener:${encodeURIComponent(password)}`;
 const authority = `sslrootcert=${join(import.meta.dir, "../certificates/ca.pem")}`;
 
@@ -86,46 +85,32 @@ describe("connecting", () => {
   });
 
   test.each([
-    {
-      what: "a wrong password",
-      by: "gardener:not-it-at-all",
-      query: "sslmode=require",
-      says: "password authentication failed",
-    },
-    {
-      what: "clear text to a server that rejects it",
-      query: "",
-      says: "rejects connection",
-    },
-    {
-      what: "no password",
-      by: "gardener",
-      query: "sslmode=require",
-      says: "password must be a non-empty string",
-    },
-    {
-      what: "an authority that is not known",
-      host: "localhost",
-      query: "sslmode=verify-full",
-      says: "set sslrootcert",
-    },
-    {
-      what: "another name than the certificate's",
-      query: `sslmode=verify-full&${authority}`,
-      says: "name the host",
-    },
-    {
-      what: "an unknown setting",
-      query: "sslmode=require&options=-c%20no_such=1",
-      says: "no_such",
-    },
-    {
-      what: "channel binding without a password",
-      by: "postgres",
-      query: "channel_binding=require",
-      says: "channel_binding",
-    },
-  ])("with $what is refused in one sentence", async ({ host = "127.0.0.1", by = login, query, says }) => {
+    [
+      "a wrong password",
+      "127.0.0.1",
+      "gardener:not-it-at-all",
+      "sslmode=require",
+      "password authentication failed",
+    ],
+    ["clear text to a server that rejects it", "127.0.0.1", login, "", "rejects connection"],
+    ["no password", "127.0.0.1", "gardener", "sslmode=require", "password must be a non-empty string"],
+    ["an authority that is not known", "localhost", login, "sslmode=verify-full", "set sslrootcert"],
+    [
+      "another name than the certificate's",
+      "127.0.0.1",
+      login,
+      `sslmode=verify-full&${authority}`,
+      "name the host",
+    ],
+    ["an unknown setting", "127.0.0.1", login, "sslmode=require&options=-c%20no_such=1", "no_such"],
+    [
+      "channel binding without a password",
+      "127.0.0.1",
+      "postgres",
+      "channel_binding=require",
+      "channel_binding",
+    ],
+  ])("with %s is refused in one sentence", async (_, host, by, query, says) => {
     const { code, err } = await runInProcess(["serve", "--database", address(host, by, query)]);
     expect(code).toBe(2);
     expect(err).toContain(says);
@@ -152,9 +137,10 @@ describe("connecting", () => {
   });
 
   test("to three hosts that accept writes keeps one of three sessions", async () => {
-    const { hostname, port, pathname } = new URL(database);
+    const own = await server.newDatabase();
+    const { hostname, port, pathname } = new URL(own);
     const host = `${hostname}:${port}`;
-    const session = await new Server(database.replace(host, `${host},${host},${host}`), options).open();
+    const session = await new Server(own.replace(host, `${host},${host},${host}`), options).open();
     const count = async (sql: string) => {
       const [row] = await server.run<{ count: string }>(`${sql} WHERE datname = '${pathname.slice(1)}'`);
       return Number(row?.count);
@@ -180,26 +166,16 @@ describe("connecting", () => {
     expect(await server.run("SELECT id FROM garden.plants", database)).toEqual([{ id: "1" }]);
   });
 
-  test("with a wrong password in the environment is refused", async () => {
-    const url = address("127.0.0.1", "gardener", "sslmode=require");
-    const environment = { PLANT_STORE_DATABASE_PASSWORD: "wrong" };
-    expect((await runInProcess(["serve", "--database", url], { environment })).code).toBe(2);
-  });
-
-  test("with a password file that cannot be read is refused", async () => {
-    const url = address("127.0.0.1", "gardener", "sslmode=require");
-    const environment = { PLANT_STORE_DATABASE_PASSWORD_FILE: "/no/such/file" };
-    const { code, err } = await runInProcess(["token", "list", "--database", url], { environment });
+  test("with the password in PGPASSWORD, but not with a wrong one or an unreadable file", async () => {
+    const url = address("127.0.0.1", "gardener", "sslmode=require", await server.newDatabase());
+    const list = (environment: Record<string, string>) =>
+      runInProcess(["token", "list", "--database", url], { environment });
+    // It is connected, and finds that no service has run on this database.
+    expect((await list({ PGPASSWORD: password })).err).toContain("no plant-store tables yet");
+    expect((await list({ PLANT_STORE_DATABASE_PASSWORD: "wrong" })).code).toBe(2);
+    const { code, err } = await list({ PLANT_STORE_DATABASE_PASSWORD_FILE: "/no/such/file" });
     expect(code).toBe(2);
     expect(err).toContain("PLANT_STORE_DATABASE_PASSWORD_FILE names /no/such/file, which cannot be read");
-  });
-
-  test("with the password in PGPASSWORD", async () => {
-    const url = address("127.0.0.1", "gardener", "sslmode=require");
-    const environment = { PGPASSWORD: password };
-    const { err } = await runInProcess(["token", "list", "--database", url], { environment });
-    // It is connected, and finds that no service has run on this database.
-    expect(err).toContain("no plant-store tables yet");
   });
 
   test("with a password that is wrong in its file reads it again", async () => {
@@ -258,13 +234,10 @@ describe("a server that can lose acknowledged writes", () => {
     beforeEach(() => configure(setting, "off"));
     afterEach(() => configure(setting));
 
-    test("is refused at the start", async () => {
+    test("is refused at the start, unless the operator allows it", async () => {
       const { code, err } = await runInProcess(["serve", "--database", database]);
       expect(code).toBe(2);
       expect(err).toContain(`has ${setting}=off`);
-    });
-
-    test("is opened if the operator allows it", async () => {
       const store = await openStore({ ...options, allowUnsafeDatabase: true, database });
       await store[Symbol.asyncDispose]();
     });
@@ -273,12 +246,6 @@ describe("a server that can lose acknowledged writes", () => {
   describe("by synchronous_commit=off since the service started", () => {
     afterEach(() => configure("synchronous_commit"));
 
-    /** Ends every session of the service, so that it has to connect again. */
-    async function endSessions(): Promise<void> {
-      const nodes = "pg_stat_activity WHERE application_name = 'plant-store'";
-      await server.run(`SELECT pg_terminate_backend(pid) FROM ${nodes}`);
-    }
-
     test("is used by open connections, which keep the setting that was checked", async () => {
       await using service = await startOpenService(database);
       expect((await postPlant(service.url, 1)).status).toBe(200);
@@ -286,25 +253,17 @@ describe("a server that can lose acknowledged writes", () => {
       expect((await postPlant(service.url, 2)).status).toBe(200);
     });
 
-    test("is refused on each new connection", async () => {
+    test("is refused on each new connection, until the setting is reset", async () => {
       await using service = await startOpenService(database);
       expect((await postPlant(service.url, 1)).status).toBe(200);
       await configure("synchronous_commit", "off");
-      await endSessions();
+      // The service has to connect again.
+      const nodes = "pg_stat_activity WHERE application_name = 'plant-store'";
+      await server.run(`SELECT pg_terminate_backend(pid) FROM ${nodes}`);
       expect((await postPlant(service.url, 2)).status).toBe(503);
       expect(service.logged.join("")).toContain("synchronous_commit=off");
-    });
-
-    test("is used again once the setting is reset", async () => {
-      await using service = await startOpenService(database);
-      await configure("synchronous_commit", "off");
-      await endSessions();
-      expect((await postPlant(service.url, 1)).status).toBe(503);
       await configure("synchronous_commit");
-      await eventually(
-        async () => (await postPlant(service.url, 1)).status === 200,
-        "the service to recover",
-      );
+      await eventually(async () => (await postPlant(service.url, 2)).status === 200, "it to recover");
     });
   });
 });
@@ -341,34 +300,23 @@ describe("a standby that does not confirm", () => {
     ["PostgreSQL", ""],
     ["Citus", "?options=-c%20citus.shard_count%3D8"],
   ])("to a session that hides warnings, with the statements for %s", (form, query) => {
-    const role = `deaf_${form.toLowerCase()}`;
-    beforeAll(async () => {
+    test("makes a commit whose wait was cancelled a failure, and its retry wait", async () => {
+      const role = `deaf_${form.toLowerCase()}`;
       await server.run(`CREATE ROLE ${role} LOGIN SUPERUSER`);
       await server.run(`ALTER ROLE ${role} SET client_min_messages = error`);
-    });
+      const own = await server.newDatabase();
+      await using service = await startOpenService(`${own.replace("postgres@", `${role}@`)}${query}`);
 
-    const startDeaf = () => startOpenService(`${database.replace("postgres@", `${role}@`)}${query}`);
-
-    /** Creates a plant whose commit waits for the standby until the wait is cancelled. */
-    async function createCancelled(service: TestService, id: number): Promise<Response> {
       await waitForStandby();
-      const refusing = postPlant(service.url, id);
+      const refusing = postPlant(service.url, 1);
       await cancelWait();
-      return refusing;
-    }
-
-    test("makes a commit whose wait was cancelled a failure", async () => {
-      await using service = await startDeaf();
-      const refused = await createCancelled(service, 1);
+      const refused = await refusing;
       expect(refused.status).toBe(503);
       expect(await refused.json()).toMatchObject({ error: 50302 });
       expect(service.logged.join("")).toContain("canceling wait for synchronous replication");
-    });
 
-    test("makes a retry wait, though the primary has the plant", async () => {
-      await using service = await startDeaf();
-      await createCancelled(service, 1);
-      expect((await server.stored(database)).map(({ id }) => id)).toEqual([1n]);
+      // The primary has the plant, but the standby may not.
+      expect((await server.stored(own)).map(({ id }) => id)).toEqual([1n]);
       const again = postPlant(service.url, 1);
       await eventually(async () => (await waiting()).length > 0, "the retry to wait");
       await configure("synchronous_standby_names");
@@ -377,15 +325,15 @@ describe("a standby that does not confirm", () => {
   });
 
   test("does not use up the server's connections", async () => {
-    await using service = await startOpenService(database);
+    await using service = await startOpenService(database, {}, { createMsMax: 1500, writeMsMax: 500 });
     await waitForStandby();
-    const refusing = postPlant(service.url, 1);
+    const refusing = postPlant(service.url, 3);
     await eventually(async () => (await waiting()).length > 0, "the commit to wait");
     const [abandoned = 0] = await waiting();
     expect((await refusing).status).toBe(503);
     // It does not notice that its client is gone, so the next connection cancels it.
     await eventually(async () => !(await waiting()).includes(abandoned), "it to be cancelled");
     await configure("synchronous_standby_names");
-    await eventually(async () => (await postPlant(service.url, 1)).status === 200, "the service to recover");
+    await eventually(async () => (await postPlant(service.url, 3)).status === 200, "the service to recover");
   });
 });
