@@ -20,60 +20,40 @@ describe("a failure of PostgreSQL", () => {
     ["plant", ["22001", "22021", "23514", "54000", "P0001"]],
     ["internal", ["42601", "XX000", "0A000", "25P02", "EPIPE"]],
   ];
-  test.each(codes.flatMap(([kind, all]) => all.map((code) => [kind, code] as const)))(
-    "is %s with the code %s",
-    (kind, code) => {
-      expect(kindOf(fromServer(code))).toBe(kind);
-      expect(maySplit(fromServer(code))).toBe(kind === "plant" || kind === "internal");
-    },
-  );
+  test("is known by its code, and splits a batch only if a plant may be the cause", () => {
+    const all = codes.flatMap(([kind, ofKind]) => ofKind.map((code) => ({ kind, code })));
+    expect(all.map(({ code }) => ({ kind: kindOf(fromServer(code)), code }))).toEqual(all);
+    const splitting = all.filter(({ code }) => maySplit(fromServer(code)));
+    expect(splitting).toEqual(all.filter(({ kind }) => kind === "plant" || kind === "internal"));
+    // After an expired certificate, it would only send one statement for each plant.
+    expect(maySplit(fromNetwork("CERT_HAS_EXPIRED"))).toBe(false);
+  });
 
-  test.each([
-    ["a refused connection", fromNetwork("ECONNREFUSED")],
-    ["an unknown host", fromNetwork("ENOTFOUND")],
-    ["a connection that closed before TLS began", fromNetwork("ERR_SOCKET_CLOSED")],
-    ["an unusable session", new ServerUnavailable("x")],
-  ])("by %s needs another connection", (_, error) => {
-    expect(kindOf(error)).toBe("reconnect");
+  test("of the network, or of a session that is unusable, needs another connection", () => {
+    const errors = ["ECONNREFUSED", "ENOTFOUND", "ERR_SOCKET_CLOSED"].map(fromNetwork);
+    for (const error of [...errors, new ServerUnavailable("x")]) expect(kindOf(error)).toBe("reconnect");
   });
 
   test("by a commit with a warning makes the store unavailable", () => {
     expect(kindOf(new CommitWarning("x"))).toBe("unavailable");
   });
 
-  test("by an expired certificate splits no batch", () => {
-    // It would only send one statement for each plant.
-    expect(maySplit(fromNetwork("CERT_HAS_EXPIRED"))).toBe(false);
-  });
-
-  describe("with the code of an internal error", () => {
+  // As Citus reports it.
+  test("with the code of an internal error is a retry if the connection to a worker was lost", () => {
     const said = (message: string) => Object.assign(new Error(message), { severity: "ERROR", code: "XX000" });
-
-    // As Citus reports it.
-    test.each([
+    const lost = [
       "server closed the connection unexpectedly\n\tThis probably means",
       "could not receive data from server: Connection reset by peer",
-    ])("is a retry if the connection to a worker was lost: %j", (message) => {
-      const lost = said(message);
-      expect(kindOf(lost)).toBe("retry");
-      expect(maySplit(lost)).toBe(false);
-    });
-
-    test("is internal if it concerns no connection", () => {
-      expect(kindOf(said("invalid page in block 7"))).toBe("internal");
-    });
+    ].map(said);
+    expect(lost.map(kindOf)).toEqual(["retry", "retry"]);
+    expect(lost.map(maySplit)).toEqual([false, false]);
+    expect(kindOf(said("invalid page in block 7"))).toBe("internal");
   });
 
-  test("of a read is thrown unchanged if it is internal", () => {
+  test("of a read is thrown as StoreUnavailable, unless it is internal", () => {
     const internal = fromServer("42601");
     expect(asStoreUnavailable(internal)).toBe(internal);
-  });
-
-  test.each([
-    ["is a timeout", fromServer("57014")],
-    ["is a serialization failure", fromServer("40001")],
-    ["has no server", new ServerUnavailable("x")],
-  ])("of a read is thrown as StoreUnavailable if it %s", (_, error) => {
-    expect(asStoreUnavailable(error)).toBeInstanceOf(StoreUnavailable);
+    for (const passing of [fromServer("57014"), fromServer("40001"), new ServerUnavailable("x")])
+      expect(asStoreUnavailable(passing)).toBeInstanceOf(StoreUnavailable);
   });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { eventually } from "../../../test/support/eventually.ts";
 import { kindsOf, testPlants } from "../../../test/support/stored-plants.ts";
 import { StoreUnavailable } from "../../plants/plant-store.ts";
@@ -21,24 +21,15 @@ function storeOn(insert: (ids: readonly number[]) => void) {
   return { plants: new PostgresPlants(pool as ConnectionPool, 4, 5000), sizes };
 }
 
-describe("rows that the database rejects", () => {
+test("rows that the database rejects fail alone, and are found by halving", async () => {
   const weeds = [7, 8, 500];
   const rejected = Object.assign(new Error("it said so"), { severity: "ERROR", code: "23514" });
-  const rejectWeeds = (ids: readonly number[]): void => {
+  const { plants, sizes } = storeOn((ids) => {
     if (ids.some((id) => weeds.includes(id))) throw rejected;
-  };
-
-  test("fail alone", async () => {
-    const { plants } = storeOn(rejectWeeds);
-    const kinds = kindsOf(await plants.create(testPlants(upTo(1000)), 1));
-    expect(kinds).toEqual(upTo(1000).map((id) => (weeds.includes(id) ? "failed" : "created")));
   });
-
-  test("are found by halving, not row by row", async () => {
-    const { plants, sizes } = storeOn(rejectWeeds);
-    await plants.create(testPlants(upTo(1000)), 1);
-    expect(sizes.length).toBeLessThan(60);
-  });
+  const kinds = kindsOf(await plants.create(testPlants(upTo(1000)), 1));
+  expect(kinds).toEqual(upTo(1000).map((id) => (weeds.includes(id) ? "failed" : "created")));
+  expect(sizes.length).toBeLessThan(60);
 });
 
 test("plants that are too large together are stored in several statements", async () => {
@@ -48,41 +39,17 @@ test("plants that are too large together are stored in several statements", asyn
   expect(sizes).toEqual([2, 2]);
 });
 
-describe("while the server is unreachable", () => {
-  function storeOnUnreachable() {
-    const server = { isReachable: false };
-    const { plants, sizes } = storeOn(() => {
-      if (!server.isReachable) throw new ServerUnavailable("away");
-    });
-    return {
-      server,
-      plants,
-      sizes,
-      create: () => plants.create(testPlants([1]), 1),
-      /** Ends the writes in the background. */
-      [Symbol.dispose]() {
-        server.isReachable = true;
-      },
-    };
-  }
-
-  test("plants are refused at once after the first", async () => {
-    using store = storeOnUnreachable();
-    await expect(store.create()).rejects.toThrow(StoreUnavailable);
-    await expect(store.create()).rejects.toThrow("away");
-    expect(store.sizes).toEqual([1]);
+test("while the server is unreachable, plants and probes are refused at once after the first", async () => {
+  const server = { isReachable: false };
+  const { plants, sizes } = storeOn(() => {
+    if (!server.isReachable) throw new ServerUnavailable("away");
   });
-
-  test("a probe fails", async () => {
-    using store = storeOnUnreachable();
-    await expect(store.create()).rejects.toThrow(StoreUnavailable);
-    await expect(store.plants.probe()).rejects.toThrow(StoreUnavailable);
-  });
-
-  test("a write in the background notices that it is reachable again", async () => {
-    using store = storeOnUnreachable();
-    await expect(store.create()).rejects.toThrow(StoreUnavailable);
-    store.server.isReachable = true;
-    await eventually(async () => kindsOf(await store.create())[0] === "created");
-  });
+  const create = () => plants.create(testPlants([1]), 1);
+  await expect(create()).rejects.toThrow(StoreUnavailable);
+  await expect(create()).rejects.toThrow("away");
+  await expect(plants.probe()).rejects.toThrow(StoreUnavailable);
+  expect(sizes).toEqual([1]);
+  // A write in the background notices that it is reachable again.
+  server.isReachable = true;
+  await eventually(async () => kindsOf(await create())[0] === "created");
 });

@@ -8,15 +8,18 @@ import { PostgresTokens } from "./postgres-tokens.ts";
 const token = testToken("new");
 const entry = auditEntry("token.created");
 
-test.each<[what: string, write: (tokens: PostgresTokens) => Promise<void>]>([
-  ["a new token", (tokens) => tokens.add(token, entry)],
-  ["a replacement", (tokens) => tokens.addReplacement(token, entry, [])],
-  ["a copy", (tokens) => tokens.addCopy(token, entry)],
-  ["the first token", (tokens) => tokens.addFirst(token, entry)],
-  ["a change", (tokens) => tokens.change([token], entry)],
-])("the audit trail is trimmed after the entry of %s", async (_, write) => {
-  const pool = fake<ConnectionPool>({ query: async () => [["1"]] });
+test("the audit trail is trimmed after the entry of each change", async () => {
   const trim = mock(async () => {});
-  await write(new PostgresTokens(pool, fake<PostgresAudit>({ trim })));
+  const pool = fake<ConnectionPool>({ query: async () => [["1"]] });
+  const tokens = new PostgresTokens(pool, fake<PostgresAudit>({ trim }));
+  await tokens.add(token, entry);
   expect(trim).toHaveBeenCalledTimes(1);
+  await tokens.addReplacement(token, entry, []);
+  expect(trim).toHaveBeenCalledTimes(2);
+  await tokens.addCopy(token, entry);
+  expect(trim).toHaveBeenCalledTimes(3);
+  await tokens.addFirst(token, entry);
+  expect(trim).toHaveBeenCalledTimes(4);
+  await tokens.change([token], entry);
+  expect(trim).toHaveBeenCalledTimes(5);
 });
