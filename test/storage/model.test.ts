@@ -30,7 +30,12 @@ interface Behaviour {
   inListOrder(stored: readonly StoredPlant[]): readonly StoredPlant[];
   /** The plants that the total has, given how many were stored when it was first asked for. */
   inTotal(stored: readonly StoredPlant[], storedBefore: number): readonly StoredPlant[];
-  expectFollowed(stored: readonly StoredPlant[], follower: Follower, page: LastPage): void;
+  /** `isNewest`: its cursor is the newest; `isUnlimited`: neither the length nor the time of its last page was limited. */
+  expectFollowed(
+    stored: readonly StoredPlant[],
+    follower: Follower,
+    page: { readonly isNewest: boolean; readonly isUnlimited: boolean },
+  ): void;
 }
 
 interface Follower {
@@ -41,14 +46,6 @@ interface Follower {
   readonly storedBefore: number;
   cursor: string;
   readonly followed: StoredPlant[];
-}
-
-/** The last page of a follower. */
-interface LastPage {
-  /** Whether its cursor is the newest. */
-  readonly isNewest: boolean;
-  /** Whether neither its length nor its time was limited. */
-  readonly isUnlimited: boolean;
 }
 
 /** What is known of the store. */
@@ -294,13 +291,11 @@ async function find(
   { plants }: Model,
   { store }: Real,
 ): Promise<void> {
-  const known = new Map(plants.map((plant) => [plant.id, plant]));
   const wanted = new Set([...ids, ...like.flatMap((position) => plants.at(-1 - position)?.id ?? [])]);
+  const stored = new Map(plants.filter(({ id }) => wanted.has(id)).map((plant) => [plant.id, plant]));
   const found = await store.archive.findAll([...wanted]);
-  expect(new Map(found.map((plant) => [plant.id, plant]))).toEqual(
-    new Map([...wanted].flatMap((id) => (known.has(id) ? [[id, known.get(id) as StoredPlant]] : []))),
-  );
-  for (const id of wanted) expect(await store.archive.find(id)).toEqual(known.get(id));
+  expect(new Map(found.map((plant) => [plant.id, plant]))).toEqual(stored);
+  for (const id of wanted) expect(await store.archive.find(id)).toEqual(stored.get(id));
 }
 
 const span = fc.record({
