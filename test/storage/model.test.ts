@@ -80,7 +80,7 @@ function commandOf<Args>(
   }));
 }
 
-// Of a letter that is beside one of these in a name, the engines ignore the case in ways of their own, such as of ſ and s.
+// The engines do not ignore the case of every letter in the same way, such as that of ſ, which is an S in capitals.
 const isWithoutCase = (text: string) => text.toLowerCase() === text.toUpperCase();
 const special = fc.constantFrom("%", "_", "\\", "*", "?", "[", "]", "^", "-", "'", '"', ",", " ");
 const piece = fc.oneof(
@@ -96,33 +96,15 @@ const text = fc.oneof(
   piece.map((end) => "x".repeat(100) + end),
 );
 const sender = fc.constantFrom("first", "second", "o'third");
-const id = fc.oneof(
-  fc.constantFrom(
-    int64Min,
-    int64Min + 1n,
-    -(2n ** 53n) - 1n,
-    -1n,
-    0n,
-    1n,
-    2n ** 53n,
-    2n ** 53n + 1n,
-    int64Max,
-  ),
-  fc.bigInt({ min: int64Min, max: int64Max }),
-);
+const edges = [int64Min, int64Min + 1n, -(2n ** 53n) - 1n, -1n, 0n, 1n, 2n ** 53n, 2n ** 53n + 1n, int64Max];
+const id = fc.oneof(fc.constantFrom(...edges), fc.bigInt({ min: int64Min, max: int64Max }));
 const oldestMs = Date.UTC(1969, 0);
 const startMs = Date.UTC(2023, 10, 14);
 const pastMsMax = startMs + 10 * minuteMs;
-// Few, so that several plants have the same one. Of those after the last of the past, an engine expects more.
-const timeMs = fc.constantFrom(
-  oldestMs,
-  0,
-  startMs,
-  startMs + 1,
-  startMs + minuteMs,
-  pastMsMax,
-  Date.UTC(2100, 0),
-);
+// Few, so that several plants have the same one. The last is of the future.
+const times = [oldestMs, 0, startMs, startMs + 1, startMs + minuteMs, pastMsMax, Date.UTC(2100, 0)];
+const timeMs = fc.constantFrom(...times);
+/** Whether it has a time of its own that was over before it was stored, as a copy from another store has. */
 const isPast = ({ createdAtMs }: StoredPlant) => createdAtMs <= pastMsMax;
 
 const newPlant = fc.record({
@@ -184,7 +166,9 @@ function matching(plants: readonly StoredPlant[], wanted: PlantFilter): StoredPl
 function filterOf({ by, like, isLike, other }: FilterChoice, stored: readonly StoredPlant[]): PlantFilter {
   const plant = stored.at(-1 - (like % Math.max(stored.length, 1)));
   const values = { createdBy: plant?.createdBy ?? "nobody", ...other, ...(isLike ? plant : {}) };
-  return Object.fromEntries(by.map((field) => [field, values[field]]));
+  // Without a tag, a plant has no value for that condition.
+  const conditions = by.map((field) => [field, values[field]]).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(conditions);
 }
 
 /** The plants of a batch, with what those have that are like others. */
