@@ -104,7 +104,7 @@ const pastMsMax = startMs + 10 * minuteMs;
 // Few, so that several plants have the same one. The last is of the future.
 const times = [oldestMs, 0, startMs, startMs + 1, startMs + minuteMs, pastMsMax, Date.UTC(2100, 0)];
 const timeMs = fc.constantFrom(...times);
-/** Whether it has a time of its own that was over before it was stored, as a copy from another store has. */
+// Whether it is of the past though it was stored just now, as a plant copied from another store is.
 const isPast = ({ createdAtMs }: StoredPlant) => createdAtMs <= pastMsMax;
 
 const newPlant = fc.record({
@@ -112,7 +112,7 @@ const newPlant = fc.record({
   createdBy: sender,
   createdAtMs: fc.option(timeMs, { nil: undefined }),
 });
-/** A plant, or one like another which is stored or before it in its batch: `like` is how many are between them. */
+// A plant, or one like another which is stored or before it in its batch: `like` is how many are between them.
 const batch = fc.array(
   fc.record({
     given: newPlant,
@@ -123,7 +123,7 @@ const batch = fc.array(
 );
 type Batch = ValueOf<typeof batch>;
 
-/** A filter by one or two conditions, or by none; `like` is the number of a plant, from the newest on, whose fields it has. */
+// A filter by one or two conditions, or by none; `like` is the number of a plant, from the newest on, whose fields it has.
 const filter = fc.record({
   by: fc.subarray(["id", "tag", "namePart", "createdBy", "sinceMs", "untilMs"] as const, { maxLength: 2 }),
   like: fc.nat(manyPlants),
@@ -142,7 +142,7 @@ const filter = fc.record({
   isLike: fc.boolean(),
 });
 type FilterChoice = ValueOf<typeof filter>;
-/** Short pages, and searches that have no time left; or everything on one page. */
+// Short pages, and searches that have no time left; or everything on one page.
 const paging = fc.record({
   limit: fc.constantFrom(1, 3, 250, 1000, manyPlants),
   searchMsMax: fc.constantFrom(0, minuteMs),
