@@ -1,9 +1,9 @@
 // Backups that are verified through the operator listener: what is found, recorded and listed.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { verifyDataFile } from "../../src/storage/sqlite/maintenance/verify.ts";
-import { type ServiceWithBackups, startWithBackups } from "../support/backups.ts";
+import { startWithBackups } from "../support/backups.ts";
 import { seedStore } from "../support/seeded-store.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 

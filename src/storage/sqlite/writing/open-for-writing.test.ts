@@ -98,6 +98,7 @@ describe("the start after a failed fsync", () => {
     for (const end of ["", "-wal"]) copyFileSync(file + end, image + end);
     using database = new Database(image);
     copyInto(database, `${file}.rebuilt`);
+    writeMarker(file, "rebuilt", { ...contentsOf(`${file}.rebuilt`), folder: undefined });
     change(file);
     expect(() => openReadOnly(file)).toThrow(/start the service on it once to finish that\.$/);
     open(file);
