@@ -1,9 +1,12 @@
 // What needs a server of its own: its TLS, its passwords, its settings.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
+import { TLSSocket } from "node:tls";
 import { openStore } from "../../src/storage/open-store.ts";
 import { DatabaseMisuse } from "../../src/storage/postgres/database-url.ts";
 import { Server } from "../../src/storage/postgres/server.ts";
@@ -108,6 +111,22 @@ describe("connecting", () => {
     using server = impostor("127.0.0.1", [answer]);
     const url = `postgres://anyone@127.0.0.1:${server.port}/plants?sslmode=disable`;
     await expect(new Server(url, options).open()).rejects.toThrow(says);
+  });
+
+  test("to a server that asks for such a login by TLS fails with an error that can be caught", async () => {
+    const read = (file: string) => readFileSync(join(import.meta.dir, "../certificates", file));
+    const certificate = { cert: read("localhost.pem"), key: read("localhost.key") };
+    await using server = createServer((socket) => {
+      socket.once("data", () => {
+        socket.write("S");
+        const secure = new TLSSocket(socket, { isServer: true, ...certificate });
+        secure.once("data", () => secure.write("R\0\0\0\x08\0\0\0\x07", "latin1"));
+      });
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const { port } = server.address() as AddressInfo;
+    const url = `postgres://anyone@127.0.0.1:${port}/plants?sslmode=require`;
+    await expect(new Server(url, options).open()).rejects.toThrow("message type 7");
   });
 
   test("without a password leaves no connection open", async () => {

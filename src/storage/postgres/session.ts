@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import pg from "pg";
 import { hourMs } from "../../text/duration.ts";
 import { type DatabaseAddress, DatabaseMisuse, type Host, isLocal } from "./database-url.ts";
@@ -50,7 +51,8 @@ export class Session extends pg.Client {
       types: asText as never,
     });
     this.target = target;
-    this.#catchParserErrors();
+    catchParserErrors(this.connection.stream);
+    this.connection.on("sslconnect", () => catchParserErrors(this.connection.stream));
     // The pool listens only to idle sessions, and an error without a listener would end the process. The statement that was
     // running, or the next one, fails with it.
     this.on("error", () => {});
@@ -110,27 +112,6 @@ export class Session extends pg.Client {
     }
   }
 
-  /**
-   * pg parses what arrives in a listener of the socket. What it throws there, such as for a login by GSSAPI, which it does not
-   * know, would end the process; now it ends the connection.
-   */
-  #catchParserErrors(): void {
-    const connection = this.connection as unknown as { attachListeners(stream: Socket): void };
-    const attachListeners = connection.attachListeners.bind(connection);
-    connection.attachListeners = (stream) => {
-      attachListeners(stream);
-      const parse = stream.listeners("data").at(-1) as (bytes: Buffer) => void;
-      stream.off("data", parse);
-      stream.on("data", (bytes: Buffer) => {
-        try {
-          parse(bytes);
-        } catch (error) {
-          stream.destroy(error as Error);
-        }
-      });
-    };
-  }
-
   #refuseClearText(): void {
     const { host, port, ssl } = this.target;
     const isVerified = ssl !== false && ssl.rejectUnauthorized !== false;
@@ -145,4 +126,20 @@ export class Session extends pg.Client {
     );
     this.destroy();
   }
+}
+
+/**
+ * pg parses what arrives in a listener of the socket. What it throws there, such as for a login by GSSAPI, which it does not
+ * know, would end the process; now it ends the connection.
+ */
+function catchParserErrors(stream: Duplex): void {
+  const emit = stream.emit.bind(stream);
+  stream.emit = (event: string | symbol, ...values: unknown[]) => {
+    try {
+      return emit(event, ...values);
+    } catch (error) {
+      stream.destroy(error as Error);
+      return true;
+    }
+  };
 }
