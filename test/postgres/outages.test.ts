@@ -10,6 +10,7 @@ import { minuteMs } from "../../src/text/duration.ts";
 import { caught } from "../support/caught.ts";
 import { expectOneLine } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
+import { auditEntry, openStoreAt, openTokensAt, testToken } from "../support/open-engine-store.ts";
 import { operatorGet } from "../support/operator-requests.ts";
 import { errorIn, post, postPlant, statusOf } from "../support/post-plants.ts";
 import { type Databases, openTransaction, usePostgres } from "../support/postgres.ts";
@@ -221,7 +222,7 @@ describe("a database that is unreachable at the start", () => {
     expect(service.out() + service.err()).not.toContain("hidden-password");
   });
 
-  test("gets one first token once it connects, even if the responses to its INSERT are lost", async () => {
+  test("gets one first token once it connects, even if the responses to its COMMIT are lost", async () => {
     const empty = await server.newDatabase();
     using folder = temporaryFolder();
     const file = join(folder.path, "first-token");
@@ -230,9 +231,9 @@ describe("a database that is unreachable at the start", () => {
     const flags = ["--database", throughPort(proxy.port, empty), "--token-folder", folder.path];
     await using service = await serveInProcess(flags);
     expect(existsSync(file)).toBe(false);
-    proxy.loseResponsesTo("INSERT INTO tokens");
+    proxy.loseResponsesTo("COMMIT");
     proxy.accept();
-    await eventually(() => proxy.lost() > 0, "the first token to be inserted");
+    await eventually(() => proxy.lost() > 0, "the first token to be committed");
     proxy.loseResponsesTo(undefined);
     await eventually(() => service.out().includes(file), "the first token to be delivered");
     expect(service.out()).toContain("The database is available now");
@@ -335,6 +336,35 @@ test("an export that is interrupted while it still counts the plants says so", a
   expect(code).toBe(130);
   expect(out).toBe("");
   expect(err).toStartWith("Interrupted after 0 plants. The output is not complete.");
+});
+
+describe("a change of tokens", () => {
+  test.each(["INSERT INTO audit_trail", "INSERT INTO tokens", "COMMIT"])(
+    "is stored once if the response to its %s is lost",
+    async (statement) => {
+      const empty = await server.newDatabase();
+      await using store = await openStoreAt(empty);
+      using proxy = await proxied();
+      await using command = await openTokensAt(throughPort(proxy.port, empty), { mayCreate: false });
+      proxy.loseResponsesTo(statement);
+      const adding = command.tokens.add(testToken("aaa"), auditEntry("token.created"));
+      await eventually(() => proxy.lost() > 0, "a response to be lost");
+      proxy.loseResponsesTo(undefined);
+      await adding;
+      expect(await store.tokens.all()).toEqual([testToken("aaa")]);
+      expect((await store.audit.page(10, undefined)).entries).toHaveLength(1);
+    },
+  );
+
+  test("that the database rejects leaves no transaction open", async () => {
+    const empty = await server.newDatabase();
+    await using store = await openStoreAt(empty);
+    await server.run("ALTER TABLE tokens ADD CONSTRAINT own CHECK (digest <> 'aaa')", empty);
+    await expect(store.tokens.add(testToken("aaa"), auditEntry("token.created"))).rejects.toThrow("own");
+    await store.tokens.add(testToken("bbb"), auditEntry("token.created"));
+    expect(await store.tokens.all()).toEqual([testToken("bbb")]);
+    expect(await store.audit.page(10, undefined)).toMatchObject({ entries: [{ action: "token.created" }] });
+  });
 });
 
 /** Creates a role without any privilege. */

@@ -12,7 +12,7 @@ import { retryWaitMs } from "./retry-wait.ts";
 import type { Server } from "./server.ts";
 import { type Row, Session, type Statement } from "./session.ts";
 
-/** Runs one statement, as a transaction of its own, in the borrowed session. */
+/** Runs one statement in the borrowed session, as a transaction of its own unless one is open. */
 export type RunStatement = (statement: Statement, values: readonly unknown[]) => Promise<readonly Row[]>;
 
 /** Work in one session, which must be idempotent. Citus needs statements of its own. */
@@ -33,6 +33,10 @@ type PooledSession = Session & pg.PoolClient;
 const closeMsMax = 500;
 // A timer may fire a little before its time.
 const timerSlackMs = 5;
+
+const begin = { text: "BEGIN" };
+const commit = { text: "COMMIT" };
+const rollBack = { text: "ROLLBACK" };
 
 // On the server, a statement that waits for a standby goes on after its client has closed the connection, and would use up the
 // server's connections. Its pid may belong to another session by now: the conditions allow only one of plant-store's, whose batch
@@ -95,12 +99,27 @@ export class ConnectionPool {
    * Runs one statement, which must be idempotent.
    * @throws StoreUnavailable a later attempt may succeed.
    */
-  async query(statement: Statement, values: readonly unknown[] = []): Promise<readonly Row[]> {
-    try {
-      return await this.use(this.#options.statementMsMax, (run) => run(statement, values));
-    } catch (error) {
-      throw asStoreUnavailable(error);
-    }
+  query(statement: Statement, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    return this.#useBriefly((run) => run(statement, values));
+  }
+
+  /**
+   * Does the work, which must be idempotent, in one transaction. It is rolled back if the work throws or returns false.
+   * @throws StoreUnavailable a later attempt may succeed.
+   */
+  transaction(work: (run: RunStatement) => Promise<boolean>): Promise<boolean> {
+    return this.#useBriefly(async (run) => {
+      try {
+        await run(begin, []);
+        const isDone = await work(run);
+        await run(isDone ? commit : rollBack, []);
+        return isDone;
+      } catch (error) {
+        // It fails if the session is lost, and then nothing is open.
+        await run(rollBack, []).catch(() => {});
+        throw error;
+      }
+    });
   }
 
   async close(): Promise<void> {
@@ -108,6 +127,15 @@ export class ConnectionPool {
     await waitAtMost(closeMsMax, this.#pool.end()).catch(() => {});
     // Otherwise a server that hangs keeps the process alive until its statements time out.
     for (const session of this.#borrowed) session.destroy();
+  }
+
+  /** In the time of one statement. */
+  async #useBriefly<Result>(work: Work<Result>): Promise<Result> {
+    try {
+      return await this.use(this.#options.statementMsMax, work);
+    } catch (error) {
+      throw asStoreUnavailable(error);
+    }
   }
 
   async #attempt<Result>(deadlineMs: number, work: Work<Result>): Promise<Result> {

@@ -34,11 +34,10 @@ const selectPage = {
            AND ($6::bigint IS NULL OR at_ms < $6::bigint)
          ORDER BY id DESC LIMIT $2`,
 };
-// A retry finds the id that the first attempt stored.
-const insertEntry = {
-  text: `INSERT INTO audit_trail (id, at_ms, actor, action, subject, address, detail)
-         VALUES ($1::text, $2::bigint, $3::text, $4::text, $5::text, $6::text, $7::text)
-         ON CONFLICT (id) DO NOTHING`,
+/** Returns no row if this is a retry, and the first attempt stored the entry. */
+export const insertEntry = {
+  text: `INSERT INTO audit_trail (id, ${auditColumns}) VALUES ($1, $2, $3, $4, $5, $6, $7)
+         ON CONFLICT (id) DO NOTHING RETURNING 1`,
 };
 
 /** The audit trail in PostgreSQL, one for all nodes. */
@@ -73,7 +72,7 @@ export class PostgresAudit implements AuditTrail {
   }
 }
 
-/** The values of a new entry: id, at_ms, actor, action, subject, address and detail. */
+/** The values of `insertEntry`. */
 export function entryValues(entry: AuditEntry): unknown[] {
   return [newEntryId(entry.atMs), ...auditValues(entry)];
 }

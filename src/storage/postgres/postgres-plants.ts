@@ -28,7 +28,6 @@ const writeNode = {
   text: `INSERT INTO plant_store_nodes (node, seen_at_ms) VALUES ($1, $2::bigint)
          ON CONFLICT (node) DO UPDATE SET seen_at_ms = EXCLUDED.seen_at_ms`,
 };
-// The claims of postgres-tokens.ts are removed with them.
 const removeDeadNodes = { text: "DELETE FROM plant_store_nodes WHERE seen_at_ms < $1::bigint" };
 
 /** Plants in PostgreSQL. Any number of processes may write; the database decides between them. */

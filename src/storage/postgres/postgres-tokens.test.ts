@@ -10,7 +10,7 @@ const entry = auditEntry("token.created");
 
 test("the audit trail is trimmed after the entry of each change", async () => {
   const trim = mock(async () => {});
-  const pool = fake<ConnectionPool>({ query: async () => [["1"]] });
+  const pool = fake<ConnectionPool>({ transaction: async () => true });
   const tokens = new PostgresTokens(pool, fake<PostgresAudit>({ trim }));
   await tokens.add(token, entry);
   expect(trim).toHaveBeenCalledTimes(1);

@@ -1,24 +1,23 @@
-// The tokens of all nodes. Each change is one statement together with its entry in the audit trail, so that it is one
-// transaction. A retry finds the token and the entry that the first attempt stored.
-//
-// Where only one of two processes may add its token, both may find at the same time that nothing is in the way. So the statement
-// makes a claim first: a row in plant_store_nodes, beside those of the nodes. Of two processes that insert the same claim, the
-// second waits for the first, and then inserts nothing. A claim is removed like the row of a stopped node.
-//
-// In every statement that adds a token, the parameters have the same numbers: $1 to $9 are the token, $10 to $16 the entry in the
-// audit trail, and $17 to $19 the tokens that it replaces.
+// The tokens of all nodes. A change and its entry in the audit trail are one transaction. Of two processes that change tokens at
+// the same time, the second waits for the first, and then reads what it stored.
 import type { AuditEntry } from "../../access/audit.ts";
-import type { Token, TokenStore, TokenUse } from "../../access/tokens.ts";
+import { isLive, type Token, type TokenStore, type TokenUse } from "../../access/tokens.ts";
+import { int64Max } from "../../plants/int64.ts";
 import { nameInUseProblem, notLiveProblem, tokenColumns, tokenFrom, tokenValues } from "../token-rows.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
-import { entryValues, type PostgresAudit } from "./postgres-audit.ts";
+import { entryValues, insertEntry, type PostgresAudit } from "./postgres-audit.ts";
+
+// It locks a row until the end of the transaction. It is no SELECT FOR UPDATE, since that would wait and then read an old snapshot
+// where REPEATABLE READ is the default; an UPDATE fails there, and is retried. Its time is the latest, so no node removes the row.
+const lockTokens = {
+  text: `INSERT INTO plant_store_nodes (node, seen_at_ms) VALUES ('tokens', ${int64Max})
+         ON CONFLICT (node) DO UPDATE SET seen_at_ms = EXCLUDED.seen_at_ms`,
+};
 
 const selectTokens = {
   name: "tokens",
   text: `SELECT ${tokenColumns} FROM tokens ORDER BY created_at_ms, digest`,
 };
-
-const selectToken = { text: "SELECT 1 FROM tokens WHERE digest = $1" };
 
 // Sums change with every token that is created, changed or deleted, by any process. The table is small, so this is cheap.
 const selectSums = {
@@ -26,102 +25,19 @@ const selectSums = {
   text: "SELECT count(*), sum(created_at_ms), sum(expires_at_ms), sum(revoked_at_ms) FROM tokens",
 };
 
-// Adds a token unless a live one has its name. The claim on the name, such as 'token 0 of NAME', has the number of tokens that
-// had the name before: so it never keeps a later token out.
-const addToken = {
-  text: `
-    WITH claimed AS (
-      INSERT INTO plant_store_nodes
-             (node, seen_at_ms)
-      SELECT  'token ' || (SELECT count(*) FROM tokens WHERE name = $2::text) || ' of ' || $2::text, $5::bigint
-       WHERE NOT EXISTS (
-               SELECT 1 FROM tokens
-                WHERE name = $2::text AND revoked_at_ms IS NULL
-                  AND (expires_at_ms IS NULL OR expires_at_ms > $5::bigint))
-      ON CONFLICT (node) DO NOTHING
-      RETURNING node),
-    entry AS (
-      INSERT INTO audit_trail
-             (id,        at_ms,       actor,     action,    subject,   address,   detail)
-      SELECT  $10::text, $11::bigint, $12::text, $13::text, $14::text, $15::text, $16::text
-        FROM claimed
-      ON CONFLICT (id) DO NOTHING)
-    INSERT INTO tokens
-           (id,       name,     digest,   scopes,   created_at_ms, expires_at_ms, revoked_at_ms, created_by, last_used_at_ms)
-    SELECT  $1::text, $2::text, $3::text, $4::text, $5::bigint,    $6::bigint,    $7::bigint,    $8::text,   $9::bigint
-      FROM claimed
-    ON CONFLICT (digest) DO NOTHING
-    RETURNING 1`,
+// Two copies of a store at the same time may add one token twice.
+const insertToken = {
+  text: `INSERT INTO tokens (${tokenColumns}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+         ON CONFLICT (digest) DO NOTHING`,
 };
 
-// Ends tokens and adds the one that replaces them, unless one of them has ended already. `live` has those that are still valid
-// at $5, when the new one is created. FOR UPDATE waits for a node that is changing one of them, then sees what that node stored.
-// What another node has ended since the tokens were read stays ended, and `least` ignores NULL. Without any token to end, the new
-// one is added in any case.
-const addReplacementToken = {
-  text: `
-    WITH live AS (
-      SELECT digest FROM tokens
-       WHERE digest = ANY ($17::text[]) AND revoked_at_ms IS NULL
-         AND (expires_at_ms IS NULL OR expires_at_ms > $5::bigint)
-         FOR UPDATE),
-    allowed AS (
-      SELECT 1 WHERE (SELECT count(*) FROM live) = cardinality($17::text[])),
-    changed AS (
-      UPDATE tokens
-         SET expires_at_ms = least(tokens.expires_at_ms, ended.expires_at_ms),
-             revoked_at_ms = coalesce(tokens.revoked_at_ms, ended.revoked_at_ms)
-        FROM unnest($17::text[], $18::bigint[], $19::bigint[]) AS ended (digest, expires_at_ms, revoked_at_ms), allowed
-       WHERE tokens.digest = ended.digest),
-    entry AS (
-      INSERT INTO audit_trail
-             (id,        at_ms,       actor,     action,    subject,   address,   detail)
-      SELECT  $10::text, $11::bigint, $12::text, $13::text, $14::text, $15::text, $16::text
-        FROM allowed
-      ON CONFLICT (id) DO NOTHING)
-    INSERT INTO tokens
-           (id,       name,     digest,   scopes,   created_at_ms, expires_at_ms, revoked_at_ms, created_by, last_used_at_ms)
-    SELECT  $1::text, $2::text, $3::text, $4::text, $5::bigint,    $6::bigint,    $7::bigint,    $8::text,   $9::bigint
-      FROM allowed
-    ON CONFLICT (digest) DO NOTHING
-    RETURNING 1`,
-};
-
-// Ends tokens. $1 to $7 are the entry in the audit trail, $8 to $10 the tokens.
-const changeTokens = {
-  text: `
-    WITH changed AS (
-      UPDATE tokens
-         SET expires_at_ms = least(tokens.expires_at_ms, ended.expires_at_ms),
-             revoked_at_ms = coalesce(tokens.revoked_at_ms, ended.revoked_at_ms)
-        FROM unnest($8::text[], $9::bigint[], $10::bigint[]) AS ended (digest, expires_at_ms, revoked_at_ms)
-       WHERE tokens.digest = ended.digest)
-    INSERT INTO audit_trail
-           (id,       at_ms,      actor,    action,   subject,  address,  detail)
-    VALUES ($1::text, $2::bigint, $3::text, $4::text, $5::text, $6::text, $7::text)
-    ON CONFLICT (id) DO NOTHING`,
-};
-
-// Adds a token unless there is one already. Its claim is 'first-token'.
-const addFirstToken = {
-  text: `
-    WITH claimed AS (
-      INSERT INTO plant_store_nodes
-             (node,          seen_at_ms)
-      SELECT  'first-token', $5::bigint
-       WHERE NOT EXISTS (SELECT 1 FROM tokens)
-      ON CONFLICT (node) DO NOTHING
-      RETURNING node),
-    entry AS (
-      INSERT INTO audit_trail
-             (id,        at_ms,       actor,     action,    subject,   address,   detail)
-      SELECT  $10::text, $11::bigint, $12::text, $13::text, $14::text, $15::text, $16::text
-        FROM claimed
-      ON CONFLICT (id) DO NOTHING)
-    INSERT INTO tokens
-           (id,       name,     digest,   scopes,   created_at_ms, expires_at_ms, revoked_at_ms, created_by, last_used_at_ms)
-    SELECT  $1::text, $2::text, $3::text, $4::text, $5::bigint,    $6::bigint,    $7::bigint,    $8::text,   $9::bigint
-      FROM claimed`,
+// What another process has ended since the tokens were read stays ended; `least` ignores NULL.
+const endTokens = {
+  text: `UPDATE tokens
+            SET expires_at_ms = least(tokens.expires_at_ms, ended.expires_at_ms),
+                revoked_at_ms = coalesce(tokens.revoked_at_ms, ended.revoked_at_ms)
+           FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS ended (digest, expires_at_ms, revoked_at_ms)
+          WHERE tokens.digest = ended.digest`,
 };
 
 const updateLastUses = {
@@ -129,6 +45,13 @@ const updateLastUses = {
            FROM unnest($1::text[], $2::bigint[]) AS used (digest, at_ms)
           WHERE tokens.digest = used.digest AND coalesce(tokens.last_used_at_ms, 0) < used.at_ms`,
 };
+
+/** What one transaction changes, if `isAllowed` says so of the tokens that are stored. */
+interface TokenChange {
+  readonly added?: Token;
+  readonly ended?: readonly Token[];
+  readonly isAllowed?: (stored: readonly Token[]) => boolean;
+}
 
 /** Tokens in PostgreSQL, the same for every node. */
 export class PostgresTokens implements TokenStore {
@@ -145,35 +68,30 @@ export class PostgresTokens implements TokenStore {
   }
 
   async add(token: Token, entry: AuditEntry): Promise<void> {
-    const values = [...tokenValues(token), ...entryValues(entry)];
-    const added = await this.#pool.query(addToken, values);
-    // Nothing was added if this is a retry, or if another token of that name is live.
-    if (added.length === 0 && !(await this.#has(token))) throw nameInUseProblem(token);
-    await this.#audit.trim();
+    const isAllowed = (stored: readonly Token[]) =>
+      !stored.some((other) => other.name === token.name && isLive(other, token.createdAtMs));
+    if (!(await this.#store({ added: token, isAllowed }, entry))) throw nameInUseProblem(token);
   }
 
   async addReplacement(token: Token, entry: AuditEntry, replaced: readonly Token[]): Promise<void> {
-    const values = [...tokenValues(token), ...entryValues(entry), ...endings(replaced)];
-    const added = await this.#pool.query(addReplacementToken, values);
-    // Nothing was added if this is a retry, or if one of the others is no longer live.
-    if (added.length === 0 && !(await this.#has(token))) throw notLiveProblem(token);
-    await this.#audit.trim();
+    const isAllowed = (stored: readonly Token[]) => {
+      const live = stored.filter((other) => isLive(other, token.createdAtMs)).map(({ digest }) => digest);
+      return replaced.every(({ digest }) => live.includes(digest));
+    };
+    const isStored = await this.#store({ added: token, ended: replaced, isAllowed }, entry);
+    if (!isStored) throw notLiveProblem(token);
   }
 
   async addCopy(token: Token, entry: AuditEntry): Promise<void> {
-    await this.addReplacement(token, entry, []);
+    await this.#store({ added: token }, entry);
   }
 
   async addFirst(token: Token, entry: AuditEntry): Promise<void> {
-    const values = [...tokenValues(token), ...entryValues(entry)];
-    await this.#pool.query(addFirstToken, values);
-    await this.#audit.trim();
+    await this.#store({ added: token, isAllowed: (stored) => stored.length === 0 }, entry);
   }
 
   async change(tokens: readonly Token[], entry: AuditEntry): Promise<void> {
-    const values = [...entryValues(entry), ...endings(tokens)];
-    await this.#pool.query(changeTokens, values);
-    await this.#audit.trim();
+    await this.#store({ ended: tokens }, entry);
   }
 
   async recordUses(uses: readonly TokenUse[]): Promise<void> {
@@ -186,8 +104,21 @@ export class PostgresTokens implements TokenStore {
     return JSON.stringify(await this.#pool.query(selectSums));
   }
 
-  async #has({ digest }: Token): Promise<boolean> {
-    return (await this.#pool.query(selectToken, [digest])).length > 0;
+  /** Stores the change and its entry in one transaction, or returns that it is not allowed. */
+  async #store({ added, ended = [], isAllowed }: TokenChange, entry: AuditEntry): Promise<boolean> {
+    const values = entryValues(entry);
+    const isStored = await this.#pool.transaction(async (run) => {
+      await run(lockTokens, []);
+      // A retry finds the entry if the first attempt was committed.
+      if ((await run(insertEntry, values)).length === 0) return true;
+      // This is a statement after the lock, so it sees what others have committed.
+      if (isAllowed?.((await run(selectTokens, [])).map(tokenFrom)) === false) return false;
+      if (added !== undefined) await run(insertToken, tokenValues(added));
+      await run(endTokens, endings(ended));
+      return true;
+    });
+    await this.#audit.trim();
+    return isStored;
   }
 }
 

@@ -3,6 +3,8 @@ import { type DatabaseAddress, DatabaseMisuse, type Host, parseDatabaseUrl } fro
 import { isRetryableFault, ServerUnavailable } from "./faults.ts";
 import { connectMsMax, Session } from "./session.ts";
 
+// The server ends a session whose client has vanished in a transaction, which would keep others from its locks.
+const idleInTransactionMsMax = 5000;
 // A statement that waits longer than this for a lock fails with 55P03 and is sent again, while its session stays usable.
 const lockMsMax = 1000;
 
@@ -15,7 +17,8 @@ const setUpSession = {
                 current_setting('server_encoding'),
                 current_setting('citus.shard_count', true),
                 set_config('client_min_messages', 'warning', false),
-                set_config('lock_timeout', '${lockMsMax}', false)`,
+                set_config('lock_timeout', '${lockMsMax}', false),
+                set_config('idle_in_transaction_session_timeout', '${idleInTransactionMsMax}', false)`,
 };
 
 export interface PostgresOptions {

@@ -27,7 +27,7 @@ export const allMigrations: readonly Migration[] = [
       plants: "id bigint, name text, tag text, created_at_ms bigint, created_by text",
       tokens: `digest text, id text, name text, scopes text, created_at_ms bigint, expires_at_ms bigint,
                revoked_at_ms bigint, created_by text, last_used_at_ms bigint`,
-      // Its rows are the nodes that run, and claims, which postgres-tokens.ts inserts: the released SQL names only the nodes.
+      // Its rows are the nodes that run, and one that postgres-tokens.ts locks: the released SQL names only the nodes.
       plant_store_nodes: "node text, seen_at_ms bigint",
       audit_trail: "id text, at_ms bigint, actor text, action text, subject text, address text, detail text",
     },
