@@ -99,7 +99,7 @@ describe("a database that cannot be reached", () => {
     const statement = pool.use(600_000, (run) => {
       proxy.cut();
       started.resolve();
-      return run({ text: "SELECT 1" }, []);
+      return run({ text: "SELECT 1" });
     });
     await started.promise;
     const failure = caught(statement);
@@ -154,7 +154,7 @@ describe("a database that cannot be reached", () => {
 
 describe("a statement that was not answered in time", () => {
   const isCancel = ({ text }: Statement) => text.includes("pg_cancel_backend");
-  const select = (pool: ConnectionPool) => pool.use(minuteMs, (run) => run({ text: "SELECT 1" }, []));
+  const select = (pool: ConnectionPool) => pool.use(minuteMs, (run) => run({ text: "SELECT 1" }));
 
   /** A pool with a session whose statement was not answered. */
   async function openWithAbandoned() {

@@ -13,7 +13,7 @@ import type { Server } from "./server.ts";
 import { type Row, Session, type Statement } from "./session.ts";
 
 /** Runs one statement in the borrowed session, as a transaction of its own unless one is open. */
-export type RunStatement = (statement: Statement, values: readonly unknown[]) => Promise<readonly Row[]>;
+export type RunStatement = (statement: Statement, values?: readonly unknown[]) => Promise<readonly Row[]>;
 
 /** Work in one session, which must be idempotent. Citus needs statements of its own. */
 type Work<Result> = (run: RunStatement, isCitus: boolean) => Promise<Result>;
@@ -110,13 +110,13 @@ export class ConnectionPool {
   transaction(work: (run: RunStatement) => Promise<boolean>): Promise<boolean> {
     return this.#useBriefly(async (run) => {
       try {
-        await run(begin, []);
+        await run(begin);
         const isDone = await work(run);
-        await run(isDone ? commit : rollBack, []);
+        await run(isDone ? commit : rollBack);
         return isDone;
       } catch (error) {
         // It fails if the session is lost, and then nothing is open.
-        await run(rollBack, []).catch(() => {});
+        await run(rollBack).catch(() => {});
         throw error;
       }
     });

@@ -7,7 +7,7 @@ import {
   StoreUnavailable,
 } from "../../plants/plant-store.ts";
 import type { RunStatement } from "./connection-pool.ts";
-import type { Row } from "./session.ts";
+import type { Row, Statement } from "./session.ts";
 
 // A plant whose id exists can be read, unless someone deletes it in between.
 const readAttemptsMax = 5;
@@ -43,7 +43,7 @@ export async function insertPlants(
 
     // The ids that exist need a statement of their own: the one before does not see what was committed after it began.
     const ids = missing.map(({ plant }) => plant.id);
-    for (const [id, name, tag] of await statements.read(run, ids))
+    for (const [id, name, tag] of await run(statements.read, [ids]))
       stored.set(BigInt(id ?? ""), { name: name ?? "", tag: tag ?? undefined });
     missing = missing.filter(({ plant }) => !stored.has(plant.id));
   }
@@ -59,8 +59,8 @@ export async function insertPlants(
 interface PlantStatements {
   /** Inserts the plants whose id is new, and returns their ids. */
   insert(run: RunStatement, batch: readonly PlantToStore[], createdAtMs: number): Promise<readonly Row[]>;
-  /** The stored id, name and tag of ids that were not inserted. What it returns is durable. */
-  read(run: RunStatement, ids: readonly bigint[]): Promise<readonly Row[]>;
+  /** Reads the stored id, name and tag of ids that were not inserted. What it returns is durable. */
+  readonly read: Statement;
 }
 
 const insertUnnested = {
@@ -89,7 +89,7 @@ const postgresStatements: PlantStatements = {
       batch.map(({ createdBy }) => createdBy),
       batch.map(({ createdAtMs: ownMs }) => ownMs ?? createdAtMs),
     ]),
-  read: (run, ids) => run(readLocked, [ids]),
+  read: readLocked,
 };
 
 const readUnlocked = {
@@ -116,7 +116,7 @@ const citusStatements: PlantStatements = {
         createdBy,
       ]),
     ),
-  read: (run, ids) => run(readUnlocked, [ids]),
+  read: readUnlocked,
 };
 
 /** The placeholders of one row of VALUES, such as `($6::bigint, …)` for the second. */

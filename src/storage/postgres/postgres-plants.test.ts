@@ -11,7 +11,7 @@ const upTo = (count: number) => Array.from({ length: count }, (_, id) => id);
 /** A server that judges each INSERT of these ids, and without ids each other statement, by `insert`, which throws. */
 function storeOn(insert: (ids: readonly number[]) => void) {
   const sizes: number[] = [];
-  const run: RunStatement = async ({ name }, values) => {
+  const run: RunStatement = async ({ name }, values = []) => {
     const ids = name === "insert-plants" ? (values[0] as readonly bigint[]) : [];
     if (ids.length > 0) sizes.push(ids.length);
     insert(ids.map(Number));

@@ -136,7 +136,7 @@ export class PostgresPlants implements PlantStore {
   async #writeOwnRow(): Promise<void> {
     const nowMs = Date.now();
     await this.#pool.use(probeMsMax, async (run) => {
-      await run(takeWriteLock, []);
+      await run(takeWriteLock);
       await run(writeNode, [this.#node, nowMs]);
       if (nowMs - this.#removedNodesAtMs < nodeDeadAfterMs) return;
       await run(removeDeadNodes, [nowMs - nodeDeadAfterMs]);

@@ -108,11 +108,11 @@ export class PostgresTokens implements TokenStore {
   async #store({ added, ended = [], isAllowed }: TokenChange, entry: AuditEntry): Promise<boolean> {
     const values = entryValues(entry);
     const isStored = await this.#pool.transaction(async (run) => {
-      await run(lockTokens, []);
+      await run(lockTokens);
       // A retry finds the entry if the first attempt was committed.
       if ((await run(insertEntry, values)).length === 0) return true;
       // This is a statement after the lock, so it sees what others have committed.
-      if (isAllowed?.((await run(selectTokens, [])).map(tokenFrom)) === false) return false;
+      if (isAllowed?.((await run(selectTokens)).map(tokenFrom)) === false) return false;
       if (added !== undefined) await run(insertToken, tokenValues(added));
       await run(endTokens, endings(ended));
       return true;
