@@ -356,6 +356,14 @@ describe("a change of tokens", () => {
     },
   );
 
+  test("has sessions that the server ends after five seconds idle in a transaction", async () => {
+    const options = { databasePassword: undefined, allowUnsafeDatabase: true };
+    const session = await new Server(database, options).open();
+    const shown = await session.run({ text: "SHOW idle_in_transaction_session_timeout" });
+    session.destroy();
+    expect(shown).toEqual([["5s"]]);
+  });
+
   test("that the database rejects leaves no transaction open", async () => {
     const empty = await server.newDatabase();
     await using store = await openStoreAt(empty);
