@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { gzipSync } from "node:zlib";
 import type { Page } from "playwright-core";
 import { contentOf, describe, test } from "../support/browser.ts";
-import { signIn, useConsole, waitForHeading, waitForText, waitUntil } from "../support/console-session.ts";
+import { signIn, useConsole, waitForHeading, waitForText } from "../support/console-session.ts";
 import { eventually } from "../support/eventually.ts";
 import { mintToken } from "../support/operator-requests.ts";
 import { post } from "../support/post-plants.ts";
@@ -99,25 +99,6 @@ describe("importing a file", () => {
     expect(await page.getByText("sheet.csv.gz").count()).toBe(0);
   });
 
-  test("that is broken stores the rows before, and says once where it failed", async () => {
-    const { page } = await openImport();
-    await choose(page, "broken.csv", 'id,name\n1301,Oak\nx,Elm\n1302,5" pot\n1303,Fern\n');
-    const notice = page.getByText("The row that starts on line 4 has a quote inside a field");
-    await notice.waitFor();
-    await press(page, "Check only");
-    await waitForHeading(page, "Failed: broken.csv");
-    expect(await tallyOf(page)).toEqual(["1", "1"]);
-    expect(await notice.count()).toBe(1);
-    await press(page, "Start import");
-    await waitUntil(async () => (await tallyOf(page)).join() === "1,0,1");
-    await waitForHeading(page, "Failed: broken.csv");
-    expect(await notice.count()).toBe(1);
-    expect(find(1301n)?.name).toBe("Oak");
-    expect(find(1303n)).toBeUndefined();
-    expect(await page.getByRole("button", { name: "Resume" }).count()).toBe(0);
-    expect(await download(page, "Download refused rows")).toBe("id,name\nx,Elm\n");
-  });
-
   test("does not hold up a service that stops", async () => {
     // A service of its own, with a drain timeout that could not end before the test does.
     await using service = await startTestService({ "rate-limit": "1/m", "drain-timeout": "10m" });
@@ -202,63 +183,33 @@ describe("an import that is running", () => {
     expect(await tallyOf(page)).toEqual(["1,000", "0", "1"]);
     expect((await download(page, "Download report")).trim().split("\r\n")).toHaveLength(1002);
   });
-
-  test("is kept, once it is stopped, while other files are chosen and checked", async () => {
-    const { page } = await startEndless("halfway.ndjson", 30_000);
-    await press(page, "Stop");
-    await waitForHeading(page, "Stopped: halfway.ndjson");
-    await choose(page, "another.ndjson", '{"id": 2501, "name": "Fern"}');
-    await press(page, "Choose another file");
-    await waitForHeading(page, "Stopped: halfway.ndjson");
-    expect(await download(page, "Download refused rows")).toBe('{"name": "No id"}\n');
-    await choose(page, "looked-at.ndjson", '{"id": 2601, "name": "Fern"}');
-    await press(page, "Check only");
-    await waitForHeading(page, "Checked: looked-at.ndjson");
-    await press(page, "Choose another file");
-    await waitForHeading(page, "Stopped: halfway.ndjson");
-    await press(page, "Resume");
-    await waitForHeading(page, "Importing: halfway.ndjson");
-  });
 });
 
-describe("a chosen file", () => {
-  test("of which nothing can be read says why, and leads to the choice of another one", async () => {
-    const { page } = await openImport();
-    await choose(page, "no-ids.csv", "name,tag\nFern,indoor\n");
-    await waitForText(page, '"id" is missing');
-    expect(await page.getByRole("button", { name: "Start import" }).count()).toBe(0);
-    const other = page.getByRole("button", { name: "Choose another file" });
-    await waitUntil(() => other.evaluate((button) => button.matches(":focus")));
-    await other.click();
-    await page.locator("input[type=file]").waitFor();
-  });
+test("a chosen file that is only checked is not sent, until its import is started or another one is chosen", async () => {
+  const rows = ['{"id": 2101, "name": "Fern"}', '{"name": "No id"}', "{", '{"name": "Nor here"}'];
+  const { page, sent } = await openImport();
+  await choose(page, "checked.ndjson", rows.join("\n"));
+  await press(page, "Check only");
+  await waitForHeading(page, "Checked: checked.ndjson");
+  expect(await tallyOf(page)).toEqual(["1", "3"]);
+  expect(await summariesOf(page)).toEqual([
+    '2 rows Field "id" is missing; expected an integer. error 40010',
+    "1 row The row is not valid JSON: expected a name or } but the row ends. error 40002",
+  ]);
+  expect(await download(page, "Download refused rows")).toBe(`${rows.slice(1).join("\n")}\n`);
+  await follow(page, "Tokens");
+  await follow(page, "Import");
+  await waitForHeading(page, "Checked: checked.ndjson");
+  expect(sent).toEqual([]);
+  expect(find(2101n)).toBeUndefined();
+  await press(page, "Start import");
+  await waitForHeading(page, "Done: checked.ndjson");
+  expect(find(2101n)?.name).toBe("Fern");
 
-  test("that is only checked is not sent, until its import is started or another one is chosen", async () => {
-    const rows = ['{"id": 2101, "name": "Fern"}', '{"name": "No id"}', "{", '{"name": "Nor here"}'];
-    const { page, sent } = await openImport();
-    await choose(page, "checked.ndjson", rows.join("\n"));
-    await press(page, "Check only");
-    await waitForHeading(page, "Checked: checked.ndjson");
-    expect(await tallyOf(page)).toEqual(["1", "3"]);
-    expect(await summariesOf(page)).toEqual([
-      '2 rows Field "id" is missing; expected an integer. error 40010',
-      "1 row The row is not valid JSON: expected a name or } but the row ends. error 40002",
-    ]);
-    expect(await download(page, "Download refused rows")).toBe(`${rows.slice(1).join("\n")}\n`);
-    await follow(page, "Tokens");
-    await follow(page, "Import");
-    await waitForHeading(page, "Checked: checked.ndjson");
-    expect(sent).toEqual([]);
-    expect(find(2101n)).toBeUndefined();
-    await press(page, "Start import");
-    await waitForHeading(page, "Done: checked.ndjson");
-    expect(find(2101n)?.name).toBe("Fern");
-
-    await choose(page, "forgotten.ndjson", rows.join("\n"));
-    await press(page, "Check only");
-    await waitForHeading(page, "Checked: forgotten.ndjson");
-    await press(page, "Choose another file");
-    await waitForHeading(page, "Done: checked.ndjson");
-    expect(await page.getByText("forgotten.ndjson").count()).toBe(0);
-  });
+  await choose(page, "forgotten.ndjson", rows.join("\n"));
+  await press(page, "Check only");
+  await waitForHeading(page, "Checked: forgotten.ndjson");
+  await press(page, "Choose another file");
+  await waitForHeading(page, "Done: checked.ndjson");
+  expect(await page.getByText("forgotten.ndjson").count()).toBe(0);
 });

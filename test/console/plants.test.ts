@@ -8,14 +8,12 @@ import {
   focused,
   focusedRow,
   ids,
-  leaveWithTimers,
   names,
   rows,
   scrollPx,
   scrollTo,
   usePlantsTable,
   waitForFirstRow,
-  waitForProgressLine,
 } from "../support/plants-table.ts";
 import { idOf } from "../support/seeded-store.ts";
 import { storedPlants } from "../support/stored-plants.ts";
@@ -45,17 +43,6 @@ describe("the table", () => {
     await page.getByRole("button", { name: "reverse the order" }).click();
     await page.waitForURL(/order=oldest/);
     await waitUntil(async () => (await ids(page))[0] === String(idOf(1)));
-  });
-
-  test("says how many plants there are, and how many match", async () => {
-    const page = await openTable();
-    const stored = storedPlants(session.service.database);
-    await waitForProgressLine(page, `${stored.length.toLocaleString("en")} plants`);
-    await add(-2, "One more elder");
-    await waitForProgressLine(page, `${(stored.length + 1).toLocaleString("en")} plants`);
-    await page.getByLabel("Search by name").fill("e");
-    const matching = stored.filter(({ name }) => name.toLowerCase().includes("e")).length + 1;
-    await waitForProgressLine(page, `${matching.toLocaleString("en")} plants match`);
   });
 
   test("shows any name as text, all of it only in the details", async () => {
@@ -114,41 +101,6 @@ describe("new plants", () => {
     expect((await names(page))[0]).toBe("While the keyboard was used");
     await page.locator("h1").hover();
     await waitForFirstRow(page, "While someone pointed");
-  });
-
-  test("of a flood are announced while the table is scrolled", async () => {
-    const page = await openTable();
-    // More than a page.
-    const flood = (fromId: number) =>
-      Promise.all(Array.from({ length: 210 }, (_, row) => add(fromId + row, `Flood ${fromId}`)));
-    await flood(700_000);
-    await waitForFirstRow(page, "Flood 700000");
-    await scrollTo(page, 900);
-    await flood(710_000);
-    await page.getByRole("button", { name: "New plants" }).click();
-    await waitForFirstRow(page, "Flood 710000");
-    expect(await scrollPx(page)).toBe(0);
-  });
-
-  test("are not asked for while the tab is hidden", async () => {
-    const page = await open("/plants", { alone: true });
-    await rows(page).first().waitFor();
-    await page.waitForResponse(/after=/);
-    await page.clock.install();
-    const setHidden = (hidden: boolean) =>
-      page.evaluate(`void (Object.defineProperty(document, "hidden", { value: ${hidden}, configurable: true }),
-        document.dispatchEvent(new Event("visibilitychange")))`);
-    await setHidden(true);
-    await add(500_020, "Unseen");
-    let polls = 0;
-    page.on("request", () => polls++);
-    await page.clock.runFor(30_000);
-    // One may have been under way.
-    expect(polls).toBeLessThanOrEqual(1);
-    await setHidden(false);
-    await page.clock.resume();
-    await waitForFirstRow(page, "Unseen");
-    await page.context().close();
   });
 
   test("that cannot be read say why until they can, also in a restored store", async () => {
@@ -267,84 +219,39 @@ test("Back returns to the position in the list, and a reload to its top", async 
   expect(await scrollPx(page)).toBe(0);
 });
 
-test("a search and a position in the list are not those of the page that is opened after them", async () => {
-  const page = await openTable("/plants?order=oldest");
-  const opened = await page.evaluate<unknown>(`(async () => {
-    ${leaveWithTimers}
-    document.querySelector(".table-body").scrollTo(0, 6000);
-    for (let frames = 0; frames < 10; frames++) await new Promise(requestAnimationFrame);
-    await new Promise((done) => setTimeout(done));
-    const search = document.querySelector("[type=search]");
-    search.value = "rosa";
-    search.dispatchEvent(new Event("input", { bubbles: true }));
-    await leave();
-    return { path: location.pathname + location.search, state: history.state };
-  })()`);
-  expect(opened).toEqual({ path: "/tokens", state: null });
-});
-
-describe("with the keyboard only, a user", () => {
-  async function tabTo(page: Page, name: string | RegExp): Promise<void> {
-    for (let steps = 0; steps < 40; steps++) {
-      await page.keyboard.press("Tab");
-      const label = await focused(page);
-      if (typeof name === "string" ? label === name : name.test(label)) return;
-    }
-    throw new Error(`the Tab key never reached ${name}`);
-  }
-
-  test("searches for a plant, opens it and returns to its row", async () => {
-    const page = await openTable();
+async function tabTo(page: Page, name: string | RegExp): Promise<void> {
+  for (let steps = 0; steps < 40; steps++) {
     await page.keyboard.press("Tab");
-    expect(await focused(page)).toBe("Skip to content");
-    await page.keyboard.press("Enter");
-    expect(await page.evaluate("document.activeElement.id")).toBe("main");
-    await page.keyboard.press("/");
-    expect(await focused(page)).toBe(search);
-    await page.keyboard.type("/rosa");
-    expect(await page.getByLabel(search).inputValue()).toBe("/rosa");
-    await page.getByLabel(search).fill("rosa");
-    await page.waitForURL(/name=rosa/);
-    await waitUntil(async () => (await names(page)).every((name) => name.startsWith("Rosa")));
-    await tabTo(page, /^Rosa /);
-    expect(await focusedRow(page)).toBe("2");
-    await page.keyboard.press("ArrowDown");
-    await waitForFocusedRow(page, "3");
-    await page.keyboard.press("Enter");
-    await page.locator(".facts").waitFor();
-    await waitUntil(async () => (await focused(page)).startsWith("Rosa "));
-    await tabTo(page, "Copy id");
-    await page.keyboard.press("Escape");
-    await page.locator(".facts").waitFor({ state: "detached" });
-    await waitForFocusedRow(page, "3");
-  });
+    const label = await focused(page);
+    if (typeof name === "string" ? label === name : name.test(label)) return;
+  }
+  throw new Error(`the Tab key never reached ${name}`);
+}
 
-  test("sets a filter, moves from row to row from a tag, and removes the filter", async () => {
-    const page = await openTable();
-    await tabTo(page, "Export");
-    await page.keyboard.press("Enter");
-    await waitUntil(async () => (await focused(page)).includes("NDJSON"));
-    await page.keyboard.press("Escape");
-    expect(await focused(page)).toBe("Export");
-    await tabTo(page, "Filter");
-    await page.keyboard.press("Enter");
-    await waitUntil(() => page.evaluate<boolean>("document.activeElement.matches('input')"));
-    await page.keyboard.type("fern");
-    await page.keyboard.press("Enter");
-    await page.waitForURL(/tag=fern/);
-    await waitUntil(async () => (await focused(page)) === "Filter");
-    await rows(page).first().getByRole("link", { name: "fern", exact: true }).waitFor();
-    await tabTo(page, "fern");
-    expect(await page.evaluate("document.activeElement.closest('span').className")).toBe("cell-tag");
-    await page.keyboard.press("ArrowDown");
-    await waitForFocusedRow(page, "3");
-    await page.keyboard.press("ArrowUp");
-    await waitForFocusedRow(page, "2");
-    await page.keyboard.press("/");
-    await tabTo(page, "Remove the filter Tag: fern");
-    await page.keyboard.press("Enter");
-    await waitUntil(async () => (await focused(page)) === search);
-  });
+test("with the keyboard only, a user searches for a plant, opens it and returns to its row", async () => {
+  const page = await openTable();
+  await page.keyboard.press("Tab");
+  expect(await focused(page)).toBe("Skip to content");
+  await page.keyboard.press("Enter");
+  expect(await page.evaluate("document.activeElement.id")).toBe("main");
+  await page.keyboard.press("/");
+  expect(await focused(page)).toBe(search);
+  await page.keyboard.type("/rosa");
+  expect(await page.getByLabel(search).inputValue()).toBe("/rosa");
+  await page.getByLabel(search).fill("rosa");
+  await page.waitForURL(/name=rosa/);
+  await waitUntil(async () => (await names(page)).every((name) => name.startsWith("Rosa")));
+  await tabTo(page, /^Rosa /);
+  expect(await focusedRow(page)).toBe("2");
+  await page.keyboard.press("ArrowDown");
+  await waitForFocusedRow(page, "3");
+  await page.keyboard.press("Enter");
+  await page.locator(".facts").waitFor();
+  await waitUntil(async () => (await focused(page)).startsWith("Rosa "));
+  await tabTo(page, "Copy id");
+  await page.keyboard.press("Escape");
+  await page.locator(".facts").waitFor({ state: "detached" });
+  await waitForFocusedRow(page, "3");
 });
 
 test("the form for a plant stores it as it was entered, once nothing is wrong with it", async () => {

@@ -34,29 +34,6 @@ export const scrollTo = (page: Page, px: number) =>
 export const waitForFirstRow = (page: Page, name: string | RegExp) =>
   page.locator('.rows .row[aria-rowindex="2"] .cell-name', { hasText: name }).waitFor();
 
-/**
- * The start of a script that leaves the table: `leave` opens another page, and returns once it is rendered and the timers of the
- * table have fired, as on a slow machine before the next frame. Those that were cleared do not fire.
- */
-export const leaveWithTimers = `
-  const { setTimeout, clearTimeout } = window;
-  const timers = new Map();
-  window.setTimeout = (fire, ms) => {
-    const timer = setTimeout(fire, ms);
-    if (ms > 100) timers.set(timer, fire);
-    return timer;
-  };
-  window.clearTimeout = (timer) => {
-    timers.delete(timer);
-    clearTimeout(timer);
-  };
-  const leave = async () => {
-    document.querySelector("nav a[href='/tokens']").click();
-    await new Promise(queueMicrotask);
-    for (const fire of timers.values()) fire();
-    Object.assign(window, { setTimeout, clearTimeout });
-  };`;
-
 /** The label or the text of the element that has the focus. */
 export const focused = (page: Page) =>
   page.evaluate<string>(
