@@ -20,19 +20,13 @@ const tableOf = (row: typeof plant, outColumns: number) =>
   formatTable(columns, [row], { outIsTerminal: true, outColumns, outHasColour: false });
 
 test("the less room a table has, the more it leaves out, but never a part of an id", () => {
-  const widths = [130, 110, 90, 89, 82, 81, 79, 78, 67, 66, 50];
+  const widths = [130, 90, 81, 78, 50];
   const rows = widths.map((width) => tableOf(plant, width).split("\n").at(1));
   expect(rows).toEqual([
     "9007199254740993  nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn  tttttttttttttttttttt  2026-11-17T15:04:05Z  greenhouse",
-    "9007199254740993  nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn…  tttttttttttttttttttt  2026-11-17T15:04:05Z  greenhouse",
     "9007199254740993  nnnnnnnnnnnnnnnnn…  ttttttttttttttttt…  2026-11-17T15:04:05Z  greenhouse",
-    "9007199254740993  nnnnnnnnnnnnnnnnn…  tttttttttttttttt…  2026-11-17T15:04:05Z  greenhouse",
-    "9007199254740993  nnnnnnnnnnn…  ttttttttttttttt…  2026-11-17T15:04:05Z  greenhouse",
     "9007199254740993  nnnnnnnnnnnnn…  ttttttttttttttt…  2026-11-17T15:04Z  greenhouse",
-    "9007199254740993  nnnnnnnnnnn…  ttttttttttttttt…  2026-11-17T15:04Z  greenhouse",
     "9007199254740993  nnnnnnnnnnnnnnnnnnn…  tttttttttttttttttt…  2026-11-17T15:04Z",
-    "9007199254740993  nnnnnnnnnnn…  ttttttttttttttt…  2026-11-17T15:04Z",
-    "9007199254740993  nnnnnnnnnnnnnnnn…  tttttttttttttttt…  2026-11-17",
     "9007199254740993  nnnnnnnn…  tttttttt…  2026-11-17",
   ]);
 });
@@ -47,11 +41,4 @@ test("off a terminal nothing is cut or left out", () => {
   const terminal = { outIsTerminal: false, outColumns: 80, outHasColour: false };
   const [, row] = formatTable(columns, [plant], terminal).split("\n");
   expect(row).toBe(`${plant.id}  ${plant.name}  ${plant.tag}  ${plant.at}  greenhouse`);
-});
-
-test("headings are bold where colours are wanted, and aligned nevertheless", () => {
-  const terminal = { outIsTerminal: true, outColumns: 80, outHasColour: true };
-  const [heading = "", row = ""] = formatTable(columns, [plant], terminal).split("\n");
-  expect(heading).toContain("\u001b[1mname\u001b[0m");
-  expect(columnsOf(heading.slice(0, heading.indexOf("at\u001b")))).toBe(row.indexOf("2026-11-17"));
 });

@@ -3,12 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { judgeFsync } from "../../src/cli/doctor.ts";
 import { writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { dayMs } from "../../src/text/duration.ts";
 import { stoppedWallClock } from "../support/clock.ts";
 import { unshareArguments } from "../support/command.ts";
-import { freePort } from "../support/free-port.ts";
 import { lacksMounts } from "../support/lacks.ts";
 import { usePostgres } from "../support/postgres.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -63,12 +61,6 @@ test("a store without a service passes with one line for each check, and is left
   expect(content()).toEqual(before);
 });
 
-test("a store need not exist yet", async () => {
-  const { code, find } = await examine("--database", join(folder.path, "new", "plants.db"));
-  expect(code).toBe(0);
-  expect(find("folder")?.advice).toContain("does not exist yet");
-});
-
 describe("the disk", () => {
   test.skipIf(lacksMounts())("that is full fails, and keeps no file of the probe", () => {
     using mounted = temporaryFolder();
@@ -85,16 +77,6 @@ describe("the disk", () => {
       { check: "fsync", message: "the disk is full" },
     ]);
     expect(stderr).toBe("filler\n");
-  });
-
-  test.each([
-    [1.25, []],
-    [0.02, [expect.stringContaining("Most devices cannot flush that fast")]],
-    [40, [expect.stringContaining("slow")]],
-  ])("whose fsyncs take %p ms has the warnings that it deserves", (ms, expected) => {
-    const { facts, warnings } = judgeFsync(Array.from({ length: 100 }, () => ms));
-    expect(facts).toBe(`median ${ms.toFixed(3)} ms, p99 ${ms.toFixed(3)} ms, of 100`);
-    expect(warnings as unknown[]).toEqual(expected);
   });
 });
 
@@ -171,13 +153,6 @@ test("a certificate must be the key's and not have expired, and should not expir
   });
 });
 
-test("a token that the service would refuse is refused", async () => {
-  const environment = { PLANT_STORE_ACCESS_TOKEN: "short" };
-  const { code, err } = await runInProcess(["doctor", ...freePorts], { environment });
-  expect(err).toContain("PLANT_STORE_ACCESS_TOKEN must hold a token of at least 20 characters");
-  expect(code).toBe(2);
-});
-
 test("an address that another program has fails, with what to do", async () => {
   const [listen = ""] = service.addresses;
   const { code, find } = await examine("--database", join(folder.path, "none.db"), "--listen", listen);
@@ -187,27 +162,6 @@ test("an address that another program has fails, with what to do", async () => {
     message: `${listen} is in use, and no service has this data file open`,
     advice: "Free the address, or choose another with --listen.",
   });
-});
-
-test("two listeners on one port conflict, also if one is on every address", async () => {
-  const port = freePort();
-  const examineListeners = async (...addresses: [listen: string, operatorListen: string]) => {
-    const [listen, operatorListen] = addresses;
-    const flags = ["--listen", listen, "--operator-listen", operatorListen];
-    const { code, find } = await examine("--database", join(folder.path, "none.db"), ...flags);
-    expect(find("public listener")?.outcome).toBe("ok");
-    return { code, operator: find("operator listener") };
-  };
-  for (const host of ["127.0.0.1", "0.0.0.0"])
-    expect(await examineListeners(`${host}:${port}`, `127.0.0.1:${port}`)).toMatchObject({
-      code: 1,
-      operator: {
-        outcome: "fail",
-        message: `--listen ${host}:${port} and --operator-listen 127.0.0.1:${port} conflict; choose another port for one of them.`,
-      },
-    });
-  const onTwoPorts = await examineListeners(`127.0.0.1:${port}`, "127.0.0.1:0");
-  expect(onTwoPorts.operator?.outcome).toBe("ok");
 });
 
 describe("a PostgreSQL server", () => {
@@ -244,17 +198,6 @@ describe("a PostgreSQL server", () => {
     const { code, find } = await examine("--database", database.replace("postgres@", `${guest}@`));
     expect(code).toBe(1);
     expect(find("database")?.message).toContain(`role ${guest} lacks INSERT on the table plants`);
-  });
-
-  test("with synchronous_commit=off fails unless the operator allows it", async () => {
-    const database = await newStore();
-    const name = new URL(database).pathname.slice(1);
-    await server.run(`ALTER DATABASE ${name} SET synchronous_commit = off`, database);
-    const { code, find } = await examine("--database", database);
-    expect(code).toBe(1);
-    expect(find("database")?.message).toContain("has synchronous_commit=off");
-    const allowed = await examine("--database", database, "--allow-unsafe-database", "yes");
-    expect(allowed.code).toBe(0);
   });
 
   test("that cannot be reached fails alone, named without its password", async () => {
