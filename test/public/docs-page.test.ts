@@ -13,7 +13,6 @@ import {
   textOfMarkup,
   tryItSample,
 } from "../support/docs-samples.ts";
-import { eventually } from "../support/eventually.ts";
 import { post } from "../support/post-plants.ts";
 import { rawPost, sendRaw } from "../support/raw-http.ts";
 import { storedPlants } from "../support/stored-plants.ts";
@@ -115,20 +114,9 @@ browser.describe("in a browser, the docs page", () => {
     return page;
   }
 
-  /** A page in which `window.themeAtBody` is the theme before there was anything to draw. */
-  async function newPageThatRecordsItsTheme(): Promise<Page> {
-    const page = await newPage({ permissions: ["clipboard-read", "clipboard-write"] });
-    await page.addInitScript(`new MutationObserver((_, observer) => {
-      if (document.body === null) return;
-      window.themeAtBody = document.documentElement.dataset.theme;
-      observer.disconnect();
-    }).observe(document, { childList: true, subtree: true })`);
-    return page;
-  }
-
   /** Opens the docs in the one page of these tests, as for a first visit: another page takes twice the CPU time. */
   async function open(url = service.url): Promise<Page> {
-    shared ??= await newPageThatRecordsItsTheme();
+    shared ??= await newPage({ permissions: ["clipboard-read", "clipboard-write"] });
     await shared.emulateMedia({ colorScheme: null });
     await shared.setViewportSize({ width: 1280, height: 600 });
     // What is stored belongs to an origin.
@@ -138,27 +126,8 @@ browser.describe("in a browser, the docs page", () => {
     return shared;
   }
 
-  /** The texts in the colour of such a part of the code, inside an element of the page. */
-  const coloured = (page: Page, kind: "comment" | "string" | "number" | "keyword", inside: string) =>
-    page.evaluate<string[]>(`(() => {
-      const shown = document.querySelector("${inside}");
-      const probe = shown.appendChild(document.createElement("i"));
-      probe.style.color = "var(--code-${kind})";
-      const { color } = getComputedStyle(probe);
-      probe.remove();
-      return [...shown.querySelectorAll("span")]
-        .filter((part) => getComputedStyle(part).color === color)
-        .map(({ textContent }) => textContent);
-    })()`);
-
-  test("colours its samples, and copies them and every other block as they are", async () => {
+  test("copies its samples and every other block as they are", async () => {
     const page = await open();
-    const sample = "#large-samples .python";
-    expect(await coloured(page, "keyword", sample)).toEqual(["import"]);
-    expect(await coloured(page, "comment", sample)).toEqual(["# Wrong: sends 9007199254740992.0", "# Right"]);
-    expect(await coloured(page, "string", sample)).toEqual(['"id"', '"id"', '"name"', '"Fern"']);
-    expect(await coloured(page, "number", sample)).toEqual(["9007199254740993", "9007199254740993"]);
-
     const blocks = page.locator(".code:has(> pre)");
     const blockCount = await blocks.count();
     expect(blockCount).toBeGreaterThan(publicKinds.length + 10);
@@ -187,15 +156,11 @@ browser.describe("in a browser, the docs page", () => {
     expect(await page.evaluate<number>("sessionStorage.length + localStorage.length")).toBe(0);
   });
 
-  test("shows an error with its colours, a button that copies it, and a link to what to do", async () => {
+  test("shows an error with a button that copies it, and a link to what to do", async () => {
     const page = await open();
     const copy = page.locator("#exchange").getByRole("button", { name: "Copy Response", exact: true });
     expect(await copy.count()).toBe(0);
     expect(await sendPlant(page, "12x")).toContain("40011");
-    const requestStrings = await coloured(page, "string", "#try-samples .go");
-    expect(requestStrings).toContain('`{"id": "12x", "name": "Fern"}`');
-    expect(requestStrings).toContain(`"Bearer ${accessToken}"`);
-    expect(await coloured(page, "number", "#response")).toEqual(["40011"]);
     expect(await browser.copiedBy(copy)).toMatch(/^\{"error":40011,.*\}\n\nx-request-id: \S+$/);
     await page.getByRole("link", { name: "What to do about 40011" }).click();
     expect(await page.locator(":target").getAttribute("id")).toBe("40011");
@@ -234,15 +199,8 @@ browser.describe("in a browser, the docs page", () => {
     const inCurl = { languages: ["curl"], goPressed: 0 };
     const inGo = { languages: ["go"], goPressed: 3 };
     expect(await shownLanguages(page)).toEqual(inCurl);
-    const go = page.locator("#large-samples").getByRole("button", { name: "Go", exact: true });
-    // Chromium would keep it in place by itself.
-    await page.evaluate('document.documentElement.style.overflowAnchor = "none"');
-    await go.scrollIntoViewIfNeeded();
-    const before = await go.boundingBox();
-    await go.click();
+    await page.locator("#large-samples").getByRole("button", { name: "Go", exact: true }).click();
     expect(await shownLanguages(page)).toEqual(inGo);
-    // The button stays where it was clicked, though the samples above it have another height.
-    expect((await go.boundingBox())?.y).toBeCloseTo(before?.y ?? 0, 0);
     await themeSwitch(page, "system").click();
     // Nothing else is stored in the browser.
     expect((await page.evaluate<string[][]>("Object.entries(localStorage)")).sort()).toEqual([
@@ -252,41 +210,9 @@ browser.describe("in a browser, the docs page", () => {
     await page.reload();
     expect(await shownLanguages(page)).toEqual(inGo);
     await themeSwitch(page, "light").waitFor();
-    expect(await page.evaluate<string>("window.themeAtBody")).toBe("light");
     await page.evaluate('localStorage.setItem("plant-store-language", "cobol")');
     await page.reload();
     expect(await shownLanguages(page)).toEqual(inCurl);
-  });
-
-  test("shows the chosen language and each theme in turn, even if the browser refuses to keep them", async () => {
-    const page = await newPage();
-    await page.addInitScript(browser.noStorage("localStorage"));
-    await page.goto(`${service.url}/docs`);
-    await page.locator("#create-samples").getByRole("button", { name: "Go", exact: true }).click();
-    expect((await shownLanguages(page)).languages).toEqual(["go"]);
-    const colorScheme = () => page.evaluate<string>("getComputedStyle(document.documentElement).colorScheme");
-    await themeSwitch(page, "system").click();
-    expect(await colorScheme()).toBe("light");
-    await themeSwitch(page, "light").click();
-    expect(await colorScheme()).toBe("dark");
-    await themeSwitch(page, "dark").click();
-    await themeSwitch(page, "system").waitFor();
-    expect(await colorScheme()).toBe("light dark");
-    await page.reload();
-    expect((await shownLanguages(page)).languages).toEqual(["curl"]);
-  });
-
-  test("marks the section in view in the contents", async () => {
-    const page = await open();
-    const marked = page.locator("nav [aria-current]");
-    const marks = (section: string) =>
-      eventually(async () => (await marked.allTextContents()).join() === section, `${section} to be marked`);
-    await marks("Introduction");
-    await page.locator("#retrying").evaluate((heading) => heading.scrollIntoView());
-    await marks("Retrying");
-    // Too short to reach the top of the window.
-    await page.getByRole("link", { name: "503 Service Unavailable" }).click();
-    await marks("503 Service Unavailable");
   });
 
   test("filters the errors and the contents by what an error shows, until a link leads to a hidden one", async () => {
@@ -301,12 +227,8 @@ browser.describe("in a browser, the docs page", () => {
     };
     const { error, example: message } = catalogue["over-rate"];
     const textsOf42901 = {
-      "its number": "42901",
-      "its status": "429",
       "the name of its status and a word": "too many requests rate",
-      "a header in its remedy": "retry-after",
       "words of its message": "TRY AGAIN IN 1 S",
-      "words between commas": "token, rate, limit",
       "its response": JSON.stringify({ error, message }),
     };
     const missed: string[] = [];
@@ -330,25 +252,6 @@ browser.describe("in a browser, the docs page", () => {
     expect(await page.getByLabel("Filter the errors").inputValue()).toBe("");
   });
 
-  test("finds every error by every word that it shows", async () => {
-    const page = await open();
-    const missed = await page.evaluate<string[]>(`(() => {
-      const filter = document.getElementById("filter-text");
-      const shown = [...document.querySelectorAll("article")].map((article) => {
-        const heading = article.parentElement.querySelector("h3");
-        const copy = article.querySelector("button");
-        const text = heading.innerText + " " + article.innerText.replace(copy.innerText, " ");
-        return { article, words: text.split(/\\s+/) };
-      });
-      return shown.flatMap(({ article, words }) => words.filter((word) => {
-        filter.value = word;
-        filter.dispatchEvent(new Event("input"));
-        return article.hidden;
-      }));
-    })()`);
-    expect(missed).toEqual([]);
-  });
-
   test("can be read without JavaScript, and offers nothing that needs it", async () => {
     const page = await newPage({ javaScriptEnabled: false });
     await page.goto(`${service.url}/docs`);
@@ -358,7 +261,6 @@ browser.describe("in a browser, the docs page", () => {
     const samples = page.locator("#create-samples .sample:visible");
     const languages = await samples.evaluateAll((all) => all.map(({ classList }) => classList[1]));
     expect(languages).toEqual(["curl", "javascript", "python", "go"]);
-    expect(await coloured(page, "keyword", "#large-samples .python")).toEqual(["import"]);
     expect(await page.getByRole("button").count()).toBe(0);
     expect(await page.getByLabel("Filter the errors").isVisible()).toBe(false);
   });
@@ -371,18 +273,6 @@ browser.describe("in a browser, the docs page", () => {
     expect(await sendPlant(page, "1")).toContain("200 OK");
     await page.getByRole("link", { name: "OpenAPI 3.1" }).click();
     expect(new URL(page.url()).pathname).toBe("/garden/v1/openapi.json");
-  });
-
-  // test/slow/docs-look.test.ts runs axe there.
-  test("fits into a window of any width", async () => {
-    const page = await open();
-    const tooWide: number[] = [];
-    for (const width of [360, 768, 1280, 2560]) {
-      await page.setViewportSize({ width, height: 900 });
-      const pageWidth = await page.evaluate<number>("document.documentElement.scrollWidth");
-      if (pageWidth > width) tooWide.push(width);
-    }
-    expect(tooWide).toEqual([]);
   });
 });
 
