@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { judgeFsync } from "../../src/cli/doctor.ts";
 import { writeMarker } from "../../src/storage/sqlite/data-file/failure-marker.ts";
 import { dayMs } from "../../src/text/duration.ts";
 import { stoppedWallClock } from "../support/clock.ts";
@@ -77,6 +78,16 @@ describe("the disk", () => {
       { check: "fsync", message: "the disk is full" },
     ]);
     expect(stderr).toBe("filler\n");
+  });
+
+  test.each([
+    [1.25, []],
+    [0.02, [expect.stringContaining("Most devices cannot flush that fast")]],
+    [40, [expect.stringContaining("slow")]],
+  ])("whose fsyncs take %p ms has the warnings that it deserves", (ms, expected) => {
+    const { facts, warnings } = judgeFsync(Array.from({ length: 100 }, () => ms));
+    expect(facts).toBe(`median ${ms.toFixed(3)} ms, p99 ${ms.toFixed(3)} ms, of 100`);
+    expect(warnings as unknown[]).toEqual(expected);
   });
 });
 
