@@ -76,8 +76,6 @@ describe("the client's package", () => {
     outputOf("tar", ["-xzf", pack("./packages/client"), "--strip-components=1", "-C", installed], at);
   }, packagesMsMax);
 
-  const manifest = () => JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
-
   test("runs on Node and Bun", async () => {
     const database = join(at, "plants.db");
     await using service = await serve(["--database", database], { environment: accessTokenEnvironment });
@@ -88,23 +86,18 @@ describe("the client's package", () => {
     expect(storedPlants(database)).toMatchObject([{ id: 2n ** 63n - 1n }]);
   });
 
-  test("needs no other package", () => {
-    expect(manifest().dependencies).toBeUndefined();
-  });
-
-  test("has the service's version", () => {
-    expect(manifest().version).toBe(packageFile.version);
-  });
-
-  test("has its licence and its page", () => {
-    expect(readdirSync(installed).sort()).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
+  test("has the service's version, and needs no other package", () => {
+    const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
+    expect(manifest.version).toBe(packageFile.version);
+    expect(manifest.dependencies).toBeUndefined();
   });
 
   // No tests, and none of an earlier build.
   test("has only the files that it uses", () => {
-    const files = readdirSync(join(installed, "dist")).sort();
-    expect(files).toEqual(
-      ["errors", "in-order", "plant-store-client"].flatMap((name) => [`${name}.d.ts`, `${name}.js`]),
+    expect(readdirSync(installed).sort()).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
+    const modules = ["errors", "in-order", "plant-store-client"];
+    expect(readdirSync(join(installed, "dist")).sort()).toEqual(
+      modules.flatMap((name) => [`${name}.d.ts`, `${name}.js`]),
     );
   });
 });
