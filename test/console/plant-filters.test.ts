@@ -59,7 +59,9 @@ describe("a filter", () => {
     await page.getByLabel("Search by name").fill("MONSTERA deli");
     await page.waitForURL(/name=MONSTERA\+deli/);
     await openPanel(page);
-    await panel(page).getByLabel("Tag").fill("perennial");
+    // The panel opens with the focus in its first field.
+    await waitUntil(() => page.evaluate<boolean>("document.activeElement.matches('.popover-panel input')"));
+    await page.keyboard.type("perennial");
     await page.keyboard.press("Enter");
     await page.waitForURL(/tag=perennial/);
     await panel(page).waitFor({ state: "detached" });

@@ -12,6 +12,16 @@ const sheets = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8
 // Except inside a mask, whose colour does not show.
 const lines = sheets.flatMap((sheet) => sheet.split("\n").filter((line) => !line.includes("mask:")));
 
+test("every size of a text, a border or a space is a variable, or a hairline", () => {
+  const sized = lines.filter((line) =>
+    /^\s*(?:font|border|gap|row-gap|column-gap|padding|margin)[\w-]*:/.test(line),
+  );
+  // The bar at the bottom of a phone, of one row or two, covers the last of these.
+  const raw = /(?<![\d.])(?![012]px|50%)\d*\.?\d+(?:px|r?em|%)(?<!var\(--s4\) [57]rem)/;
+  expect(sized.length).toBeGreaterThan(100);
+  expect(sized.filter((line) => raw.test(line))).toEqual([]);
+});
+
 test("every colour has a name, and every variable that is used exists", () => {
   const raw = /#[\da-f]{3,8}\b|\b(?:rgb|hsl|oklch)a?\(/i;
   expect(lines.filter((line) => raw.test(line))).toEqual([]);

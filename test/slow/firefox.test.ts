@@ -63,6 +63,8 @@ test.skipIf(lacks("Firefox", !existsSync(firefox)))(
     await page.waitFor(".success", "The plant is stored.");
     expect(storedPlants(database).at(-1)).toMatchObject({ id: BigInt(largestId), name: "Last fern, größer" });
     await page.type(keys.escape);
+    await page.click(".latest a", "Last fern, größer");
+    expect(await page.waitFor(".facts .exact")).toBe(largestId);
 
     await page.click("nav a", "Plants");
     await page.waitFor(".rows .row");
